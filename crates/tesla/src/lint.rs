@@ -21,7 +21,7 @@ use crate::inst::{
     Arith, Base, Chip, Control, Dst, Group, Idle, Inst, Op, Operand, Space, Special, Stage, TexOp,
 };
 use crate::lane::Rounding;
-use crate::launch::MOST_SHARED;
+use crate::launch::{MOST_SHARED, PARAMETERS};
 use crate::trap::Cause;
 use crate::uses::accesses;
 
@@ -60,6 +60,7 @@ reconverge_isa::rules! {
     MISALIGNED = "misaligned", Warning, "An address is a multiple of the size of its access.", "tesla.md 3.3, 13.18", "choose another offset, or a narrower access";
     LOCAL_RANGE = "local-range", Error, "An access to l[] lies in the declared bytes.", "tesla.md 1.7, rnndb (local limit)", "declare more bytes of l[]";
     SHARED_RANGE = "shared-range", Error, "An access to s[] lies in the 16384 bytes that a block can have.", "tesla.md 1.6, 1.7", "choose another offset";
+    SHARED_HEADER = "shared-header", Warning, "The first 16 bytes of s[] are read in halves of a word, and not written: they are sizes and numbers of blocks.", "tesla.md 1.6; Mesa's nv50 compiler counts variables and arguments from s[0x0] on (docs/mesa.md, F2)", "address variables and parameters from s[0x10] on";
     POSTINCR = "postincr", Error, "Only `$a1` to `$a4` and `$a7` are incremented.", "tesla.md 3.3, rnndb (ILLEGAL_POSTINCR)", "choose another address register";
     ADDRESS_REGISTER = "address-register", Warning, "Address registers are `$a0` to `$a4`, of which `$a0` is not written.", "tesla.md 1.4, 13.9", "choose another address register";
     CONDITION = "condition", Warning, "Conditions have the codes 0x0 to 0x13 and 0x1c to 0x1f.", "tesla.md 2.3, 13.1", "use `never`, which the others seem to mean";
@@ -77,13 +78,16 @@ struct Subject<'a> {
     stage: Stage,
     chip: Chip,
     found: Vec<Finding>,
+    /// Whether an access to the first bytes of s[] has been found.
+    header_is_named: bool,
 }
 
 /// The findings in a program, in order of address. Words that are no instruction are not among them.
 pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
     let code = Code::new(&program.words, program.base, stage, chip);
     let graph = graph(&code, &program.constants);
-    let mut subject = Subject { program, code: &code, graph: &graph, stage, chip, found: Vec::new() };
+    let (found, header_is_named) = (Vec::new(), false);
+    let mut subject = Subject { program, code: &code, graph: &graph, stage, chip, found, header_is_named };
     subject.places();
     subject.instructions();
     values::unwritten(&mut subject);
@@ -200,6 +204,12 @@ impl Subject<'_> {
                 Space::Shared => Some((&SHARED_RANGE, MOST_SHARED)),
                 _ => None,
             };
+            let in_header = mem.space == Space::Shared && address < PARAMETERS;
+            if in_header && (*written || bytes > 2) && !self.header_is_named {
+                // A program that does it once does it everywhere.
+                self.header_is_named = true;
+                self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
+            }
             if let Some((rule, most)) = most.filter(|(_, most)| end > *most) {
                 self.find(rule, pc, format!("{bytes} bytes at {address:#x} are {does}, of {most}"));
             }

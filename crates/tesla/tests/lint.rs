@@ -41,6 +41,7 @@ const CASES: &[(&str, &str, Change, &str, Change)] = &[
     ("misaligned", "ld b32 $r1 l[0x2]\nexit nop\n", |_| {}, "ld b32 $r1 l[0x4]\nexit nop\n", |_| {}),
     ("local-range", "ld b32 $r1 l[0x10]\nexit nop\n", |program| program.resources.local_bytes = Some(16), "ld b32 $r1 l[0xc]\nexit nop\n", |program| program.resources.local_bytes = Some(16)),
     ("shared-range", "ld $r1 b32 s[0x4000]\nexit nop\n", |_| {}, "ld $r1 b32 s[0x3ffc]\nexit nop\n", |_| {}),
+    ("shared-header", "ld $r1 b32 s[0x8]\nexit nop\n", |_| {}, "ld $r1 b32 s[0x10]\nexit nop\n", |_| {}),
     ("postincr", "ld $r1 b32 s[0x10]\nexit nop\n", |program| program.words[0] |= 1 << 25, "ld $r1 b32 s[0x10]\nexit nop\n", |_| {}),
     ("address-register", "ld $r1 b32 s[0x10]\nexit nop\n", |program| { program.words[0] |= 1 << 26; program.words[1] |= 1 << 2 }, "shl $a1 $r0 0x2\nld $r1 b32 s[$a1+0x10]\nexit nop\n", |_| {}),
     ("condition", "mov b32 $r1 0x5\nset $c0 # e u32 $r0 $r1\n(e $c0) add b32 $r1 $r0 $r0\nexit nop\n", |program| program.words[5] = program.words[5] & !(0x1f << 7) | 0x14 << 7, "mov b32 $r1 0x5\nset $c0 # e u32 $r0 $r1\n(e $c0) add b32 $r1 $r0 $r0\nexit nop\n", |_| {}),
@@ -171,6 +172,11 @@ fn what_compilers_break() {
         ("unwritten", (2, 2)),
     ];
     assert_eq!(broken(&shaders), BTreeMap::from(of_shaders));
-    let of_binaries = [("spare-bits", (30, 62)), ("unreachable", (18, 18)), ("unwritten", (3, 5))];
+    let of_binaries = [
+        ("shared-header", (1, 1)),
+        ("spare-bits", (30, 62)),
+        ("unreachable", (18, 18)),
+        ("unwritten", (3, 5)),
+    ];
     assert_eq!(broken(&binaries()), BTreeMap::from(of_binaries));
 }

@@ -48,6 +48,57 @@ fn a_buffer_at_a_fixed_address_is_memory_and_an_output() {
     assert_eq!((name.as_str(), array.to_json().to_string().as_str()), ("table", "[1,2]"));
 }
 
+/// The machine has sixteen segments of g[] (tesla.md 1.7); Mesa's OpenGL gives each buffer one.
+#[test]
+fn a_buffer_is_any_segment_of_global_memory() {
+    let kernel = "
+        shl b32 $r1 $r0 0x2
+        ld b32 $r2 g0[$r1]
+        add b32 $r2 $r2 0x1
+        st b32 g3[$r1] $r2
+        exit nop";
+    let opened = opened(kernel);
+    let launch = "isa = \"tesla\"\nblock = [2]\n\
+                  buffer = [{ name = \"in\", values = [5, 6], segment = 0 }]\n\
+                  param = [{ name = \"out\", buffer = \"u32[2]\", segment = 3 }]\n";
+    let outputs = run(launch, &opened).outputs;
+    let of = |name: &str| outputs.iter().find(|(known, _)| known == name).unwrap().1.to_json().to_string();
+    assert_eq!((of("in"), of("out")), ("[5,6]".to_owned(), "[6,7]".to_owned()));
+    for (what, wrong) in [
+        ("segment 16: 0 to 15 fits here", "segment = [{ number = 16, limit = 3 }]\n"),
+        ("g0 is bound twice", "segment = [{ number = 0, limit = 3 }]\n"),
+        ("both pitch and tile_rows", "segment = [{ number = 1, limit = 3, pitch = 64 }]\n"),
+        ("a power of two", "segment = [{ number = 1, limit = 3, pitch = 64, tile_rows = 3 }]\n"),
+    ] {
+        let text = format!("{launch}{wrong}");
+        let file = LaunchFile::parse(&text).unwrap();
+        let [program] = &opened.image.programs[..] else { panic!("one program") };
+        let refused =
+            file.run(&opened.image, program, &Options::default(), &NoFiles).unwrap_err().to_string();
+        assert!(refused.contains(what), "{refused}");
+    }
+}
+
+/// Rows beyond the limit of a tiled segment are zeros if it is lenient, and a trap otherwise.
+#[test]
+fn a_tiled_segment_is_stated_with_its_layout() {
+    let opened = opened(
+        "mov b32 $r0 0x10004\nmov b32 $r1 0x7\nst b32 g1[$r0] $r1\nmov b32 $r0 0x90000\nst b32 g1[$r0] $r1\nexit nop",
+    );
+    let launch = |lenient: bool| {
+        format!(
+            "isa = \"tesla\"\n[[buffer]]\nname = \"image\"\naddress = 0x10000\nvalues = \"u32[128]\"\n\
+             [[segment]]\nnumber = 1\nbase = 0x10000\nlimit = 0x7003f\npitch = 512\ntile_rows = 8\nlenient = {lenient}\n"
+        )
+    };
+    let words: Vec<u32> = run(&launch(true), &opened).outputs[0].1.words().collect();
+    assert_eq!(words.iter().position(|word| *word != 0), Some(17));
+    let file = LaunchFile::parse(&launch(false)).unwrap();
+    let refused =
+        file.run(&opened.image, &opened.image.programs[0], &Options::default(), &NoFiles).unwrap_err();
+    assert!(refused.to_string().contains("g1[] 0x90000"), "{refused}");
+}
+
 #[test]
 fn a_listing_has_its_instructions_as_data() {
     for (isa, source) in [
