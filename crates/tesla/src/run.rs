@@ -99,6 +99,17 @@ impl Loaded {
         Ok(totals.outcome(grid.context(), memory))
     }
 
+    /// Executes a launch like [`Loaded::run`] on memory that remains the caller's: it has the state that a trap leaves, and the
+    /// memory of the launch and of the outcome is empty.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_on(&self, launch: Launch, memory: &mut Memory) -> Result<Outcome, RunError> {
+        let (grid, _) = self.grid(launch).map_err(RunError::Launch)?;
+        let totals = self.totals(&grid, memory)?;
+        Ok(totals.outcome(grid.context(), Memory::default()))
+    }
+
     /// Executes a launch of a graphics stage like [`Loaded::run`] and gives the results of its lanes alone: nothing is counted, and
     /// of vertices and primitives there are no registers.
     ///

@@ -1,0 +1,207 @@
+//! Arrays: blocks of texels whose address the program does not get.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use crate::addresses::Kind;
+use crate::call::give;
+use crate::context;
+use crate::copy::{End, Side};
+use crate::driver::driver;
+use crate::handles::fresh;
+use crate::memory;
+use crate::queue;
+use crate::status::{Answer, Error};
+
+/// The kind of number that a channel of a texel is. (`CUarray_format`)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Unsigned(u32),
+    Signed(u32),
+    Half,
+    Float,
+}
+
+impl Format {
+    /// The format of a number.
+    pub(crate) fn of(number: c_int) -> Result<Format, Error> {
+        Ok(match number {
+            1..=3 => Format::Unsigned(1 << (number - 1)),
+            8..=10 => Format::Signed(1 << (number - 8)),
+            0x10 => Format::Half,
+            0x20 => Format::Float,
+            _ => return Err(Error::INVALID_VALUE),
+        })
+    }
+
+    /// Bytes of a channel.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            Format::Unsigned(bytes) | Format::Signed(bytes) => bytes,
+            Format::Half => 2,
+            Format::Float => 4,
+        }
+    }
+}
+
+/// Format and number of channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Texel {
+    pub(crate) number: c_int,
+    pub(crate) format: Format,
+    pub(crate) channels: u32,
+}
+
+impl Texel {
+    /// A texel, of 1, 2 or 4 channels.
+    pub(crate) fn new(number: c_int, channels: c_uint) -> Result<Texel, Error> {
+        if !matches!(channels, 1 | 2 | 4) {
+            return Err(Error::INVALID_VALUE);
+        }
+        Ok(Texel { number, format: Format::of(number)?, channels })
+    }
+
+    pub(crate) fn bytes(self) -> u32 {
+        self.format.bytes() * self.channels
+    }
+}
+
+/// An array of a context.
+#[derive(Debug)]
+pub(crate) struct Array {
+    pub(crate) handle: usize,
+    pub(crate) context: usize,
+    pub(crate) address: u32,
+    /// Texels in x, y and z; 0 stands for a dimension that it does not have.
+    pub(crate) size: [usize; 3],
+    pub(crate) texel: Texel,
+    flags: c_uint,
+}
+
+impl Array {
+    /// Texels in x, y and z, at least 1.
+    pub(crate) fn extent(&self) -> [usize; 3] {
+        self.size.map(|size| size.max(1))
+    }
+
+    /// Bytes from a row to the next.
+    pub(crate) fn pitch(&self) -> usize {
+        self.size[0] * self.texel.bytes() as usize
+    }
+
+    /// Whether a block of bytes, rows and slices lies inside.
+    pub(crate) fn contains(&self, start: [usize; 3], size: [usize; 3]) -> bool {
+        let [_, height, depth] = self.extent();
+        let most = [self.pitch(), height, depth];
+        let whole = [start[0], size[0]].iter().all(|bytes| bytes.is_multiple_of(self.texel.bytes() as usize));
+        whole && (0..3).all(|axis| start[axis].checked_add(size[axis]).is_some_and(|end| end <= most[axis]))
+    }
+
+    /// Whether it has one dimension.
+    pub(crate) fn is_row(&self) -> bool {
+        self.size[1] == 0
+    }
+
+    /// The array as an end of a copy.
+    pub(crate) fn end(&self) -> End {
+        let (pitch, height) = (self.pitch() as u64, self.extent()[1] as u64);
+        End { side: Side::Device(self.address.into()), pitch, slice: pitch * height }
+    }
+}
+
+/// `CUDA_ARRAY_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptor {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) format: c_int,
+    pub(crate) channels: c_uint,
+}
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptor3 {
+    width: usize,
+    height: usize,
+    depth: usize,
+    format: c_int,
+    channels: c_uint,
+    flags: c_uint,
+}
+
+/// `cuArrayCreate`
+pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> Answer {
+    context::usable()?;
+    // SAFETY: null or the caller's structure.
+    let Some(&Descriptor { width, height, format, channels }) = (unsafe { descriptor.as_ref() }) else {
+        return Err(Error::INVALID_VALUE);
+    };
+    // SAFETY: the caller's pointer and a local structure.
+    unsafe { create_3(to, &raw const *&Descriptor3 { width, height, depth: 0, format, channels, flags: 0 }) }
+}
+
+/// `cuArray3DCreate`: without layers, faces, surfaces and gathers, which are flags.
+pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) -> Answer {
+    let context = context::usable()?;
+    // SAFETY: null or the caller's structure.
+    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    let Descriptor3 { width, height, depth, format, channels, flags } = descriptor;
+    let texel = Texel::new(format, channels)?;
+    // Textures of one, two and three dimensions. (CUDA C Programming Guide 4.2, table F-2)
+    let most = match (height, depth) {
+        (0, 0) => [8192, 0, 0],
+        (_, 0) => [65536, 32768, 0],
+        _ => [2048; 3],
+    };
+    let size = [width, height, depth];
+    if to.is_null()
+        || width == 0
+        || height == 0 && depth > 0
+        || size.iter().zip(most).any(|(size, most)| *size > most)
+    {
+        return Err(Error::INVALID_VALUE);
+    }
+    if flags != 0 {
+        return Err(Error::NOT_SUPPORTED);
+    }
+    let bytes: u64 = size.iter().map(|size| *size.max(&1) as u64).product::<u64>() * u64::from(texel.bytes());
+    let address = memory::place(&context, bytes, Kind::Array)?.address;
+    let array = Array { handle: fresh(), context: context.handle, address, size, texel, flags };
+    let handle = array.handle;
+    driver()?.arrays.insert(handle, Arc::new(array));
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, handle) }
+}
+
+fn find(handle: usize) -> Result<Arc<Array>, Error> {
+    context::current()?;
+    driver()?.arrays.get(handle).ok_or(Error::INVALID_HANDLE)
+}
+
+/// `cuArrayGetDescriptor`
+pub(crate) unsafe fn descriptor(to: *mut Descriptor, handle: usize) -> Answer {
+    let array = find(handle)?;
+    let [width, height, _] = array.size;
+    let Texel { number: format, channels, .. } = array.texel;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, Descriptor { width, height, format, channels }) }
+}
+
+/// `cuArray3DGetDescriptor`
+pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> Answer {
+    let array = find(handle)?;
+    let [width, height, depth] = array.size;
+    let Texel { number: format, channels, .. } = array.texel;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, Descriptor3 { width, height, depth, format, channels, flags: array.flags }) }
+}
+
+/// `cuArrayDestroy`
+pub(crate) unsafe fn destroy(handle: usize) -> Answer {
+    let array = find(handle)?;
+    queue::wait_for_context(array.context);
+    driver()?.arrays.remove(array.handle);
+    memory::free_kind(array.address.into(), |kind| kind == Kind::Array).map(|_| ())
+}

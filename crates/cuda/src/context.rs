@@ -1,0 +1,479 @@
+//! Contexts: the stack of each thread, the primary context, and what a context owns.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
+
+use reconverge_simt::memory::Memory;
+
+use crate::call::{give, offer};
+use crate::device::{self, Device};
+use crate::driver::{driver, lock, started};
+use crate::handles::fresh;
+use crate::queue::{self, Order};
+use crate::status::{Answer, Error};
+use crate::stream::Stream;
+
+/// A context.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) handle: usize,
+    flags: AtomicU32,
+    is_primary: bool,
+    /// How often it is attached; `cuCtxCreate` counts once.
+    attached: AtomicUsize,
+    /// The first error of a kernel, after which nothing works; 0 before it.
+    error: AtomicU32,
+    /// Memory of the device. A kernel has it while it runs.
+    pub(crate) memory: Mutex<Memory>,
+    pub(crate) null_stream: Arc<Stream>,
+    /// The default stream of each thread that uses one.
+    per_thread: Mutex<HashMap<ThreadId, Arc<Stream>>>,
+    cache: AtomicU32,
+}
+
+impl Context {
+    fn new(handle: usize, flags: u32, is_primary: bool) -> Arc<Context> {
+        Arc::new(Context {
+            handle,
+            flags: AtomicU32::new(flags),
+            is_primary,
+            attached: AtomicUsize::new(1),
+            error: AtomicU32::new(0),
+            memory: Mutex::default(),
+            null_stream: Stream::new(handle, 0, Order::Null),
+            per_thread: Mutex::default(),
+            cache: AtomicU32::new(0),
+        })
+    }
+
+    /// The default stream of this thread.
+    pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
+        let mut streams = lock(&self.per_thread);
+        let new = || Stream::new(self.handle, 0, Order::Blocking);
+        streams.entry(std::thread::current().id()).or_insert_with(new).clone()
+    }
+
+    /// Returns the error of a kernel, if there was one.
+    pub(crate) fn check(&self) -> Answer {
+        match self.error.load(Ordering::Acquire) {
+            0 => Ok(()),
+            error => Err(Error(error)),
+        }
+    }
+
+    /// Sets the error, unless there is one.
+    pub(crate) fn fail(&self, error: Error) {
+        let _ = self.error.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// Ends the context after what its streams have.
+    fn end(&self) {
+        queue::wait_for_context(self.handle);
+        let Ok(driver) = started() else { return };
+        driver.contexts.remove(self.handle);
+        for stream in driver.streams.all(|stream| stream.context == self.handle) {
+            queue::close(stream.handle);
+        }
+        queue::close(self.null_stream.handle);
+        lock(&self.per_thread).drain().for_each(|(_, stream)| queue::close(stream.handle));
+        driver.streams.retain(|stream| stream.context != self.handle);
+        driver.events.retain(|event| event.context != self.handle);
+        driver.modules.retain(|module| module.context != self.handle);
+        driver.functions.retain(|function| function.context != self.handle);
+        driver.arrays.retain(|array| array.context != self.handle);
+        driver.texture_references.retain(|reference| reference.context != self.handle);
+        for library in driver.libraries.all(|_| true) {
+            library.forget(self.handle);
+        }
+        lock(&driver.addresses).free_all(self.handle);
+        lock(&driver.pinned).free_all(self.handle);
+    }
+}
+
+thread_local! {
+    /// The handles of this thread's contexts; the last one is current.
+    static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The context of a handle that an object has.
+pub(crate) fn of(handle: usize) -> Result<Arc<Context>, Error> {
+    driver()?.contexts.get(handle).ok_or(Error::CONTEXT_IS_DESTROYED)
+}
+
+/// The current context of this thread.
+pub(crate) fn current() -> Result<Arc<Context>, Error> {
+    let driver = driver()?;
+    let handle = STACK.with_borrow(|stack| stack.last().copied()).ok_or(Error::INVALID_CONTEXT)?;
+    driver.contexts.get(handle).ok_or(Error::CONTEXT_IS_DESTROYED)
+}
+
+/// The current context, if it has no error.
+pub(crate) fn usable() -> Result<Arc<Context>, Error> {
+    let context = current()?;
+    context.check()?;
+    Ok(context)
+}
+
+/// The context of a handle that the caller gives.
+fn named(handle: usize) -> Result<Arc<Context>, Error> {
+    driver()?.contexts.get(handle).ok_or(Error::INVALID_CONTEXT)
+}
+
+/// Whether flags of a context are valid: the low three bits are one way to wait.
+fn are_flags(flags: c_uint) -> bool {
+    flags <= 0xff && matches!(flags & 7, 0 | 1 | 2 | 4)
+}
+
+/// `cuCtxCreate`
+pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: Device) -> Answer {
+    driver()?;
+    if to.is_null() || !are_flags(flags) {
+        return Err(Error::INVALID_VALUE);
+    }
+    device::check(device)?;
+    let context = Context::new(fresh(), flags, false);
+    driver()?.contexts.insert(context.handle, context.clone());
+    STACK.with_borrow_mut(|stack| stack.push(context.handle));
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, context.handle) }
+}
+
+/// `cuCtxCreate` of CUDA 11.4: parts of the device for a context are not supported.
+pub(crate) unsafe fn create_3(
+    to: *mut usize,
+    parts: *const c_void,
+    count: c_int,
+    flags: c_uint,
+    device: Device,
+) -> Answer {
+    driver()?;
+    if !parts.is_null() || count != 0 {
+        return Err(Error::UNSUPPORTED_EXEC_AFFINITY);
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { create(to, flags, device) }
+}
+
+/// `CUctxCreateParams`
+#[repr(C)]
+pub(crate) struct CreateParameters {
+    affinity: *const c_void,
+    affinities: c_int,
+    graphics: *const c_void,
+}
+
+/// `cuCtxCreate` of CUDA 12.5: neither parts of the device nor graphics are supported.
+pub(crate) unsafe fn create_4(
+    to: *mut usize,
+    parameters: *const CreateParameters,
+    flags: c_uint,
+    device: Device,
+) -> Answer {
+    driver()?;
+    // SAFETY: null or the caller's structure.
+    if let Some(parameters) = unsafe { parameters.as_ref() } {
+        if !parameters.graphics.is_null() {
+            return Err(Error::NOT_SUPPORTED);
+        }
+        // SAFETY: the caller's pointers.
+        return unsafe { create_3(to, parameters.affinity, parameters.affinities, flags, device) };
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { create(to, flags, device) }
+}
+
+/// `cuCtxDestroy`: of the contexts of this thread, only the current one leaves the stack.
+pub(crate) unsafe fn destroy(handle: usize) -> Answer {
+    let context = named(handle)?;
+    if context.is_primary {
+        return Err(Error::INVALID_CONTEXT);
+    }
+    context.end();
+    STACK.with_borrow_mut(|stack| stack.pop_if(|last| *last == handle));
+    Ok(())
+}
+
+/// `cuCtxAttach`
+pub(crate) unsafe fn attach(to: *mut usize, flags: c_uint) -> Answer {
+    let context = current()?;
+    if to.is_null() || flags != 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    context.attached.fetch_add(1, Ordering::AcqRel);
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, context.handle) }
+}
+
+/// `cuCtxDetach`
+pub(crate) unsafe fn detach(handle: usize) -> Answer {
+    let context = current()?;
+    if context.handle != handle || context.is_primary {
+        return Err(Error::INVALID_CONTEXT);
+    }
+    if context.attached.fetch_sub(1, Ordering::AcqRel) == 1 {
+        context.end();
+        STACK.with_borrow_mut(|stack| stack.pop());
+    }
+    Ok(())
+}
+
+/// `cuCtxPushCurrent`
+pub(crate) unsafe fn push(handle: usize) -> Answer {
+    named(handle)?;
+    STACK.with_borrow_mut(|stack| stack.push(handle));
+    Ok(())
+}
+
+/// `cuCtxPopCurrent`
+pub(crate) unsafe fn pop(to: *mut usize) -> Answer {
+    driver()?;
+    let handle = STACK.with_borrow_mut(Vec::pop).ok_or(Error::INVALID_CONTEXT)?;
+    // SAFETY: the caller's pointer.
+    unsafe { offer(to, handle) };
+    Ok(())
+}
+
+/// `cuCtxSetCurrent`
+pub(crate) unsafe fn set_current(handle: usize) -> Answer {
+    driver()?;
+    if handle != 0 {
+        named(handle)?;
+    }
+    STACK.with_borrow_mut(|stack| {
+        stack.pop();
+        if handle != 0 {
+            stack.push(handle);
+        }
+    });
+    Ok(())
+}
+
+/// `cuCtxGetCurrent`: null if there is none.
+pub(crate) unsafe fn get_current(to: *mut usize) -> Answer {
+    driver()?;
+    let handle = STACK.with_borrow(|stack| stack.last().copied()).unwrap_or(0);
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, handle) }
+}
+
+/// `cuCtxGetDevice`
+pub(crate) unsafe fn get_device(device: *mut Device) -> Answer {
+    current()?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(device, 0) }
+}
+
+/// `cuCtxGetDevice` of CUDA 13: of a given context, or of the current one.
+pub(crate) unsafe fn get_device_2(device: *mut Device, handle: usize) -> Answer {
+    if handle == 0 {
+        current()?
+    } else {
+        named(handle)?
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { give(device, 0) }
+}
+
+/// `cuCtxGetFlags`
+pub(crate) unsafe fn get_flags(flags: *mut c_uint) -> Answer {
+    let context = current()?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(flags, context.flags.load(Ordering::Relaxed)) }
+}
+
+/// `cuCtxSetFlags`
+pub(crate) unsafe fn set_flags(flags: c_uint) -> Answer {
+    let context = current()?;
+    if !are_flags(flags) {
+        return Err(Error::INVALID_VALUE);
+    }
+    context.flags.store(flags, Ordering::Relaxed);
+    Ok(())
+}
+
+/// `cuCtxGetId`
+pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> Answer {
+    let context = if handle == 0 { current()? } else { named(handle)? };
+    // SAFETY: the caller's pointer.
+    unsafe { give(id, context.handle as u64) }
+}
+
+/// `cuCtxGetApiVersion`: 3020 for contexts whose addresses have 64 bits.
+pub(crate) unsafe fn get_api_version(handle: usize, version: *mut c_uint) -> Answer {
+    if handle == 0 {
+        current()?
+    } else {
+        named(handle)?
+    };
+    // SAFETY: the caller's pointer.
+    unsafe { give(version, 3020) }
+}
+
+/// `cuCtxSynchronize`
+pub(crate) unsafe fn synchronize() -> Answer {
+    let context = current()?;
+    queue::wait_for_context(context.handle);
+    context.check()
+}
+
+/// `cuCtxSynchronize` of CUDA 13: of a given context, or of the current one.
+pub(crate) unsafe fn synchronize_2(handle: usize) -> Answer {
+    let context = if handle == 0 { current()? } else { named(handle)? };
+    queue::wait_for_context(context.handle);
+    context.check()
+}
+
+/// Number of limits. (`CUlimit`)
+const LIMITS: c_int = 11;
+
+/// `cuCtxGetLimit`: each limit belongs to features from compute capability 2.0 on.
+pub(crate) unsafe fn get_limit(value: *mut usize, limit: c_int) -> Answer {
+    current()?;
+    if value.is_null() || !(0..LIMITS).contains(&limit) {
+        return Err(Error::INVALID_VALUE);
+    }
+    Err(Error::UNSUPPORTED_LIMIT)
+}
+
+/// `cuCtxSetLimit`
+pub(crate) unsafe fn set_limit(limit: c_int, _value: usize) -> Answer {
+    current()?;
+    Err(if (0..LIMITS).contains(&limit) { Error::UNSUPPORTED_LIMIT } else { Error::INVALID_VALUE })
+}
+
+/// `cuCtxGetCacheConfig`
+pub(crate) unsafe fn get_cache_config(config: *mut c_uint) -> Answer {
+    let context = current()?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(config, context.cache.load(Ordering::Relaxed)) }
+}
+
+/// `cuCtxSetCacheConfig`: a preference without an effect, since shared memory has one size.
+pub(crate) unsafe fn set_cache_config(config: c_uint) -> Answer {
+    let context = current()?;
+    if config > 3 {
+        return Err(Error::INVALID_VALUE);
+    }
+    context.cache.store(config, Ordering::Relaxed);
+    Ok(())
+}
+
+/// `cuCtxGetSharedMemConfig`: banks of four bytes.
+pub(crate) unsafe fn get_shared_config(config: *mut c_uint) -> Answer {
+    current()?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(config, 1) }
+}
+
+/// `cuCtxSetSharedMemConfig`
+pub(crate) unsafe fn set_shared_config(config: c_uint) -> Answer {
+    current()?;
+    if config > 2 { Err(Error::INVALID_VALUE) } else { Ok(()) }
+}
+
+/// `cuCtxGetStreamPriorityRange`: one priority.
+pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> Answer {
+    current()?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(least, 0);
+        offer(greatest, 0);
+    }
+    Ok(())
+}
+
+/// `cuCtxEnablePeerAccess`: there is one device.
+pub(crate) unsafe fn enable_peer(handle: usize, flags: c_uint) -> Answer {
+    current()?;
+    named(handle)?;
+    if flags != 0 { Err(Error::INVALID_VALUE) } else { Err(Error::PEER_ACCESS_UNSUPPORTED) }
+}
+
+/// `cuCtxDisablePeerAccess`
+pub(crate) unsafe fn disable_peer(handle: usize) -> Answer {
+    current()?;
+    named(handle)?;
+    Err(Error::PEER_ACCESS_NOT_ENABLED)
+}
+
+/// `cuCtxResetPersistingL2Cache`: there is none.
+pub(crate) unsafe fn reset_cache() -> Answer {
+    current()?;
+    Err(Error::NOT_SUPPORTED)
+}
+
+/// `cuDevicePrimaryCtxRetain`
+pub(crate) unsafe fn retain_primary(to: *mut usize, device: Device) -> Answer {
+    device::check(device)?;
+    if to.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    let driver = driver()?;
+    let mut primary = lock(&driver.primary);
+    primary.retained += 1;
+    if primary.retained == 1 {
+        driver.contexts.insert(primary.handle, Context::new(primary.handle, primary.flags, true));
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, primary.handle) }
+}
+
+/// `cuDevicePrimaryCtxRelease`
+pub(crate) unsafe fn release_primary(device: Device) -> Answer {
+    device::check(device)?;
+    let driver = driver()?;
+    let mut primary = lock(&driver.primary);
+    primary.retained = primary.retained.checked_sub(1).ok_or(Error::INVALID_CONTEXT)?;
+    if primary.retained == 0
+        && let Some(context) = driver.contexts.get(primary.handle)
+    {
+        context.end();
+    }
+    Ok(())
+}
+
+/// `cuDevicePrimaryCtxReset`
+pub(crate) unsafe fn reset_primary(device: Device) -> Answer {
+    device::check(device)?;
+    let driver = driver()?;
+    let mut primary = lock(&driver.primary);
+    primary.retained = 0;
+    primary.flags = 0;
+    if let Some(context) = driver.contexts.get(primary.handle) {
+        context.end();
+    }
+    Ok(())
+}
+
+/// `cuDevicePrimaryCtxSetFlags`
+pub(crate) unsafe fn set_primary_flags(device: Device, flags: c_uint) -> Answer {
+    device::check(device)?;
+    if !are_flags(flags) {
+        return Err(Error::INVALID_VALUE);
+    }
+    let driver = driver()?;
+    let mut primary = lock(&driver.primary);
+    primary.flags = flags;
+    if let Some(context) = driver.contexts.get(primary.handle) {
+        context.flags.store(flags, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+/// `cuDevicePrimaryCtxGetState`
+pub(crate) unsafe fn primary_state(device: Device, flags: *mut c_uint, active: *mut c_int) -> Answer {
+    device::check(device)?;
+    if flags.is_null() || active.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    let primary = lock(&driver()?.primary);
+    // SAFETY: the caller's pointers.
+    unsafe {
+        give(flags, primary.flags)?;
+        give(active, c_int::from(primary.retained > 0))
+    }
+}

@@ -1,0 +1,166 @@
+//! The state of the process: the chip, its addresses, and the tables of handles.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use reconverge_simt::{Engine, Options};
+use reconverge_tesla::inst::Chip;
+
+use crate::addresses::Addresses;
+use crate::call::in_host_function;
+use crate::context::Context;
+use crate::device::Board;
+use crate::event::Event;
+use crate::handles::Handles;
+use crate::host::Pinned;
+use crate::library::{Kernel, Library};
+use crate::messages::say;
+use crate::module::{Function, Module};
+use crate::status::Error;
+use crate::stream::Stream;
+use crate::texture::{Array, Reference};
+
+/// The environment variable with the name of the chip.
+const CHIP: &str = "RECONVERGE_CUDA_CHIP";
+/// The environment variable with the name of the engine.
+const ENGINE: &str = "RECONVERGE_CUDA_ENGINE";
+
+/// The chip if the environment does not name one: sm_12.
+const DEFAULT_CHIP: Chip = Chip::Gt215;
+
+/// Everything that the process has.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    /// The board of the chip.
+    pub(crate) board: &'static Board,
+    /// How kernels run.
+    pub(crate) options: Options,
+    /// Which addresses of the device are in use.
+    pub(crate) addresses: Mutex<Addresses>,
+    /// Memory of the host that the device may access.
+    pub(crate) pinned: Mutex<Pinned>,
+    pub(crate) contexts: Handles<Context>,
+    pub(crate) primary: Mutex<Primary>,
+    pub(crate) modules: Handles<Module>,
+    pub(crate) functions: Handles<Function>,
+    pub(crate) libraries: Handles<Library>,
+    pub(crate) kernels: Handles<Kernel>,
+    pub(crate) streams: Handles<Stream>,
+    pub(crate) events: Handles<Event>,
+    pub(crate) arrays: Handles<Array>,
+    pub(crate) texture_references: Handles<Reference>,
+}
+
+/// The primary context of the device.
+#[derive(Debug, Default)]
+pub(crate) struct Primary {
+    /// The handle, which stays the same when the context is created anew.
+    pub(crate) handle: usize,
+    /// How often it is retained.
+    pub(crate) retained: usize,
+    /// Its flags.
+    pub(crate) flags: u32,
+}
+
+static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
+static READY: AtomicBool = AtomicBool::new(false);
+
+/// The state after `cuInit`.
+///
+/// # Errors
+/// `CUDA_ERROR_NOT_INITIALIZED` before it, and `CUDA_ERROR_NOT_PERMITTED` in a function that a stream runs.
+pub(crate) fn driver() -> Result<&'static Driver, Error> {
+    if in_host_function() {
+        return Err(Error::NOT_PERMITTED);
+    }
+    match DRIVER.get() {
+        Some(Ok(driver)) if READY.load(Ordering::Acquire) => Ok(driver),
+        _ => Err(Error::NOT_INITIALIZED),
+    }
+}
+
+/// The state, for threads of this library: it exists.
+pub(crate) fn started() -> Result<&'static Driver, Error> {
+    match DRIVER.get() {
+        Some(Ok(driver)) => Ok(driver),
+        _ => Err(Error::NOT_INITIALIZED),
+    }
+}
+
+/// `cuInit`
+pub(crate) fn init(flags: u32) -> Result<(), Error> {
+    if flags != 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    match DRIVER.get_or_init(start) {
+        Ok(_) => {
+            READY.store(true, Ordering::Release);
+            Ok(())
+        }
+        Err(error) => Err(*error),
+    }
+}
+
+fn start() -> Result<Driver, Error> {
+    if !is_visible(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()) {
+        return Err(Error::NO_DEVICE);
+    }
+    let chip = match std::env::var(CHIP) {
+        Err(_) => DEFAULT_CHIP,
+        Ok(name) => Chip::from_name(&name).ok_or_else(|| {
+            let known: Vec<&str> = Chip::ALL.into_iter().map(Chip::name).collect();
+            say(&format!("{CHIP}: unknown chip `{name}`: expected one of {}", known.join(", ")));
+            Error::NO_DEVICE
+        })?,
+    };
+    let engine = match std::env::var(ENGINE) {
+        Err(_) => Engine::Fast,
+        Ok(name) => Engine::from_name(&name).ok_or_else(|| {
+            let known: Vec<&str> = Engine::ALL.into_iter().map(Engine::name).collect();
+            say(&format!("{ENGINE}: unknown engine `{name}`: expected one of {}", known.join(", ")));
+            Error::INVALID_VALUE
+        })?,
+    };
+    let board = Board::of(chip);
+    Ok(Driver {
+        board,
+        options: Options { engine, ..Options::default() },
+        addresses: Mutex::new(Addresses::new(board.memory)),
+        pinned: Mutex::default(),
+        contexts: Handles::default(),
+        primary: Mutex::new(Primary { handle: crate::handles::fresh(), ..Primary::default() }),
+        modules: Handles::default(),
+        functions: Handles::default(),
+        libraries: Handles::default(),
+        kernels: Handles::default(),
+        streams: Handles::default(),
+        events: Handles::default(),
+        arrays: Handles::default(),
+        texture_references: Handles::default(),
+    })
+}
+
+/// Whether the list of visible devices begins with device 0. (CUDA C Programming Guide, "CUDA environment variables":
+/// devices from the first invalid index on are hidden.)
+fn is_visible(list: Option<&str>) -> bool {
+    list.is_none_or(|list| {
+        let first = list.split(',').next().unwrap_or_default().trim();
+        first == "0" || first.starts_with("GPU-")
+    })
+}
+
+/// Locks, also after a panic of another thread: its call has returned an error.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_devices_hides_the_device_if_it_does_not_begin_with_it() {
+        assert!(is_visible(None) && is_visible(Some("0")) && is_visible(Some("0,1")));
+        assert!(!is_visible(Some("")) && !is_visible(Some("-1")) && !is_visible(Some("1,0")));
+    }
+}

@@ -1,0 +1,153 @@
+//! Runs kernels: the only file that knows how the machine is started.
+
+use std::sync::{Arc, Mutex};
+
+use reconverge_isa::Program;
+use reconverge_simt::RunError;
+use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_tesla::inst::Stage;
+use reconverge_tesla::launch::{Compute, Environment, Launch, LaunchError, Setup};
+use reconverge_tesla::run::Loaded;
+use reconverge_tesla::texture::Textures;
+use reconverge_tesla::trap::{Cause, Space};
+
+use crate::addresses::Kind;
+use crate::context::Context;
+use crate::driver::{lock, started};
+use crate::image::readable;
+use crate::messages::say;
+use crate::module::Function;
+use crate::status::{Answer, Error, name};
+
+/// A kernel that is decoded and lowered at most once for its constants and textures.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    template: Compute,
+    loaded: Mutex<Loaded>,
+}
+
+/// A launch.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    pub(crate) grid: [u32; 2],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
+}
+
+impl Prepared {
+    /// Loads a program.
+    pub(crate) fn new(program: &Program, setup: Setup) -> Result<Prepared, Error> {
+        let refused = |error: LaunchError| {
+            say(&format!("kernel {}: {error}", program.name.as_deref().unwrap_or_default()));
+            Error::INVALID_IMAGE
+        };
+        let mut template = Compute::of(program, setup.chip).map_err(refused)?;
+        template.setup = setup.into();
+        let environment = Environment { stage: Stage::Compute, setup: template.setup.clone() };
+        let loaded = Loaded::new(program, &environment, &started()?.options).map_err(refused)?;
+        Ok(Prepared { template, loaded: Mutex::new(loaded) })
+    }
+}
+
+/// The kernel with the contents that its constant banks have now, and with textures.
+fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, Error> {
+    let mut loaded = lock(&function.prepared.loaded);
+    for bank in function.banks.iter() {
+        let Some(bytes) = memory.bytes(bank.address, bank.bytes) else { continue };
+        let known = loaded.environment().setup.constants.bank(bank.number);
+        if known.get(..bytes.len()) != Some(bytes) {
+            loaded.constants_mut().place(bank.number, 0, bytes);
+        }
+    }
+    if let Some(textures) = textures {
+        let mut setup = Setup::clone(&loaded.environment().setup);
+        setup.textures = textures;
+        *loaded = loaded.with_setup(Arc::new(setup)).map_err(|_| Error::LAUNCH_INCOMPATIBLE_TEXTURING)?;
+    }
+    Ok(loaded.clone())
+}
+
+/// Runs a kernel on the memory of a context.
+///
+/// # Errors
+/// The program trapped, which a message explains.
+pub(crate) fn run(context: &Context, function: &Function, sizes: &Sizes, parameters: Vec<u8>) -> Answer {
+    let mut memory = lock(&context.memory);
+    let textures = crate::texture::bound(function, &memory)?;
+    let loaded = loaded(function, &memory, textures)?;
+    let mut compute = function.prepared.template.clone();
+    compute.setup = loaded.environment().setup.clone();
+    compute.grid = sizes.grid;
+    compute.block = sizes.block;
+    compute.dynamic_shared = sizes.dynamic_shared;
+    compute.params = parameters;
+    let mapped = Mapped::of(context, &mut memory);
+    let ran = loaded.run_on(Launch::Compute(compute), &mut memory);
+    mapped.give_back(&mut memory);
+    drop(memory);
+    ran.map(|_| ()).map_err(|error| {
+        let (code, why) = match error {
+            RunError::Trap(trap) => (of_cause(&trap.trap.cause), trap.to_string()),
+            RunError::Launch(error) => (Error::LAUNCH_OUT_OF_RESOURCES, error.to_string()),
+            error => (Error::LAUNCH_FAILED, error.to_string()),
+        };
+        say(&format!("kernel {}: {why} ({})", function.name, name(code.0)));
+        code
+    })
+}
+
+/// The error of a trap.
+fn of_cause(cause: &Cause) -> Error {
+    match cause {
+        Cause::Memory { space: Space::Global(_), .. } => Error::ILLEGAL_ADDRESS,
+        Cause::Undecodable(_) | Cause::UnalignedLongInstruction => Error::ILLEGAL_INSTRUCTION,
+        Cause::OutsideCode => Error::INVALID_PC,
+        Cause::Timeout(_) => Error::LAUNCH_TIMEOUT,
+        Cause::NoTexture(_) | Cause::NoSampler(_) => Error::LAUNCH_INCOMPATIBLE_TEXTURING,
+        _ => Error::LAUNCH_FAILED,
+    }
+}
+
+/// Memory of the host that the kernel accesses, copied into the memory of the context while the kernel runs.
+struct Mapped {
+    /// Address of the device, address of the host, contents before.
+    ranges: Vec<(u32, usize, Vec<u8>)>,
+}
+
+impl Mapped {
+    fn of(context: &Context, memory: &mut Memory) -> Mapped {
+        let mut ranges = Vec::new();
+        if let Ok(driver) = started() {
+            for found in lock(&driver.addresses).of_context(context.handle) {
+                let Kind::Host(start) = found.kind else { continue };
+                let mut bytes = vec![0; found.bytes as usize];
+                let count = readable(start, &mut bytes);
+                bytes.truncate(count);
+                if memory.insert(Buffer { address: found.address, bytes: bytes.clone() }).is_ok() {
+                    ranges.push((found.address, start, bytes));
+                }
+            }
+        }
+        Mapped { ranges }
+    }
+
+    /// Copies runs of bytes that the kernel has changed, so that the program may use the others meanwhile.
+    fn give_back(self, memory: &mut Memory) {
+        for (address, start, before) in self.ranges {
+            let Some(after) = memory.remove(address) else { continue };
+            let mut at = 0;
+            while at < before.len() {
+                let same =
+                    before[at..].iter().zip(&after.bytes[at..]).take_while(|(old, new)| old == new).count();
+                at += same;
+                let differ =
+                    before[at..].iter().zip(&after.bytes[at..]).take_while(|(old, new)| old != new).count();
+                // SAFETY: the range is registered, so that the program has it.
+                unsafe {
+                    ((start + at) as *mut u8).copy_from_nonoverlapping(after.bytes[at..].as_ptr(), differ)
+                };
+                at += differ;
+            }
+        }
+    }
+}

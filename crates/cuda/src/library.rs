@@ -1,0 +1,259 @@
+//! Libraries: images that are loaded into each context when it first uses them.
+
+use std::collections::HashMap;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::{Arc, Mutex};
+
+use crate::call::{give, offer, text};
+use crate::context;
+use crate::driver::{driver, lock};
+use crate::function::{self, lasting};
+use crate::handles::fresh;
+use crate::image::{self, Parsed};
+use crate::module::{self, Function, Module};
+use crate::status::{Answer, Error};
+
+/// An image with its kernels, in no context.
+#[derive(Debug)]
+pub(crate) struct Library {
+    parsed: Parsed,
+    /// By name, in the order of the image.
+    kernels: Vec<Arc<Kernel>>,
+    /// The module in each context that uses it.
+    modules: Mutex<HashMap<usize, Arc<Module>>>,
+}
+
+/// A kernel of a library.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) handle: usize,
+    library: usize,
+    name: String,
+}
+
+impl Library {
+    /// The module in the current context.
+    fn module(&self) -> Result<Arc<Module>, Error> {
+        let context = context::usable()?;
+        let mut modules = lock(&self.modules);
+        if let Some(module) = modules.get(&context.handle) {
+            return Ok(module.clone());
+        }
+        let module = module::load(&context, &self.parsed)?;
+        modules.insert(context.handle, module.clone());
+        Ok(module)
+    }
+
+    /// Forgets the module of a context that has ended.
+    pub(crate) fn forget(&self, context: usize) {
+        lock(&self.modules).remove(&context);
+    }
+}
+
+fn find(handle: usize) -> Result<Arc<Library>, Error> {
+    driver()?.libraries.get(handle).ok_or(Error::INVALID_HANDLE)
+}
+
+fn find_kernel(handle: usize) -> Result<Arc<Kernel>, Error> {
+    driver()?.kernels.get(handle).ok_or(Error::INVALID_HANDLE)
+}
+
+/// The function of a kernel in the current context.
+pub(crate) fn function_of(kernel: &Kernel) -> Result<Arc<Function>, Error> {
+    let module = find(kernel.library)?.module()?;
+    module.function(&kernel.name).cloned().ok_or(Error::NOT_FOUND)
+}
+
+fn load(to: *mut usize, bytes: &[u8]) -> Answer {
+    let driver = driver()?;
+    let parsed = image::parse(bytes, driver.board.minor)?;
+    let handle = fresh();
+    let named = parsed.programs.iter().map(|program| program.name.clone().unwrap_or_default());
+    let kernels = named.map(|name| Arc::new(Kernel { handle: fresh(), library: handle, name })).collect();
+    let library = Arc::new(Library { parsed, kernels, modules: Mutex::default() });
+    for kernel in &library.kernels {
+        driver.kernels.insert(kernel.handle, kernel.clone());
+    }
+    driver.libraries.insert(handle, library);
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, handle) }
+}
+
+/// `cuLibraryLoadData`: options are for the compiler of PTX and for when modules are loaded.
+#[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
+pub(crate) unsafe fn load_data(
+    to: *mut usize,
+    image: usize,
+    _options: *const c_int,
+    _values: *const *const c_void,
+    _count: c_uint,
+    _library_options: *const c_int,
+    _library_values: *const *const c_void,
+    _library_count: c_uint,
+) -> Answer {
+    driver()?;
+    if to.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    load(to, &image::at(image)?)
+}
+
+/// `cuLibraryLoadFromFile`
+#[allow(clippy::too_many_arguments, reason = "as CUDA declares it")]
+pub(crate) unsafe fn load_file(
+    to: *mut usize,
+    path: *const c_char,
+    _options: *const c_int,
+    _values: *const *const c_void,
+    _count: c_uint,
+    _library_options: *const c_int,
+    _library_values: *const *const c_void,
+    _library_count: c_uint,
+) -> Answer {
+    driver()?;
+    if to.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    load(to, &module::file(path)?)
+}
+
+/// `cuLibraryUnload`
+pub(crate) unsafe fn unload(handle: usize) -> Answer {
+    let library = find(handle)?;
+    let driver = driver()?;
+    driver.libraries.remove(handle);
+    for kernel in &library.kernels {
+        driver.kernels.remove(kernel.handle);
+    }
+    let modules: Vec<_> = lock(&library.modules).drain().collect();
+    modules.iter().try_for_each(|(_, module)| module::unload(module))
+}
+
+/// `cuLibraryGetKernel`
+pub(crate) unsafe fn get_kernel(to: *mut usize, handle: usize, name: *const c_char) -> Answer {
+    let library = find(handle)?;
+    // SAFETY: the caller's text.
+    let name = unsafe { text(name) }?;
+    let kernel = library.kernels.iter().find(|kernel| kernel.name == name).ok_or(Error::NOT_FOUND)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, kernel.handle) }
+}
+
+/// `cuLibraryGetKernelCount`
+pub(crate) unsafe fn kernel_count(count: *mut c_uint, handle: usize) -> Answer {
+    let library = find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(count, library.kernels.len() as c_uint) }
+}
+
+/// `cuLibraryEnumerateKernels`
+pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> Answer {
+    let library = find(handle)?;
+    if to.is_null() {
+        return Err(Error::INVALID_VALUE);
+    }
+    for (index, kernel) in library.kernels.iter().take(count as usize).enumerate() {
+        // SAFETY: the caller's array has so many elements.
+        unsafe { to.add(index).write(kernel.handle) };
+    }
+    Ok(())
+}
+
+/// `cuLibraryGetModule`
+pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> Answer {
+    let module = find(handle)?.module()?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, module.handle) }
+}
+
+/// `cuLibraryGetGlobal`
+pub(crate) unsafe fn get_global(
+    address: *mut u64,
+    bytes: *mut usize,
+    handle: usize,
+    name: *const c_char,
+) -> Answer {
+    let module = find(handle)?.module()?;
+    // SAFETY: the caller's text.
+    let (found, size) = module.global(unsafe { text(name) }?).ok_or(Error::NOT_FOUND)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(address, found.into());
+        offer(bytes, size as usize);
+    }
+    Ok(())
+}
+
+/// `cuLibraryGetManaged`, `cuLibraryGetUnifiedFunction`: cubins of these chips have neither.
+pub(crate) unsafe fn get_absent(_: *mut u64, handle: usize, _: *const c_char) -> Answer {
+    find(handle)?;
+    Err(Error::NOT_FOUND)
+}
+
+/// `cuLibraryGetManaged`
+pub(crate) unsafe fn get_managed(_: *mut u64, _: *mut usize, handle: usize, _: *const c_char) -> Answer {
+    find(handle)?;
+    Err(Error::NOT_FOUND)
+}
+
+/// `cuKernelGetFunction`
+pub(crate) unsafe fn get_function(to: *mut usize, handle: usize) -> Answer {
+    let function = function_of(&*find_kernel(handle)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, function.handle) }
+}
+
+/// `cuKernelGetLibrary`
+pub(crate) unsafe fn get_library(to: *mut usize, handle: usize) -> Answer {
+    let kernel = find_kernel(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, kernel.library) }
+}
+
+/// `cuKernelGetName`
+pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> Answer {
+    let kernel = find_kernel(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, lasting(&kernel.name)) }
+}
+
+/// `cuKernelGetAttribute`
+pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usize, device: c_int) -> Answer {
+    let function = function_of(&*find_kernel(handle)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { function::attribute_on(value, number, &function, device) }
+}
+
+/// `cuKernelSetAttribute`
+pub(crate) unsafe fn set_attribute(number: c_int, value: c_int, handle: usize, device: c_int) -> Answer {
+    crate::device::check(device)?;
+    let function = function_of(&*find_kernel(handle)?)?;
+    // SAFETY: no pointers of the host.
+    unsafe { function::set_attribute(function.handle, number, value) }
+}
+
+/// `cuKernelSetCacheConfig`
+pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint, device: c_int) -> Answer {
+    find_kernel(handle)?;
+    crate::device::check(device)?;
+    if config > 3 { Err(Error::INVALID_VALUE) } else { Ok(()) }
+}
+
+/// `cuKernelGetParamInfo`
+pub(crate) unsafe fn get_parameter(
+    handle: usize,
+    index: usize,
+    offset: *mut usize,
+    bytes: *mut usize,
+) -> Answer {
+    let function = function_of(&*find_kernel(handle)?)?;
+    // SAFETY: the caller's pointers.
+    unsafe { function::parameter(&function, index, offset, bytes) }
+}
+
+/// `cuKernelGetParamCount`
+pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> Answer {
+    let function = function_of(&*find_kernel(handle)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(count, function.layout.list().ok_or(Error::NOT_SUPPORTED)?.len()) }
+}

@@ -1,0 +1,441 @@
+//! Texture references: what the textures of a module read, and how.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::{Arc, Mutex};
+
+use reconverge_simt::memory::Memory;
+use reconverge_simt::texture::{Filter, Image, Level, Sampler, Shape, Texels, Wrap};
+use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
+
+pub(crate) use crate::array::Array;
+use crate::array::{Descriptor, Format, Texel};
+use crate::call::{give, offer};
+use crate::context;
+use crate::driver::{driver, lock};
+use crate::handles::fresh;
+use crate::memory;
+use crate::messages::say;
+use crate::module::Function;
+use crate::status::{Answer, Error};
+
+/// `CU_TRSF_READ_AS_INTEGER` and `CU_TRSF_NORMALIZED_COORDINATES`
+const AS_INTEGER: c_uint = 1;
+const NORMALIZED: c_uint = 2;
+
+/// A texture reference of a context.
+#[derive(Debug)]
+pub(crate) struct Reference {
+    pub(crate) handle: usize,
+    pub(crate) context: usize,
+    pub(crate) name: String,
+    state: Mutex<State>,
+}
+
+/// What a reference reads.
+#[derive(Clone, Debug, Default)]
+enum Source {
+    #[default]
+    Nothing,
+    /// Texels in a row: address and bytes.
+    Row(u32, u64),
+    /// Rows of texels: address, width, height, bytes from a row to the next.
+    Rows(u32, usize, usize, usize),
+    Array(Arc<Array>),
+}
+
+#[derive(Debug)]
+struct State {
+    source: Source,
+    texel: Texel,
+    wraps: [c_int; 3],
+    filter: c_int,
+    flags: c_uint,
+    border: [f32; 4],
+    anisotropy: c_uint,
+    /// The image of the last launch, and the bytes that it was made of.
+    made: Option<(Vec<u8>, Texel, c_uint, [usize; 3], Arc<Image>)>,
+}
+
+impl Reference {
+    /// A reference that reads nothing.
+    pub(crate) fn new(handle: usize, context: usize, name: &str) -> Reference {
+        let texel = Texel { number: 0x20, format: Format::Float, channels: 1 };
+        let state = State {
+            source: Source::Nothing,
+            texel,
+            wraps: [1; 3],
+            filter: 0,
+            flags: 0,
+            border: [0.0; 4],
+            anisotropy: 0,
+            made: None,
+        };
+        Reference { handle, context, name: name.to_owned(), state: Mutex::new(state) }
+    }
+}
+
+impl State {
+    /// The texels of the source: dimensions, bytes from a row to the next, shape, address.
+    fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
+        let texel = self.texel.bytes() as usize;
+        Some(match &self.source {
+            Source::Nothing => return None,
+            Source::Row(address, bytes) => {
+                ([*bytes as usize / texel, 1, 1], *bytes as usize / texel * texel, Shape::D1, *address)
+            }
+            Source::Rows(address, width, height, pitch) => {
+                ([*width, *height, 1], *pitch, Shape::D2, *address)
+            }
+            Source::Array(array) => {
+                let shape = match array.size {
+                    [_, 0, _] => Shape::D1,
+                    [.., 0] => Shape::D2,
+                    _ => Shape::D3,
+                };
+                (array.extent(), array.pitch(), shape, array.address)
+            }
+        })
+    }
+
+    /// Whether the program gets integers.
+    fn is_integer(&self) -> bool {
+        match self.texel.format {
+            Format::Unsigned(bytes) | Format::Signed(bytes) => bytes == 4 || self.flags & AS_INTEGER != 0,
+            Format::Half | Format::Float => false,
+        }
+    }
+
+    /// The image of what the memory has now.
+    fn image(&mut self, memory: &Memory) -> Option<Arc<Image>> {
+        let (size, pitch, shape, address) = self.layout()?;
+        let [width, height, depth] = size;
+        let row = width * self.texel.bytes() as usize;
+        let rows = (0..height * depth).map(|row| address + (row * pitch) as u32);
+        let mut bytes = Vec::with_capacity(row * height * depth);
+        for start in rows {
+            bytes.extend_from_slice(memory.bytes(start, row)?);
+        }
+        if let Some((before, texel, flags, extent, image)) = &self.made
+            && (before, *texel, *flags, *extent) == (&bytes, self.texel, self.flags, size)
+        {
+            return Some(image.clone());
+        }
+        let integer = self.is_integer();
+        let one = if integer { 1 } else { 1f32.to_bits() };
+        let channel = self.texel.format.bytes() as usize;
+        let texels = bytes.chunks_exact(self.texel.bytes() as usize).map(|texel| {
+            let mut words = [0, 0, 0, one];
+            for (word, bytes) in words.iter_mut().zip(texel.chunks_exact(channel)) {
+                *word = value(self.texel.format, bytes, integer);
+            }
+            words
+        });
+        let texels = Texels::Words(texels.collect());
+        let level = Level { width: width as u32, height: height as u32, depth: depth as u32, texels };
+        let image = Arc::new(Image::new(shape, vec![level]).ok()?);
+        self.made = Some((bytes, self.texel, self.flags, size, image.clone()));
+        Some(image)
+    }
+
+    fn sampler(&self) -> Sampler {
+        let normalized = self.flags & NORMALIZED != 0;
+        // CU_TR_ADDRESS_MODE_WRAP and MIRROR are for normalized coordinates; others clamp.
+        let wrap = |mode| match mode {
+            0 if normalized => Wrap::Repeat,
+            2 if normalized => Wrap::Mirror,
+            3 => Wrap::ClampToBorder,
+            _ => Wrap::ClampToEdge,
+        };
+        let filter = if self.filter == 1 { Filter::Linear } else { Filter::Nearest };
+        Sampler {
+            wrap: self.wraps.map(wrap),
+            mag: filter,
+            min: filter,
+            border: self.border.map(f32::to_bits),
+            unnormalised: !normalized,
+            ..Sampler::default()
+        }
+    }
+}
+
+/// The word of a channel: an integer, or a float of 0 to 1 or -1 to 1.
+fn value(format: Format, bytes: &[u8], integer: bool) -> u32 {
+    let mut word = [0; 4];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let raw = u32::from_le_bytes(word);
+    let bits = 8 * bytes.len() as u32;
+    match format {
+        Format::Float => raw,
+        Format::Half => half(raw as u16).to_bits(),
+        Format::Unsigned(_) if integer => raw,
+        Format::Unsigned(_) => (raw as f32 / ((1u64 << bits) - 1) as f32).to_bits(),
+        Format::Signed(_) => {
+            let signed = (raw << (32 - bits)) as i32 >> (32 - bits);
+            match integer {
+                true => signed as u32,
+                false => (signed as f32 / ((1u64 << (bits - 1)) - 1) as f32).max(-1.0).to_bits(),
+            }
+        }
+    }
+}
+
+/// A half as a float.
+fn half(bits: u16) -> f32 {
+    let (sign, exponent, fraction) =
+        (u32::from(bits >> 15), u32::from(bits >> 10 & 31), u32::from(bits & 0x3ff));
+    let magnitude = match exponent {
+        0 => fraction as f32 / (1 << 24) as f32,
+        31 => f32::from_bits(0x7f80_0000 | fraction << 13),
+        _ => f32::from_bits((exponent + 112) << 23 | fraction << 13),
+    };
+    f32::from_bits(magnitude.to_bits() | sign << 31)
+}
+
+/// The textures of a kernel with what the memory has now; `None` if it reads none.
+///
+/// # Errors
+/// A reference reads nothing, or memory that was freed.
+pub(crate) fn bound(function: &Function, memory: &Memory) -> Result<Option<Textures>, Error> {
+    if function.textures.is_empty() {
+        return Ok(None);
+    }
+    let mut textures = Textures::default();
+    for (unit, reference) in &function.textures {
+        let mut state = lock(&reference.state);
+        let Some(image) = state.image(memory) else {
+            // A kernel that uses it traps.
+            say(&format!("kernel {}: texture {} is not bound", function.name, reference.name));
+            continue;
+        };
+        let unit = *unit as u8;
+        textures.textures.insert(unit, Texture::new(image, state.is_integer()));
+        textures.samplers.insert(unit, TextureSampler { sampler: state.sampler(), compare: None });
+    }
+    Ok(Some(textures))
+}
+
+fn with<T>(handle: usize, work: impl FnOnce(&mut State) -> Result<T, Error>) -> Result<T, Error> {
+    context::usable()?;
+    let reference = driver()?.texture_references.get(handle).ok_or(Error::INVALID_HANDLE)?;
+    let mut state = lock(&reference.state);
+    work(&mut state)
+}
+
+/// `cuTexRefCreate`
+pub(crate) unsafe fn create(to: *mut usize) -> Answer {
+    let context = context::usable()?;
+    let reference = Reference::new(fresh(), context.handle, "");
+    let handle = reference.handle;
+    driver()?.texture_references.insert(handle, Arc::new(reference));
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, handle) }
+}
+
+/// `cuTexRefDestroy`
+pub(crate) unsafe fn destroy(handle: usize) -> Answer {
+    driver()?.texture_references.remove(handle).map(|_| ()).ok_or(Error::INVALID_HANDLE)
+}
+
+/// `cuTexRefSetArray`: the format becomes the array's.
+pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> Answer {
+    let array = driver()?.arrays.get(array).ok_or(Error::INVALID_HANDLE)?;
+    // CU_TRSA_OVERRIDE_FORMAT
+    if flags != 1 {
+        return Err(Error::INVALID_VALUE);
+    }
+    with(handle, |state| {
+        state.texel = array.texel;
+        state.source = Source::Array(array);
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetAddress`: any address may be bound; the offset is that to the next aligned address before it.
+pub(crate) unsafe fn set_address(offset: *mut usize, handle: usize, address: u64, bytes: usize) -> Answer {
+    if address == 0 {
+        return with(handle, |state| {
+            state.source = Source::Nothing;
+            Ok(())
+        });
+    }
+    memory::find(address, bytes as u64)?;
+    let misaligned = (address % 256) as usize;
+    // Without a place for the offset, the address must be aligned.
+    if offset.is_null() && misaligned != 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    with(handle, |state| {
+        let start = address as u32 - misaligned as u32;
+        state.source = Source::Row(start, (bytes + misaligned) as u64);
+        Ok(())
+    })?;
+    // SAFETY: the caller's pointer.
+    unsafe { offer(offset, misaligned) };
+    Ok(())
+}
+
+/// `cuTexRefSetAddress2D`
+pub(crate) unsafe fn set_rows(
+    handle: usize,
+    descriptor: *const Descriptor,
+    address: u64,
+    pitch: usize,
+) -> Answer {
+    // SAFETY: null or the caller's structure.
+    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    let texel = Texel::new(descriptor.format, descriptor.channels)?;
+    let Descriptor { width, height, .. } = descriptor;
+    let row = width.checked_mul(texel.bytes() as usize).ok_or(Error::INVALID_VALUE)?;
+    if width == 0
+        || height == 0
+        || width > 65000
+        || height > 65000
+        || pitch < row
+        || !pitch.is_multiple_of(32)
+    {
+        return Err(Error::INVALID_VALUE);
+    }
+    memory::find(address, (pitch * (height - 1) + row) as u64)?;
+    with(handle, |state| {
+        state.texel = texel;
+        state.source = Source::Rows(address as u32, width, height, pitch);
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetFormat`
+pub(crate) unsafe fn set_format(handle: usize, format: c_int, channels: c_int) -> Answer {
+    let texel = Texel::new(format, u32::try_from(channels).unwrap_or(0))?;
+    with(handle, |state| {
+        state.texel = texel;
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetAddressMode`
+pub(crate) unsafe fn set_wrap(handle: usize, axis: c_int, mode: c_int) -> Answer {
+    let axis = usize::try_from(axis).ok().filter(|axis| *axis < 3 && (0..=3).contains(&mode));
+    let axis = axis.ok_or(Error::INVALID_VALUE)?;
+    with(handle, |state| {
+        state.wraps[axis] = mode;
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetFilterMode`
+pub(crate) unsafe fn set_filter(handle: usize, filter: c_int) -> Answer {
+    if !(0..=1).contains(&filter) {
+        return Err(Error::INVALID_VALUE);
+    }
+    with(handle, |state| {
+        state.filter = filter;
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetFlags`
+pub(crate) unsafe fn set_flags(handle: usize, flags: c_uint) -> Answer {
+    if flags & !(AS_INTEGER | NORMALIZED) != 0 {
+        return Err(Error::INVALID_VALUE);
+    }
+    with(handle, |state| {
+        state.flags = flags;
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetMaxAnisotropy`: without an effect, since textures have one level.
+pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> Answer {
+    with(handle, |state| {
+        state.anisotropy = most;
+        Ok(())
+    })
+}
+
+/// `cuTexRefSetBorderColor`
+pub(crate) unsafe fn set_border(handle: usize, border: *const [f32; 4]) -> Answer {
+    // SAFETY: null or the caller's four numbers.
+    let border = *unsafe { border.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    with(handle, |state| {
+        state.border = border;
+        Ok(())
+    })
+}
+
+/// `cuTexRefGetAddress`
+pub(crate) unsafe fn get_address(to: *mut u64, handle: usize) -> Answer {
+    let address = with(handle, |state| match state.source {
+        Source::Row(address, _) | Source::Rows(address, ..) => Ok(address),
+        _ => Err(Error::INVALID_VALUE),
+    })?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, address.into()) }
+}
+
+/// `cuTexRefGetArray`
+pub(crate) unsafe fn get_array(to: *mut usize, handle: usize) -> Answer {
+    let array = with(handle, |state| match &state.source {
+        Source::Array(array) => Ok(array.handle),
+        _ => Err(Error::INVALID_VALUE),
+    })?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, array) }
+}
+
+/// `cuTexRefGetAddressMode`
+pub(crate) unsafe fn get_wrap(to: *mut c_int, handle: usize, axis: c_int) -> Answer {
+    let axis = usize::try_from(axis).ok().filter(|axis| *axis < 3).ok_or(Error::INVALID_VALUE)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, with(handle, |state| Ok(state.wraps[axis]))?) }
+}
+
+/// `cuTexRefGetFilterMode`
+pub(crate) unsafe fn get_filter(to: *mut c_int, handle: usize) -> Answer {
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, with(handle, |state| Ok(state.filter))?) }
+}
+
+/// `cuTexRefGetFlags`
+pub(crate) unsafe fn get_flags(to: *mut c_uint, handle: usize) -> Answer {
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, with(handle, |state| Ok(state.flags))?) }
+}
+
+/// `cuTexRefGetFormat`
+pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle: usize) -> Answer {
+    let texel = with(handle, |state| Ok(state.texel))?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(format, texel.number);
+        offer(channels, texel.channels as c_int);
+    }
+    Ok(())
+}
+
+/// `cuTexRefGetMaxAnisotropy`
+pub(crate) unsafe fn get_anisotropy(to: *mut c_int, handle: usize) -> Answer {
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, with(handle, |state| Ok(state.anisotropy as c_int))?) }
+}
+
+/// `cuParamSetTexRef`: the references of a module belong to its kernels already.
+pub(crate) unsafe fn set_of_function(function: usize, _unit: c_int, handle: usize) -> Answer {
+    context::usable()?;
+    let function = crate::function::find(function)?;
+    driver()?.texture_references.get(handle).ok_or(Error::INVALID_HANDLE)?;
+    let known = function.textures.iter().any(|(_, reference)| reference.handle == handle);
+    if known { Ok(()) } else { Err(Error::INVALID_VALUE) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_become_floats_unless_they_are_read_as_integers() {
+        let float = |format, bytes: &[u8]| f32::from_bits(value(format, bytes, false));
+        assert_eq!((float(Format::Unsigned(1), &[255]), float(Format::Signed(1), &[0x80])), (1.0, -1.0));
+        assert_eq!(value(Format::Signed(2), &[0xff, 0xff], true), u32::MAX);
+        assert_eq!([0x3c00, 0xc000, 0x0001].map(half), [1.0, -2.0, 2f32.powi(-24)]);
+    }
+}
