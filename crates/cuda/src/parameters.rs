@@ -3,6 +3,8 @@
 use std::ffi::c_void;
 
 use reconverge_isa::Program;
+use reconverge_tesla::code::Code;
+use reconverge_tesla::inst::{Base, Chip, Mem, Memory, Op, Operand, Space, Stage};
 use reconverge_tesla::launch::PARAMETERS;
 use reconverge_workbench::tesla::names::params_of_mangled;
 
@@ -24,8 +26,9 @@ pub(crate) struct Parameter {
 pub(crate) enum Layout {
     /// The cubin lists them, or the types in the kernel's name place them.
     Known(Vec<Parameter>),
-    /// Only a bound of their size is known: each is taken for a word of four bytes.
-    Words(u32),
+    /// Only the code shows them: of each pair of words, the second is a parameter of its own if the kernel reads it. A pointer
+    /// of eight bytes, whose second word no chip of this generation reads, is one parameter, and so is a word before padding.
+    Read(Vec<Parameter>),
 }
 
 impl Layout {
@@ -53,17 +56,16 @@ impl Layout {
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => Layout::Known(list.clone()),
-            None => Layout::Words(bytes / 4),
+            None => Layout::Read(of_words(&words_read(program, bytes), pointer_bytes)),
         }
     }
 
-    /// Bytes of the parameters; those of words are a bound.
+    /// Bytes of the parameters.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Layout::Known(list) => {
+            Layout::Known(list) | Layout::Read(list) => {
                 list.iter().map(|one| one.offset as usize + one.bytes as usize).max().unwrap_or(0)
             }
-            Layout::Words(count) => 4 * *count as usize,
         }
     }
 
@@ -71,7 +73,7 @@ impl Layout {
     pub(crate) fn list(&self) -> Option<&[Parameter]> {
         match self {
             Layout::Known(list) => Some(list),
-            Layout::Words(_) => None,
+            Layout::Read(_) => None,
         }
     }
 
@@ -112,26 +114,71 @@ impl Layout {
                     unsafe { to.as_mut_ptr().copy_from_nonoverlapping(at.cast(), to.len()) };
                 }
             }
-            // The list may end before the bound: the words behind it are shared variables.
-            Layout::Words(_) => {
-                let mut count = 0;
-                for (index, to) in area.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-                    let mut address = [0; size_of::<usize>()];
-                    let entry = parameters.wrapping_add(index) as usize;
-                    let address = match readable(entry, &mut address) {
-                        count if count == address.len() => usize::from_ne_bytes(address),
-                        _ => break,
-                    };
-                    if address == 0 || readable(address, to) != 4 {
-                        break;
+            // An eight-byte parameter may be a word, behind which the program has nothing.
+            Layout::Read(list) => {
+                for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
+                    // SAFETY: the list has an address for each parameter.
+                    let at = unsafe { *parameters.add(index) };
+                    let to = &mut area[*offset as usize..][..*bytes as usize];
+                    if at.is_null() || readable(at as usize, to) < 4 {
+                        return Err(Error::INVALID_VALUE);
                     }
-                    count = index + 1;
                 }
-                area.truncate(4 * count);
             }
         }
         Ok(area)
     }
+}
+
+/// Of each word of the parameters, whether the kernel reads it. Words from the first on that it writes are variables.
+fn words_read(program: &Program, bytes: u32) -> Vec<bool> {
+    let mut read = vec![false; bytes as usize / 4];
+    let mut end = read.len();
+    let code = Code::reachable(&program.words, program.base, Stage::Compute, Chip::G200);
+    for inst in code.slots().flatten() {
+        let is_store = matches!(inst.op, Op::Memory(Memory::St | Memory::StUnlock));
+        for (place, operand) in inst.src.iter().enumerate() {
+            let Operand::Mem(Mem { space: Space::Shared, base: Base::A(0), offset, access, .. }) = operand
+            else {
+                continue;
+            };
+            let Some(first) = u32::try_from(*offset).ok().and_then(|offset| offset.checked_sub(PARAMETERS))
+            else {
+                continue;
+            };
+            let words = first as usize / 4..(first + access.bytes()).div_ceil(4) as usize;
+            if is_store && place == 0 {
+                end = end.min(words.start);
+            } else if let Some(words) = read.get_mut(words) {
+                words.fill(true);
+            }
+        }
+    }
+    read.truncate(end);
+    while read.last() == Some(&false) && !pairs_end(&read) {
+        read.pop();
+    }
+    read
+}
+
+/// Whether the last word may be the second of a pointer.
+fn pairs_end(read: &[bool]) -> bool {
+    matches!(read, [.., true, false]) && read.len().is_multiple_of(2)
+}
+
+/// The parameters by the words that the kernel reads.
+fn of_words(read: &[bool], pointer_bytes: Option<u32>) -> Vec<Parameter> {
+    let mut list = Vec::new();
+    for (pair, words) in read.chunks(2).enumerate() {
+        let offset = 8 * pair as u32;
+        match words {
+            [_, false] if pointer_bytes != Some(4) => list.push(Parameter { offset, bytes: 8 }),
+            _ => list.extend(
+                (0..words.len() as u32).map(|word| Parameter { offset: offset + 4 * word, bytes: 4 }),
+            ),
+        }
+    }
+    list
 }
 
 /// The parameters by the types in a mangled name.
@@ -207,18 +254,29 @@ mod tests {
         // k(float*, int)
         let offsets = |shared| match Layout::of(&program("_Z1kPfi", shared), None) {
             Layout::Known(list) => list.iter().map(|one| one.offset).collect(),
-            Layout::Words(count) => vec![count; 9],
+            Layout::Read(list) => panic!("{list:?}"),
         };
         assert_eq!((offsets(24), offsets(28)), (vec![0, 4], vec![0, 8]));
-        assert_eq!(Layout::of(&program("k", 28), None), Layout::Words(3));
     }
 
     #[test]
-    fn words_end_where_the_list_of_addresses_does() {
-        let (one, two) = (1u32, 2u32);
-        let list = [(&raw const one).cast::<c_void>(), (&raw const two).cast(), std::ptr::null()];
+    fn the_words_that_a_kernel_reads_show_its_parameters() {
+        let list = |read: &[bool], pointer| {
+            of_words(read, pointer).iter().map(|one| (one.offset, one.bytes)).collect::<Vec<_>>()
+        };
+        // A pointer of eight bytes, an int with padding behind it, a pointer.
+        assert_eq!(list(&[true, false, true, false, true, false], None), [(0, 8), (8, 8), (16, 8)]);
+        assert_eq!(list(&[true, true, true], None), [(0, 4), (4, 4), (8, 4)]);
+        assert_eq!(list(&[true, false], Some(4)), [(0, 4), (4, 4)]);
+    }
+
+    #[test]
+    fn a_word_may_stand_at_the_end_of_memory_for_a_longer_parameter() {
+        let one = 7u64;
+        let list = [(&raw const one).cast::<c_void>()];
+        let layout = Layout::Read(vec![Parameter { offset: 0, bytes: 8 }]);
         // SAFETY: the list is whole.
-        let bytes = unsafe { Layout::Words(9).collect(list.as_ptr(), std::ptr::null()) };
-        assert_eq!(bytes, Ok(vec![1, 0, 0, 0, 2, 0, 0, 0]));
+        let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
+        assert_eq!(bytes, Ok(vec![7, 0, 0, 0, 0, 0, 0, 0]));
     }
 }
