@@ -138,8 +138,9 @@ pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> An
     let Some(&Descriptor { width, height, format, channels }) = (unsafe { descriptor.as_ref() }) else {
         return Err(Error::INVALID_VALUE);
     };
+    let descriptor = Descriptor3 { width, height, depth: 0, format, channels, flags: 0 };
     // SAFETY: the caller's pointer and a local structure.
-    unsafe { create_3(to, &raw const *&Descriptor3 { width, height, depth: 0, format, channels, flags: 0 }) }
+    unsafe { create_3(to, &raw const descriptor) }
 }
 
 /// `cuArray3DCreate`: without layers, faces, surfaces and gathers, which are flags.

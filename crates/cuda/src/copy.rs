@@ -131,19 +131,20 @@ impl Copy {
 }
 
 fn copy_row(to: Side, from: Side, count: usize) -> Answer {
-    // SAFETY: the program says that it has these bytes.
-    let host = |at: usize| unsafe { std::slice::from_raw_parts(at as *const u8, count) };
     match (to, from) {
         (Side::Host(to), Side::Host(from)) => {
-            // SAFETY: as above; they may overlap.
+            // SAFETY: the program says that it has these bytes; they may overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
             Ok(())
         }
-        // SAFETY: as above.
         (Side::Host(to), Side::Device(from)) => {
+            // SAFETY: the program says that it has these bytes.
             memory::read(from, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, count) })
         }
-        (Side::Device(to), Side::Host(from)) => memory::write(to, host(from)),
+        (Side::Device(to), Side::Host(from)) => {
+            // SAFETY: the program says that it has these bytes.
+            memory::write(to, unsafe { std::slice::from_raw_parts(from as *const u8, count) })
+        }
         (Side::Device(to), Side::Device(from)) => {
             let mut bytes = vec![0; count];
             memory::read(from, &mut bytes)?;

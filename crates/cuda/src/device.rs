@@ -48,6 +48,8 @@ static BOARDS: [Board; 5] = [
             memory_clock: 1_107_000, bus: 512, memory: 1 << 30, integrated: false },
 ];
 
+/// The last attribute that CUDA 13.5 has.
+const LAST_ATTRIBUTE: c_int = 161;
 /// Threads of a block, at most.
 pub(crate) const MOST_THREADS: u32 = 512;
 /// Threads of a block in x, y and z, at most.
@@ -177,7 +179,7 @@ impl Board {
             106 => MOST_BLOCKS,
             131 | 134 => u32::MAX,
             139 => self.pci_id << 16 | 0x10de,
-            1..=161 => 0,
+            number if (1..=LAST_ATTRIBUTE).contains(&number) => 0,
             _ => return None,
         })
     }

@@ -40,7 +40,8 @@ impl Layout {
                 listed.map(|param| Parameter { offset: param.offset, bytes: param.bytes }).collect(),
             );
         }
-        let shared = program.resources.shared_bytes.unwrap_or(0);
+        // A cubin that does not state the shared memory gives no bound.
+        let shared = program.resources.shared_bytes.unwrap_or(PARAMETERS + MOST as u32);
         let bytes = program.resources.param_bytes.unwrap_or_else(|| shared.saturating_sub(PARAMETERS));
         if bytes == 0 {
             return Layout::Known(Vec::new());
@@ -114,14 +115,16 @@ impl Layout {
                     unsafe { to.as_mut_ptr().copy_from_nonoverlapping(at.cast(), to.len()) };
                 }
             }
-            // An eight-byte parameter may be a word, behind which the program has nothing.
+            // The kernel may also read variables behind its parameters, of which the list has no address, and a parameter of eight
+            // bytes may be a word.
             Layout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
-                    // SAFETY: the list has an address for each parameter.
-                    let at = unsafe { *parameters.add(index) };
+                    let mut entry = [0; size_of::<usize>()];
+                    let found = readable(parameters.wrapping_add(index) as usize, &mut entry);
+                    let at = usize::from_ne_bytes(entry);
                     let to = &mut area[*offset as usize..][..*bytes as usize];
-                    if at.is_null() || readable(at as usize, to) < 4 {
-                        return Err(Error::INVALID_VALUE);
+                    if found < entry.len() || at == 0 || readable(at, to) < 4 {
+                        break;
                     }
                 }
             }

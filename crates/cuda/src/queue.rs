@@ -220,8 +220,7 @@ mod tests {
         let _ = go.send(());
         wait(after);
         wait_for_context(context);
-        let ran = lock(&ran).clone();
-        ran
+        lock(&ran).clone()
     }
 
     #[test]
