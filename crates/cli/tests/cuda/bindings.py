@@ -19,7 +19,7 @@ from cuda.bindings import driver
 RECONVERGE, CHIP = sys.argv[1:3]
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 KERNELS = ["atomic", "barrier", "call", "diverge", "loop-break"]
-REAL = ["recip-f32-sm10-text", "recip-f32-sm11-elf64", "mriq-phimag", "flacuda-stereo-decorr-a6fcab4d"]
+REAL = ["recip-f32-sm10-text", "recip-f32-sm11-elf64", "rodinia-gaussian", "flacuda-stereo-decorr-a6fcab4d"]
 
 
 def checked(result):
