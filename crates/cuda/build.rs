@@ -1,4 +1,4 @@
-//! Gives the library the name under which programs load it, so that a program which links it by its path finds it too.
+//! Sets the name of the library to the one that programs load. A program that was linked with it then finds it at run time.
 
 fn main() {
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");

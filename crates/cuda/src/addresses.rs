@@ -1,4 +1,4 @@
-//! Which addresses of the device are in use, and for what. One table serves all contexts, so that an address is unique.
+//! The addresses of the device that are in use, and their uses. One table serves all contexts, so that an address is unique.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ pub(crate) struct Allocation {
     pub(crate) context: usize,
     /// A number that no other allocation has.
     pub(crate) id: u64,
-    /// What it is.
+    /// The use of the addresses.
     pub(crate) kind: Kind,
 }
 
-/// What an allocation is.
+/// The use of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Memory of the device that the program has allocated.
@@ -51,7 +51,7 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    /// Addresses of a device with so many bytes of memory.
+    /// Returns the addresses of a device with `all` bytes of memory, all of them free.
     pub(crate) fn new(all: u64) -> Addresses {
         Addresses { allocations: BTreeMap::new(), next: FIRST.into(), ids: 0, all, used: 0 }
     }

@@ -46,7 +46,10 @@ pub(crate) fn as_host_function(function: impl FnOnce()) {
     IN_HOST_FUNCTION.set(before);
 }
 
-/// Stores a result where the caller wants it.
+/// Stores a result.
+///
+/// # Errors
+/// The address is null.
 ///
 /// # Safety
 /// The address is null or that of a `T`.
@@ -59,7 +62,7 @@ pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> Answer {
     Ok(())
 }
 
-/// Stores a result if the caller wants it.
+/// Stores a result unless the address is null.
 ///
 /// # Safety
 /// The address is null or that of a `T`.
@@ -85,7 +88,7 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, Error> {
 /// Copies a text with its zero byte into a buffer of `room` bytes, cut if it is too long.
 ///
 /// # Safety
-/// The address is null or that of so many bytes.
+/// The address is null or that of `room` bytes.
 pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> Answer {
     let room = usize::try_from(room).ok().filter(|room| *room > 0).ok_or(Error::INVALID_VALUE)?;
     if to.is_null() {

@@ -23,7 +23,7 @@ pub(crate) struct Context {
     pub(crate) handle: usize,
     flags: AtomicU32,
     is_primary: bool,
-    /// How often it is attached; `cuCtxCreate` counts once.
+    /// Number of times that it is attached; `cuCtxCreate` counts once.
     attached: AtomicUsize,
     /// The first error of a kernel, after which nothing works; 0 before it.
     error: AtomicU32,
@@ -186,7 +186,7 @@ pub(crate) unsafe fn create_4(
     unsafe { create(to, flags, device) }
 }
 
-/// `cuCtxDestroy`: of the contexts of this thread, only the current one leaves the stack.
+/// `cuCtxDestroy`: a current context leaves the stack of this thread.
 pub(crate) unsafe fn destroy(handle: usize) -> Answer {
     let context = named(handle)?;
     if context.is_primary {
@@ -267,7 +267,7 @@ pub(crate) unsafe fn get_device(device: *mut Device) -> Answer {
     unsafe { give(device, 0) }
 }
 
-/// `cuCtxGetDevice` of CUDA 13: of a given context, or of the current one.
+/// `cuCtxGetDevice` of CUDA 13, for a given context or the current one.
 pub(crate) unsafe fn get_device_2(device: *mut Device, handle: usize) -> Answer {
     if handle == 0 {
         current()?
@@ -320,7 +320,7 @@ pub(crate) unsafe fn synchronize() -> Answer {
     context.check()
 }
 
-/// `cuCtxSynchronize` of CUDA 13: of a given context, or of the current one.
+/// `cuCtxSynchronize` of CUDA 13, for a given context or the current one.
 pub(crate) unsafe fn synchronize_2(handle: usize) -> Answer {
     let context = if handle == 0 { current()? } else { named(handle)? };
     queue::wait_for_context(context.handle);

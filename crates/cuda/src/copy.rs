@@ -11,7 +11,7 @@ use crate::queue;
 use crate::status::{Answer, Error};
 use crate::stream;
 
-/// Where bytes are.
+/// A place of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// An address of the host.
@@ -190,7 +190,7 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> Answer {
     Ok(())
 }
 
-/// Which memory an address of any kind belongs to.
+/// Returns the memory to which an address of any kind belongs.
 fn any(address: u64) -> Result<Side, Error> {
     let is_device = lock(&driver()?.addresses).find(address, 1).is_some();
     Ok(if is_device { Side::Device(address) } else { Side::Host(address as usize) })

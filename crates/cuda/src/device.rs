@@ -23,13 +23,13 @@ pub(crate) struct Board {
     pub(crate) minor: u32,
     pci_id: u32,
     multiprocessors: u32,
-    /// In kHz.
+    /// Clock of the multiprocessors in kHz.
     clock: u32,
-    /// In kHz.
+    /// Clock of the memory in kHz.
     memory_clock: u32,
-    /// In bits.
+    /// Width of the memory bus in bits.
     bus: u32,
-    /// In bytes.
+    /// Size of the memory in bytes.
     pub(crate) memory: u64,
     integrated: bool,
 }
@@ -66,7 +66,7 @@ const WARP: u32 = 32;
 const MOST_BLOCKS: u32 = 8;
 /// Bytes between rows, at most.
 pub(crate) const MOST_PITCH: u64 = 0x7fff_ffff;
-/// Shared memory is allocated in steps of so many bytes. (CUDA C Programming Guide 4.2, 4.2)
+/// The step in which shared memory is allocated, in bytes. (CUDA C Programming Guide 4.2, 4.2)
 const SHARED_STEP: u32 = 512;
 
 impl Board {
@@ -90,7 +90,7 @@ impl Board {
         self.minor >= 2 || self.integrated
     }
 
-    /// How many registers a block takes: for an even number of warps, in steps.
+    /// Returns the number of registers of a block, which gets them for an even number of warps and in steps.
     fn registers_of_block(&self, threads: u32, registers: u32) -> u32 {
         let warps = threads.div_ceil(WARP).next_multiple_of(2);
         (warps * WARP * registers).next_multiple_of(self.registers().1)
@@ -101,13 +101,13 @@ impl Board {
         self.registers_of_block(threads, registers) <= self.registers().0
     }
 
-    /// The most threads of a block of a kernel with so many registers.
+    /// Returns the maximum number of threads of a block, if each thread has `registers`.
     pub(crate) fn most_threads(&self, registers: u32) -> u32 {
         let fits = |warps: &u32| self.has_registers(warps * WARP, registers);
         (1..=MOST_THREADS / WARP).rev().find(fits).unwrap_or(0) * WARP
     }
 
-    /// How many blocks of a kernel a multiprocessor holds at a time. (CUDA C Programming Guide 4.2, 4.2 and G.1)
+    /// Returns the number of blocks of a kernel that a multiprocessor holds at a time. (CUDA C Programming Guide 4.2, 4.2 and G.1)
     pub(crate) fn resident_blocks(&self, threads: u32, registers: u32, shared: u64) -> u32 {
         if threads == 0 || threads > MOST_THREADS || shared > u64::from(SHARED) {
             return 0;
@@ -135,7 +135,7 @@ impl Board {
             1 => MOST_THREADS,
             2..=4 => MOST_BLOCK[number as usize - 2],
             5..=7 => MOST_GRID[number as usize - 5],
-            // Shared memory of a block, of a multiprocessor, and of a block on request.
+            // Shared memory: per block, per multiprocessor, and per block on request.
             8 | 81 | 97 => SHARED,
             9 => CONSTANT,
             10 => WARP,
@@ -331,7 +331,7 @@ pub(crate) unsafe fn properties(properties: *mut Properties, device: Device) -> 
     unsafe { give(properties, found) }
 }
 
-/// Where the device is on the bus.
+/// The place of the device on the bus.
 const BUS_ID: &str = "0000:01:00.0";
 
 /// `cuDeviceGetPCIBusId`

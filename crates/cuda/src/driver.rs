@@ -28,14 +28,14 @@ const ENGINE: &str = "RECONVERGE_CUDA_ENGINE";
 /// The chip if the environment does not name one: sm_12.
 const DEFAULT_CHIP: Chip = Chip::Gt215;
 
-/// Everything that the process has.
+/// The state of the library in a process.
 #[derive(Debug)]
 pub(crate) struct Driver {
     /// The board of the chip.
     pub(crate) board: &'static Board,
-    /// How kernels run.
+    /// Engine and limits of kernels.
     pub(crate) options: Options,
-    /// Which addresses of the device are in use.
+    /// The addresses of the device that are in use.
     pub(crate) addresses: Mutex<Addresses>,
     /// Memory of the host that the device may access.
     pub(crate) pinned: Mutex<Pinned>,
@@ -56,9 +56,9 @@ pub(crate) struct Driver {
 pub(crate) struct Primary {
     /// The handle, which stays the same when the context is created anew.
     pub(crate) handle: usize,
-    /// How often it is retained.
+    /// Number of times that it is retained.
     pub(crate) retained: usize,
-    /// Its flags.
+    /// The flags of the context.
     pub(crate) flags: u32,
 }
 

@@ -432,7 +432,7 @@ pub(crate) unsafe fn active_blocks_with_flags(
     unsafe { give(blocks, found as c_int) }
 }
 
-/// `CUoccupancyB2DSize`: bytes of dynamic shared memory of a block with so many threads.
+/// `CUoccupancyB2DSize`: returns the bytes of dynamic shared memory for a number of threads.
 pub(crate) type DynamicSize = Option<unsafe extern "C" fn(c_int) -> usize>;
 
 /// `cuOccupancyMaxPotentialBlockSize`
@@ -453,7 +453,7 @@ pub(crate) unsafe fn best_block(
         0 => MOST_THREADS,
         limit => (limit as u32).min(MOST_THREADS),
     };
-    // Whole warps and the limit itself, from the largest on: the first of those with the most threads on a multiprocessor.
+    // The limit itself and all whole warps, the largest first. The first size with the most resident threads wins.
     let sizes = [most].into_iter().chain((1..=most / 32).rev().map(|warps| 32 * warps));
     let mut best = (0, 0, 0);
     for threads in sizes {

@@ -63,7 +63,7 @@ pub(crate) fn profiler() -> Answer {
     driver().map(|_| ())
 }
 
-/// What a search for a function ends with. (`CUdriverProcAddressQueryResult`)
+/// The result of a search for a function. (`CUdriverProcAddressQueryResult`)
 #[derive(Clone, Copy, Debug)]
 enum Found {
     Function(Row),

@@ -22,7 +22,7 @@ pub(crate) struct Range {
     pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) context: usize,
-    /// Where the device finds it, if it does.
+    /// The address on the device, if the device can access the range.
     pub(crate) device: Option<u32>,
     pub(crate) id: u64,
     flags: c_uint,
@@ -180,7 +180,7 @@ fn device_pointer(address: usize, flags: c_uint) -> Result<u32, Error> {
     Ok(device + (address - range.address) as u32)
 }
 
-/// `cuMemHostGetDevicePointer`: of memory that was allocated or registered with `DEVICEMAP`.
+/// `cuMemHostGetDevicePointer`, for memory that was allocated or registered with `DEVICEMAP`.
 pub(crate) unsafe fn get_device_pointer(to: *mut u64, address: usize, flags: c_uint) -> Answer {
     // SAFETY: the caller's pointer.
     unsafe { give(to, device_pointer(address, flags)?.into()) }

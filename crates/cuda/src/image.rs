@@ -178,7 +178,7 @@ pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, Error> {
     }
     let hints = Hints { format: Some(format), ..Hints::default() };
     let image = container::load(bytes, &hints).map_err(|error| match (format, refused(error)) {
-        // Of an archive, the first member's error is the file's: it is whole, and has nothing for the chip.
+        // The error is that of the first member: the archive is whole, and has nothing for the chip.
         (Format::Fatbin, _) => Error::NO_BINARY_FOR_GPU,
         (_, error) => error,
     })?;

@@ -1,4 +1,4 @@
-//! Runs kernels: the only file that knows how the machine is started.
+//! Runs kernels. No other file starts the machine.
 
 use std::sync::{Arc, Mutex};
 

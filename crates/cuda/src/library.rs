@@ -17,7 +17,7 @@ use crate::status::{Answer, Error};
 #[derive(Debug)]
 pub(crate) struct Library {
     parsed: Parsed,
-    /// By name, in the order of the image.
+    /// The kernels in the order of the image.
     kernels: Vec<Arc<Kernel>>,
     /// The module in each context that uses it.
     modules: Mutex<HashMap<usize, Arc<Module>>>,

@@ -30,7 +30,7 @@ pub(crate) struct Module {
     globals: Vec<Global>,
     /// Addresses of memory that the module owns.
     owned: Vec<u32>,
-    /// Its texture references.
+    /// The texture references of the module.
     pub(crate) textures: Vec<Arc<Reference>>,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct Function {
     pub(crate) textures: Vec<(u32, Arc<Reference>)>,
     pub(crate) banks: Arc<Vec<Bank>>,
     pub(crate) prepared: Prepared,
-    /// What the functions of CUDA 3 and before set for a launch.
+    /// Sizes and parameters that the functions of CUDA 3 and before set for a launch.
     pub(crate) old: Mutex<Old>,
     /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if it was set.
     pub(crate) most_dynamic: Mutex<Option<u32>>,

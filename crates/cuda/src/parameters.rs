@@ -26,13 +26,13 @@ pub(crate) struct Parameter {
 pub(crate) enum Layout {
     /// The cubin lists them, or the types in the kernel's name place them.
     Known(Vec<Parameter>),
-    /// Only the code shows them: of each pair of words, the second is a parameter of its own if the kernel reads it. A pointer
+    /// Only the code shows them. The second word of each pair is a parameter of its own if the kernel reads it. A pointer
     /// of eight bytes, whose second word no chip of this generation reads, is one parameter, and so is a word before padding.
     Read(Vec<Parameter>),
 }
 
 impl Layout {
-    /// The layout of a kernel. `pointer_bytes`: of a parameter, if the cubin states it.
+    /// Returns the layout of a kernel. `pointer_bytes` is the size of a pointer, if the cubin states it.
     pub(crate) fn of(program: &Program, pointer_bytes: Option<u32>) -> Layout {
         if !program.params.is_empty() {
             let listed = program.params.iter();
@@ -53,7 +53,7 @@ impl Layout {
         };
         let placed: Vec<_> = widths.iter().filter_map(|width| by_name(program, *width)).collect();
         let end = |list: &Vec<Parameter>| list.last().map_or(0, |last| last.offset + last.bytes);
-        // The width that fills the parameters exactly; behind them, shared variables may follow.
+        // The width that fills the parameters exactly. Shared variables may follow them.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
             Some(list) => Layout::Known(list.clone()),
@@ -115,8 +115,8 @@ impl Layout {
                     unsafe { to.as_mut_ptr().copy_from_nonoverlapping(at.cast(), to.len()) };
                 }
             }
-            // The kernel may also read variables behind its parameters, of which the list has no address, and a parameter of eight
-            // bytes may be a word.
+            // The list ends early if the kernel also reads variables after its parameters. A parameter of eight bytes may be a
+            // word.
             Layout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     let mut entry = [0; size_of::<usize>()];
@@ -133,7 +133,7 @@ impl Layout {
     }
 }
 
-/// Of each word of the parameters, whether the kernel reads it. Words from the first on that it writes are variables.
+/// Returns for each word of the parameters whether the kernel reads it. Words from the first on that it writes are variables.
 fn words_read(program: &Program, bytes: u32) -> Vec<bool> {
     let mut read = vec![false; bytes as usize / 4];
     let mut end = read.len();
@@ -267,7 +267,7 @@ mod tests {
         let list = |read: &[bool], pointer| {
             of_words(read, pointer).iter().map(|one| (one.offset, one.bytes)).collect::<Vec<_>>()
         };
-        // A pointer of eight bytes, an int with padding behind it, a pointer.
+        // A pointer of eight bytes, an int with padding, a pointer.
         assert_eq!(list(&[true, false, true, false, true, false], None), [(0, 8), (8, 8), (16, 8)]);
         assert_eq!(list(&[true, true, true], None), [(0, 4), (4, 4), (8, 4)]);
         assert_eq!(list(&[true, false], Some(4)), [(0, 4), (4, 4)]);

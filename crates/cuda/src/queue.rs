@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::driver::lock;
 
-/// What a stream does.
+/// Work of a stream.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
 /// The end of a task of a line.
@@ -21,7 +21,7 @@ pub(crate) struct Point {
     position: u64,
 }
 
-/// How a line is ordered with the others of its context.
+/// The order of a line with the others of its context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// The null stream.

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Error(pub(crate) u32);
 
-/// What a function returns.
+/// The result of a function.
 pub(crate) type Answer = Result<(), Error>;
 
 /// The name and the description of a result, or `None` if the number has no meaning.

@@ -26,7 +26,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// A stream, which has a line of its own.
+    /// Creates a stream and its line.
     pub(crate) fn new(context: usize, flags: c_uint, order: Order) -> Arc<Stream> {
         let stream = Stream { handle: fresh(), context, flags };
         queue::open(stream.handle, context, order);

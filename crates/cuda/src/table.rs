@@ -1,7 +1,7 @@
-//! The exported functions: one row each, from which the function itself and its place in `cuGetProcAddress` come.
+//! The exported functions. Each has one row, which defines the function and its entry for `cuGetProcAddress`.
 //!
-//! A row has the name without a version, the version of CUDA from which on programs mean this form, and the symbol; then, if
-//! there is one, the version and the symbol of the form whose null stream is that of the thread; and the parameters and the
+//! A row begins with the name without a version, the version of CUDA that introduced this form, and the symbol. Version and symbol of
+//! the form whose null stream is that of the thread follow, if there is one. Then come the parameters and the
 //! function that does the work. The versions are those of `cudaTypedefs.h`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -17,7 +17,7 @@ use crate::{stream, texture};
 pub(crate) struct Row {
     /// The name without a version.
     pub(crate) name: &'static str,
-    /// The version of CUDA from which on programs mean this form.
+    /// The version of CUDA that introduced this form.
     pub(crate) since: c_int,
     /// Whether its null stream is that of the thread.
     pub(crate) per_thread: bool,

@@ -31,7 +31,7 @@ pub(crate) struct Reference {
     state: Mutex<State>,
 }
 
-/// What a reference reads.
+/// The texels of a reference.
 #[derive(Clone, Debug, Default)]
 enum Source {
     #[default]
@@ -56,7 +56,7 @@ struct State {
     made: Option<(Contents, Arc<Image>)>,
 }
 
-/// What an image is made of.
+/// The source of an image.
 #[derive(Debug, PartialEq)]
 struct Contents {
     bytes: Vec<u8>,

@@ -321,15 +321,15 @@ pub(crate) struct Library {
     pub(crate) variable: &'static str,
     /// The name of its file.
     pub(crate) file: &'static str,
-    /// What builds it.
+    /// The command that builds it.
     pub(crate) build: &'static str,
 }
 
 impl Library {
-    /// The library: where the variable says, or beside this program or its `deps`, where cargo puts it.
+    /// Returns the path of the library: the one that the variable names, or one in the folder of this program or in `deps` there.
     ///
     /// # Errors
-    /// It is not there.
+    /// The file does not exist.
     pub(crate) fn find(&self) -> Result<PathBuf> {
         let Library { variable, file, build } = self;
         if let Some(path) = env::var_os(variable).map(PathBuf::from) {
@@ -341,7 +341,7 @@ impl Library {
         let program = env::current_exe().context("the path of this program")?;
         let folder =
             program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
-        // Beside the program or where the build has it; where it is installed, in lib/reconverge beside bin.
+        // The folder of the program and the one of the build; an installation has lib/reconverge next to bin.
         let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(file));
         match places.iter().find_map(|place| place.canonicalize().ok()) {
             Some(place) => Ok(place),

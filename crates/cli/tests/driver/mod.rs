@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 pub(crate) static LIBRARY: LazyLock<PathBuf> =
     LazyLock::new(|| built("RECONVERGE_DRM_LIBRARY", "reconverge-drm", "libreconverge_drm.so"));
 
-/// Returns the path that a variable names, or of a file that cargo builds for a package, in the profile of the command.
+/// Returns the path that a variable names, or else the path of a file that cargo builds in the profile of the command.
 pub(crate) fn built(variable: &str, package: &str, file: &str) -> PathBuf {
     if let Some(built) = std::env::var_os(variable) {
         return built.into();
