@@ -19,9 +19,12 @@ pub(crate) struct Cuda {
     /// The chip: g80 (sm_10), g84 (sm_11), gt215 (sm_12), gt200 (sm_13), or another name of one of them
     #[arg(long, value_name = "NAME", default_value = "gt215")]
     chip: String,
-    /// Which engine runs kernels: fast when absent
+    /// Which engine runs kernels: compiled when absent
     #[arg(long, value_parser = crate::args::engine())]
     engine: Option<Engine>,
+    /// Instructions that a block may issue before the watchdog stops the kernel
+    #[arg(long, value_name = "N")]
+    watchdog: Option<u64>,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -47,6 +50,10 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
     match args.engine {
         Some(engine) => program.env("RECONVERGE_CUDA_ENGINE", engine.name()),
         None => program.env_remove("RECONVERGE_CUDA_ENGINE"),
+    };
+    match args.watchdog {
+        Some(most) => program.env("RECONVERGE_CUDA_WATCHDOG", most.to_string()),
+        None => program.env_remove("RECONVERGE_CUDA_WATCHDOG"),
     };
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;

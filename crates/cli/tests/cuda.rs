@@ -94,6 +94,11 @@ fn copies_and_fills_move_the_bytes_that_they_name() {
 }
 
 #[test]
+fn textures_read_linear_memory_and_arrays() {
+    holds("textures_read_linear_memory_and_arrays", "gt215");
+}
+
+#[test]
 fn a_kernel_reaches_mapped_memory_of_the_host() {
     holds("a_kernel_reaches_mapped_memory_of_the_host", "gt215");
 }

@@ -25,6 +25,9 @@ const CHIP: &str = "RECONVERGE_CUDA_CHIP";
 /// The environment variable with the name of the engine.
 const ENGINE: &str = "RECONVERGE_CUDA_ENGINE";
 
+/// The environment variable with the number of instructions that a block may issue.
+const WATCHDOG: &str = "RECONVERGE_CUDA_WATCHDOG";
+
 /// The chip if the environment does not name one: sm_12.
 const DEFAULT_CHIP: Chip = Chip::Gt215;
 
@@ -114,17 +117,25 @@ fn start() -> Result<Driver, Error> {
         })?,
     };
     let engine = match std::env::var(ENGINE) {
-        Err(_) => Engine::Fast,
+        Err(_) => Engine::Compiled,
         Ok(name) => Engine::from_name(&name).ok_or_else(|| {
             let known: Vec<&str> = Engine::ALL.into_iter().map(Engine::name).collect();
             say(&format!("{ENGINE}: unknown engine `{name}`: expected one of {}", known.join(", ")));
             Error::INVALID_VALUE
         })?,
     };
+    let defaults = Options::default();
+    let watchdog = match std::env::var(WATCHDOG) {
+        Err(_) => defaults.watchdog,
+        Ok(number) => number.parse().map_err(|_| {
+            say(&format!("{WATCHDOG}: expected a number of instructions, found `{number}`"));
+            Error::INVALID_VALUE
+        })?,
+    };
     let board = Board::of(chip);
     Ok(Driver {
         board,
-        options: Options { engine, ..Options::default() },
+        options: Options { engine, watchdog, ..defaults },
         addresses: Mutex::new(Addresses::new(board.memory)),
         pinned: Mutex::default(),
         contexts: Handles::default(),

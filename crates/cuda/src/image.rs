@@ -147,6 +147,26 @@ fn is_ptx(bytes: &[u8]) -> bool {
         .is_some_and(|line| line.starts_with(".version"))
 }
 
+/// Whether a text cubin names an architecture after those of Tesla.
+fn is_for_another_chip(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    let mut words =
+        text.split(|c: char| c.is_whitespace() || "{}".contains(c)).filter(|word| !word.is_empty());
+    let architecture = words.find(|word| *word == "architecture").and_then(|_| words.next());
+    architecture.and_then(|name| name.strip_prefix("sm_")?.parse::<u32>().ok()).is_some_and(|sm| sm > 13)
+}
+
+/// The result for an image that cannot be read. The error of an archive is that of a member, or that it has none.
+fn of_unreadable(error: &Unreadable) -> Error {
+    match error {
+        Unreadable::OtherChip { .. } | Unreadable::Missing { .. } | Unreadable::Compressed { .. } => {
+            Error::NO_BINARY_FOR_GPU
+        }
+        Unreadable::Member { source, .. } => of_unreadable(source),
+        _ => Error::INVALID_IMAGE,
+    }
+}
+
 /// The minor number of `sm_1N`.
 fn minor(chip: Option<&str>) -> u32 {
     chip.and_then(|chip| chip.strip_prefix("sm_1")?.parse().ok()).unwrap_or(0)
@@ -166,10 +186,7 @@ pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, Error> {
     }
     let refused = |error: Unreadable| {
         say_once(&format!("the image cannot be loaded: {error}"));
-        match error {
-            Unreadable::OtherChip { .. } => Error::NO_BINARY_FOR_GPU,
-            _ => Error::INVALID_IMAGE,
-        }
+        if is_for_another_chip(bytes) { Error::NO_BINARY_FOR_GPU } else { of_unreadable(&error) }
     };
     let format = container::recognise(bytes).map_err(refused)?;
     if !matches!(format, Format::CubinText | Format::CubinElf32 | Format::CubinElf64 | Format::Fatbin) {
@@ -177,11 +194,7 @@ pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, Error> {
         return Err(Error::INVALID_IMAGE);
     }
     let hints = Hints { format: Some(format), ..Hints::default() };
-    let image = container::load(bytes, &hints).map_err(|error| match (format, refused(error)) {
-        // The error is that of the first member: the archive is whole, and has nothing for the chip.
-        (Format::Fatbin, _) => Error::NO_BINARY_FOR_GPU,
-        (_, error) => error,
-    })?;
+    let image = container::load(bytes, &hints).map_err(refused)?;
     let numbered = image.modules.iter().enumerate();
     let fitting = numbered.filter(|(_, module)| minor(module.chip.as_deref()) <= most);
     let Some((index, module)) = fitting.max_by_key(|(_, module)| minor(module.chip.as_deref())) else {
@@ -215,6 +228,8 @@ mod tests {
         assert_eq!(error(b"// c\n.version 1.4\n.target sm_13\n", 3), Error::JIT_COMPILER_NOT_FOUND);
         assert_eq!(error(b"nothing of the kind", 3), Error::INVALID_IMAGE);
         assert_eq!(error(b"\x7fELF", 3), Error::INVALID_IMAGE);
+        assert_eq!(error(TEXT.replace("sm_11", "sm_20").as_bytes(), 3), Error::NO_BINARY_FOR_GPU);
+        assert_eq!(error(&TEXT.as_bytes()[..TEXT.len() - 8], 3), Error::INVALID_IMAGE);
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> R
 /// The program trapped, which a message explains.
 pub(crate) fn run(context: &Context, function: &Function, sizes: &Sizes, parameters: Vec<u8>) -> Answer {
     let mut memory = lock(&context.memory);
-    let textures = crate::texture::bound(function, &memory)?;
+    let textures = crate::texture::bound(function, &memory);
     let loaded = loaded(function, &memory, textures)?;
     let mut compute = function.prepared.template.clone();
     compute.setup = loaded.environment().setup.clone();

@@ -14,7 +14,6 @@ use crate::context;
 use crate::driver::{driver, lock};
 use crate::handles::fresh;
 use crate::memory;
-use crate::messages::say;
 use crate::module::Function;
 use crate::status::{Answer, Error};
 
@@ -202,26 +201,20 @@ fn half(bits: u16) -> f32 {
 }
 
 /// The textures of a kernel with what the memory has now; `None` if it reads none.
-///
-/// # Errors
-/// A reference reads nothing, or memory that was freed.
-pub(crate) fn bound(function: &Function, memory: &Memory) -> Result<Option<Textures>, Error> {
+pub(crate) fn bound(function: &Function, memory: &Memory) -> Option<Textures> {
     if function.textures.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut textures = Textures::default();
     for (unit, reference) in &function.textures {
         let mut state = lock(&reference.state);
-        let Some(image) = state.image(memory) else {
-            // A kernel that uses it traps.
-            say(&format!("kernel {}: texture {} is not bound", function.name, reference.name));
-            continue;
-        };
+        // A kernel that reads a texture without an image traps.
+        let Some(image) = state.image(memory) else { continue };
         let unit = *unit as u8;
         textures.textures.insert(unit, Texture::new(image, state.is_integer()));
         textures.samplers.insert(unit, TextureSampler { sampler: state.sampler(), compare: None });
     }
-    Ok(Some(textures))
+    Some(textures)
 }
 
 fn with<T>(handle: usize, work: impl FnOnce(&mut State) -> Result<T, Error>) -> Result<T, Error> {

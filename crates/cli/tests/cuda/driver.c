@@ -45,6 +45,9 @@ R cuMemcpy(address, address, size_t), cuMemcpy2D_v2(const struct copy2 *);
 R cuMemsetD8_v2(address, uint8_t, size_t), cuMemsetD16_v2(address, uint16_t, size_t), cuMemsetD32_v2(address, uint32_t, size_t);
 R cuMemsetD2D32_v2(address, size_t, uint32_t, size_t, size_t);
 R cuArrayCreate_v2(handle *, const struct array *), cuArrayDestroy(handle);
+R cuModuleGetTexRef(handle *, handle, const char *), cuTexRefSetAddress_v2(size_t *, handle, address, size_t);
+R cuTexRefSetArray(handle, handle, unsigned), cuTexRefSetFormat(handle, int, int), cuTexRefSetFlags(handle, unsigned);
+R cuTexRefSetFilterMode(handle, int), cuTexRefGetFormat(int *, int *, handle);
 R cuStreamCreate(handle *, unsigned), cuStreamDestroy_v2(handle), cuStreamQuery(handle), cuStreamSynchronize(handle);
 R cuStreamWaitEvent(handle, handle, unsigned), cuLaunchHostFunc(handle, void (*)(void *), void *);
 R cuStreamAddCallback(handle, void (*)(handle, R, void *), void *, unsigned);
@@ -306,6 +309,48 @@ static void copies_and_fills_move_the_bytes_that_they_name(void) {
     OK(cuMemFree(old));
 }
 
+static void textures_read_linear_memory_and_arrays(void) {
+    handle module, row, picture, array;
+    start(&module);
+    address memory, out;
+    size_t offset;
+    int format, channels;
+    uint32_t words[8];
+    uint8_t bytes[32];
+    float numbers[8];
+    for (int i = 0; i < 8; i++) words[i] = 100 + i;
+    for (int i = 0; i < 32; i++) bytes[i] = 8 * i;
+    OK(cuMemAlloc_v2(&memory, 32));
+    OK(cuMemAlloc_v2(&out, 32));
+    OK(cuMemcpyHtoD_v2(memory, words, 32));
+    OK(cuModuleGetTexRef(&row, module, "row"));
+    IS(cuModuleGetTexRef(&picture, module, "absent"), ABSENT);
+    OK(cuModuleGetTexRef(&picture, module, "picture"));
+    OK(cuTexRefSetFormat(row, 3, 1));
+    OK(cuTexRefSetFlags(row, 1));
+    OK(cuTexRefSetAddress_v2(&offset, row, memory, 32));
+    IS(offset, 0);
+    uint32_t to = out;
+    void *parameters[] = { &to };
+    OK(cuLaunchKernel(kernel(module, "fetched"), 1, 1, 1, 8, 1, 1, 0, NULL, parameters, NULL));
+    OK(cuMemcpyDtoH_v2(words, out, 32));
+    for (int i = 0; i < 8; i++) IS(words[i], 100 + i);
+    /* Bytes as floats from 0 to 1. */
+    struct array of = { 8, 4, 1, 1 };
+    OK(cuArrayCreate_v2(&array, &of));
+    struct copy2 copy = { .from_kind = 1, .from_host = bytes, .from_pitch = 8, .to_kind = 3, .to_array = array, .width = 8, .height = 4 };
+    OK(cuMemcpy2D_v2(&copy));
+    OK(cuTexRefSetArray(picture, array, 1));
+    OK(cuTexRefGetFormat(&format, &channels, picture));
+    IS(format == 1 && channels == 1, 1);
+    for (int filter = 0; filter < 2; filter++) {
+        OK(cuTexRefSetFilterMode(picture, filter));
+        OK(cuLaunchKernel(kernel(module, "sampled"), 1, 1, 1, 8, 1, 1, 0, NULL, parameters, NULL));
+        OK(cuMemcpyDtoH_v2(numbers, out, 32));
+        for (int i = 0; i < 8; i++) IS(numbers[i] * 255 + 0.5f, 8 * (8 + i));
+    }
+}
+
 static void a_kernel_reaches_mapped_memory_of_the_host(void) {
     handle module;
     start(&module);
@@ -515,6 +560,7 @@ int main(int count, char **arguments) {
     CLAIM(parameters_reach_the_kernel_in_every_way)
     CLAIM(variables_of_a_module_are_memory)
     CLAIM(copies_and_fills_move_the_bytes_that_they_name)
+    CLAIM(textures_read_linear_memory_and_arrays)
     CLAIM(a_kernel_reaches_mapped_memory_of_the_host)
     CLAIM(a_trap_stays_until_the_context_ends)
     CLAIM(streams_and_events_are_in_order)

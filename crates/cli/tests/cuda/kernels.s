@@ -5,6 +5,8 @@
 
 .module
 .pointers 4
+.sampler row 1
+.sampler picture 0
 .variable scale 4 c0[0x0]
 .const 0 0x0 0x40000000
 .variable table 16 global c14[0x0]
@@ -84,3 +86,32 @@
 .param 0x0 4 out
     mov b32 $r1 0x10
     exit st b32 g14[$r1] $r0
+
+; out[i] = texel i of the texture row.
+.kernel fetched
+.reg 4
+.shared 20
+.bar 0
+.param 0x0 4 out
+    and b32 $r0 $r0 0xffff
+    mov b32 $r1 $r0
+    texfetch live $r1:#:#:# $t1 $s1 $r1 0x0 0x0 0x0
+    shl b32 $r2 $r0 0x2
+    add b32 $r2 b32 s[0x10] $r2
+    exit st b32 g14[$r2] $r1
+
+; out[i] = the texture picture at (i + 0.5, 1.5), which are texels.
+.kernel sampled
+.reg 4
+.shared 20
+.bar 0
+.param 0x0 4 out
+    and b32 $r0 $r0 0xffff
+    cvt rn f32 $r1 u32 $r0
+    mov b32 $r2 0x3f000000
+    add rn f32 $r1 $r1 $r2
+    mov b32 $r2 0x3fc00000
+    texauto live $r1:#:#:# $t0 $s0 $r1:$r2 0x0 0x0 0x0
+    shl b32 $r2 $r0 0x2
+    add b32 $r2 b32 s[0x10] $r2
+    exit st b32 g14[$r2] $r1
