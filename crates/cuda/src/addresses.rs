@@ -24,12 +24,12 @@ pub(crate) struct Allocation {
     /// A number that no other allocation has.
     pub(crate) id: u64,
     /// The use of the addresses.
-    pub(crate) kind: Kind,
+    pub(crate) kind: AllocationKind,
 }
 
 /// The use of an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AllocationKind {
     /// Memory of the device that the program has allocated.
     Memory,
     /// A variable of a module.
@@ -62,9 +62,14 @@ impl Addresses {
     }
 
     /// Allocates addresses; `None` if memory or addresses do not suffice.
-    pub(crate) fn allocate(&mut self, bytes: u64, context: usize, kind: Kind) -> Option<Allocation> {
+    pub(crate) fn allocate(
+        &mut self,
+        bytes: u64,
+        context: usize,
+        kind: AllocationKind,
+    ) -> Option<Allocation> {
         let taken = bytes.checked_next_multiple_of(ALIGNMENT)?;
-        let own = if matches!(kind, Kind::Host(_)) { 0 } else { taken };
+        let own = if matches!(kind, AllocationKind::Host(_)) { 0 } else { taken };
         if own > self.free_bytes() {
             return None;
         }
@@ -97,7 +102,7 @@ impl Addresses {
     pub(crate) fn free(&mut self, address: u32, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
         let found = *self.allocations.get(&address).filter(|found| wanted(found))?;
         self.allocations.remove(&address);
-        if !matches!(found.kind, Kind::Host(_)) {
+        if !matches!(found.kind, AllocationKind::Host(_)) {
             self.used -= found.bytes.next_multiple_of(ALIGNMENT);
         }
         Some(found)
@@ -134,14 +139,14 @@ mod tests {
     #[test]
     fn allocations_are_aligned_and_apart_and_count() {
         let mut addresses = Addresses::new(1 << 20);
-        let first = addresses.allocate(1, 7, Kind::Memory).unwrap();
-        let second = addresses.allocate(1000, 7, Kind::Memory).unwrap();
+        let first = addresses.allocate(1, 7, AllocationKind::Memory).unwrap();
+        let second = addresses.allocate(1000, 7, AllocationKind::Memory).unwrap();
         assert!(u64::from(second.address - first.address) >= GAP);
         assert!(u64::from(second.address).is_multiple_of(ALIGNMENT));
         assert_eq!(addresses.free_bytes(), (1 << 20) - 256 - 1024);
         assert_eq!(addresses.find(u64::from(second.address) + 999, 1), Some(second));
         assert_eq!(addresses.find(u64::from(second.address) + 999, 2), None);
-        assert_eq!(addresses.allocate(1 << 20, 7, Kind::Memory), None);
+        assert_eq!(addresses.allocate(1 << 20, 7, AllocationKind::Memory), None);
         addresses.free_all(7);
         assert_eq!(addresses.free_bytes(), 1 << 20);
     }
@@ -151,8 +156,8 @@ mod tests {
         let mut addresses = Addresses::new(1 << 40);
         let bytes = 1 << 30;
         for _ in 0..20 {
-            let one = addresses.allocate(bytes, 1, Kind::Memory).unwrap();
-            let other = addresses.allocate(bytes, 1, Kind::Memory).unwrap();
+            let one = addresses.allocate(bytes, 1, AllocationKind::Memory).unwrap();
+            let other = addresses.allocate(bytes, 1, AllocationKind::Memory).unwrap();
             addresses.free(one.address, |_| true).unwrap();
             addresses.free(other.address, |_| true).unwrap();
         }

@@ -3,62 +3,62 @@
 use std::ffi::{c_int, c_uint};
 use std::sync::Arc;
 
-use crate::addresses::Kind;
+use crate::addresses::AllocationKind;
 use crate::call::give;
 use crate::context;
-use crate::copy::{End, Side};
+use crate::copy::{CopyEnd, CopySide};
 use crate::driver::driver;
 use crate::handles::fresh;
 use crate::memory;
 use crate::queue;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 
 /// The kind of number that a channel of a texel is. (`CUarray_format`)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ChannelFormat {
     Unsigned(u32),
     Signed(u32),
     Half,
     Float,
 }
 
-impl Format {
+impl ChannelFormat {
     /// The format of a number.
-    pub(crate) fn of(number: c_int) -> Result<Format, Error> {
+    pub(crate) fn of(number: c_int) -> Result<ChannelFormat, CudaError> {
         Ok(match number {
-            1..=3 => Format::Unsigned(1 << (number - 1)),
-            8..=10 => Format::Signed(1 << (number - 8)),
-            0x10 => Format::Half,
-            0x20 => Format::Float,
-            _ => return Err(Error::INVALID_VALUE),
+            1..=3 => ChannelFormat::Unsigned(1 << (number - 1)),
+            8..=10 => ChannelFormat::Signed(1 << (number - 8)),
+            0x10 => ChannelFormat::Half,
+            0x20 => ChannelFormat::Float,
+            _ => return Err(CudaError::INVALID_VALUE),
         })
     }
 
     /// Bytes of a channel.
     pub(crate) fn bytes(self) -> u32 {
         match self {
-            Format::Unsigned(bytes) | Format::Signed(bytes) => bytes,
-            Format::Half => 2,
-            Format::Float => 4,
+            ChannelFormat::Unsigned(bytes) | ChannelFormat::Signed(bytes) => bytes,
+            ChannelFormat::Half => 2,
+            ChannelFormat::Float => 4,
         }
     }
 }
 
-/// Format and number of channels.
+/// ChannelFormat and number of channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Texel {
     pub(crate) number: c_int,
-    pub(crate) format: Format,
+    pub(crate) format: ChannelFormat,
     pub(crate) channels: u32,
 }
 
 impl Texel {
     /// A texel, of 1, 2 or 4 channels.
-    pub(crate) fn new(number: c_int, channels: c_uint) -> Result<Texel, Error> {
+    pub(crate) fn new(number: c_int, channels: c_uint) -> Result<Texel, CudaError> {
         if !matches!(channels, 1 | 2 | 4) {
-            return Err(Error::INVALID_VALUE);
+            return Err(CudaError::INVALID_VALUE);
         }
-        Ok(Texel { number, format: Format::of(number)?, channels })
+        Ok(Texel { number, format: ChannelFormat::of(number)?, channels })
     }
 
     pub(crate) fn bytes(self) -> u32 {
@@ -68,7 +68,7 @@ impl Texel {
 
 /// An array of a context.
 #[derive(Debug)]
-pub(crate) struct Array {
+pub(crate) struct CudaArray {
     pub(crate) handle: usize,
     pub(crate) context: usize,
     pub(crate) address: u32,
@@ -78,7 +78,7 @@ pub(crate) struct Array {
     flags: c_uint,
 }
 
-impl Array {
+impl CudaArray {
     /// Texels in x, y and z, at least 1.
     pub(crate) fn extent(&self) -> [usize; 3] {
         self.size.map(|size| size.max(1))
@@ -103,9 +103,9 @@ impl Array {
     }
 
     /// The array as an end of a copy.
-    pub(crate) fn end(&self) -> End {
+    pub(crate) fn end(&self) -> CopyEnd {
         let (pitch, height) = (self.pitch() as u64, self.extent()[1] as u64);
-        End { side: Side::Device(self.address.into()), pitch, slice: pitch * height }
+        CopyEnd { side: CopySide::Device(self.address.into()), pitch, slice: pitch * height }
     }
 }
 
@@ -132,11 +132,11 @@ pub(crate) struct Descriptor3 {
 }
 
 /// `cuArrayCreate`
-pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> Answer {
+pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> CallResult {
     context::usable()?;
     // SAFETY: null or the caller's structure.
     let Some(&Descriptor { width, height, format, channels }) = (unsafe { descriptor.as_ref() }) else {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     };
     let descriptor = Descriptor3 { width, height, depth: 0, format, channels, flags: 0 };
     // SAFETY: the caller's pointer and a local structure.
@@ -144,10 +144,10 @@ pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> An
 }
 
 /// `cuArray3DCreate`: without layers, faces, surfaces and gathers, which are flags.
-pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) -> Answer {
+pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) -> CallResult {
     let context = context::usable()?;
     // SAFETY: null or the caller's structure.
-    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     let Descriptor3 { width, height, depth, format, channels, flags } = descriptor;
     let texel = Texel::new(format, channels)?;
     // Textures of one, two and three dimensions. (CUDA C Programming Guide 4.2, table F-2)
@@ -162,27 +162,27 @@ pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) ->
         || height == 0 && depth > 0
         || size.iter().zip(most).any(|(size, most)| *size > most)
     {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     if flags != 0 {
-        return Err(Error::NOT_SUPPORTED);
+        return Err(CudaError::NOT_SUPPORTED);
     }
     let bytes: u64 = size.iter().map(|size| *size.max(&1) as u64).product::<u64>() * u64::from(texel.bytes());
-    let address = memory::place(&context, bytes, Kind::Array)?.address;
-    let array = Array { handle: fresh(), context: context.handle, address, size, texel, flags };
+    let address = memory::place(&context, bytes, AllocationKind::Array)?.address;
+    let array = CudaArray { handle: fresh(), context: context.handle, address, size, texel, flags };
     let handle = array.handle;
     driver()?.arrays.insert(handle, Arc::new(array));
     // SAFETY: the caller's pointer.
     unsafe { give(to, handle) }
 }
 
-fn find(handle: usize) -> Result<Arc<Array>, Error> {
+fn find(handle: usize) -> Result<Arc<CudaArray>, CudaError> {
     context::current()?;
-    driver()?.arrays.get(handle).ok_or(Error::INVALID_HANDLE)
+    driver()?.arrays.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuArrayGetDescriptor`
-pub(crate) unsafe fn descriptor(to: *mut Descriptor, handle: usize) -> Answer {
+pub(crate) unsafe fn descriptor(to: *mut Descriptor, handle: usize) -> CallResult {
     let array = find(handle)?;
     let [width, height, _] = array.size;
     let Texel { number: format, channels, .. } = array.texel;
@@ -191,7 +191,7 @@ pub(crate) unsafe fn descriptor(to: *mut Descriptor, handle: usize) -> Answer {
 }
 
 /// `cuArray3DGetDescriptor`
-pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> Answer {
+pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> CallResult {
     let array = find(handle)?;
     let [width, height, depth] = array.size;
     let Texel { number: format, channels, .. } = array.texel;
@@ -200,9 +200,9 @@ pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> Answer
 }
 
 /// `cuArrayDestroy`
-pub(crate) unsafe fn destroy(handle: usize) -> Answer {
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let array = find(handle)?;
     queue::wait_for_context(array.context);
     driver()?.arrays.remove(array.handle);
-    memory::free_kind(array.address.into(), |kind| kind == Kind::Array).map(|_| ())
+    memory::free_kind(array.address.into(), |kind| kind == AllocationKind::Array).map(|_| ())
 }

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::messages::say;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 
 thread_local! {
     /// Whether the null stream of the call that runs means the stream of this thread. (`_ptds`, `_ptsz`)
@@ -15,7 +15,7 @@ thread_local! {
 }
 
 /// Runs the body of an exported function and returns its result's number. A panic does not leave the library.
-pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> Answer) -> u32 {
+pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> CallResult) -> u32 {
     let before = PER_THREAD.replace(per_thread);
     let answer = catch_unwind(AssertUnwindSafe(body));
     PER_THREAD.set(before);
@@ -24,7 +24,7 @@ pub(crate) fn enter(symbol: &str, per_thread: bool, body: impl FnOnce() -> Answe
         Ok(Err(error)) => error.0,
         Err(_) => {
             say(&format!("{symbol}: a defect of this library; the call returns CUDA_ERROR_UNKNOWN"));
-            Error::UNKNOWN.0
+            CudaError::UNKNOWN.0
         }
     }
 }
@@ -53,9 +53,9 @@ pub(crate) fn as_host_function(function: impl FnOnce()) {
 ///
 /// # Safety
 /// The address is null or that of a `T`.
-pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> Answer {
+pub(crate) unsafe fn give<T>(to: *mut T, value: T) -> CallResult {
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: as above; programs need not align it.
     unsafe { to.write_unaligned(value) };
@@ -77,22 +77,22 @@ pub(crate) unsafe fn offer<T>(to: *mut T, value: T) {
 ///
 /// # Safety
 /// The address is null or that of a text that ends with a zero byte.
-pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, Error> {
+pub(crate) unsafe fn text<'a>(at: *const c_char) -> Result<&'a str, CudaError> {
     if at.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: as above.
-    unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| Error::NOT_FOUND)
+    unsafe { CStr::from_ptr(at) }.to_str().map_err(|_| CudaError::NOT_FOUND)
 }
 
 /// Copies a text with its zero byte into a buffer of `room` bytes, cut if it is too long.
 ///
 /// # Safety
 /// The address is null or that of `room` bytes.
-pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> Answer {
-    let room = usize::try_from(room).ok().filter(|room| *room > 0).ok_or(Error::INVALID_VALUE)?;
+pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> CallResult {
+    let room = usize::try_from(room).ok().filter(|room| *room > 0).ok_or(CudaError::INVALID_VALUE)?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let count = text.len().min(room - 1);
     // SAFETY: as above, and the text has as many bytes.

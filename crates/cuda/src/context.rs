@@ -10,16 +10,16 @@ use std::thread::ThreadId;
 use reconverge_simt::memory::Memory;
 
 use crate::call::{give, offer};
-use crate::device::{self, Device};
+use crate::device;
 use crate::driver::{driver, lock, started};
 use crate::handles::fresh;
 use crate::queue::{self, Order};
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 use crate::stream::Stream;
 
 /// A context.
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct CudaContext {
     pub(crate) handle: usize,
     flags: AtomicU32,
     is_primary: bool,
@@ -35,9 +35,9 @@ pub(crate) struct Context {
     cache: AtomicU32,
 }
 
-impl Context {
-    fn new(handle: usize, flags: u32, is_primary: bool) -> Arc<Context> {
-        Arc::new(Context {
+impl CudaContext {
+    fn new(handle: usize, flags: u32, is_primary: bool) -> Arc<CudaContext> {
+        Arc::new(CudaContext {
             handle,
             flags: AtomicU32::new(flags),
             is_primary,
@@ -58,15 +58,15 @@ impl Context {
     }
 
     /// Returns the error of a kernel, if there was one.
-    pub(crate) fn check(&self) -> Answer {
+    pub(crate) fn check(&self) -> CallResult {
         match self.error.load(Ordering::Acquire) {
             0 => Ok(()),
-            error => Err(Error(error)),
+            error => Err(CudaError(error)),
         }
     }
 
     /// Sets the error, unless there is one.
-    pub(crate) fn fail(&self, error: Error) {
+    pub(crate) fn fail(&self, error: CudaError) {
         let _ = self.error.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
     }
 
@@ -100,27 +100,27 @@ thread_local! {
 }
 
 /// The context of a handle that an object has.
-pub(crate) fn of(handle: usize) -> Result<Arc<Context>, Error> {
-    driver()?.contexts.get(handle).ok_or(Error::CONTEXT_IS_DESTROYED)
+pub(crate) fn of(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
+    driver()?.contexts.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
 /// The current context of this thread.
-pub(crate) fn current() -> Result<Arc<Context>, Error> {
+pub(crate) fn current() -> Result<Arc<CudaContext>, CudaError> {
     let driver = driver()?;
-    let handle = STACK.with_borrow(|stack| stack.last().copied()).ok_or(Error::INVALID_CONTEXT)?;
-    driver.contexts.get(handle).ok_or(Error::CONTEXT_IS_DESTROYED)
+    let handle = STACK.with_borrow(|stack| stack.last().copied()).ok_or(CudaError::INVALID_CONTEXT)?;
+    driver.contexts.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
 /// The current context, if it has no error.
-pub(crate) fn usable() -> Result<Arc<Context>, Error> {
+pub(crate) fn usable() -> Result<Arc<CudaContext>, CudaError> {
     let context = current()?;
     context.check()?;
     Ok(context)
 }
 
 /// The context of a handle that the caller gives.
-fn named(handle: usize) -> Result<Arc<Context>, Error> {
-    driver()?.contexts.get(handle).ok_or(Error::INVALID_CONTEXT)
+fn named(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
+    driver()?.contexts.get(handle).ok_or(CudaError::INVALID_CONTEXT)
 }
 
 /// Whether flags of a context are valid: the low three bits are one way to wait.
@@ -129,13 +129,13 @@ fn are_flags(flags: c_uint) -> bool {
 }
 
 /// `cuCtxCreate`
-pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: Device) -> Answer {
+pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: c_int) -> CallResult {
     driver()?;
     if to.is_null() || !are_flags(flags) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     device::check(device)?;
-    let context = Context::new(fresh(), flags, false);
+    let context = CudaContext::new(fresh(), flags, false);
     driver()?.contexts.insert(context.handle, context.clone());
     STACK.with_borrow_mut(|stack| stack.push(context.handle));
     // SAFETY: the caller's pointer.
@@ -148,11 +148,11 @@ pub(crate) unsafe fn create_3(
     parts: *const c_void,
     count: c_int,
     flags: c_uint,
-    device: Device,
-) -> Answer {
+    device: c_int,
+) -> CallResult {
     driver()?;
     if !parts.is_null() || count != 0 {
-        return Err(Error::UNSUPPORTED_EXEC_AFFINITY);
+        return Err(CudaError::UNSUPPORTED_EXEC_AFFINITY);
     }
     // SAFETY: the caller's pointer.
     unsafe { create(to, flags, device) }
@@ -171,13 +171,13 @@ pub(crate) unsafe fn create_4(
     to: *mut usize,
     parameters: *const CreateParameters,
     flags: c_uint,
-    device: Device,
-) -> Answer {
+    device: c_int,
+) -> CallResult {
     driver()?;
     // SAFETY: null or the caller's structure.
     if let Some(parameters) = unsafe { parameters.as_ref() } {
         if !parameters.graphics.is_null() {
-            return Err(Error::NOT_SUPPORTED);
+            return Err(CudaError::NOT_SUPPORTED);
         }
         // SAFETY: the caller's pointers.
         return unsafe { create_3(to, parameters.affinity, parameters.affinities, flags, device) };
@@ -187,10 +187,10 @@ pub(crate) unsafe fn create_4(
 }
 
 /// `cuCtxDestroy`: a current context leaves the stack of this thread.
-pub(crate) unsafe fn destroy(handle: usize) -> Answer {
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let context = named(handle)?;
     if context.is_primary {
-        return Err(Error::INVALID_CONTEXT);
+        return Err(CudaError::INVALID_CONTEXT);
     }
     context.end();
     STACK.with_borrow_mut(|stack| stack.pop_if(|last| *last == handle));
@@ -198,10 +198,10 @@ pub(crate) unsafe fn destroy(handle: usize) -> Answer {
 }
 
 /// `cuCtxAttach`
-pub(crate) unsafe fn attach(to: *mut usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn attach(to: *mut usize, flags: c_uint) -> CallResult {
     let context = current()?;
     if to.is_null() || flags != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     context.attached.fetch_add(1, Ordering::AcqRel);
     // SAFETY: the caller's pointer.
@@ -209,10 +209,10 @@ pub(crate) unsafe fn attach(to: *mut usize, flags: c_uint) -> Answer {
 }
 
 /// `cuCtxDetach`
-pub(crate) unsafe fn detach(handle: usize) -> Answer {
+pub(crate) unsafe fn detach(handle: usize) -> CallResult {
     let context = current()?;
     if context.handle != handle || context.is_primary {
-        return Err(Error::INVALID_CONTEXT);
+        return Err(CudaError::INVALID_CONTEXT);
     }
     if context.attached.fetch_sub(1, Ordering::AcqRel) == 1 {
         context.end();
@@ -222,23 +222,23 @@ pub(crate) unsafe fn detach(handle: usize) -> Answer {
 }
 
 /// `cuCtxPushCurrent`
-pub(crate) unsafe fn push(handle: usize) -> Answer {
+pub(crate) unsafe fn push(handle: usize) -> CallResult {
     named(handle)?;
     STACK.with_borrow_mut(|stack| stack.push(handle));
     Ok(())
 }
 
 /// `cuCtxPopCurrent`
-pub(crate) unsafe fn pop(to: *mut usize) -> Answer {
+pub(crate) unsafe fn pop(to: *mut usize) -> CallResult {
     driver()?;
-    let handle = STACK.with_borrow_mut(Vec::pop).ok_or(Error::INVALID_CONTEXT)?;
+    let handle = STACK.with_borrow_mut(Vec::pop).ok_or(CudaError::INVALID_CONTEXT)?;
     // SAFETY: the caller's pointer.
     unsafe { offer(to, handle) };
     Ok(())
 }
 
 /// `cuCtxSetCurrent`
-pub(crate) unsafe fn set_current(handle: usize) -> Answer {
+pub(crate) unsafe fn set_current(handle: usize) -> CallResult {
     driver()?;
     if handle != 0 {
         named(handle)?;
@@ -253,7 +253,7 @@ pub(crate) unsafe fn set_current(handle: usize) -> Answer {
 }
 
 /// `cuCtxGetCurrent`: null if there is none.
-pub(crate) unsafe fn get_current(to: *mut usize) -> Answer {
+pub(crate) unsafe fn get_current(to: *mut usize) -> CallResult {
     driver()?;
     let handle = STACK.with_borrow(|stack| stack.last().copied()).unwrap_or(0);
     // SAFETY: the caller's pointer.
@@ -261,14 +261,14 @@ pub(crate) unsafe fn get_current(to: *mut usize) -> Answer {
 }
 
 /// `cuCtxGetDevice`
-pub(crate) unsafe fn get_device(device: *mut Device) -> Answer {
+pub(crate) unsafe fn get_device(device: *mut c_int) -> CallResult {
     current()?;
     // SAFETY: the caller's pointer.
     unsafe { give(device, 0) }
 }
 
 /// `cuCtxGetDevice` of CUDA 13, for a given context or the current one.
-pub(crate) unsafe fn get_device_2(device: *mut Device, handle: usize) -> Answer {
+pub(crate) unsafe fn get_device_2(device: *mut c_int, handle: usize) -> CallResult {
     if handle == 0 {
         current()?
     } else {
@@ -279,31 +279,31 @@ pub(crate) unsafe fn get_device_2(device: *mut Device, handle: usize) -> Answer 
 }
 
 /// `cuCtxGetFlags`
-pub(crate) unsafe fn get_flags(flags: *mut c_uint) -> Answer {
+pub(crate) unsafe fn get_flags(flags: *mut c_uint) -> CallResult {
     let context = current()?;
     // SAFETY: the caller's pointer.
     unsafe { give(flags, context.flags.load(Ordering::Relaxed)) }
 }
 
 /// `cuCtxSetFlags`
-pub(crate) unsafe fn set_flags(flags: c_uint) -> Answer {
+pub(crate) unsafe fn set_flags(flags: c_uint) -> CallResult {
     let context = current()?;
     if !are_flags(flags) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     context.flags.store(flags, Ordering::Relaxed);
     Ok(())
 }
 
 /// `cuCtxGetId`
-pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> Answer {
+pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> CallResult {
     let context = if handle == 0 { current()? } else { named(handle)? };
     // SAFETY: the caller's pointer.
     unsafe { give(id, context.handle as u64) }
 }
 
 /// `cuCtxGetApiVersion`: 3020 for contexts whose addresses have 64 bits.
-pub(crate) unsafe fn get_api_version(handle: usize, version: *mut c_uint) -> Answer {
+pub(crate) unsafe fn get_api_version(handle: usize, version: *mut c_uint) -> CallResult {
     if handle == 0 {
         current()?
     } else {
@@ -314,14 +314,14 @@ pub(crate) unsafe fn get_api_version(handle: usize, version: *mut c_uint) -> Ans
 }
 
 /// `cuCtxSynchronize`
-pub(crate) unsafe fn synchronize() -> Answer {
+pub(crate) unsafe fn synchronize() -> CallResult {
     let context = current()?;
     queue::wait_for_context(context.handle);
     context.check()
 }
 
 /// `cuCtxSynchronize` of CUDA 13, for a given context or the current one.
-pub(crate) unsafe fn synchronize_2(handle: usize) -> Answer {
+pub(crate) unsafe fn synchronize_2(handle: usize) -> CallResult {
     let context = if handle == 0 { current()? } else { named(handle)? };
     queue::wait_for_context(context.handle);
     context.check()
@@ -331,52 +331,52 @@ pub(crate) unsafe fn synchronize_2(handle: usize) -> Answer {
 const LIMITS: c_int = 11;
 
 /// `cuCtxGetLimit`: each limit belongs to features from compute capability 2.0 on.
-pub(crate) unsafe fn get_limit(value: *mut usize, limit: c_int) -> Answer {
+pub(crate) unsafe fn get_limit(value: *mut usize, limit: c_int) -> CallResult {
     current()?;
     if value.is_null() || !(0..LIMITS).contains(&limit) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
-    Err(Error::UNSUPPORTED_LIMIT)
+    Err(CudaError::UNSUPPORTED_LIMIT)
 }
 
 /// `cuCtxSetLimit`
-pub(crate) unsafe fn set_limit(limit: c_int, _value: usize) -> Answer {
+pub(crate) unsafe fn set_limit(limit: c_int, _value: usize) -> CallResult {
     current()?;
-    Err(if (0..LIMITS).contains(&limit) { Error::UNSUPPORTED_LIMIT } else { Error::INVALID_VALUE })
+    Err(if (0..LIMITS).contains(&limit) { CudaError::UNSUPPORTED_LIMIT } else { CudaError::INVALID_VALUE })
 }
 
 /// `cuCtxGetCacheConfig`
-pub(crate) unsafe fn get_cache_config(config: *mut c_uint) -> Answer {
+pub(crate) unsafe fn get_cache_config(config: *mut c_uint) -> CallResult {
     let context = current()?;
     // SAFETY: the caller's pointer.
     unsafe { give(config, context.cache.load(Ordering::Relaxed)) }
 }
 
 /// `cuCtxSetCacheConfig`: a preference without an effect, since shared memory has one size.
-pub(crate) unsafe fn set_cache_config(config: c_uint) -> Answer {
+pub(crate) unsafe fn set_cache_config(config: c_uint) -> CallResult {
     let context = current()?;
     if config > 3 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     context.cache.store(config, Ordering::Relaxed);
     Ok(())
 }
 
 /// `cuCtxGetSharedMemConfig`: banks of four bytes.
-pub(crate) unsafe fn get_shared_config(config: *mut c_uint) -> Answer {
+pub(crate) unsafe fn get_shared_config(config: *mut c_uint) -> CallResult {
     current()?;
     // SAFETY: the caller's pointer.
     unsafe { give(config, 1) }
 }
 
 /// `cuCtxSetSharedMemConfig`
-pub(crate) unsafe fn set_shared_config(config: c_uint) -> Answer {
+pub(crate) unsafe fn set_shared_config(config: c_uint) -> CallResult {
     current()?;
-    if config > 2 { Err(Error::INVALID_VALUE) } else { Ok(()) }
+    if config > 2 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
 /// `cuCtxGetStreamPriorityRange`: one priority.
-pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> Answer {
+pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> CallResult {
     current()?;
     // SAFETY: the caller's pointers.
     unsafe {
@@ -387,47 +387,47 @@ pub(crate) unsafe fn priority_range(least: *mut c_int, greatest: *mut c_int) -> 
 }
 
 /// `cuCtxEnablePeerAccess`: there is one device.
-pub(crate) unsafe fn enable_peer(handle: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn enable_peer(handle: usize, flags: c_uint) -> CallResult {
     current()?;
     named(handle)?;
-    if flags != 0 { Err(Error::INVALID_VALUE) } else { Err(Error::PEER_ACCESS_UNSUPPORTED) }
+    if flags != 0 { Err(CudaError::INVALID_VALUE) } else { Err(CudaError::PEER_ACCESS_UNSUPPORTED) }
 }
 
 /// `cuCtxDisablePeerAccess`
-pub(crate) unsafe fn disable_peer(handle: usize) -> Answer {
+pub(crate) unsafe fn disable_peer(handle: usize) -> CallResult {
     current()?;
     named(handle)?;
-    Err(Error::PEER_ACCESS_NOT_ENABLED)
+    Err(CudaError::PEER_ACCESS_NOT_ENABLED)
 }
 
 /// `cuCtxResetPersistingL2Cache`: there is none.
-pub(crate) unsafe fn reset_cache() -> Answer {
+pub(crate) unsafe fn reset_cache() -> CallResult {
     current()?;
-    Err(Error::NOT_SUPPORTED)
+    Err(CudaError::NOT_SUPPORTED)
 }
 
 /// `cuDevicePrimaryCtxRetain`
-pub(crate) unsafe fn retain_primary(to: *mut usize, device: Device) -> Answer {
+pub(crate) unsafe fn retain_primary(to: *mut usize, device: c_int) -> CallResult {
     device::check(device)?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let driver = driver()?;
     let mut primary = lock(&driver.primary);
     primary.retained += 1;
     if primary.retained == 1 {
-        driver.contexts.insert(primary.handle, Context::new(primary.handle, primary.flags, true));
+        driver.contexts.insert(primary.handle, CudaContext::new(primary.handle, primary.flags, true));
     }
     // SAFETY: the caller's pointer.
     unsafe { give(to, primary.handle) }
 }
 
 /// `cuDevicePrimaryCtxRelease`
-pub(crate) unsafe fn release_primary(device: Device) -> Answer {
+pub(crate) unsafe fn release_primary(device: c_int) -> CallResult {
     device::check(device)?;
     let driver = driver()?;
     let mut primary = lock(&driver.primary);
-    primary.retained = primary.retained.checked_sub(1).ok_or(Error::INVALID_CONTEXT)?;
+    primary.retained = primary.retained.checked_sub(1).ok_or(CudaError::INVALID_CONTEXT)?;
     if primary.retained == 0
         && let Some(context) = driver.contexts.get(primary.handle)
     {
@@ -437,7 +437,7 @@ pub(crate) unsafe fn release_primary(device: Device) -> Answer {
 }
 
 /// `cuDevicePrimaryCtxReset`
-pub(crate) unsafe fn reset_primary(device: Device) -> Answer {
+pub(crate) unsafe fn reset_primary(device: c_int) -> CallResult {
     device::check(device)?;
     let driver = driver()?;
     let mut primary = lock(&driver.primary);
@@ -450,10 +450,10 @@ pub(crate) unsafe fn reset_primary(device: Device) -> Answer {
 }
 
 /// `cuDevicePrimaryCtxSetFlags`
-pub(crate) unsafe fn set_primary_flags(device: Device, flags: c_uint) -> Answer {
+pub(crate) unsafe fn set_primary_flags(device: c_int, flags: c_uint) -> CallResult {
     device::check(device)?;
     if !are_flags(flags) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let driver = driver()?;
     let mut primary = lock(&driver.primary);
@@ -465,10 +465,10 @@ pub(crate) unsafe fn set_primary_flags(device: Device, flags: c_uint) -> Answer 
 }
 
 /// `cuDevicePrimaryCtxGetState`
-pub(crate) unsafe fn primary_state(device: Device, flags: *mut c_uint, active: *mut c_int) -> Answer {
+pub(crate) unsafe fn primary_state(device: c_int, flags: *mut c_uint, active: *mut c_int) -> CallResult {
     device::check(device)?;
     if flags.is_null() || active.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let primary = lock(&driver()?.primary);
     // SAFETY: the caller's pointers.

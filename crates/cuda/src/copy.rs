@@ -8,12 +8,12 @@ use crate::driver::{driver, lock};
 use crate::host::is_pinned;
 use crate::memory;
 use crate::queue;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 use crate::stream;
 
 /// A place of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum CopySide {
     /// An address of the host.
     Host(usize),
     /// An address of the device.
@@ -22,25 +22,27 @@ pub(crate) enum Side {
 
 /// One end of a copy.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
-    pub(crate) side: Side,
+pub(crate) struct CopyEnd {
+    pub(crate) side: CopySide,
     /// Bytes from a row to the next.
     pub(crate) pitch: u64,
     /// Bytes from a slice to the next.
     pub(crate) slice: u64,
 }
 
-impl End {
+impl CopyEnd {
     /// Bytes in one row.
-    pub(crate) fn row(side: Side) -> End {
-        End { side, pitch: 0, slice: 0 }
+    pub(crate) fn row(side: CopySide) -> CopyEnd {
+        CopyEnd { side, pitch: 0, slice: 0 }
     }
 
     /// Moves the start.
-    pub(crate) fn shifted(mut self, bytes: u64) -> Result<End, Error> {
+    pub(crate) fn shifted(mut self, bytes: u64) -> Result<CopyEnd, CudaError> {
         self.side = match self.side {
-            Side::Host(at) => Side::Host(at.checked_add(bytes as usize).ok_or(Error::INVALID_VALUE)?),
-            Side::Device(at) => Side::Device(at.checked_add(bytes).ok_or(Error::INVALID_VALUE)?),
+            CopySide::Host(at) => {
+                CopySide::Host(at.checked_add(bytes as usize).ok_or(CudaError::INVALID_VALUE)?)
+            }
+            CopySide::Device(at) => CopySide::Device(at.checked_add(bytes).ok_or(CudaError::INVALID_VALUE)?),
         };
         Ok(self)
     }
@@ -49,8 +51,8 @@ impl End {
 /// A copy of a block of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copy {
-    pub(crate) to: End,
-    pub(crate) from: End,
+    pub(crate) to: CopyEnd,
+    pub(crate) from: CopyEnd,
     /// Bytes of a row.
     pub(crate) width: u64,
     /// Rows of a slice.
@@ -61,8 +63,8 @@ pub(crate) struct Copy {
 
 impl Copy {
     /// A copy of bytes in a row.
-    fn linear(to: Side, from: Side, bytes: usize) -> Copy {
-        Copy { to: End::row(to), from: End::row(from), width: bytes as u64, height: 1, depth: 1 }
+    fn linear(to: CopySide, from: CopySide, bytes: usize) -> Copy {
+        Copy { to: CopyEnd::row(to), from: CopyEnd::row(from), width: bytes as u64, height: 1, depth: 1 }
     }
 
     fn is_empty(&self) -> bool {
@@ -70,22 +72,22 @@ impl Copy {
     }
 
     /// The bytes from the first to the last of an end.
-    fn extent(&self, end: &End) -> Result<u64, Error> {
+    fn extent(&self, end: &CopyEnd) -> Result<u64, CudaError> {
         let rows = end.pitch.checked_mul(self.height - 1);
         let slices = end.slice.checked_mul(self.depth - 1);
         let sum =
             rows.zip(slices).and_then(|(rows, slices)| rows.checked_add(slices)?.checked_add(self.width));
-        sum.ok_or(Error::INVALID_VALUE)
+        sum.ok_or(CudaError::INVALID_VALUE)
     }
 
     /// Checks that the bytes exist.
-    fn check(&self) -> Answer {
+    fn check(&self) -> CallResult {
         for end in [&self.to, &self.from] {
             let extent = self.extent(end)?;
             match end.side {
-                Side::Host(0) => return Err(Error::INVALID_VALUE),
-                Side::Host(_) => {}
-                Side::Device(at) => {
+                CopySide::Host(0) => return Err(CudaError::INVALID_VALUE),
+                CopySide::Host(_) => {}
+                CopySide::Device(at) => {
                     memory::find(at, extent)?;
                 }
             }
@@ -94,23 +96,24 @@ impl Copy {
     }
 
     /// Whether an end is memory of the host that the program may change or use when the call returns.
-    fn is_pageable(&self, end: &End) -> bool {
+    fn is_pageable(&self, end: &CopyEnd) -> bool {
         match end.side {
-            Side::Host(at) => self.extent(end).is_ok_and(|extent| !is_pinned(at, extent as usize)),
-            Side::Device(_) => false,
+            CopySide::Host(at) => self.extent(end).is_ok_and(|extent| !is_pinned(at, extent as usize)),
+            CopySide::Device(_) => false,
         }
     }
 
     /// Copies row after row.
-    fn run(&self) -> Answer {
-        let contiguous = |end: &End| end.pitch == self.width || self.height == 1;
+    fn run(&self) -> CallResult {
+        let contiguous = |end: &CopyEnd| end.pitch == self.width || self.height == 1;
         let (mut width, mut height) = (self.width, self.height);
         if contiguous(&self.to) && contiguous(&self.from) {
             (width, height) = (width * height, 1);
         }
         for slice in 0..self.depth {
             for row in 0..height {
-                let start = |end: &End| end.shifted(slice * end.slice + row * end.pitch).map(|end| end.side);
+                let start =
+                    |end: &CopyEnd| end.shifted(slice * end.slice + row * end.pitch).map(|end| end.side);
                 copy_row(start(&self.to)?, start(&self.from)?, width as usize)?;
             }
         }
@@ -118,10 +121,10 @@ impl Copy {
     }
 
     /// Takes the bytes of the source, so that the program may change them.
-    fn staged(&self) -> Result<Vec<u8>, Error> {
+    fn staged(&self) -> Result<Vec<u8>, CudaError> {
         let mut bytes = vec![0; (self.width * self.height * self.depth) as usize];
-        let to = End {
-            side: Side::Host(bytes.as_mut_ptr() as usize),
+        let to = CopyEnd {
+            side: CopySide::Host(bytes.as_mut_ptr() as usize),
             pitch: self.width,
             slice: self.width * self.height,
         };
@@ -130,22 +133,22 @@ impl Copy {
     }
 }
 
-fn copy_row(to: Side, from: Side, count: usize) -> Answer {
+fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
     match (to, from) {
-        (Side::Host(to), Side::Host(from)) => {
+        (CopySide::Host(to), CopySide::Host(from)) => {
             // SAFETY: the program says that it has these bytes; they may overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
             Ok(())
         }
-        (Side::Host(to), Side::Device(from)) => {
+        (CopySide::Host(to), CopySide::Device(from)) => {
             // SAFETY: the program says that it has these bytes.
             memory::read(from, unsafe { std::slice::from_raw_parts_mut(to as *mut u8, count) })
         }
-        (Side::Device(to), Side::Host(from)) => {
+        (CopySide::Device(to), CopySide::Host(from)) => {
             // SAFETY: the program says that it has these bytes.
             memory::write(to, unsafe { std::slice::from_raw_parts(from as *const u8, count) })
         }
-        (Side::Device(to), Side::Device(from)) => {
+        (CopySide::Device(to), CopySide::Device(from)) => {
             let mut bytes = vec![0; count];
             memory::read(from, &mut bytes)?;
             memory::write(to, &bytes)
@@ -154,7 +157,7 @@ fn copy_row(to: Side, from: Side, count: usize) -> Answer {
 }
 
 /// Copies in the order of the default stream, and waits.
-pub(crate) fn now(copy: Copy) -> Answer {
+pub(crate) fn now(copy: Copy) -> CallResult {
     let (context, stream) = stream::find_for_work(0)?;
     if copy.is_empty() {
         return Ok(());
@@ -166,7 +169,7 @@ pub(crate) fn now(copy: Copy) -> Answer {
 
 /// Copies in the order of a stream. Memory of the host that is not pinned is read before the call returns, and is written then.
 /// (CUDA driver API, "API synchronization behavior")
-pub(crate) fn in_stream(copy: Copy, handle: usize) -> Answer {
+pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
     let (context, stream) = stream::find_for_work(handle)?;
     if copy.is_empty() {
         return Ok(());
@@ -176,8 +179,8 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> Answer {
     if from_pageable && !to_pageable && !queue::is_reached(stream.last()) {
         let bytes = copy.staged()?;
         stream.enqueue(move || {
-            let side = Side::Host(bytes.as_ptr() as usize);
-            let from = End { side, pitch: copy.width, slice: copy.width * copy.height };
+            let side = CopySide::Host(bytes.as_ptr() as usize);
+            let from = CopyEnd { side, pitch: copy.width, slice: copy.width * copy.height };
             Copy { from, ..copy }.run()
         });
         return Ok(());
@@ -191,85 +194,88 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> Answer {
 }
 
 /// Returns the memory to which an address of any kind belongs.
-fn any(address: u64) -> Result<Side, Error> {
+fn any(address: u64) -> Result<CopySide, CudaError> {
     let is_device = lock(&driver()?.addresses).find(address, 1).is_some();
-    Ok(if is_device { Side::Device(address) } else { Side::Host(address as usize) })
+    Ok(if is_device { CopySide::Device(address) } else { CopySide::Host(address as usize) })
 }
 
 /// `cuMemcpyHtoD`
-pub(crate) unsafe fn to_device(to: u64, from: usize, bytes: usize) -> Answer {
-    now(Copy::linear(Side::Device(to), Side::Host(from), bytes))
+pub(crate) unsafe fn to_device(to: u64, from: usize, bytes: usize) -> CallResult {
+    now(Copy::linear(CopySide::Device(to), CopySide::Host(from), bytes))
 }
 
 /// `cuMemcpyDtoH`
-pub(crate) unsafe fn to_host(to: usize, from: u64, bytes: usize) -> Answer {
-    now(Copy::linear(Side::Host(to), Side::Device(from), bytes))
+pub(crate) unsafe fn to_host(to: usize, from: u64, bytes: usize) -> CallResult {
+    now(Copy::linear(CopySide::Host(to), CopySide::Device(from), bytes))
 }
 
 /// `cuMemcpyDtoD`
-pub(crate) unsafe fn on_device(to: u64, from: u64, bytes: usize) -> Answer {
-    now(Copy::linear(Side::Device(to), Side::Device(from), bytes))
+pub(crate) unsafe fn on_device(to: u64, from: u64, bytes: usize) -> CallResult {
+    now(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes))
 }
 
 /// `cuMemcpyHtoDAsync`
-pub(crate) unsafe fn to_device_async(to: u64, from: usize, bytes: usize, stream: usize) -> Answer {
-    in_stream(Copy::linear(Side::Device(to), Side::Host(from), bytes), stream)
+pub(crate) unsafe fn to_device_async(to: u64, from: usize, bytes: usize, stream: usize) -> CallResult {
+    in_stream(Copy::linear(CopySide::Device(to), CopySide::Host(from), bytes), stream)
 }
 
 /// `cuMemcpyDtoHAsync`
-pub(crate) unsafe fn to_host_async(to: usize, from: u64, bytes: usize, stream: usize) -> Answer {
-    in_stream(Copy::linear(Side::Host(to), Side::Device(from), bytes), stream)
+pub(crate) unsafe fn to_host_async(to: usize, from: u64, bytes: usize, stream: usize) -> CallResult {
+    in_stream(Copy::linear(CopySide::Host(to), CopySide::Device(from), bytes), stream)
 }
 
 /// `cuMemcpyDtoDAsync`
-pub(crate) unsafe fn on_device_async(to: u64, from: u64, bytes: usize, stream: usize) -> Answer {
-    in_stream(Copy::linear(Side::Device(to), Side::Device(from), bytes), stream)
+pub(crate) unsafe fn on_device_async(to: u64, from: u64, bytes: usize, stream: usize) -> CallResult {
+    in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
 /// `cuMemcpyHtoD` of CUDA 3.1 and before; likewise those that follow.
-pub(crate) unsafe fn to_device_32(to: u32, from: usize, bytes: u32) -> Answer {
-    now(Copy::linear(Side::Device(to.into()), Side::Host(from), bytes as usize))
+pub(crate) unsafe fn to_device_32(to: u32, from: usize, bytes: u32) -> CallResult {
+    now(Copy::linear(CopySide::Device(to.into()), CopySide::Host(from), bytes as usize))
 }
 
 /// `cuMemcpyDtoH`
-pub(crate) unsafe fn to_host_32(to: usize, from: u32, bytes: u32) -> Answer {
-    now(Copy::linear(Side::Host(to), Side::Device(from.into()), bytes as usize))
+pub(crate) unsafe fn to_host_32(to: usize, from: u32, bytes: u32) -> CallResult {
+    now(Copy::linear(CopySide::Host(to), CopySide::Device(from.into()), bytes as usize))
 }
 
 /// `cuMemcpyDtoD`
-pub(crate) unsafe fn on_device_32(to: u32, from: u32, bytes: u32) -> Answer {
-    now(Copy::linear(Side::Device(to.into()), Side::Device(from.into()), bytes as usize))
+pub(crate) unsafe fn on_device_32(to: u32, from: u32, bytes: u32) -> CallResult {
+    now(Copy::linear(CopySide::Device(to.into()), CopySide::Device(from.into()), bytes as usize))
 }
 
 /// `cuMemcpyHtoDAsync`
-pub(crate) unsafe fn to_device_async_32(to: u32, from: usize, bytes: u32, stream: usize) -> Answer {
-    in_stream(Copy::linear(Side::Device(to.into()), Side::Host(from), bytes as usize), stream)
+pub(crate) unsafe fn to_device_async_32(to: u32, from: usize, bytes: u32, stream: usize) -> CallResult {
+    in_stream(Copy::linear(CopySide::Device(to.into()), CopySide::Host(from), bytes as usize), stream)
 }
 
 /// `cuMemcpyDtoHAsync`
-pub(crate) unsafe fn to_host_async_32(to: usize, from: u32, bytes: u32, stream: usize) -> Answer {
-    in_stream(Copy::linear(Side::Host(to), Side::Device(from.into()), bytes as usize), stream)
+pub(crate) unsafe fn to_host_async_32(to: usize, from: u32, bytes: u32, stream: usize) -> CallResult {
+    in_stream(Copy::linear(CopySide::Host(to), CopySide::Device(from.into()), bytes as usize), stream)
 }
 
 /// `cuMemcpyDtoDAsync`
-pub(crate) unsafe fn on_device_async_32(to: u32, from: u32, bytes: u32, stream: usize) -> Answer {
-    in_stream(Copy::linear(Side::Device(to.into()), Side::Device(from.into()), bytes as usize), stream)
+pub(crate) unsafe fn on_device_async_32(to: u32, from: u32, bytes: u32, stream: usize) -> CallResult {
+    in_stream(
+        Copy::linear(CopySide::Device(to.into()), CopySide::Device(from.into()), bytes as usize),
+        stream,
+    )
 }
 
 /// `cuMemcpy`: an address of an allocation is the device's, any other the host's.
-pub(crate) unsafe fn anywhere(to: u64, from: u64, bytes: usize) -> Answer {
+pub(crate) unsafe fn anywhere(to: u64, from: u64, bytes: usize) -> CallResult {
     now(Copy::linear(any(to)?, any(from)?, bytes))
 }
 
 /// `cuMemcpyAsync`
-pub(crate) unsafe fn anywhere_async(to: u64, from: u64, bytes: usize, stream: usize) -> Answer {
+pub(crate) unsafe fn anywhere_async(to: u64, from: u64, bytes: usize, stream: usize) -> CallResult {
     in_stream(Copy::linear(any(to)?, any(from)?, bytes), stream)
 }
 
 /// Checks that an address belongs to a context.
-fn check_owner(address: u64, context: usize) -> Answer {
-    context::of(context).map_err(|_| Error::INVALID_CONTEXT)?;
-    if memory::find(address, 1)?.context == context { Ok(()) } else { Err(Error::INVALID_VALUE) }
+fn check_owner(address: u64, context: usize) -> CallResult {
+    context::of(context).map_err(|_| CudaError::INVALID_CONTEXT)?;
+    if memory::find(address, 1)?.context == context { Ok(()) } else { Err(CudaError::INVALID_VALUE) }
 }
 
 /// `cuMemcpyPeer`
@@ -279,10 +285,10 @@ pub(crate) unsafe fn peer(
     from: u64,
     from_context: usize,
     bytes: usize,
-) -> Answer {
+) -> CallResult {
     check_owner(to, to_context)?;
     check_owner(from, from_context)?;
-    now(Copy::linear(Side::Device(to), Side::Device(from), bytes))
+    now(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes))
 }
 
 /// `cuMemcpyPeerAsync`
@@ -293,10 +299,10 @@ pub(crate) unsafe fn peer_async(
     from_context: usize,
     bytes: usize,
     stream: usize,
-) -> Answer {
+) -> CallResult {
     check_owner(to, to_context)?;
     check_owner(from, from_context)?;
-    in_stream(Copy::linear(Side::Device(to), Side::Device(from), bytes), stream)
+    in_stream(Copy::linear(CopySide::Device(to), CopySide::Device(from), bytes), stream)
 }
 
 /// An end of `CUDA_MEMCPY2D`: x in bytes, y, type of memory, host, device, array, pitch.
@@ -351,45 +357,45 @@ pub(crate) struct Copy3 {
 }
 
 /// An end of a block, from the fields of either structure. `size` is what is copied.
-fn end(end: &End3, size: [usize; 3]) -> Result<End, Error> {
+fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
     let [width, height, depth] = size;
     let found = match end.kind {
         // CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_UNIFIED
         1 | 2 | 4 => {
             let side = match end.kind {
-                1 => Side::Host(end.host),
-                2 => Side::Device(end.device),
+                1 => CopySide::Host(end.host),
+                2 => CopySide::Device(end.device),
                 _ => any(end.device)?,
             };
-            let row = end.x.checked_add(width).ok_or(Error::INVALID_VALUE)?;
+            let row = end.x.checked_add(width).ok_or(CudaError::INVALID_VALUE)?;
             // A pitch of 0 means rows without a gap.
             let pitch = if end.pitch == 0 { row } else { end.pitch };
             if pitch < row || pitch as u64 > MOST_PITCH {
-                return Err(Error::INVALID_VALUE);
+                return Err(CudaError::INVALID_VALUE);
             }
             let rows = if end.height == 0 { end.y + height } else { end.height };
             if depth > 1 && rows < end.y + height {
-                return Err(Error::INVALID_VALUE);
+                return Err(CudaError::INVALID_VALUE);
             }
-            End { side, pitch: pitch as u64, slice: pitch as u64 * rows as u64 }
+            CopyEnd { side, pitch: pitch as u64, slice: pitch as u64 * rows as u64 }
         }
         // CU_MEMORYTYPE_ARRAY
         3 => {
-            let array = driver()?.arrays.get(end.array).ok_or(Error::INVALID_HANDLE)?;
+            let array = driver()?.arrays.get(end.array).ok_or(CudaError::INVALID_HANDLE)?;
             if !array.contains([end.x, end.y, end.z], size) {
-                return Err(Error::INVALID_VALUE);
+                return Err(CudaError::INVALID_VALUE);
             }
             array.end()
         }
-        _ => return Err(Error::INVALID_VALUE),
+        _ => return Err(CudaError::INVALID_VALUE),
     };
     found.shifted(end.x as u64 + end.y as u64 * found.pitch + end.z as u64 * found.slice)
 }
 
-fn of_block(copy: &Copy3) -> Result<Copy, Error> {
+fn of_block(copy: &Copy3) -> Result<Copy, CudaError> {
     let size = [copy.width, copy.height, copy.depth];
     if copy.from.level != 0 || copy.to.level != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     Ok(Copy {
         to: end(&copy.to, size)?,
@@ -400,7 +406,7 @@ fn of_block(copy: &Copy3) -> Result<Copy, Error> {
     })
 }
 
-fn of_rows(copy: &Copy2) -> Result<Copy, Error> {
+fn of_rows(copy: &Copy2) -> Result<Copy, CudaError> {
     let end = |end: &End2| End3 {
         x: end.x,
         y: end.y,
@@ -422,48 +428,48 @@ fn of_rows(copy: &Copy2) -> Result<Copy, Error> {
 ///
 /// # Safety
 /// The address is null or that of a `T`.
-unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, Error> {
+unsafe fn structure<T: std::marker::Copy>(at: *const T) -> Result<T, CudaError> {
     context::usable()?;
     // SAFETY: as above.
-    if at.is_null() { Err(Error::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
+    if at.is_null() { Err(CudaError::INVALID_VALUE) } else { Ok(unsafe { at.read_unaligned() }) }
 }
 
 /// `cuMemcpy2D`, `cuMemcpy2DUnaligned`
-pub(crate) unsafe fn rows(copy: *const Copy2) -> Answer {
+pub(crate) unsafe fn rows(copy: *const Copy2) -> CallResult {
     // SAFETY: the caller's structure.
     now(of_rows(&unsafe { structure(copy) }?)?)
 }
 
 /// `cuMemcpy2DAsync`
-pub(crate) unsafe fn rows_async(copy: *const Copy2, stream: usize) -> Answer {
+pub(crate) unsafe fn rows_async(copy: *const Copy2, stream: usize) -> CallResult {
     // SAFETY: the caller's structure.
     in_stream(of_rows(&unsafe { structure(copy) }?)?, stream)
 }
 
 /// `cuMemcpy3D`, `cuMemcpy3DPeer`
-pub(crate) unsafe fn block(copy: *const Copy3) -> Answer {
+pub(crate) unsafe fn block(copy: *const Copy3) -> CallResult {
     // SAFETY: the caller's structure.
     now(of_block(&unsafe { structure(copy) }?)?)
 }
 
 /// `cuMemcpy3DAsync`, `cuMemcpy3DPeerAsync`
-pub(crate) unsafe fn block_async(copy: *const Copy3, stream: usize) -> Answer {
+pub(crate) unsafe fn block_async(copy: *const Copy3, stream: usize) -> CallResult {
     // SAFETY: the caller's structure.
     in_stream(of_block(&unsafe { structure(copy) }?)?, stream)
 }
 
 /// Bytes of a one-dimensional array.
-fn in_array(array: usize, offset: usize, bytes: usize) -> Result<Side, Error> {
-    let array = driver()?.arrays.get(array).ok_or(Error::INVALID_HANDLE)?;
+fn in_array(array: usize, offset: usize, bytes: usize) -> Result<CopySide, CudaError> {
+    let array = driver()?.arrays.get(array).ok_or(CudaError::INVALID_HANDLE)?;
     if !array.is_row() || !array.contains([offset, 0, 0], [bytes, 1, 1]) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     Ok(array.end().shifted(offset as u64)?.side)
 }
 
 /// `cuMemcpyHtoA`
-pub(crate) unsafe fn host_to_array(array: usize, offset: usize, from: usize, bytes: usize) -> Answer {
-    now(Copy::linear(in_array(array, offset, bytes)?, Side::Host(from), bytes))
+pub(crate) unsafe fn host_to_array(array: usize, offset: usize, from: usize, bytes: usize) -> CallResult {
+    now(Copy::linear(in_array(array, offset, bytes)?, CopySide::Host(from), bytes))
 }
 
 /// `cuMemcpyHtoAAsync`
@@ -473,13 +479,13 @@ pub(crate) unsafe fn host_to_array_async(
     from: usize,
     bytes: usize,
     stream: usize,
-) -> Answer {
-    in_stream(Copy::linear(in_array(array, offset, bytes)?, Side::Host(from), bytes), stream)
+) -> CallResult {
+    in_stream(Copy::linear(in_array(array, offset, bytes)?, CopySide::Host(from), bytes), stream)
 }
 
 /// `cuMemcpyAtoH`
-pub(crate) unsafe fn array_to_host(to: usize, array: usize, offset: usize, bytes: usize) -> Answer {
-    now(Copy::linear(Side::Host(to), in_array(array, offset, bytes)?, bytes))
+pub(crate) unsafe fn array_to_host(to: usize, array: usize, offset: usize, bytes: usize) -> CallResult {
+    now(Copy::linear(CopySide::Host(to), in_array(array, offset, bytes)?, bytes))
 }
 
 /// `cuMemcpyAtoHAsync`
@@ -489,18 +495,18 @@ pub(crate) unsafe fn array_to_host_async(
     offset: usize,
     bytes: usize,
     stream: usize,
-) -> Answer {
-    in_stream(Copy::linear(Side::Host(to), in_array(array, offset, bytes)?, bytes), stream)
+) -> CallResult {
+    in_stream(Copy::linear(CopySide::Host(to), in_array(array, offset, bytes)?, bytes), stream)
 }
 
 /// `cuMemcpyDtoA`
-pub(crate) unsafe fn device_to_array(array: usize, offset: usize, from: u64, bytes: usize) -> Answer {
-    now(Copy::linear(in_array(array, offset, bytes)?, Side::Device(from), bytes))
+pub(crate) unsafe fn device_to_array(array: usize, offset: usize, from: u64, bytes: usize) -> CallResult {
+    now(Copy::linear(in_array(array, offset, bytes)?, CopySide::Device(from), bytes))
 }
 
 /// `cuMemcpyAtoD`
-pub(crate) unsafe fn array_to_device(to: u64, array: usize, offset: usize, bytes: usize) -> Answer {
-    now(Copy::linear(Side::Device(to), in_array(array, offset, bytes)?, bytes))
+pub(crate) unsafe fn array_to_device(to: u64, array: usize, offset: usize, bytes: usize) -> CallResult {
+    now(Copy::linear(CopySide::Device(to), in_array(array, offset, bytes)?, bytes))
 }
 
 /// `cuMemcpyAtoA`
@@ -510,6 +516,6 @@ pub(crate) unsafe fn array_to_array(
     from: usize,
     from_offset: usize,
     bytes: usize,
-) -> Answer {
+) -> CallResult {
     now(Copy::linear(in_array(to, to_offset, bytes)?, in_array(from, from_offset, bytes)?, bytes))
 }

@@ -9,10 +9,7 @@ use reconverge_tesla::inst::Chip;
 
 use crate::call::{give, give_text, text};
 use crate::driver::driver;
-use crate::status::{Answer, Error};
-
-/// `CUdevice`: an ordinal.
-pub(crate) type Device = c_int;
+use crate::status::{CallResult, CudaError};
 
 /// A board with one of the chips.
 #[derive(Debug)]
@@ -186,21 +183,21 @@ impl Board {
 }
 
 /// Checks that a device is the only one there is.
-pub(crate) fn check(device: Device) -> Answer {
+pub(crate) fn check(device: c_int) -> CallResult {
     driver()?;
-    if device == 0 { Ok(()) } else { Err(Error::INVALID_DEVICE) }
+    if device == 0 { Ok(()) } else { Err(CudaError::INVALID_DEVICE) }
 }
 
-fn board(device: Device) -> Result<&'static Board, Error> {
+fn board(device: c_int) -> Result<&'static Board, CudaError> {
     check(device)?;
     Ok(driver()?.board)
 }
 
 /// `cuDeviceGet`
-pub(crate) unsafe fn get(device: *mut Device, ordinal: c_int) -> Answer {
+pub(crate) unsafe fn get(device: *mut c_int, ordinal: c_int) -> CallResult {
     driver()?;
     if device.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     check(ordinal)?;
     // SAFETY: the caller's pointer.
@@ -208,14 +205,14 @@ pub(crate) unsafe fn get(device: *mut Device, ordinal: c_int) -> Answer {
 }
 
 /// `cuDeviceGetCount`
-pub(crate) unsafe fn count(count: *mut c_int) -> Answer {
+pub(crate) unsafe fn count(count: *mut c_int) -> CallResult {
     driver()?;
     // SAFETY: the caller's pointer.
     unsafe { give(count, 1) }
 }
 
 /// `cuDeviceGetName`
-pub(crate) unsafe fn name(name: *mut c_char, room: c_int, device: Device) -> Answer {
+pub(crate) unsafe fn name(name: *mut c_char, room: c_int, device: c_int) -> CallResult {
     let board = board(device)?;
     // SAFETY: the caller's buffer.
     unsafe { give_text(name, room, board.name) }
@@ -245,38 +242,38 @@ const fn uuid(pci_id: u32) -> [u8; 16] {
 }
 
 /// `cuDeviceGetUuid`
-pub(crate) unsafe fn get_uuid(to: *mut [u8; 16], device: Device) -> Answer {
+pub(crate) unsafe fn get_uuid(to: *mut [u8; 16], device: c_int) -> CallResult {
     let board = board(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, uuid(board.pci_id)) }
 }
 
 /// `cuDeviceGetLuid`: only on Windows.
-pub(crate) unsafe fn get_luid(_luid: *mut c_char, _mask: *mut c_uint, device: Device) -> Answer {
+pub(crate) unsafe fn get_luid(_luid: *mut c_char, _mask: *mut c_uint, device: c_int) -> CallResult {
     check(device)?;
-    Err(Error::NOT_SUPPORTED)
+    Err(CudaError::NOT_SUPPORTED)
 }
 
 /// `cuDeviceTotalMem`
-pub(crate) unsafe fn total_memory(bytes: *mut usize, device: Device) -> Answer {
+pub(crate) unsafe fn total_memory(bytes: *mut usize, device: c_int) -> CallResult {
     let board = board(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(bytes, board.memory as usize) }
 }
 
 /// `cuDeviceTotalMem` of CUDA 3.1 and before.
-pub(crate) unsafe fn total_memory_32(bytes: *mut u32, device: Device) -> Answer {
+pub(crate) unsafe fn total_memory_32(bytes: *mut u32, device: c_int) -> CallResult {
     let board = board(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(bytes, board.memory as u32) }
 }
 
 /// `cuDeviceGetAttribute`
-pub(crate) unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: Device) -> Answer {
+pub(crate) unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: c_int) -> CallResult {
     driver()?;
-    let found = driver()?.board.attribute(attribute).ok_or(Error::INVALID_VALUE)?;
+    let found = driver()?.board.attribute(attribute).ok_or(CudaError::INVALID_VALUE)?;
     if value.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     check(device)?;
     // SAFETY: the caller's pointer.
@@ -284,10 +281,10 @@ pub(crate) unsafe fn get_attribute(value: *mut c_int, attribute: c_int, device: 
 }
 
 /// `cuDeviceComputeCapability`
-pub(crate) unsafe fn compute_capability(major: *mut c_int, minor: *mut c_int, device: Device) -> Answer {
+pub(crate) unsafe fn compute_capability(major: *mut c_int, minor: *mut c_int, device: c_int) -> CallResult {
     let board = board(device)?;
     if major.is_null() || minor.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointers.
     unsafe {
@@ -312,7 +309,7 @@ pub(crate) struct Properties {
 }
 
 /// `cuDeviceGetProperties`
-pub(crate) unsafe fn properties(properties: *mut Properties, device: Device) -> Answer {
+pub(crate) unsafe fn properties(properties: *mut Properties, device: c_int) -> CallResult {
     let board = board(device)?;
     let attribute = |number| board.attribute(number).unwrap_or(0) as c_int;
     let found = Properties {
@@ -335,31 +332,31 @@ pub(crate) unsafe fn properties(properties: *mut Properties, device: Device) -> 
 const BUS_ID: &str = "0000:01:00.0";
 
 /// `cuDeviceGetPCIBusId`
-pub(crate) unsafe fn bus_id(to: *mut c_char, room: c_int, device: Device) -> Answer {
+pub(crate) unsafe fn bus_id(to: *mut c_char, room: c_int, device: c_int) -> CallResult {
     check(device)?;
     // SAFETY: the caller's buffer.
     unsafe { give_text(to, room, BUS_ID) }
 }
 
 /// `cuDeviceGetByPCIBusId`: domain and function may be absent.
-pub(crate) unsafe fn by_bus_id(device: *mut Device, id: *const c_char) -> Answer {
+pub(crate) unsafe fn by_bus_id(device: *mut c_int, id: *const c_char) -> CallResult {
     driver()?;
     // SAFETY: the caller's text.
-    let id = unsafe { text(id) }.map_err(|_| Error::INVALID_VALUE)?;
+    let id = unsafe { text(id) }.map_err(|_| CudaError::INVALID_VALUE)?;
     let forms = [BUS_ID, &BUS_ID[..10], &BUS_ID[5..], &BUS_ID[5..10]];
     if device.is_null() || !id.contains(':') {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let found = forms.iter().any(|form| form.eq_ignore_ascii_case(id));
     if !found {
-        return Err(Error::INVALID_DEVICE);
+        return Err(CudaError::INVALID_DEVICE);
     }
     // SAFETY: the caller's pointer.
     unsafe { give(device, 0) }
 }
 
 /// `cuDeviceCanAccessPeer`
-pub(crate) unsafe fn can_access_peer(can: *mut c_int, device: Device, peer: Device) -> Answer {
+pub(crate) unsafe fn can_access_peer(can: *mut c_int, device: c_int, peer: c_int) -> CallResult {
     check(device)?;
     check(peer)?;
     // SAFETY: the caller's pointer.
@@ -370,16 +367,16 @@ pub(crate) unsafe fn can_access_peer(can: *mut c_int, device: Device, peer: Devi
 pub(crate) unsafe fn peer_attribute(
     value: *mut c_int,
     _attribute: c_int,
-    from: Device,
-    to: Device,
-) -> Answer {
+    from: c_int,
+    to: c_int,
+) -> CallResult {
     check(from)?;
     check(to)?;
-    if value.is_null() { Err(Error::INVALID_VALUE) } else { Err(Error::INVALID_DEVICE) }
+    if value.is_null() { Err(CudaError::INVALID_VALUE) } else { Err(CudaError::INVALID_DEVICE) }
 }
 
 /// `cuDeviceGetExecAffinitySupport`
-pub(crate) unsafe fn exec_affinity(supported: *mut c_int, _kind: c_int, device: Device) -> Answer {
+pub(crate) unsafe fn exec_affinity(supported: *mut c_int, _kind: c_int, device: c_int) -> CallResult {
     check(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(supported, 0) }
@@ -390,8 +387,8 @@ pub(crate) unsafe fn linear_width(
     width: *mut usize,
     _format: c_int,
     _channels: c_uint,
-    device: Device,
-) -> Answer {
+    device: c_int,
+) -> CallResult {
     let board = board(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(width, board.attribute(69).unwrap_or(0) as usize) }

@@ -8,17 +8,17 @@ use reconverge_tesla::inst::Chip;
 
 use crate::addresses::Addresses;
 use crate::call::in_host_function;
-use crate::context::Context;
+use crate::context::CudaContext;
 use crate::device::Board;
-use crate::event::Event;
+use crate::event::CudaEvent;
 use crate::handles::Handles;
 use crate::host::Pinned;
-use crate::library::{Kernel, Library};
+use crate::library::{Library, LibraryKernel};
 use crate::messages::say;
 use crate::module::{Function, Module};
-use crate::status::Error;
+use crate::status::CudaError;
 use crate::stream::Stream;
-use crate::texture::{Array, Reference};
+use crate::texture::{CudaArray, TextureReference};
 
 /// The environment variable with the name of the chip.
 const CHIP: &str = "RECONVERGE_CUDA_CHIP";
@@ -42,16 +42,16 @@ pub(crate) struct Driver {
     pub(crate) addresses: Mutex<Addresses>,
     /// Memory of the host that the device may access.
     pub(crate) pinned: Mutex<Pinned>,
-    pub(crate) contexts: Handles<Context>,
+    pub(crate) contexts: Handles<CudaContext>,
     pub(crate) primary: Mutex<Primary>,
     pub(crate) modules: Handles<Module>,
     pub(crate) functions: Handles<Function>,
     pub(crate) libraries: Handles<Library>,
-    pub(crate) kernels: Handles<Kernel>,
+    pub(crate) kernels: Handles<LibraryKernel>,
     pub(crate) streams: Handles<Stream>,
-    pub(crate) events: Handles<Event>,
-    pub(crate) arrays: Handles<Array>,
-    pub(crate) texture_references: Handles<Reference>,
+    pub(crate) events: Handles<CudaEvent>,
+    pub(crate) arrays: Handles<CudaArray>,
+    pub(crate) texture_references: Handles<TextureReference>,
 }
 
 /// The primary context of the device.
@@ -65,35 +65,35 @@ pub(crate) struct Primary {
     pub(crate) flags: u32,
 }
 
-static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
+static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
 static READY: AtomicBool = AtomicBool::new(false);
 
 /// The state after `cuInit`.
 ///
 /// # Errors
 /// `CUDA_ERROR_NOT_INITIALIZED` before it, and `CUDA_ERROR_NOT_PERMITTED` in a function that a stream runs.
-pub(crate) fn driver() -> Result<&'static Driver, Error> {
+pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
     if in_host_function() {
-        return Err(Error::NOT_PERMITTED);
+        return Err(CudaError::NOT_PERMITTED);
     }
     match DRIVER.get() {
         Some(Ok(driver)) if READY.load(Ordering::Acquire) => Ok(driver),
-        _ => Err(Error::NOT_INITIALIZED),
+        _ => Err(CudaError::NOT_INITIALIZED),
     }
 }
 
 /// The state, for threads of this library: it exists.
-pub(crate) fn started() -> Result<&'static Driver, Error> {
+pub(crate) fn started() -> Result<&'static Driver, CudaError> {
     match DRIVER.get() {
         Some(Ok(driver)) => Ok(driver),
-        _ => Err(Error::NOT_INITIALIZED),
+        _ => Err(CudaError::NOT_INITIALIZED),
     }
 }
 
 /// `cuInit`
-pub(crate) fn init(flags: u32) -> Result<(), Error> {
+pub(crate) fn init(flags: u32) -> Result<(), CudaError> {
     if flags != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     match DRIVER.get_or_init(start) {
         Ok(_) => {
@@ -104,16 +104,16 @@ pub(crate) fn init(flags: u32) -> Result<(), Error> {
     }
 }
 
-fn start() -> Result<Driver, Error> {
+fn start() -> Result<Driver, CudaError> {
     if !is_visible(std::env::var("CUDA_VISIBLE_DEVICES").ok().as_deref()) {
-        return Err(Error::NO_DEVICE);
+        return Err(CudaError::NO_DEVICE);
     }
     let chip = match std::env::var(CHIP) {
         Err(_) => DEFAULT_CHIP,
         Ok(name) => Chip::from_name(&name).ok_or_else(|| {
             let known: Vec<&str> = Chip::ALL.into_iter().map(Chip::name).collect();
             say(&format!("{CHIP}: unknown chip `{name}`: expected one of {}", known.join(", ")));
-            Error::NO_DEVICE
+            CudaError::NO_DEVICE
         })?,
     };
     let engine = match std::env::var(ENGINE) {
@@ -121,7 +121,7 @@ fn start() -> Result<Driver, Error> {
         Ok(name) => Engine::from_name(&name).ok_or_else(|| {
             let known: Vec<&str> = Engine::ALL.into_iter().map(Engine::name).collect();
             say(&format!("{ENGINE}: unknown engine `{name}`: expected one of {}", known.join(", ")));
-            Error::INVALID_VALUE
+            CudaError::INVALID_VALUE
         })?,
     };
     let defaults = Options::default();
@@ -129,7 +129,7 @@ fn start() -> Result<Driver, Error> {
         Err(_) => defaults.watchdog,
         Ok(number) => number.parse().map_err(|_| {
             say(&format!("{WATCHDOG}: expected a number of instructions, found `{number}`"));
-            Error::INVALID_VALUE
+            CudaError::INVALID_VALUE
         })?,
     };
     let board = Board::of(chip);

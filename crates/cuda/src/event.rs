@@ -9,7 +9,7 @@ use crate::context;
 use crate::driver::{driver, lock};
 use crate::handles::fresh;
 use crate::queue::{self, Point};
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 use crate::stream;
 
 /// `CU_EVENT_DISABLE_TIMING`
@@ -19,59 +19,59 @@ const INTERPROCESS: c_uint = 4;
 
 /// An event of a context.
 #[derive(Debug)]
-pub(crate) struct Event {
+pub(crate) struct CudaEvent {
     pub(crate) context: usize,
     flags: c_uint,
-    record: Mutex<Option<Record>>,
+    record: Mutex<Option<EventRecord>>,
 }
 
 /// The last mark of an event.
 #[derive(Clone, Debug)]
-struct Record {
+struct EventRecord {
     point: Point,
     time: Arc<Mutex<Option<Instant>>>,
 }
 
-impl Event {
+impl CudaEvent {
     /// The point that the event marks, if it was recorded.
     pub(crate) fn point(&self) -> Option<Point> {
         lock(&self.record).as_ref().map(|record| record.point)
     }
 }
 
-fn find(handle: usize) -> Result<Arc<Event>, Error> {
-    driver()?.events.get(handle).ok_or(Error::INVALID_HANDLE)
+fn find(handle: usize) -> Result<Arc<CudaEvent>, CudaError> {
+    driver()?.events.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuEventCreate`
-pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     let context = context::usable()?;
     let without_timing = flags & INTERPROCESS == 0 || flags & DISABLE_TIMING != 0;
     if to.is_null() || flags > 7 || !without_timing {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     if flags & INTERPROCESS != 0 {
-        return Err(Error::NOT_SUPPORTED);
+        return Err(CudaError::NOT_SUPPORTED);
     }
     let handle = fresh();
-    let event = Event { context: context.handle, flags, record: Mutex::default() };
+    let event = CudaEvent { context: context.handle, flags, record: Mutex::default() };
     driver()?.events.insert(handle, Arc::new(event));
     // SAFETY: the caller's pointer.
     unsafe { give(to, handle) }
 }
 
 /// `cuEventDestroy`
-pub(crate) unsafe fn destroy(handle: usize) -> Answer {
-    driver()?.events.remove(handle).map(|_| ()).ok_or(Error::INVALID_HANDLE)
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
+    driver()?.events.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuEventRecord`
-pub(crate) unsafe fn record(handle: usize, stream: usize) -> Answer {
+pub(crate) unsafe fn record(handle: usize, stream: usize) -> CallResult {
     let event = find(handle)?;
     let stream = stream::find(stream)?;
     context::of(stream.context)?.check()?;
     if stream.context != event.context {
-        return Err(Error::INVALID_HANDLE);
+        return Err(CudaError::INVALID_HANDLE);
     }
     let time = Arc::new(Mutex::new(None));
     let reached = time.clone();
@@ -81,29 +81,29 @@ pub(crate) unsafe fn record(handle: usize, stream: usize) -> Answer {
         *lock(&reached) = Some(Instant::now());
         Ok(())
     });
-    *record = Some(Record { point, time });
+    *record = Some(EventRecord { point, time });
     Ok(())
 }
 
 /// `cuEventRecordWithFlags`
-pub(crate) unsafe fn record_with_flags(handle: usize, stream: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn record_with_flags(handle: usize, stream: usize, flags: c_uint) -> CallResult {
     // 1: CU_EVENT_RECORD_EXTERNAL, which matters in graphs only.
     if flags > 1 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: no pointers of the host.
     unsafe { record(handle, stream) }
 }
 
 /// `cuEventQuery`
-pub(crate) unsafe fn query(handle: usize) -> Answer {
+pub(crate) unsafe fn query(handle: usize) -> CallResult {
     let event = find(handle)?;
     context::of(event.context)?.check()?;
-    if event.point().is_none_or(queue::is_reached) { Ok(()) } else { Err(Error::NOT_READY) }
+    if event.point().is_none_or(queue::is_reached) { Ok(()) } else { Err(CudaError::NOT_READY) }
 }
 
 /// `cuEventSynchronize`
-pub(crate) unsafe fn synchronize(handle: usize) -> Answer {
+pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
     let event = find(handle)?;
     if let Some(point) = event.point() {
         queue::wait(point);
@@ -112,24 +112,24 @@ pub(crate) unsafe fn synchronize(handle: usize) -> Answer {
 }
 
 /// `cuEventElapsedTime`, in milliseconds.
-pub(crate) unsafe fn elapsed_time(to: *mut f32, start: usize, end: usize) -> Answer {
+pub(crate) unsafe fn elapsed_time(to: *mut f32, start: usize, end: usize) -> CallResult {
     if to.is_null() {
         driver()?;
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let (start, end) = (find(start)?, find(end)?);
     context::of(start.context)?.check()?;
     if (start.flags | end.flags) & DISABLE_TIMING != 0 || start.context != end.context {
-        return Err(Error::INVALID_HANDLE);
+        return Err(CudaError::INVALID_HANDLE);
     }
     let records = (lock(&start.record).clone(), lock(&end.record).clone());
-    let (Some(start), Some(end)) = records else { return Err(Error::INVALID_HANDLE) };
+    let (Some(start), Some(end)) = records else { return Err(CudaError::INVALID_HANDLE) };
     if !queue::is_reached(start.point) || !queue::is_reached(end.point) {
-        return Err(Error::NOT_READY);
+        return Err(CudaError::NOT_READY);
     }
     let times = (*lock(&start.time), *lock(&end.time));
     // An event that an error has left out has no time.
-    let (Some(start), Some(end)) = times else { return Err(Error::INVALID_HANDLE) };
+    let (Some(start), Some(end)) = times else { return Err(CudaError::INVALID_HANDLE) };
     let elapsed = match end.checked_duration_since(start) {
         Some(time) => time.as_secs_f32(),
         None => -start.duration_since(end).as_secs_f32(),

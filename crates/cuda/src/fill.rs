@@ -1,7 +1,7 @@
 //! Fills of memory of the device. (`cuMemset…`)
 
 use crate::memory;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 use crate::stream;
 
 /// Rows to fill with a pattern.
@@ -16,28 +16,28 @@ struct Fill {
 }
 
 impl Fill {
-    fn row_bytes(&self) -> Result<u64, Error> {
-        self.width.checked_mul(self.pattern.len() as u64).ok_or(Error::INVALID_VALUE)
+    fn row_bytes(&self) -> Result<u64, CudaError> {
+        self.width.checked_mul(self.pattern.len() as u64).ok_or(CudaError::INVALID_VALUE)
     }
 
-    fn check(&self) -> Answer {
+    fn check(&self) -> CallResult {
         let (size, row) = (self.pattern.len() as u64, self.row_bytes()?);
         let aligned = self.at.is_multiple_of(size) && (self.height == 1 || self.pitch.is_multiple_of(size));
         if !aligned || self.height > 1 && self.pitch < row {
-            return Err(Error::INVALID_VALUE);
+            return Err(CudaError::INVALID_VALUE);
         }
         let rows = self.pitch.checked_mul(self.height - 1).and_then(|rows| rows.checked_add(row));
-        memory::find(self.at, rows.ok_or(Error::INVALID_VALUE)?).map(|_| ())
+        memory::find(self.at, rows.ok_or(CudaError::INVALID_VALUE)?).map(|_| ())
     }
 
-    fn run(&self) -> Answer {
+    fn run(&self) -> CallResult {
         let row = self.row_bytes()?;
         (0..self.height)
             .try_for_each(|number| memory::fill(self.at + number * self.pitch, row as usize, &self.pattern))
     }
 
     /// Fills in the order of a stream, without waiting.
-    fn enqueue(self, stream: usize) -> Answer {
+    fn enqueue(self, stream: usize) -> CallResult {
         let (_, stream) = stream::find_for_work(stream)?;
         if self.width != 0 && self.height != 0 {
             self.check()?;
@@ -52,34 +52,34 @@ macro_rules! fills {
     ($($pattern:ty: $row:ident $row_async:ident $rows:ident $rows_async:ident $row_32:ident $rows_32:ident;)*) => {
         $(
             /// Fills a row.
-            pub(crate) unsafe fn $row(at: u64, value: $pattern, count: usize) -> Answer {
+            pub(crate) unsafe fn $row(at: u64, value: $pattern, count: usize) -> CallResult {
                 fill(at, 0, value.to_le_bytes().to_vec(), [count, 1]).enqueue(0)
             }
 
             /// Fills a row in a stream.
-            pub(crate) unsafe fn $row_async(at: u64, value: $pattern, count: usize, stream: usize) -> Answer {
+            pub(crate) unsafe fn $row_async(at: u64, value: $pattern, count: usize, stream: usize) -> CallResult {
                 fill(at, 0, value.to_le_bytes().to_vec(), [count, 1]).enqueue(stream)
             }
 
             /// Fills rows.
-            pub(crate) unsafe fn $rows(at: u64, pitch: usize, value: $pattern, width: usize, height: usize) -> Answer {
+            pub(crate) unsafe fn $rows(at: u64, pitch: usize, value: $pattern, width: usize, height: usize) -> CallResult {
                 fill(at, pitch, value.to_le_bytes().to_vec(), [width, height]).enqueue(0)
             }
 
             /// Fills rows in a stream.
             pub(crate) unsafe fn $rows_async(
                 at: u64, pitch: usize, value: $pattern, width: usize, height: usize, stream: usize,
-            ) -> Answer {
+            ) -> CallResult {
                 fill(at, pitch, value.to_le_bytes().to_vec(), [width, height]).enqueue(stream)
             }
 
             /// Fills a row, in CUDA 3.1 and before.
-            pub(crate) unsafe fn $row_32(at: u32, value: $pattern, count: u32) -> Answer {
+            pub(crate) unsafe fn $row_32(at: u32, value: $pattern, count: u32) -> CallResult {
                 fill(at.into(), 0, value.to_le_bytes().to_vec(), [count as usize, 1]).enqueue(0)
             }
 
             /// Fills rows, in CUDA 3.1 and before.
-            pub(crate) unsafe fn $rows_32(at: u32, pitch: u32, value: $pattern, width: u32, height: u32) -> Answer {
+            pub(crate) unsafe fn $rows_32(at: u32, pitch: u32, value: $pattern, width: u32, height: u32) -> CallResult {
                 let size = [width as usize, height as usize];
                 fill(at.into(), pitch as usize, value.to_le_bytes().to_vec(), size).enqueue(0)
             }

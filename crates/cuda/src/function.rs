@@ -13,7 +13,7 @@ use crate::launch::{self, Sizes};
 use crate::messages::say_once;
 use crate::module::{Function, most_dynamic};
 use crate::parameters;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 use crate::stream;
 
 /// The sizes and parameters that the functions of CUDA 3 and before set.
@@ -26,31 +26,37 @@ pub(crate) struct Old {
 }
 
 /// The kernel of a handle; that of a library's kernel is its function in the current context.
-pub(crate) fn find(handle: usize) -> Result<Arc<Function>, Error> {
+pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
     let driver = driver()?;
     if let Some(function) = driver.functions.get(handle) {
         return Ok(function);
     }
-    let kernel = driver.kernels.get(handle).ok_or(Error::INVALID_HANDLE)?;
+    let kernel = driver.kernels.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
     crate::library::function_of(&kernel)
 }
 
 /// Checks the sizes of a launch. (CUDA C Programming Guide 4.2, table F-2)
-fn check(function: &Function, grid: [u32; 3], block: [u32; 3], dynamic: u32, parameters: usize) -> Answer {
+fn check(
+    function: &Function,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic: u32,
+    parameters: usize,
+) -> CallResult {
     let within = |sizes: [u32; 3], most: [u32; 3]| {
         sizes.iter().zip(most).all(|(size, most)| (1..=most).contains(size))
     };
     let threads: u64 = block.iter().map(|size| u64::from(*size)).product();
     if !within(grid, MOST_GRID) || !within(block, MOST_BLOCK) || threads > MOST_THREADS.into() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let shared =
         u64::from(function.shared).max(u64::from(PARAMETERS) + parameters as u64) + u64::from(dynamic);
     if shared > SHARED.into() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     if !driver()?.board.has_registers(threads as u32, function.registers) || parameters > parameters::MOST {
-        return Err(Error::LAUNCH_OUT_OF_RESOURCES);
+        return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
     }
     Ok(())
 }
@@ -61,11 +67,11 @@ fn launch(
     block: [u32; 3],
     dynamic_shared: u32,
     stream: usize,
-    parameters: impl FnOnce(&Function) -> Result<Vec<u8>, Error>,
-) -> Answer {
+    parameters: impl FnOnce(&Function) -> Result<Vec<u8>, CudaError>,
+) -> CallResult {
     let (context, stream) = stream::find_for_work(stream)?;
     if function.context != context.handle {
-        return Err(Error::INVALID_HANDLE);
+        return Err(CudaError::INVALID_HANDLE);
     }
     check(&function, grid, block, dynamic_shared, 0)?;
     let parameters = parameters(&function)?;
@@ -89,7 +95,7 @@ pub(crate) unsafe fn launch_kernel(
     stream: usize,
     parameters: *const *const c_void,
     extra: *const *const c_void,
-) -> Answer {
+) -> CallResult {
     context::usable()?;
     let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
     launch(find(handle)?, grid, block, shared, stream, |function| {
@@ -111,10 +117,10 @@ pub(crate) unsafe fn launch_cooperative(
     _: c_uint,
     _: usize,
     _: *const *const c_void,
-) -> Answer {
+) -> CallResult {
     context::usable()?;
     find(handle)?;
-    Err(Error::NOT_SUPPORTED)
+    Err(CudaError::NOT_SUPPORTED)
 }
 
 /// `CUlaunchConfig`
@@ -137,7 +143,7 @@ pub(crate) struct Attribute {
 }
 
 /// Checks an attribute of a launch. (`CUlaunchAttributeID`)
-fn check_attribute(attribute: &Attribute) -> Answer {
+fn check_attribute(attribute: &Attribute) -> CallResult {
     let Attribute { number, value, .. } = attribute;
     match number {
         // None, window of the cache, way to wait, priority, memory domains, carveout: without an effect on results.
@@ -150,7 +156,7 @@ fn check_attribute(attribute: &Attribute) -> Answer {
             say_once(&format!(
                 "cuLaunchKernelEx: attribute {number} is not supported on chips of this generation"
             ));
-            Err(Error::NOT_SUPPORTED)
+            Err(CudaError::NOT_SUPPORTED)
         }
     }
 }
@@ -161,12 +167,12 @@ pub(crate) unsafe fn launch_configured(
     handle: usize,
     parameters: *const *const c_void,
     extra: *const *const c_void,
-) -> Answer {
+) -> CallResult {
     context::usable()?;
     // SAFETY: null or the caller's structure.
-    let configuration = unsafe { configuration.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    let configuration = unsafe { configuration.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     if configuration.count > 0 && configuration.attributes.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     for index in 0..configuration.count as usize {
         // SAFETY: the caller's array has so many elements.
@@ -180,7 +186,7 @@ pub(crate) unsafe fn launch_configured(
 }
 
 /// `cuFuncSetBlockShape`
-pub(crate) unsafe fn set_block(handle: usize, x: c_int, y: c_int, z: c_int) -> Answer {
+pub(crate) unsafe fn set_block(handle: usize, x: c_int, y: c_int, z: c_int) -> CallResult {
     context::usable()?;
     let function = find(handle)?;
     let block = [x, y, z].map(|size| u32::try_from(size).unwrap_or(0));
@@ -190,33 +196,35 @@ pub(crate) unsafe fn set_block(handle: usize, x: c_int, y: c_int, z: c_int) -> A
 }
 
 /// `cuFuncSetSharedSize`
-pub(crate) unsafe fn set_shared(handle: usize, bytes: c_uint) -> Answer {
+pub(crate) unsafe fn set_shared(handle: usize, bytes: c_uint) -> CallResult {
     context::usable()?;
     let function = find(handle)?;
     if bytes > SHARED {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     lock(&function.old).shared = bytes;
     Ok(())
 }
 
 /// `cuParamSetSize`
-pub(crate) unsafe fn set_parameter_size(handle: usize, bytes: c_uint) -> Answer {
+pub(crate) unsafe fn set_parameter_size(handle: usize, bytes: c_uint) -> CallResult {
     context::usable()?;
     let function = find(handle)?;
     if bytes as usize > parameters::MOST {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     lock(&function.old).size = bytes as usize;
     Ok(())
 }
 
-fn set_bytes(handle: usize, offset: c_int, bytes: &[u8]) -> Answer {
+fn set_bytes(handle: usize, offset: c_int, bytes: &[u8]) -> CallResult {
     context::usable()?;
     let function = find(handle)?;
-    let start = usize::try_from(offset).map_err(|_| Error::INVALID_VALUE)?;
-    let end =
-        start.checked_add(bytes.len()).filter(|end| *end <= parameters::MOST).ok_or(Error::INVALID_VALUE)?;
+    let start = usize::try_from(offset).map_err(|_| CudaError::INVALID_VALUE)?;
+    let end = start
+        .checked_add(bytes.len())
+        .filter(|end| *end <= parameters::MOST)
+        .ok_or(CudaError::INVALID_VALUE)?;
     let area = &mut lock(&function.old).parameters;
     area.resize(area.len().max(end), 0);
     area[start..end].copy_from_slice(bytes);
@@ -224,30 +232,35 @@ fn set_bytes(handle: usize, offset: c_int, bytes: &[u8]) -> Answer {
 }
 
 /// `cuParamSeti`
-pub(crate) unsafe fn set_word(handle: usize, offset: c_int, value: c_uint) -> Answer {
+pub(crate) unsafe fn set_word(handle: usize, offset: c_int, value: c_uint) -> CallResult {
     set_bytes(handle, offset, &value.to_le_bytes())
 }
 
 /// `cuParamSetf`
-pub(crate) unsafe fn set_float(handle: usize, offset: c_int, value: f32) -> Answer {
+pub(crate) unsafe fn set_float(handle: usize, offset: c_int, value: f32) -> CallResult {
     set_bytes(handle, offset, &value.to_le_bytes())
 }
 
 /// `cuParamSetv`
-pub(crate) unsafe fn set_value(handle: usize, offset: c_int, from: *const u8, bytes: c_uint) -> Answer {
+pub(crate) unsafe fn set_value(handle: usize, offset: c_int, from: *const u8, bytes: c_uint) -> CallResult {
     if from.is_null() || bytes as usize > parameters::MOST {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's bytes.
     set_bytes(handle, offset, unsafe { std::slice::from_raw_parts(from, bytes as usize) })
 }
 
 /// `cuLaunchGridAsync`
-pub(crate) unsafe fn launch_grid_async(handle: usize, width: c_int, height: c_int, stream: usize) -> Answer {
+pub(crate) unsafe fn launch_grid_async(
+    handle: usize,
+    width: c_int,
+    height: c_int,
+    stream: usize,
+) -> CallResult {
     context::usable()?;
     let function = find(handle)?;
     let old = lock(&function.old).clone();
-    let block = old.block.ok_or(Error::INVALID_VALUE)?;
+    let block = old.block.ok_or(CudaError::INVALID_VALUE)?;
     let [width, height] = [width, height].map(|size| u32::try_from(size).unwrap_or(0));
     let mut area = old.parameters;
     area.resize(old.size, 0);
@@ -255,19 +268,19 @@ pub(crate) unsafe fn launch_grid_async(handle: usize, width: c_int, height: c_in
 }
 
 /// `cuLaunchGrid`
-pub(crate) unsafe fn launch_grid(handle: usize, width: c_int, height: c_int) -> Answer {
+pub(crate) unsafe fn launch_grid(handle: usize, width: c_int, height: c_int) -> CallResult {
     // SAFETY: no pointers of the host.
     unsafe { launch_grid_async(handle, width, height, 0) }
 }
 
 /// `cuLaunch`
-pub(crate) unsafe fn launch_one(handle: usize) -> Answer {
+pub(crate) unsafe fn launch_one(handle: usize) -> CallResult {
     // SAFETY: no pointers of the host.
     unsafe { launch_grid_async(handle, 1, 1, 0) }
 }
 
 /// An attribute of a kernel. (`CUfunction_attribute`)
-fn attribute(function: &Function, number: c_int) -> Result<c_int, Error> {
+fn attribute(function: &Function, number: c_int) -> Result<c_int, CudaError> {
     Ok(match number {
         0 => driver()?.board.most_threads(function.registers) as c_int,
         1 => function.shared as c_int,
@@ -280,49 +293,49 @@ fn attribute(function: &Function, number: c_int) -> Result<c_int, Error> {
         9 => -1,
         // Caching of global memory, clusters, updates by the device, mode of shared memory: features of later chips.
         7 | 10..=17 => 0,
-        _ => return Err(Error::INVALID_VALUE),
+        _ => return Err(CudaError::INVALID_VALUE),
     })
 }
 
 /// `cuFuncGetAttribute`
-pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usize) -> Answer {
+pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usize) -> CallResult {
     let function = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(value, attribute(&function, number)?) }
 }
 
 /// `cuFuncSetAttribute`: the dynamic shared memory and the preferred split of caches.
-pub(crate) unsafe fn set_attribute(handle: usize, number: c_int, value: c_int) -> Answer {
+pub(crate) unsafe fn set_attribute(handle: usize, number: c_int, value: c_int) -> CallResult {
     let function = find(handle)?;
     match number {
         8 => {
             let most = SHARED.saturating_sub(function.shared);
             let value =
-                u32::try_from(value).ok().filter(|value| *value <= most).ok_or(Error::INVALID_VALUE)?;
+                u32::try_from(value).ok().filter(|value| *value <= most).ok_or(CudaError::INVALID_VALUE)?;
             *lock(&function.most_dynamic) = Some(value);
             Ok(())
         }
         9 if (-1..=100).contains(&value) => Ok(()),
-        _ => Err(Error::INVALID_VALUE),
+        _ => Err(CudaError::INVALID_VALUE),
     }
 }
 
 /// `cuFuncSetCacheConfig`: a preference without an effect.
-pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint) -> Answer {
+pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint) -> CallResult {
     context::current()?;
     find(handle)?;
-    if config > 3 { Err(Error::INVALID_VALUE) } else { Ok(()) }
+    if config > 3 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
 /// `cuFuncSetSharedMemConfig`: a preference without an effect.
-pub(crate) unsafe fn set_shared_config(handle: usize, config: c_uint) -> Answer {
+pub(crate) unsafe fn set_shared_config(handle: usize, config: c_uint) -> CallResult {
     context::current()?;
     find(handle)?;
-    if config > 2 { Err(Error::INVALID_VALUE) } else { Ok(()) }
+    if config > 2 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
 /// `cuFuncGetModule`
-pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> Answer {
+pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> CallResult {
     let function = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, function.module) }
@@ -341,21 +354,21 @@ pub(crate) fn lasting(name: &str) -> *const c_char {
 }
 
 /// `cuFuncGetName`
-pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> Answer {
+pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> CallResult {
     let function = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, lasting(&function.name)) }
 }
 
 /// `cuFuncIsLoaded`
-pub(crate) unsafe fn is_loaded(to: *mut c_int, handle: usize) -> Answer {
+pub(crate) unsafe fn is_loaded(to: *mut c_int, handle: usize) -> CallResult {
     find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, 1) }
 }
 
 /// `cuFuncLoad`
-pub(crate) unsafe fn load(handle: usize) -> Answer {
+pub(crate) unsafe fn load(handle: usize) -> CallResult {
     find(handle).map(|_| ())
 }
 
@@ -365,11 +378,11 @@ pub(crate) unsafe fn parameter(
     index: usize,
     offset: *mut usize,
     bytes: *mut usize,
-) -> Answer {
-    let list = function.layout.list().ok_or(Error::NOT_SUPPORTED)?;
-    let found = list.get(index).ok_or(Error::INVALID_VALUE)?;
+) -> CallResult {
+    let list = function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?;
+    let found = list.get(index).ok_or(CudaError::INVALID_VALUE)?;
     if offset.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointers.
     unsafe {
@@ -385,16 +398,16 @@ pub(crate) unsafe fn get_parameter(
     index: usize,
     offset: *mut usize,
     bytes: *mut usize,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller's pointers.
     unsafe { parameter(&*find(handle)?, index, offset, bytes) }
 }
 
 /// `cuFuncGetParamCount`
-pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> Answer {
+pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> CallResult {
     let function = find(handle)?;
     // SAFETY: the caller's pointer.
-    unsafe { give(count, function.layout.list().ok_or(Error::NOT_SUPPORTED)?.len()) }
+    unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }
 
 /// Bytes of shared memory that a block takes besides the dynamic ones.
@@ -408,7 +421,7 @@ pub(crate) unsafe fn active_blocks(
     handle: usize,
     threads: c_int,
     dynamic: usize,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { active_blocks_with_flags(blocks, handle, threads, dynamic, 0) }
 }
@@ -420,11 +433,12 @@ pub(crate) unsafe fn active_blocks_with_flags(
     threads: c_int,
     dynamic: usize,
     flags: c_uint,
-) -> Answer {
+) -> CallResult {
     let function = find(handle)?;
-    let threads = u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(Error::INVALID_VALUE)?;
+    let threads =
+        u32::try_from(threads).ok().filter(|threads| *threads > 0).ok_or(CudaError::INVALID_VALUE)?;
     if flags > 1 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let shared = fixed_shared(&function).saturating_add(dynamic as u64);
     let found = driver()?.board.resident_blocks(threads, function.registers, shared);
@@ -443,10 +457,10 @@ pub(crate) unsafe fn best_block(
     dynamic_of: DynamicSize,
     dynamic: usize,
     limit: c_int,
-) -> Answer {
+) -> CallResult {
     let function = find(handle)?;
     if grid.is_null() || block.is_null() || limit < 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let board = driver()?.board;
     let most = match limit {
@@ -470,7 +484,7 @@ pub(crate) unsafe fn best_block(
     }
     let (_, blocks, threads) = best;
     if blocks == 0 {
-        return Err(Error::LAUNCH_OUT_OF_RESOURCES);
+        return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
     }
     // SAFETY: the caller's pointers.
     unsafe {
@@ -488,9 +502,9 @@ pub(crate) unsafe fn best_block_with_flags(
     dynamic: usize,
     limit: c_int,
     flags: c_uint,
-) -> Answer {
+) -> CallResult {
     if flags > 1 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointers.
     unsafe { best_block(grid, block, handle, dynamic_of, dynamic, limit) }
@@ -502,12 +516,12 @@ pub(crate) unsafe fn available_dynamic(
     handle: usize,
     blocks: c_int,
     threads: c_int,
-) -> Answer {
+) -> CallResult {
     let function = find(handle)?;
     let (blocks, threads) = (u32::try_from(blocks).unwrap_or(0), u32::try_from(threads).unwrap_or(0));
     let board = driver()?.board;
     if blocks == 0 || board.resident_blocks(threads, function.registers, 0) < blocks {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // Shared memory is allocated in steps of 512 bytes.
     let each = u64::from(SHARED / blocks / 512 * 512);
@@ -521,7 +535,7 @@ pub(crate) unsafe fn attribute_on(
     number: c_int,
     function: &Function,
     device: c_int,
-) -> Answer {
+) -> CallResult {
     device::check(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(value, attribute(function, number)?) }

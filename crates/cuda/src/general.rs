@@ -5,14 +5,14 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use crate::call::{give, offer, text};
 use crate::driver::driver;
 use crate::missing;
-use crate::status::{self, Answer, Error};
-use crate::table::{self, Row};
+use crate::status::{self, CallResult, CudaError};
+use crate::table::{self, FunctionRow};
 
 /// The version of CUDA whose functions the table has.
 const VERSION: c_int = 13050;
 
 /// `cuDriverGetVersion`
-pub(crate) unsafe fn version(version: *mut c_int) -> Answer {
+pub(crate) unsafe fn version(version: *mut c_int) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(version, VERSION) }
 }
@@ -21,9 +21,9 @@ unsafe fn of_error(
     error: c_uint,
     to: *mut *const c_char,
     which: impl Fn((&'static CStr, &'static CStr)) -> &'static CStr,
-) -> Answer {
+) -> CallResult {
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     match status::text(error) {
         // SAFETY: the caller's pointer.
@@ -31,55 +31,59 @@ unsafe fn of_error(
         None => {
             // SAFETY: the caller's pointer.
             unsafe { offer(to, std::ptr::null()) };
-            Err(Error::INVALID_VALUE)
+            Err(CudaError::INVALID_VALUE)
         }
     }
 }
 
 /// `cuGetErrorName`
-pub(crate) unsafe fn error_name(error: c_uint, to: *mut *const c_char) -> Answer {
+pub(crate) unsafe fn error_name(error: c_uint, to: *mut *const c_char) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { of_error(error, to, |(name, _)| name) }
 }
 
 /// `cuGetErrorString`
-pub(crate) unsafe fn error_text(error: c_uint, to: *mut *const c_char) -> Answer {
+pub(crate) unsafe fn error_text(error: c_uint, to: *mut *const c_char) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { of_error(error, to, |(_, text)| text) }
 }
 
 /// `cuGetExportTable`: tables of NVIDIA's own libraries, which this library does not have.
-pub(crate) unsafe fn export_table(to: *mut *const c_void, id: *const [u8; 16]) -> Answer {
+pub(crate) unsafe fn export_table(to: *mut *const c_void, id: *const [u8; 16]) -> CallResult {
     if to.is_null() || id.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointer.
     unsafe { offer(to, std::ptr::null()) };
-    Err(Error::NOT_FOUND)
+    Err(CudaError::NOT_FOUND)
 }
 
 /// `cuProfilerStart`, `cuProfilerStop`: there is no profiler to notify.
-pub(crate) fn profiler() -> Answer {
+pub(crate) fn profiler() -> CallResult {
     driver().map(|_| ())
 }
 
 /// The result of a search for a function. (`CUdriverProcAddressQueryResult`)
 #[derive(Clone, Copy, Debug)]
-enum Found {
-    Function(Row),
+enum SearchResult {
+    Function(FunctionRow),
     NoName,
     NotYet,
 }
 
 /// The form of a function that programs of a version mean. The name of a form is also found, whatever the version.
-fn find(name: &str, version: c_int, per_thread: bool) -> Found {
+fn find(name: &str, version: c_int, per_thread: bool) -> SearchResult {
     let rows = || table::ROWS.iter().chain(missing::ROWS).flat_map(|rows| rows.iter());
-    let named: Vec<&Row> = rows().filter(|row| row.name == name).collect();
+    let named: Vec<&FunctionRow> = rows().filter(|row| row.name == name).collect();
     if named.is_empty() {
-        return rows().find(|row| row.symbol == name).map_or(Found::NoName, |row| Found::Function(*row));
+        return rows()
+            .find(|row| row.symbol == name)
+            .map_or(SearchResult::NoName, |row| SearchResult::Function(*row));
     }
     let fitting = named.into_iter().filter(|row| row.since <= version && (per_thread || !row.per_thread));
-    fitting.max_by_key(|row| (row.per_thread, row.since)).map_or(Found::NotYet, |row| Found::Function(*row))
+    fitting
+        .max_by_key(|row| (row.per_thread, row.since))
+        .map_or(SearchResult::NotYet, |row| SearchResult::Function(*row))
 }
 
 unsafe fn search(
@@ -87,18 +91,18 @@ unsafe fn search(
     to: *mut *const c_void,
     version: c_int,
     flags: u64,
-) -> Result<Found, Error> {
+) -> Result<SearchResult, CudaError> {
     /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`
     const PER_THREAD: u64 = 2;
     if symbol.is_null() || to.is_null() || version > VERSION || flags > PER_THREAD {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's text.
     let name = unsafe { text(symbol) }?;
     let found = find(name, version, flags == PER_THREAD);
     let address = match found {
-        Found::Function(row) => row.address as *const c_void,
-        Found::NoName | Found::NotYet => std::ptr::null(),
+        SearchResult::Function(row) => row.address as *const c_void,
+        SearchResult::NoName | SearchResult::NotYet => std::ptr::null(),
     };
     // SAFETY: the caller's pointer.
     unsafe { give(to, address)? };
@@ -111,11 +115,11 @@ pub(crate) unsafe fn address(
     to: *mut *const c_void,
     version: c_int,
     flags: u64,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller's pointers.
     match unsafe { search(symbol, to, version, flags) }? {
-        Found::Function(_) => Ok(()),
-        Found::NoName | Found::NotYet => Err(Error::NOT_FOUND),
+        SearchResult::Function(_) => Ok(()),
+        SearchResult::NoName | SearchResult::NotYet => Err(CudaError::NOT_FOUND),
     }
 }
 
@@ -126,13 +130,13 @@ pub(crate) unsafe fn address_with_status(
     version: c_int,
     flags: u64,
     status: *mut c_int,
-) -> Answer {
+) -> CallResult {
     // SAFETY: the caller's pointers.
     let found = unsafe { search(symbol, to, version, flags) }?;
     let number = match found {
-        Found::Function(_) => 0,
-        Found::NoName => 1,
-        Found::NotYet => 2,
+        SearchResult::Function(_) => 0,
+        SearchResult::NoName => 1,
+        SearchResult::NotYet => 2,
     };
     // SAFETY: the caller's pointer.
     unsafe { offer(status, number) };
@@ -145,9 +149,9 @@ mod tests {
 
     fn symbol(name: &str, version: c_int, per_thread: bool) -> &'static str {
         match find(name, version, per_thread) {
-            Found::Function(row) => row.symbol,
-            Found::NoName => "no name",
-            Found::NotYet => "not yet",
+            SearchResult::Function(row) => row.symbol,
+            SearchResult::NoName => "no name",
+            SearchResult::NotYet => "not yet",
         }
     }
 

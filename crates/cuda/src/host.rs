@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::addresses::Kind;
+use crate::addresses::AllocationKind;
 use crate::call::give;
 use crate::context;
 use crate::driver::{driver, lock};
 use crate::queue;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 
 /// `CU_MEMHOSTALLOC_DEVICEMAP`, and the same of `CU_MEMHOSTREGISTER_DEVICEMAP`.
 const MAPPED: c_uint = 2;
@@ -70,17 +70,17 @@ fn id() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-fn allocate(bytes: usize, flags: c_uint) -> Result<usize, Error> {
+fn allocate(bytes: usize, flags: c_uint) -> Result<usize, CudaError> {
     let context = context::usable()?;
     if bytes == 0 || flags > 7 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
-    let pages = bytes.checked_next_multiple_of(PAGE).ok_or(Error::OUT_OF_MEMORY)?;
+    let pages = bytes.checked_next_multiple_of(PAGE).ok_or(CudaError::OUT_OF_MEMORY)?;
     let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     // SAFETY: the system chooses the address of new pages.
     let address = unsafe { libc::mmap(std::ptr::null_mut(), pages, protection, kind, -1, 0) };
     if address == libc::MAP_FAILED {
-        return Err(Error::OUT_OF_MEMORY);
+        return Err(CudaError::OUT_OF_MEMORY);
     }
     let address = address as usize;
     pin(address, bytes, flags, context.handle, true)?;
@@ -88,13 +88,14 @@ fn allocate(bytes: usize, flags: c_uint) -> Result<usize, Error> {
 }
 
 /// Adds a range.
-fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool) -> Answer {
+fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool) -> CallResult {
     let driver = driver()?;
     let device = match flags & MAPPED != 0 && driver.board.maps_host_memory() {
         true => {
             let mut addresses = lock(&driver.addresses);
-            let found =
-                addresses.allocate(bytes as u64, context, Kind::Host(address)).ok_or(Error::OUT_OF_MEMORY)?;
+            let found = addresses
+                .allocate(bytes as u64, context, AllocationKind::Host(address))
+                .ok_or(CudaError::OUT_OF_MEMORY)?;
             Some(found.address)
         }
         false => None,
@@ -105,29 +106,29 @@ fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool
 }
 
 /// `cuMemHostAlloc`
-pub(crate) unsafe fn alloc(to: *mut usize, bytes: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn alloc(to: *mut usize, bytes: usize, flags: c_uint) -> CallResult {
     context::usable()?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointer.
     unsafe { give(to, allocate(bytes, flags)?) }
 }
 
 /// `cuMemAllocHost`
-pub(crate) unsafe fn alloc_plain(to: *mut usize, bytes: usize) -> Answer {
+pub(crate) unsafe fn alloc_plain(to: *mut usize, bytes: usize) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { alloc(to, bytes, 0) }
 }
 
 /// `cuMemAllocHost` of CUDA 3.1 and before.
-pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> Answer {
+pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { alloc(to, bytes as usize, 0) }
 }
 
 /// Removes a range after what its context has.
-fn unpin(address: usize, is_own: bool, absent: Error) -> Answer {
+fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
     let driver = driver()?;
     let known = lock(&driver.pinned).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
     let range = known.ok_or(absent)?;
@@ -143,61 +144,61 @@ fn unpin(address: usize, is_own: bool, absent: Error) -> Answer {
 }
 
 /// `cuMemFreeHost`
-pub(crate) unsafe fn free(address: usize) -> Answer {
+pub(crate) unsafe fn free(address: usize) -> CallResult {
     context::usable()?;
-    unpin(address, true, Error::INVALID_VALUE)
+    unpin(address, true, CudaError::INVALID_VALUE)
 }
 
 /// `cuMemHostRegister`
-pub(crate) unsafe fn register(address: usize, bytes: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn register(address: usize, bytes: usize, flags: c_uint) -> CallResult {
     let context = context::usable()?;
     if address == 0 || bytes == 0 || flags > 0xf || address.checked_add(bytes).is_none() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     if flags & 4 != 0 {
         // CU_MEMHOSTREGISTER_IOMEMORY
-        return Err(Error::NOT_SUPPORTED);
+        return Err(CudaError::NOT_SUPPORTED);
     }
     if lock(&driver()?.pinned).overlaps(address, bytes) {
-        return Err(Error::HOST_MEMORY_ALREADY_REGISTERED);
+        return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
     }
     pin(address, bytes, flags, context.handle, false)
 }
 
 /// `cuMemHostUnregister`
-pub(crate) unsafe fn unregister(address: usize) -> Answer {
+pub(crate) unsafe fn unregister(address: usize) -> CallResult {
     context::usable()?;
-    unpin(address, false, Error::HOST_MEMORY_NOT_REGISTERED)
+    unpin(address, false, CudaError::HOST_MEMORY_NOT_REGISTERED)
 }
 
-fn device_pointer(address: usize, flags: c_uint) -> Result<u32, Error> {
+fn device_pointer(address: usize, flags: c_uint) -> Result<u32, CudaError> {
     context::usable()?;
     if flags != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
-    let range = lock(&driver()?.pinned).find(address, 1).ok_or(Error::INVALID_VALUE)?;
-    let device = range.device.ok_or(Error::INVALID_VALUE)?;
+    let range = lock(&driver()?.pinned).find(address, 1).ok_or(CudaError::INVALID_VALUE)?;
+    let device = range.device.ok_or(CudaError::INVALID_VALUE)?;
     Ok(device + (address - range.address) as u32)
 }
 
 /// `cuMemHostGetDevicePointer`, for memory that was allocated or registered with `DEVICEMAP`.
-pub(crate) unsafe fn get_device_pointer(to: *mut u64, address: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn get_device_pointer(to: *mut u64, address: usize, flags: c_uint) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, device_pointer(address, flags)?.into()) }
 }
 
 /// `cuMemHostGetDevicePointer` of CUDA 3.1 and before.
-pub(crate) unsafe fn get_device_pointer_32(to: *mut u32, address: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn get_device_pointer_32(to: *mut u32, address: usize, flags: c_uint) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, device_pointer(address, flags)?) }
 }
 
 /// `cuMemHostGetFlags`
-pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> Answer {
+pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> CallResult {
     context::current()?;
     let range = lock(&driver()?.pinned).find(address, 1).filter(|range| range.is_own);
     // SAFETY: the caller's pointer.
-    unsafe { give(to, range.ok_or(Error::INVALID_VALUE)?.flags) }
+    unsafe { give(to, range.ok_or(CudaError::INVALID_VALUE)?.flags) }
 }
 
 /// Whether a copy of these bytes need not be over when its function returns.

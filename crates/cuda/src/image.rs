@@ -7,7 +7,7 @@ use reconverge_isa::Program;
 use reconverge_isa::program::Module;
 
 use crate::messages::say_once;
-use crate::status::Error;
+use crate::status::CudaError;
 
 /// Bytes of an image, at most.
 const LARGEST: usize = 1 << 30;
@@ -40,9 +40,9 @@ pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
     }
 }
 
-fn bytes_at(address: usize, count: usize) -> Result<Vec<u8>, Error> {
+fn bytes_at(address: usize, count: usize) -> Result<Vec<u8>, CudaError> {
     if count > LARGEST {
-        return Err(Error::INVALID_IMAGE);
+        return Err(CudaError::INVALID_IMAGE);
     }
     let mut bytes = vec![0; count];
     let mut done = 0;
@@ -51,7 +51,7 @@ fn bytes_at(address: usize, count: usize) -> Result<Vec<u8>, Error> {
         let here = address + done;
         let part = (count - done).min(4096 - here % 4096);
         if readable(here, &mut bytes[done..done + part]) != part {
-            return Err(Error::INVALID_IMAGE);
+            return Err(CudaError::INVALID_IMAGE);
         }
         done += part;
     }
@@ -65,7 +65,7 @@ fn number(bytes: &[u8], at: usize, width: usize) -> u64 {
 }
 
 /// The end of an ELF file, by its header and its sections.
-fn elf_size(address: usize) -> Result<usize, Error> {
+fn elf_size(address: usize) -> Result<usize, CudaError> {
     let header = bytes_at(address, 64)?;
     let wide = header[4] == 2;
     let field = |narrow: (usize, usize), wide_field: (usize, usize)| {
@@ -76,7 +76,8 @@ fn elf_size(address: usize) -> Result<usize, Error> {
     let half = |narrow, wide_at| field((narrow, 2), (wide_at, 2));
     let (segment, segment_count) = (half(0x2a, 0x36), half(0x2c, 0x38));
     let (section, section_count) = (half(0x2e, 0x3a), half(0x30, 0x3c));
-    let end = |start: u64, size: u64, count: u64| start.checked_add(size * count).ok_or(Error::INVALID_IMAGE);
+    let end =
+        |start: u64, size: u64, count: u64| start.checked_add(size * count).ok_or(CudaError::INVALID_IMAGE);
     let tables = [end(segments, segment, segment_count)?, end(sections, section, section_count)?];
     let mut size = tables.into_iter().max().unwrap_or(0).max(if wide { 64 } else { 52 });
     let least = if wide { 0x40 } else { 0x28 };
@@ -93,15 +94,15 @@ fn elf_size(address: usize) -> Result<usize, Error> {
             }
         }
     }
-    usize::try_from(size).map_err(|_| Error::INVALID_IMAGE)
+    usize::try_from(size).map_err(|_| CudaError::INVALID_IMAGE)
 }
 
 /// The bytes of an image whose size the program does not give: it follows from the contents.
-pub(crate) fn at(address: usize) -> Result<Vec<u8>, Error> {
+pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     const WRAPPER: u64 = 0x4662_43b1;
     const FATBIN: u64 = 0xba55_ed50;
     if address == 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let mut start = [0; 4];
     if readable(address, &mut start) == 4 {
@@ -114,7 +115,8 @@ pub(crate) fn at(address: usize) -> Result<Vec<u8>, Error> {
             FATBIN => {
                 let header = bytes_at(address, 16)?;
                 let size = number(&header, 6, 2).checked_add(number(&header, 8, 8));
-                let size = size.and_then(|size| usize::try_from(size).ok()).ok_or(Error::INVALID_IMAGE)?;
+                let size =
+                    size.and_then(|size| usize::try_from(size).ok()).ok_or(CudaError::INVALID_IMAGE)?;
                 return bytes_at(address, size);
             }
             _ => {}
@@ -135,7 +137,7 @@ pub(crate) fn at(address: usize) -> Result<Vec<u8>, Error> {
         }
         text.append(&mut part);
     }
-    Err(Error::INVALID_IMAGE)
+    Err(CudaError::INVALID_IMAGE)
 }
 
 /// Whether a text is PTX: its first directive is the version.
@@ -157,13 +159,13 @@ fn is_for_another_chip(bytes: &[u8]) -> bool {
 }
 
 /// The result for an image that cannot be read. The error of an archive is that of a member, or that it has none.
-fn of_unreadable(error: &Unreadable) -> Error {
+fn of_unreadable(error: &Unreadable) -> CudaError {
     match error {
         Unreadable::OtherChip { .. } | Unreadable::Missing { .. } | Unreadable::Compressed { .. } => {
-            Error::NO_BINARY_FOR_GPU
+            CudaError::NO_BINARY_FOR_GPU
         }
         Unreadable::Member { source, .. } => of_unreadable(source),
-        _ => Error::INVALID_IMAGE,
+        _ => CudaError::INVALID_IMAGE,
     }
 }
 
@@ -177,21 +179,21 @@ fn minor(chip: Option<&str>) -> u32 {
 /// # Errors
 /// `CUDA_ERROR_NO_BINARY_FOR_GPU` if the image is for other chips, `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` for PTX,
 /// `CUDA_ERROR_INVALID_IMAGE` for anything else; a message says more.
-pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, Error> {
+pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, CudaError> {
     if is_ptx(bytes) {
         say_once(
             "the image is PTX, for which there is no compiler here: compile it to a cubin for sm_10 to sm_13",
         );
-        return Err(Error::JIT_COMPILER_NOT_FOUND);
+        return Err(CudaError::JIT_COMPILER_NOT_FOUND);
     }
     let refused = |error: Unreadable| {
         say_once(&format!("the image cannot be loaded: {error}"));
-        if is_for_another_chip(bytes) { Error::NO_BINARY_FOR_GPU } else { of_unreadable(&error) }
+        if is_for_another_chip(bytes) { CudaError::NO_BINARY_FOR_GPU } else { of_unreadable(&error) }
     };
     let format = container::recognise(bytes).map_err(refused)?;
     if !matches!(format, Format::CubinText | Format::CubinElf32 | Format::CubinElf64 | Format::Fatbin) {
         say_once("the image is neither a cubin for sm_10 to sm_13 nor a fat binary");
-        return Err(Error::INVALID_IMAGE);
+        return Err(CudaError::INVALID_IMAGE);
     }
     let hints = Hints { format: Some(format), ..Hints::default() };
     let image = container::load(bytes, &hints).map_err(refused)?;
@@ -199,7 +201,7 @@ pub(crate) fn parse(bytes: &[u8], most: u32) -> Result<Parsed, Error> {
     let fitting = numbered.filter(|(_, module)| minor(module.chip.as_deref()) <= most);
     let Some((index, module)) = fitting.max_by_key(|(_, module)| minor(module.chip.as_deref())) else {
         say_once(&format!("the image has no program for sm_10 to sm_1{most}; --chip chooses another chip"));
-        return Err(Error::NO_BINARY_FOR_GPU);
+        return Err(CudaError::NO_BINARY_FOR_GPU);
     };
     let programs = image.programs.iter().filter(|program| program.module == index).cloned().collect();
     Ok(Parsed { module: module.clone(), programs, minor: minor(module.chip.as_deref()) })
@@ -224,17 +226,17 @@ mod tests {
     #[test]
     fn images_that_cannot_run_have_the_documented_errors() {
         let error = |bytes: &[u8], most| parse(bytes, most).unwrap_err();
-        assert_eq!(error(TEXT.as_bytes(), 0), Error::NO_BINARY_FOR_GPU);
-        assert_eq!(error(b"// c\n.version 1.4\n.target sm_13\n", 3), Error::JIT_COMPILER_NOT_FOUND);
-        assert_eq!(error(b"nothing of the kind", 3), Error::INVALID_IMAGE);
-        assert_eq!(error(b"\x7fELF", 3), Error::INVALID_IMAGE);
-        assert_eq!(error(TEXT.replace("sm_11", "sm_20").as_bytes(), 3), Error::NO_BINARY_FOR_GPU);
-        assert_eq!(error(&TEXT.as_bytes()[..TEXT.len() - 8], 3), Error::INVALID_IMAGE);
+        assert_eq!(error(TEXT.as_bytes(), 0), CudaError::NO_BINARY_FOR_GPU);
+        assert_eq!(error(b"// c\n.version 1.4\n.target sm_13\n", 3), CudaError::JIT_COMPILER_NOT_FOUND);
+        assert_eq!(error(b"nothing of the kind", 3), CudaError::INVALID_IMAGE);
+        assert_eq!(error(b"\x7fELF", 3), CudaError::INVALID_IMAGE);
+        assert_eq!(error(TEXT.replace("sm_11", "sm_20").as_bytes(), 3), CudaError::NO_BINARY_FOR_GPU);
+        assert_eq!(error(&TEXT.as_bytes()[..TEXT.len() - 8], 3), CudaError::INVALID_IMAGE);
     }
 
     #[test]
     fn addresses_without_memory_are_no_image() {
-        assert_eq!(at(0), Err(Error::INVALID_VALUE));
-        assert_eq!(at(0x10), Err(Error::INVALID_IMAGE));
+        assert_eq!(at(0), Err(CudaError::INVALID_VALUE));
+        assert_eq!(at(0x10), Err(CudaError::INVALID_IMAGE));
     }
 }

@@ -11,13 +11,13 @@ use reconverge_tesla::run::Loaded;
 use reconverge_tesla::texture::Textures;
 use reconverge_tesla::trap::{Cause, Space};
 
-use crate::addresses::Kind;
-use crate::context::Context;
+use crate::addresses::AllocationKind;
+use crate::context::CudaContext;
 use crate::driver::{lock, started};
 use crate::image::readable;
 use crate::messages::say;
 use crate::module::Function;
-use crate::status::{Answer, Error, name};
+use crate::status::{CallResult, CudaError, name};
 
 /// A kernel that is decoded and lowered at most once for its constants and textures.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ pub(crate) struct Sizes {
 
 impl Prepared {
     /// Loads a program.
-    pub(crate) fn new(program: &Program, setup: Setup) -> Result<Prepared, Error> {
+    pub(crate) fn new(program: &Program, setup: Setup) -> Result<Prepared, CudaError> {
         let refused = |error: LaunchError| {
             say(&format!("kernel {}: {error}", program.name.as_deref().unwrap_or_default()));
-            Error::INVALID_IMAGE
+            CudaError::INVALID_IMAGE
         };
         let mut template = Compute::of(program, setup.chip).map_err(refused)?;
         template.setup = setup.into();
@@ -50,7 +50,7 @@ impl Prepared {
 }
 
 /// The kernel with the contents that its constant banks have now, and with textures.
-fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, Error> {
+fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, CudaError> {
     let mut loaded = lock(&function.prepared.loaded);
     for bank in function.banks.iter() {
         let Some(bytes) = memory.bytes(bank.address, bank.bytes) else { continue };
@@ -62,7 +62,7 @@ fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> R
     if let Some(textures) = textures {
         let mut setup = Setup::clone(&loaded.environment().setup);
         setup.textures = textures;
-        *loaded = loaded.with_setup(Arc::new(setup)).map_err(|_| Error::LAUNCH_INCOMPATIBLE_TEXTURING)?;
+        *loaded = loaded.with_setup(Arc::new(setup)).map_err(|_| CudaError::LAUNCH_INCOMPATIBLE_TEXTURING)?;
     }
     Ok(loaded.clone())
 }
@@ -71,7 +71,12 @@ fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> R
 ///
 /// # Errors
 /// The program trapped, which a message explains.
-pub(crate) fn run(context: &Context, function: &Function, sizes: &Sizes, parameters: Vec<u8>) -> Answer {
+pub(crate) fn run(
+    context: &CudaContext,
+    function: &Function,
+    sizes: &Sizes,
+    parameters: Vec<u8>,
+) -> CallResult {
     let mut memory = lock(&context.memory);
     let textures = crate::texture::bound(function, &memory);
     let loaded = loaded(function, &memory, textures)?;
@@ -88,8 +93,8 @@ pub(crate) fn run(context: &Context, function: &Function, sizes: &Sizes, paramet
     ran.map(|_| ()).map_err(|error| {
         let (code, why) = match error {
             RunError::Trap(trap) => (of_cause(&trap.trap.cause), trap.to_string()),
-            RunError::Launch(error) => (Error::LAUNCH_OUT_OF_RESOURCES, error.to_string()),
-            error => (Error::LAUNCH_FAILED, error.to_string()),
+            RunError::Launch(error) => (CudaError::LAUNCH_OUT_OF_RESOURCES, error.to_string()),
+            error => (CudaError::LAUNCH_FAILED, error.to_string()),
         };
         say(&format!("kernel {}: {why} ({})", function.name, name(code.0)));
         code
@@ -97,14 +102,14 @@ pub(crate) fn run(context: &Context, function: &Function, sizes: &Sizes, paramet
 }
 
 /// The error of a trap.
-fn of_cause(cause: &Cause) -> Error {
+fn of_cause(cause: &Cause) -> CudaError {
     match cause {
-        Cause::Memory { space: Space::Global(_), .. } => Error::ILLEGAL_ADDRESS,
-        Cause::Undecodable(_) | Cause::UnalignedLongInstruction => Error::ILLEGAL_INSTRUCTION,
-        Cause::OutsideCode => Error::INVALID_PC,
-        Cause::Timeout(_) => Error::LAUNCH_TIMEOUT,
-        Cause::NoTexture(_) | Cause::NoSampler(_) => Error::LAUNCH_INCOMPATIBLE_TEXTURING,
-        _ => Error::LAUNCH_FAILED,
+        Cause::Memory { space: Space::Global(_), .. } => CudaError::ILLEGAL_ADDRESS,
+        Cause::Undecodable(_) | Cause::UnalignedLongInstruction => CudaError::ILLEGAL_INSTRUCTION,
+        Cause::OutsideCode => CudaError::INVALID_PC,
+        Cause::Timeout(_) => CudaError::LAUNCH_TIMEOUT,
+        Cause::NoTexture(_) | Cause::NoSampler(_) => CudaError::LAUNCH_INCOMPATIBLE_TEXTURING,
+        _ => CudaError::LAUNCH_FAILED,
     }
 }
 
@@ -115,11 +120,11 @@ struct Mapped {
 }
 
 impl Mapped {
-    fn of(context: &Context, memory: &mut Memory) -> Mapped {
+    fn of(context: &CudaContext, memory: &mut Memory) -> Mapped {
         let mut ranges = Vec::new();
         if let Ok(driver) = started() {
             for found in lock(&driver.addresses).of_context(context.handle) {
-                let Kind::Host(start) = found.kind else { continue };
+                let AllocationKind::Host(start) = found.kind else { continue };
                 let mut bytes = vec![0; found.bytes as usize];
                 let count = readable(start, &mut bytes);
                 bytes.truncate(count);

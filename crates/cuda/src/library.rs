@@ -11,21 +11,21 @@ use crate::function::{self, lasting};
 use crate::handles::fresh;
 use crate::image::{self, Parsed};
 use crate::module::{self, Function, Module};
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 
 /// An image with its kernels, in no context.
 #[derive(Debug)]
 pub(crate) struct Library {
     parsed: Parsed,
     /// The kernels in the order of the image.
-    kernels: Vec<Arc<Kernel>>,
+    kernels: Vec<Arc<LibraryKernel>>,
     /// The module in each context that uses it.
     modules: Mutex<HashMap<usize, Arc<Module>>>,
 }
 
 /// A kernel of a library.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct LibraryKernel {
     pub(crate) handle: usize,
     library: usize,
     name: String,
@@ -33,7 +33,7 @@ pub(crate) struct Kernel {
 
 impl Library {
     /// The module in the current context.
-    fn module(&self) -> Result<Arc<Module>, Error> {
+    fn module(&self) -> Result<Arc<Module>, CudaError> {
         let context = context::usable()?;
         let mut modules = lock(&self.modules);
         if let Some(module) = modules.get(&context.handle) {
@@ -50,26 +50,27 @@ impl Library {
     }
 }
 
-fn find(handle: usize) -> Result<Arc<Library>, Error> {
-    driver()?.libraries.get(handle).ok_or(Error::INVALID_HANDLE)
+fn find(handle: usize) -> Result<Arc<Library>, CudaError> {
+    driver()?.libraries.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
-fn find_kernel(handle: usize) -> Result<Arc<Kernel>, Error> {
-    driver()?.kernels.get(handle).ok_or(Error::INVALID_HANDLE)
+fn find_kernel(handle: usize) -> Result<Arc<LibraryKernel>, CudaError> {
+    driver()?.kernels.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// The function of a kernel in the current context.
-pub(crate) fn function_of(kernel: &Kernel) -> Result<Arc<Function>, Error> {
+pub(crate) fn function_of(kernel: &LibraryKernel) -> Result<Arc<Function>, CudaError> {
     let module = find(kernel.library)?.module()?;
-    module.function(&kernel.name).cloned().ok_or(Error::NOT_FOUND)
+    module.function(&kernel.name).cloned().ok_or(CudaError::NOT_FOUND)
 }
 
-fn load(to: *mut usize, bytes: &[u8]) -> Answer {
+fn load(to: *mut usize, bytes: &[u8]) -> CallResult {
     let driver = driver()?;
     let parsed = image::parse(bytes, driver.board.minor)?;
     let handle = fresh();
     let named = parsed.programs.iter().map(|program| program.name.clone().unwrap_or_default());
-    let kernels = named.map(|name| Arc::new(Kernel { handle: fresh(), library: handle, name })).collect();
+    let kernels =
+        named.map(|name| Arc::new(LibraryKernel { handle: fresh(), library: handle, name })).collect();
     let library = Arc::new(Library { parsed, kernels, modules: Mutex::default() });
     for kernel in &library.kernels {
         driver.kernels.insert(kernel.handle, kernel.clone());
@@ -90,10 +91,10 @@ pub(crate) unsafe fn load_data(
     _library_options: *const c_int,
     _library_values: *const *const c_void,
     _library_count: c_uint,
-) -> Answer {
+) -> CallResult {
     driver()?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     load(to, &image::at(image)?)
 }
@@ -109,16 +110,16 @@ pub(crate) unsafe fn load_file(
     _library_options: *const c_int,
     _library_values: *const *const c_void,
     _library_count: c_uint,
-) -> Answer {
+) -> CallResult {
     driver()?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     load(to, &module::file(path)?)
 }
 
 /// `cuLibraryUnload`
-pub(crate) unsafe fn unload(handle: usize) -> Answer {
+pub(crate) unsafe fn unload(handle: usize) -> CallResult {
     let library = find(handle)?;
     let driver = driver()?;
     driver.libraries.remove(handle);
@@ -130,27 +131,27 @@ pub(crate) unsafe fn unload(handle: usize) -> Answer {
 }
 
 /// `cuLibraryGetKernel`
-pub(crate) unsafe fn get_kernel(to: *mut usize, handle: usize, name: *const c_char) -> Answer {
+pub(crate) unsafe fn get_kernel(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
     let library = find(handle)?;
     // SAFETY: the caller's text.
     let name = unsafe { text(name) }?;
-    let kernel = library.kernels.iter().find(|kernel| kernel.name == name).ok_or(Error::NOT_FOUND)?;
+    let kernel = library.kernels.iter().find(|kernel| kernel.name == name).ok_or(CudaError::NOT_FOUND)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, kernel.handle) }
 }
 
 /// `cuLibraryGetKernelCount`
-pub(crate) unsafe fn kernel_count(count: *mut c_uint, handle: usize) -> Answer {
+pub(crate) unsafe fn kernel_count(count: *mut c_uint, handle: usize) -> CallResult {
     let library = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(count, library.kernels.len() as c_uint) }
 }
 
 /// `cuLibraryEnumerateKernels`
-pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> Answer {
+pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> CallResult {
     let library = find(handle)?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     for (index, kernel) in library.kernels.iter().take(count as usize).enumerate() {
         // SAFETY: the caller's array has so many elements.
@@ -160,7 +161,7 @@ pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> 
 }
 
 /// `cuLibraryGetModule`
-pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> Answer {
+pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> CallResult {
     let module = find(handle)?.module()?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, module.handle) }
@@ -172,10 +173,10 @@ pub(crate) unsafe fn get_global(
     bytes: *mut usize,
     handle: usize,
     name: *const c_char,
-) -> Answer {
+) -> CallResult {
     let module = find(handle)?.module()?;
     // SAFETY: the caller's text.
-    let (found, size) = module.global(unsafe { text(name) }?).ok_or(Error::NOT_FOUND)?;
+    let (found, size) = module.global(unsafe { text(name) }?).ok_or(CudaError::NOT_FOUND)?;
     // SAFETY: the caller's pointers.
     unsafe {
         offer(address, found.into());
@@ -185,47 +186,52 @@ pub(crate) unsafe fn get_global(
 }
 
 /// `cuLibraryGetManaged`, `cuLibraryGetUnifiedFunction`: cubins of these chips have neither.
-pub(crate) unsafe fn get_absent(_: *mut u64, handle: usize, _: *const c_char) -> Answer {
+pub(crate) unsafe fn get_absent(_: *mut u64, handle: usize, _: *const c_char) -> CallResult {
     find(handle)?;
-    Err(Error::NOT_FOUND)
+    Err(CudaError::NOT_FOUND)
 }
 
 /// `cuLibraryGetManaged`
-pub(crate) unsafe fn get_managed(_: *mut u64, _: *mut usize, handle: usize, _: *const c_char) -> Answer {
+pub(crate) unsafe fn get_managed(_: *mut u64, _: *mut usize, handle: usize, _: *const c_char) -> CallResult {
     find(handle)?;
-    Err(Error::NOT_FOUND)
+    Err(CudaError::NOT_FOUND)
 }
 
 /// `cuKernelGetFunction`
-pub(crate) unsafe fn get_function(to: *mut usize, handle: usize) -> Answer {
+pub(crate) unsafe fn get_function(to: *mut usize, handle: usize) -> CallResult {
     let function = function_of(&*find_kernel(handle)?)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, function.handle) }
 }
 
 /// `cuKernelGetLibrary`
-pub(crate) unsafe fn get_library(to: *mut usize, handle: usize) -> Answer {
+pub(crate) unsafe fn get_library(to: *mut usize, handle: usize) -> CallResult {
     let kernel = find_kernel(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, kernel.library) }
 }
 
 /// `cuKernelGetName`
-pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> Answer {
+pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> CallResult {
     let kernel = find_kernel(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, lasting(&kernel.name)) }
 }
 
 /// `cuKernelGetAttribute`
-pub(crate) unsafe fn get_attribute(value: *mut c_int, number: c_int, handle: usize, device: c_int) -> Answer {
+pub(crate) unsafe fn get_attribute(
+    value: *mut c_int,
+    number: c_int,
+    handle: usize,
+    device: c_int,
+) -> CallResult {
     let function = function_of(&*find_kernel(handle)?)?;
     // SAFETY: the caller's pointer.
     unsafe { function::attribute_on(value, number, &function, device) }
 }
 
 /// `cuKernelSetAttribute`
-pub(crate) unsafe fn set_attribute(number: c_int, value: c_int, handle: usize, device: c_int) -> Answer {
+pub(crate) unsafe fn set_attribute(number: c_int, value: c_int, handle: usize, device: c_int) -> CallResult {
     crate::device::check(device)?;
     let function = function_of(&*find_kernel(handle)?)?;
     // SAFETY: no pointers of the host.
@@ -233,10 +239,10 @@ pub(crate) unsafe fn set_attribute(number: c_int, value: c_int, handle: usize, d
 }
 
 /// `cuKernelSetCacheConfig`
-pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint, device: c_int) -> Answer {
+pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint, device: c_int) -> CallResult {
     find_kernel(handle)?;
     crate::device::check(device)?;
-    if config > 3 { Err(Error::INVALID_VALUE) } else { Ok(()) }
+    if config > 3 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
 }
 
 /// `cuKernelGetParamInfo`
@@ -245,15 +251,15 @@ pub(crate) unsafe fn get_parameter(
     index: usize,
     offset: *mut usize,
     bytes: *mut usize,
-) -> Answer {
+) -> CallResult {
     let function = function_of(&*find_kernel(handle)?)?;
     // SAFETY: the caller's pointers.
     unsafe { function::parameter(&function, index, offset, bytes) }
 }
 
 /// `cuKernelGetParamCount`
-pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> Answer {
+pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> CallResult {
     let function = function_of(&*find_kernel(handle)?)?;
     // SAFETY: the caller's pointer.
-    unsafe { give(count, function.layout.list().ok_or(Error::NOT_SUPPORTED)?.len()) }
+    unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }

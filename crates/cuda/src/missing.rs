@@ -4,13 +4,13 @@
 
 use crate::call::enter;
 use crate::messages::say_once;
-use crate::status::{Answer, Error};
-use crate::table::{Row, address};
+use crate::status::{CallResult, CudaError};
+use crate::table::{FunctionRow, address};
 
 /// Reports a function.
-fn report(symbol: &str) -> Answer {
+fn report(symbol: &str) -> CallResult {
     say_once(&format!("{symbol} is not supported"));
-    Err(Error::NOT_SUPPORTED)
+    Err(CudaError::NOT_SUPPORTED)
 }
 
 macro_rules! missing {
@@ -29,15 +29,15 @@ macro_rules! missing {
         )*
 
         /// All of them.
-        pub(crate) static ROWS: &[&[Row]] = &[$(&[
-            Row {
+        pub(crate) static ROWS: &[&[FunctionRow]] = &[$(&[
+            FunctionRow {
                 name: stringify!($name),
                 since: $since,
                 per_thread: false,
                 symbol: stringify!($symbol),
                 address: address!($symbol),
             },
-            $(Row {
+            $(FunctionRow {
                 name: stringify!($name),
                 since: $per_since,
                 per_thread: true,

@@ -7,19 +7,19 @@ use reconverge_isa::program::Place;
 use reconverge_tesla::launch::Setup;
 use reconverge_tesla::spaces::Constants;
 
-use crate::addresses::Kind;
+use crate::addresses::AllocationKind;
 use crate::call::{give, offer, text};
-use crate::context::{self, Context};
+use crate::context::{self, CudaContext};
 use crate::driver::{driver, lock};
 use crate::function::Old;
 use crate::handles::fresh;
 use crate::image::{self, Parsed};
 use crate::launch::{self, Prepared};
 use crate::memory;
-use crate::parameters::Layout;
+use crate::parameters::ParameterLayout;
 use crate::queue;
-use crate::status::{Answer, Error};
-use crate::texture::Reference;
+use crate::status::{CallResult, CudaError};
+use crate::texture::TextureReference;
 
 /// A module in a context.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(crate) struct Module {
     /// Addresses of memory that the module owns.
     owned: Vec<u32>,
     /// The texture references of the module.
-    pub(crate) textures: Vec<Arc<Reference>>,
+    pub(crate) textures: Vec<Arc<TextureReference>>,
 }
 
 /// A variable of a module.
@@ -44,7 +44,7 @@ struct Global {
 
 /// A constant bank with variables, which the program changes as memory of the device.
 #[derive(Debug)]
-pub(crate) struct Bank {
+pub(crate) struct ConstantBank {
     pub(crate) number: usize,
     pub(crate) address: u32,
     pub(crate) bytes: usize,
@@ -57,7 +57,7 @@ pub(crate) struct Function {
     pub(crate) context: usize,
     pub(crate) module: usize,
     pub(crate) name: String,
-    pub(crate) layout: Layout,
+    pub(crate) layout: ParameterLayout,
     pub(crate) minor: u32,
     pub(crate) registers: u32,
     /// Bytes of shared memory, header and parameters included.
@@ -65,8 +65,8 @@ pub(crate) struct Function {
     pub(crate) local: u32,
     pub(crate) constant: u32,
     /// The texture references that the kernel reads, by unit.
-    pub(crate) textures: Vec<(u32, Arc<Reference>)>,
-    pub(crate) banks: Arc<Vec<Bank>>,
+    pub(crate) textures: Vec<(u32, Arc<TextureReference>)>,
+    pub(crate) banks: Arc<Vec<ConstantBank>>,
     pub(crate) prepared: Prepared,
     /// Sizes and parameters that the functions of CUDA 3 and before set for a launch.
     pub(crate) old: Mutex<Old>,
@@ -75,7 +75,7 @@ pub(crate) struct Function {
 }
 
 /// Loads an image into a context.
-pub(crate) fn load(context: &Context, parsed: &Parsed) -> Result<Arc<Module>, Error> {
+pub(crate) fn load(context: &CudaContext, parsed: &Parsed) -> Result<Arc<Module>, CudaError> {
     let mut owned = Vec::new();
     let module = build(context, parsed, &mut owned).inspect_err(|_| {
         for address in &owned {
@@ -93,18 +93,18 @@ pub(crate) fn load(context: &Context, parsed: &Parsed) -> Result<Arc<Module>, Er
     Ok(module)
 }
 
-fn build(context: &Context, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc<Module>, Error> {
+fn build(context: &CudaContext, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc<Module>, CudaError> {
     let (handle, board) = (fresh(), driver()?.board);
     let module = &parsed.module;
     let mut constants = Constants::new();
-    let outside = |fits: bool| if fits { Ok(()) } else { Err(Error::INVALID_IMAGE) };
+    let outside = |fits: bool| if fits { Ok(()) } else { Err(CudaError::INVALID_IMAGE) };
     for block in &module.constants {
         outside(constants.place(block.bank as usize, block.offset as usize, &block.bytes))?;
     }
     let mut place = |bytes: u64| {
-        let allocation = memory::place(context, bytes.max(4), Kind::Variable)?;
+        let allocation = memory::place(context, bytes.max(4), AllocationKind::Variable)?;
         owned.push(allocation.address);
-        Ok::<u32, Error>(allocation.address)
+        Ok::<u32, CudaError>(allocation.address)
     };
     let mut globals = Vec::new();
     for variable in &module.variables {
@@ -120,7 +120,7 @@ fn build(context: &Context, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc
         }
         globals.push(Global { name: variable.name.clone(), address, bytes: variable.bytes });
     }
-    let mut banks: Vec<Bank> = Vec::new();
+    let mut banks: Vec<ConstantBank> = Vec::new();
     for variable in &module.variables {
         let Place::Constant { bank, offset } = variable.place else { continue };
         let end = offset.saturating_add(variable.bytes) as usize;
@@ -130,7 +130,7 @@ fn build(context: &Context, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc
             Some(bank) => bank.bytes = bank.bytes.max(end),
             None => {
                 let bytes = end.max(constants.bank(number).len());
-                banks.push(Bank { number, address: 0, bytes });
+                banks.push(ConstantBank { number, address: 0, bytes });
             }
         }
     }
@@ -150,21 +150,21 @@ fn build(context: &Context, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc
     }
     let banks = Arc::new(banks);
     let samplers = module.samplers.iter().chain(parsed.programs.iter().flat_map(|program| &program.samplers));
-    let mut textures: Vec<Arc<Reference>> = Vec::new();
+    let mut textures: Vec<Arc<TextureReference>> = Vec::new();
     for sampler in samplers {
         if !textures.iter().any(|known| known.name == sampler.name) {
-            textures.push(Arc::new(Reference::new(fresh(), context.handle, &sampler.name)));
+            textures.push(Arc::new(TextureReference::new(fresh(), context.handle, &sampler.name)));
         }
     }
     let mut functions = Vec::new();
     for program in &parsed.programs {
-        let mut setup = Setup::of(program, board.chip).map_err(|_| Error::INVALID_IMAGE)?;
+        let mut setup = Setup::of(program, board.chip).map_err(|_| CudaError::INVALID_IMAGE)?;
         setup.code_base = program.base;
         setup.constants = constants.clone();
         for block in &program.constants {
             outside(setup.constants.place(block.bank as usize, block.offset as usize, &block.bytes))?;
         }
-        let layout = Layout::of(program, module.pointer_bytes);
+        let layout = ParameterLayout::of(program, module.pointer_bytes);
         let named = |name: &str| textures.iter().find(|known| known.name == name).cloned();
         // Textures of the module are for the programs that do not list their own.
         let own = if program.samplers.is_empty() { &module.samplers } else { &program.samplers };
@@ -193,7 +193,7 @@ fn build(context: &Context, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc
 }
 
 /// Removes a module after what its context has.
-pub(crate) fn unload(module: &Module) -> Answer {
+pub(crate) fn unload(module: &Module) -> CallResult {
     let driver = driver()?;
     queue::wait_for_context(module.context);
     driver.modules.remove(module.handle);
@@ -222,11 +222,11 @@ impl Module {
     }
 }
 
-pub(crate) fn find(handle: usize) -> Result<Arc<Module>, Error> {
-    driver()?.modules.get(handle).ok_or(Error::INVALID_HANDLE)
+pub(crate) fn find(handle: usize) -> Result<Arc<Module>, CudaError> {
+    driver()?.modules.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
-fn load_bytes(to: *mut usize, bytes: &[u8]) -> Answer {
+fn load_bytes(to: *mut usize, bytes: &[u8]) -> CallResult {
     let context = context::usable()?;
     let parsed = image::parse(bytes, driver()?.board.minor)?;
     let module = load(&context, &parsed)?;
@@ -235,30 +235,30 @@ fn load_bytes(to: *mut usize, bytes: &[u8]) -> Answer {
 }
 
 /// The bytes of a file.
-pub(crate) fn file(path: *const c_char) -> Result<Vec<u8>, Error> {
+pub(crate) fn file(path: *const c_char) -> Result<Vec<u8>, CudaError> {
     if path.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's text.
     let path = unsafe { std::ffi::CStr::from_ptr(path) };
     let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(path.to_bytes());
-    std::fs::read(path).map_err(|_| Error::FILE_NOT_FOUND)
+    std::fs::read(path).map_err(|_| CudaError::FILE_NOT_FOUND)
 }
 
 /// `cuModuleLoad`
-pub(crate) unsafe fn load_file(to: *mut usize, path: *const c_char) -> Answer {
+pub(crate) unsafe fn load_file(to: *mut usize, path: *const c_char) -> CallResult {
     context::usable()?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     load_bytes(to, &file(path)?)
 }
 
 /// `cuModuleLoadData`, `cuModuleLoadFatBinary`
-pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> Answer {
+pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> CallResult {
     context::usable()?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     load_bytes(to, &image::at(image)?)
 }
@@ -270,10 +270,10 @@ pub(crate) unsafe fn load_data_with(
     count: c_uint,
     options: *const c_int,
     values: *mut *mut c_void,
-) -> Answer {
+) -> CallResult {
     context::usable()?;
     if count > 0 && (options.is_null() || values.is_null()) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     for index in 0..count as usize {
         // SAFETY: the caller's arrays have so many elements.
@@ -289,34 +289,34 @@ pub(crate) unsafe fn load_data_with(
 }
 
 /// `cuModuleUnload`
-pub(crate) unsafe fn unload_handle(handle: usize) -> Answer {
+pub(crate) unsafe fn unload_handle(handle: usize) -> CallResult {
     context::current()?;
     unload(&*find(handle)?)
 }
 
 /// `cuModuleGetFunction`
-pub(crate) unsafe fn get_function(to: *mut usize, handle: usize, name: *const c_char) -> Answer {
+pub(crate) unsafe fn get_function(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
     context::current()?;
     let module = find(handle)?;
     // SAFETY: the caller's text.
     let name = unsafe { text(name) }?;
-    let function = module.function(name).ok_or(Error::NOT_FOUND)?;
+    let function = module.function(name).ok_or(CudaError::NOT_FOUND)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, function.handle) }
 }
 
 /// `cuModuleGetFunctionCount`
-pub(crate) unsafe fn function_count(count: *mut c_uint, handle: usize) -> Answer {
+pub(crate) unsafe fn function_count(count: *mut c_uint, handle: usize) -> CallResult {
     let module = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(count, module.functions.len() as c_uint) }
 }
 
 /// `cuModuleEnumerateFunctions`
-pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> Answer {
+pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> CallResult {
     let module = find(handle)?;
     if to.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     for (index, function) in module.functions.iter().take(count as usize).enumerate() {
         // SAFETY: the caller's array has so many elements.
@@ -331,11 +331,11 @@ pub(crate) unsafe fn get_global(
     bytes: *mut usize,
     handle: usize,
     name: *const c_char,
-) -> Answer {
+) -> CallResult {
     context::current()?;
     let module = find(handle)?;
     // SAFETY: the caller's text.
-    let (found, size) = module.global(unsafe { text(name) }?).ok_or(Error::NOT_FOUND)?;
+    let (found, size) = module.global(unsafe { text(name) }?).ok_or(CudaError::NOT_FOUND)?;
     // SAFETY: the caller's pointers.
     unsafe {
         offer(address, found.into());
@@ -350,7 +350,7 @@ pub(crate) unsafe fn get_global_32(
     bytes: *mut u32,
     handle: usize,
     name: *const c_char,
-) -> Answer {
+) -> CallResult {
     let (mut found, mut size) = (0, 0);
     // SAFETY: the caller's text; the others are local.
     unsafe { get_global(&raw mut found, &raw mut size, handle, name)? };
@@ -363,24 +363,24 @@ pub(crate) unsafe fn get_global_32(
 }
 
 /// `cuModuleGetTexRef`
-pub(crate) unsafe fn get_texture(to: *mut usize, handle: usize, name: *const c_char) -> Answer {
+pub(crate) unsafe fn get_texture(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
     context::current()?;
     let module = find(handle)?;
     // SAFETY: the caller's text.
     let name = unsafe { text(name) }?;
-    let reference = module.textures.iter().find(|known| known.name == name).ok_or(Error::NOT_FOUND)?;
+    let reference = module.textures.iter().find(|known| known.name == name).ok_or(CudaError::NOT_FOUND)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, reference.handle) }
 }
 
 /// `cuModuleGetSurfRef`: chips of this generation have no surfaces.
-pub(crate) unsafe fn get_surface(_to: *mut usize, handle: usize, _name: *const c_char) -> Answer {
+pub(crate) unsafe fn get_surface(_to: *mut usize, handle: usize, _name: *const c_char) -> CallResult {
     find(handle)?;
-    Err(Error::NOT_FOUND)
+    Err(CudaError::NOT_FOUND)
 }
 
 /// `cuModuleGetLoadingMode`: eager.
-pub(crate) unsafe fn loading_mode(mode: *mut c_int) -> Answer {
+pub(crate) unsafe fn loading_mode(mode: *mut c_int) -> CallResult {
     driver()?;
     // SAFETY: the caller's pointer.
     unsafe { give(mode, 1) }

@@ -9,7 +9,7 @@ use reconverge_tesla::launch::PARAMETERS;
 use reconverge_workbench::tesla::names::params_of_mangled;
 
 use crate::image::readable;
-use crate::status::Error;
+use crate::status::CudaError;
 
 /// Bytes of all parameters of a kernel, at most. (CUDA C Programming Guide 4.2, B.1.4)
 pub(crate) const MOST: usize = 256;
@@ -23,7 +23,7 @@ pub(crate) struct Parameter {
 
 /// The parameters of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum ParameterLayout {
     /// The cubin lists them, or the types in the kernel's name place them.
     Known(Vec<Parameter>),
     /// Only the code shows them. The second word of each pair is a parameter of its own if the kernel reads it. A pointer
@@ -31,12 +31,12 @@ pub(crate) enum Layout {
     Read(Vec<Parameter>),
 }
 
-impl Layout {
+impl ParameterLayout {
     /// Returns the layout of a kernel. `pointer_bytes` is the size of a pointer, if the cubin states it.
-    pub(crate) fn of(program: &Program, pointer_bytes: Option<u32>) -> Layout {
+    pub(crate) fn of(program: &Program, pointer_bytes: Option<u32>) -> ParameterLayout {
         if !program.params.is_empty() {
             let listed = program.params.iter();
-            return Layout::Known(
+            return ParameterLayout::Known(
                 listed.map(|param| Parameter { offset: param.offset, bytes: param.bytes }).collect(),
             );
         }
@@ -44,7 +44,7 @@ impl Layout {
         let shared = program.resources.shared_bytes.unwrap_or(PARAMETERS + MOST as u32);
         let bytes = program.resources.param_bytes.unwrap_or_else(|| shared.saturating_sub(PARAMETERS));
         if bytes == 0 {
-            return Layout::Known(Vec::new());
+            return ParameterLayout::Known(Vec::new());
         }
         let widths: &[usize] = match pointer_bytes {
             Some(4) => &[4],
@@ -56,15 +56,15 @@ impl Layout {
         // The width that fills the parameters exactly. Shared variables may follow them.
         let exact = placed.iter().find(|list| end(list) == bytes);
         match exact.or_else(|| placed.iter().find(|list| end(list) <= bytes)) {
-            Some(list) => Layout::Known(list.clone()),
-            None => Layout::Read(of_words(&words_read(program, bytes), pointer_bytes)),
+            Some(list) => ParameterLayout::Known(list.clone()),
+            None => ParameterLayout::Read(of_words(&words_read(program, bytes), pointer_bytes)),
         }
     }
 
     /// Bytes of the parameters.
     pub(crate) fn bytes(&self) -> usize {
         match self {
-            Layout::Known(list) | Layout::Read(list) => {
+            ParameterLayout::Known(list) | ParameterLayout::Read(list) => {
                 list.iter().map(|one| one.offset as usize + one.bytes as usize).max().unwrap_or(0)
             }
         }
@@ -73,8 +73,8 @@ impl Layout {
     /// Number of parameters, if it is known.
     pub(crate) fn list(&self) -> Option<&[Parameter]> {
         match self {
-            Layout::Known(list) => Some(list),
-            Layout::Read(_) => None,
+            ParameterLayout::Known(list) => Some(list),
+            ParameterLayout::Read(_) => None,
         }
     }
 
@@ -86,13 +86,13 @@ impl Layout {
         &self,
         parameters: *const *const c_void,
         extra: *const *const c_void,
-    ) -> Result<Vec<u8>, Error> {
+    ) -> Result<Vec<u8>, CudaError> {
         match (parameters.is_null(), extra.is_null()) {
-            (false, false) => Err(Error::INVALID_VALUE),
+            (false, false) => Err(CudaError::INVALID_VALUE),
             // SAFETY: as above.
             (true, false) => unsafe { of_extra(extra) },
             (true, true) => match self {
-                Layout::Known(list) if !list.is_empty() => Err(Error::INVALID_VALUE),
+                ParameterLayout::Known(list) if !list.is_empty() => Err(CudaError::INVALID_VALUE),
                 _ => Ok(Vec::new()),
             },
             // SAFETY: as above.
@@ -100,15 +100,15 @@ impl Layout {
         }
     }
 
-    unsafe fn of_addresses(&self, parameters: *const *const c_void) -> Result<Vec<u8>, Error> {
+    unsafe fn of_addresses(&self, parameters: *const *const c_void) -> Result<Vec<u8>, CudaError> {
         let mut area = vec![0; self.bytes()];
         match self {
-            Layout::Known(list) => {
+            ParameterLayout::Known(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     // SAFETY: the list has an address for each parameter.
                     let at = unsafe { *parameters.add(index) };
                     if at.is_null() {
-                        return Err(Error::INVALID_VALUE);
+                        return Err(CudaError::INVALID_VALUE);
                     }
                     let to = &mut area[*offset as usize..][..*bytes as usize];
                     // SAFETY: there is a parameter of this size.
@@ -117,7 +117,7 @@ impl Layout {
             }
             // The list ends early if the kernel also reads variables after its parameters. A parameter of eight bytes may be a
             // word.
-            Layout::Read(list) => {
+            ParameterLayout::Read(list) => {
                 for (index, Parameter { offset, bytes }) in list.iter().enumerate() {
                     let mut entry = [0; size_of::<usize>()];
                     let found = readable(parameters.wrapping_add(index) as usize, &mut entry);
@@ -198,7 +198,7 @@ fn by_name(program: &Program, pointer_bytes: usize) -> Option<Vec<Parameter>> {
 }
 
 /// The bytes that `CU_LAUNCH_PARAM_BUFFER_POINTER` and `CU_LAUNCH_PARAM_BUFFER_SIZE` give.
-unsafe fn of_extra(extra: *const *const c_void) -> Result<Vec<u8>, Error> {
+unsafe fn of_extra(extra: *const *const c_void) -> Result<Vec<u8>, CudaError> {
     const END: usize = 0;
     const POINTER: usize = 1;
     const SIZE: usize = 2;
@@ -214,15 +214,15 @@ unsafe fn of_extra(extra: *const *const c_void) -> Result<Vec<u8>, Error> {
         let value = unsafe { *extra.add(at + 1) };
         match name {
             POINTER => pointer = value,
-            SIZE if value.is_null() => return Err(Error::INVALID_VALUE),
+            SIZE if value.is_null() => return Err(CudaError::INVALID_VALUE),
             // SAFETY: the value is the address of the size.
             SIZE => size = unsafe { value.cast::<usize>().read_unaligned() },
-            _ => return Err(Error::INVALID_VALUE),
+            _ => return Err(CudaError::INVALID_VALUE),
         }
         at += 2;
     }
     if size > 1 << 16 || size > 0 && pointer.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let mut area = vec![0; size];
     if size > 0 {
@@ -247,17 +247,17 @@ mod tests {
     fn parameters_are_those_that_the_cubin_lists() {
         let mut listed = program("k", 16);
         listed.params = vec![Param { name: None, offset: 8, bytes: 2 }];
-        let layout = Layout::of(&listed, Some(8));
-        assert_eq!(layout, Layout::Known(vec![Parameter { offset: 8, bytes: 2 }]));
+        let layout = ParameterLayout::of(&listed, Some(8));
+        assert_eq!(layout, ParameterLayout::Known(vec![Parameter { offset: 8, bytes: 2 }]));
         assert_eq!(layout.bytes(), 10);
     }
 
     #[test]
     fn the_types_of_a_mangled_name_place_parameters_that_are_not_listed() {
         // k(float*, int)
-        let offsets = |shared| match Layout::of(&program("_Z1kPfi", shared), None) {
-            Layout::Known(list) => list.iter().map(|one| one.offset).collect(),
-            Layout::Read(list) => panic!("{list:?}"),
+        let offsets = |shared| match ParameterLayout::of(&program("_Z1kPfi", shared), None) {
+            ParameterLayout::Known(list) => list.iter().map(|one| one.offset).collect(),
+            ParameterLayout::Read(list) => panic!("{list:?}"),
         };
         assert_eq!((offsets(24), offsets(28)), (vec![0, 4], vec![0, 8]));
     }
@@ -277,7 +277,7 @@ mod tests {
     fn a_word_may_stand_at_the_end_of_memory_for_a_longer_parameter() {
         let one = 7u64;
         let list = [(&raw const one).cast::<c_void>()];
-        let layout = Layout::Read(vec![Parameter { offset: 0, bytes: 8 }]);
+        let layout = ParameterLayout::Read(vec![Parameter { offset: 0, bytes: 8 }]);
         // SAFETY: the list is whole.
         let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
         assert_eq!(bytes, Ok(vec![7, 0, 0, 0, 0, 0, 0, 0]));

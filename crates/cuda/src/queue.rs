@@ -11,7 +11,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::driver::lock;
 
-/// Work of a stream.
+/// QueuedTask of a stream.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;
 
 /// The end of a task of a line.
@@ -32,39 +32,39 @@ pub(crate) enum Order {
     Free,
 }
 
-struct Work {
+struct QueuedTask {
     position: u64,
     after: Vec<Point>,
     task: Task,
 }
 
-struct Line {
+struct StreamLine {
     context: usize,
     order: Order,
     /// Number of tasks that were enqueued.
     issued: u64,
     /// Number of tasks that have ended, which are the first ones.
     done: u64,
-    waiting: VecDeque<Work>,
+    waiting: VecDeque<QueuedTask>,
     /// Whether a thread serves the line.
     served: bool,
     /// Whether the stream is destroyed.
     closed: bool,
 }
 
-static LINES: Mutex<Option<HashMap<usize, Line>>> = Mutex::new(None);
+static LINES: Mutex<Option<HashMap<usize, StreamLine>>> = Mutex::new(None);
 static CHANGED: Condvar = Condvar::new();
 
-fn with<T>(work: impl FnOnce(&mut HashMap<usize, Line>) -> T) -> T {
+fn with<T>(work: impl FnOnce(&mut HashMap<usize, StreamLine>) -> T) -> T {
     work(lock(&LINES).get_or_insert_default())
 }
 
-fn is_over(lines: &HashMap<usize, Line>, point: &Point) -> bool {
+fn is_over(lines: &HashMap<usize, StreamLine>, point: &Point) -> bool {
     lines.get(&point.line).is_none_or(|line| line.done >= point.position)
 }
 
 /// Waits until a condition holds for the lines.
-fn until(mut condition: impl FnMut(&HashMap<usize, Line>) -> bool) {
+fn until(mut condition: impl FnMut(&HashMap<usize, StreamLine>) -> bool) {
     let mut lines = lock(&LINES);
     while !condition(lines.get_or_insert_default()) {
         lines = CHANGED.wait(lines).unwrap_or_else(PoisonError::into_inner);
@@ -73,8 +73,15 @@ fn until(mut condition: impl FnMut(&HashMap<usize, Line>) -> bool) {
 
 /// Starts a line.
 pub(crate) fn open(line: usize, context: usize, order: Order) {
-    let new =
-        Line { context, order, issued: 0, done: 0, waiting: VecDeque::new(), served: false, closed: false };
+    let new = StreamLine {
+        context,
+        order,
+        issued: 0,
+        done: 0,
+        waiting: VecDeque::new(),
+        served: false,
+        closed: false,
+    };
     with(|lines| lines.insert(line, new));
 }
 
@@ -99,7 +106,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
         None => return Point { line, position: 0 },
     };
     let mut after = after.to_vec();
-    let ordered = |other: &Line| match order {
+    let ordered = |other: &StreamLine| match order {
         Order::Null => other.order == Order::Blocking,
         Order::Blocking => other.order == Order::Null,
         Order::Free => false,
@@ -116,7 +123,7 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
         finish(point);
         return point;
     }
-    found.waiting.push_back(Work { position: point.position, after, task });
+    found.waiting.push_back(QueuedTask { position: point.position, after, task });
     if !std::mem::replace(&mut found.served, true) {
         drop(lines);
         let spawned = std::thread::Builder::new().name("cuda stream".to_owned()).spawn(move || serve(line));
@@ -149,7 +156,7 @@ fn serve(line: usize) {
             found.served = next.is_some();
             next
         });
-        let Some(Work { position, after, task }) = next else { return };
+        let Some(QueuedTask { position, after, task }) = next else { return };
         let before = Point { line, position: position - 1 };
         until(|lines| is_over(lines, &before) && after.iter().all(|point| is_over(lines, point)));
         // A panic was reported, and ends neither the line nor the program.

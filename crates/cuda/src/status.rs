@@ -4,10 +4,10 @@ use std::ffi::CStr;
 
 /// A result other than `CUDA_SUCCESS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Error(pub(crate) u32);
+pub(crate) struct CudaError(pub(crate) u32);
 
 /// The result of a function.
-pub(crate) type Answer = Result<(), Error>;
+pub(crate) type CallResult = Result<(), CudaError>;
 
 /// The name and the description of a result, or `None` if the number has no meaning.
 pub(crate) fn text(code: u32) -> Option<(&'static CStr, &'static CStr)> {
@@ -22,8 +22,8 @@ pub(crate) fn name(code: u32) -> String {
 macro_rules! statuses {
     ($($number:literal $constant:ident $name:literal $text:literal;)*) => {
         #[allow(dead_code, reason = "the list is whole")]
-        impl Error {
-            $(pub(crate) const $constant: Error = Error($number);)*
+        impl CudaError {
+            $(pub(crate) const $constant: CudaError = CudaError($number);)*
         }
 
         const TEXTS: &[(u32, &CStr, &CStr)] = &[(0, c"CUDA_SUCCESS", c"no error"), $(($number, $name, $text)),*];

@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use crate::call::{as_host_function, give, offer, per_thread};
-use crate::context::{self, Context};
+use crate::context::{self, CudaContext};
 use crate::driver::{driver, started};
 use crate::handles::fresh;
 use crate::queue::{self, Order, Point};
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 
 /// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of streams that are not created.
 const LEGACY: usize = 1;
@@ -34,7 +34,7 @@ impl Stream {
     }
 
     /// Enqueues work that may set the error of the context.
-    pub(crate) fn enqueue(&self, work: impl FnOnce() -> Answer + Send + 'static) -> Point {
+    pub(crate) fn enqueue(&self, work: impl FnOnce() -> CallResult + Send + 'static) -> Point {
         self.enqueue_after(&[], false, work)
     }
 
@@ -42,7 +42,7 @@ impl Stream {
         &self,
         after: &[Point],
         elsewhere: bool,
-        work: impl FnOnce() -> Answer + Send + 'static,
+        work: impl FnOnce() -> CallResult + Send + 'static,
     ) -> Point {
         let context = self.context;
         let task = move || {
@@ -66,28 +66,28 @@ impl Stream {
 }
 
 /// The stream of a handle. 0, 1 and 2 are default streams of the current context.
-pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, Error> {
+pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
     let driver = driver()?;
     match handle {
         0 if per_thread() => Ok(context::current()?.per_thread_stream()),
         0 | LEGACY => Ok(context::current()?.null_stream.clone()),
         PER_THREAD => Ok(context::current()?.per_thread_stream()),
-        _ => driver.streams.get(handle).ok_or(Error::INVALID_HANDLE),
+        _ => driver.streams.get(handle).ok_or(CudaError::INVALID_HANDLE),
     }
 }
 
 /// The stream of a handle for work in the current context, which has no error.
-pub(crate) fn find_for_work(handle: usize) -> Result<(Arc<Context>, Arc<Stream>), Error> {
+pub(crate) fn find_for_work(handle: usize) -> Result<(Arc<CudaContext>, Arc<Stream>), CudaError> {
     let context = context::usable()?;
     let stream = find(handle)?;
-    if stream.context == context.handle { Ok((context, stream)) } else { Err(Error::INVALID_HANDLE) }
+    if stream.context == context.handle { Ok((context, stream)) } else { Err(CudaError::INVALID_HANDLE) }
 }
 
 /// `cuStreamCreate`
-pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     let context = context::usable()?;
     if to.is_null() || flags & !NON_BLOCKING != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     let order = if flags == NON_BLOCKING { Order::Free } else { Order::Blocking };
     let stream = Stream::new(context.handle, flags, order);
@@ -97,28 +97,28 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> Answer {
 }
 
 /// `cuStreamCreateWithPriority`: chips of this generation have one priority.
-pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priority: c_int) -> Answer {
+pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priority: c_int) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { create(to, flags) }
 }
 
 /// `cuStreamDestroy`: the stream ends after what it has.
-pub(crate) unsafe fn destroy(handle: usize) -> Answer {
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     context::current()?;
-    let stream = driver()?.streams.remove(handle).ok_or(Error::INVALID_HANDLE)?;
+    let stream = driver()?.streams.remove(handle).ok_or(CudaError::INVALID_HANDLE)?;
     queue::close(stream.handle);
     Ok(())
 }
 
 /// `cuStreamQuery`
-pub(crate) unsafe fn query(handle: usize) -> Answer {
+pub(crate) unsafe fn query(handle: usize) -> CallResult {
     let stream = find(handle)?;
     context::of(stream.context)?.check()?;
-    if queue::is_reached(stream.last()) { Ok(()) } else { Err(Error::NOT_READY) }
+    if queue::is_reached(stream.last()) { Ok(()) } else { Err(CudaError::NOT_READY) }
 }
 
 /// `cuStreamSynchronize`
-pub(crate) unsafe fn synchronize(handle: usize) -> Answer {
+pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
     let stream = find(handle)?;
     let context = context::of(stream.context)?;
     // The null stream is complete when the streams are that it is ordered with.
@@ -129,14 +129,14 @@ pub(crate) unsafe fn synchronize(handle: usize) -> Answer {
 }
 
 /// `cuStreamWaitEvent`
-pub(crate) unsafe fn wait_event(handle: usize, event: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn wait_event(handle: usize, event: usize, flags: c_uint) -> CallResult {
     let stream = find(handle)?;
     context::of(stream.context)?.check()?;
     // 1: CU_EVENT_WAIT_EXTERNAL, which matters in graphs only.
     if flags > 1 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
-    let event = driver()?.events.get(event).ok_or(Error::INVALID_HANDLE)?;
+    let event = driver()?.events.get(event).ok_or(CudaError::INVALID_HANDLE)?;
     if let Some(point) = event.point().filter(|point| !queue::is_reached(*point)) {
         stream.enqueue_after(&[point], false, || Ok(()));
     }
@@ -153,9 +153,9 @@ pub(crate) unsafe fn launch_host_function(
     handle: usize,
     function: HostFunction,
     data: *mut c_void,
-) -> Answer {
+) -> CallResult {
     let (_, stream) = find_for_work(handle)?;
-    let function = function.ok_or(Error::INVALID_VALUE)?;
+    let function = function.ok_or(CudaError::INVALID_VALUE)?;
     let data = data as usize;
     stream.enqueue_after(&[], true, move || {
         // SAFETY: the program asks for this call.
@@ -171,7 +171,7 @@ pub(crate) unsafe fn launch_host_function_2(
     function: HostFunction,
     data: *mut c_void,
     _mode: c_uint,
-) -> Answer {
+) -> CallResult {
     // SAFETY: as there.
     unsafe { launch_host_function(handle, function, data) }
 }
@@ -182,10 +182,10 @@ pub(crate) unsafe fn add_callback(
     callback: Callback,
     data: *mut c_void,
     flags: c_uint,
-) -> Answer {
+) -> CallResult {
     let stream = find(handle)?;
     let context = context::of(stream.context)?;
-    let callback = callback.filter(|_| flags == 0).ok_or(Error::INVALID_VALUE)?;
+    let callback = callback.filter(|_| flags == 0).ok_or(CudaError::INVALID_VALUE)?;
     let data = data as usize;
     let task = move || {
         let error = context.check().map_or_else(|error| error.0, |()| 0);
@@ -197,35 +197,35 @@ pub(crate) unsafe fn add_callback(
 }
 
 /// `cuStreamGetFlags`
-pub(crate) unsafe fn get_flags(handle: usize, flags: *mut c_uint) -> Answer {
+pub(crate) unsafe fn get_flags(handle: usize, flags: *mut c_uint) -> CallResult {
     let stream = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(flags, stream.flags) }
 }
 
 /// `cuStreamGetPriority`
-pub(crate) unsafe fn get_priority(handle: usize, priority: *mut c_int) -> Answer {
+pub(crate) unsafe fn get_priority(handle: usize, priority: *mut c_int) -> CallResult {
     find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(priority, 0) }
 }
 
 /// `cuStreamGetId`
-pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> Answer {
+pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> CallResult {
     let stream = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(id, stream.handle as u64) }
 }
 
 /// `cuStreamGetCtx`
-pub(crate) unsafe fn get_context(handle: usize, context: *mut usize) -> Answer {
+pub(crate) unsafe fn get_context(handle: usize, context: *mut usize) -> CallResult {
     let stream = find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(context, stream.context) }
 }
 
 /// `cuStreamGetCtx` of CUDA 12.5: also gives a green context, which a stream here never has.
-pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *mut usize) -> Answer {
+pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *mut usize) -> CallResult {
     let stream = find(handle)?;
     // SAFETY: the caller's pointers.
     unsafe {
@@ -235,21 +235,21 @@ pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *m
 }
 
 /// `cuStreamGetDevice`
-pub(crate) unsafe fn get_device(handle: usize, device: *mut c_int) -> Answer {
+pub(crate) unsafe fn get_device(handle: usize, device: *mut c_int) -> CallResult {
     find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(device, 0) }
 }
 
 /// `cuStreamIsCapturing`: never, graphs are not supported.
-pub(crate) unsafe fn is_capturing(handle: usize, status: *mut c_int) -> Answer {
+pub(crate) unsafe fn is_capturing(handle: usize, status: *mut c_int) -> CallResult {
     find(handle)?;
     // SAFETY: the caller's pointer.
     unsafe { give(status, 0) }
 }
 
 /// `cuStreamGetCaptureInfo`
-pub(crate) unsafe fn capture_info(handle: usize, status: *mut c_int, id: *mut u64) -> Answer {
+pub(crate) unsafe fn capture_info(handle: usize, status: *mut c_int, id: *mut u64) -> CallResult {
     find(handle)?;
     // SAFETY: the caller's pointers.
     unsafe {
@@ -266,7 +266,7 @@ pub(crate) unsafe fn capture_info_2(
     _graph: *mut usize,
     _dependencies: *mut *const usize,
     _count: *mut usize,
-) -> Answer {
+) -> CallResult {
     // SAFETY: as there.
     unsafe { capture_info(handle, status, id) }
 }
@@ -280,40 +280,45 @@ pub(crate) unsafe fn capture_info_3(
     _dependencies: *mut *const usize,
     _edges: *mut *const c_void,
     _count: *mut usize,
-) -> Answer {
+) -> CallResult {
     // SAFETY: as there.
     unsafe { capture_info(handle, status, id) }
 }
 
 /// `cuThreadExchangeStreamCaptureMode`
-pub(crate) unsafe fn exchange_capture_mode(mode: *mut c_int) -> Answer {
+pub(crate) unsafe fn exchange_capture_mode(mode: *mut c_int) -> CallResult {
     thread_local! {
         static MODE: std::cell::Cell<c_int> = const { std::cell::Cell::new(0) };
     }
     driver()?;
     if mode.is_null() {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointer.
     let wanted = unsafe { mode.read_unaligned() };
     if !(0..=2).contains(&wanted) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's pointer.
     unsafe { give(mode, MODE.replace(wanted)) }
 }
 
 /// `cuStreamAttachMemAsync`: for managed memory, which chips of this generation do not have.
-pub(crate) unsafe fn attach_memory(handle: usize, _address: u64, _bytes: usize, _flags: c_uint) -> Answer {
+pub(crate) unsafe fn attach_memory(
+    handle: usize,
+    _address: u64,
+    _bytes: usize,
+    _flags: c_uint,
+) -> CallResult {
     find(handle)?;
-    Err(Error::NOT_SUPPORTED)
+    Err(CudaError::NOT_SUPPORTED)
 }
 
 /// `cuStreamWriteValue32` and `cuStreamWriteValue64`: the bytes of `value`, 4 or 8.
-unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint) -> Answer {
+unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint) -> CallResult {
     let (_, stream) = find_for_work(handle)?;
     if flags > 1 || !address.is_multiple_of(value.len() as u64) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     crate::memory::find(address, value.len() as u64)?;
     stream.enqueue(move || crate::memory::write(address, &value));
@@ -321,13 +326,13 @@ unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint
 }
 
 /// `cuStreamWriteValue32`
-pub(crate) unsafe fn write_value_32(handle: usize, address: u64, value: u32, flags: c_uint) -> Answer {
+pub(crate) unsafe fn write_value_32(handle: usize, address: u64, value: u32, flags: c_uint) -> CallResult {
     // SAFETY: no pointers of the host.
     unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
 }
 
 /// `cuStreamWriteValue64`
-pub(crate) unsafe fn write_value_64(handle: usize, address: u64, value: u64, flags: c_uint) -> Answer {
+pub(crate) unsafe fn write_value_64(handle: usize, address: u64, value: u64, flags: c_uint) -> CallResult {
     // SAFETY: no pointers of the host.
     unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
 }

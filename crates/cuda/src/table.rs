@@ -14,7 +14,7 @@ use crate::{stream, texture};
 
 /// An exported function.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct FunctionRow {
     /// The name without a version.
     pub(crate) name: &'static str,
     /// The version of CUDA that introduced this form.
@@ -53,15 +53,15 @@ macro_rules! functions {
         $(functions!(@ $symbol $($per_thread)? ($($argument: $kind),*) $body);)*
 
         /// All of them, in the order of the rows.
-        pub(crate) static ROWS: &[&[Row]] = &[$(&[
-            Row {
+        pub(crate) static ROWS: &[&[FunctionRow]] = &[$(&[
+            FunctionRow {
                 name: stringify!($name),
                 since: $since,
                 per_thread: false,
                 symbol: stringify!($symbol),
                 address: address!($symbol),
             },
-            $(Row {
+            $(FunctionRow {
                 name: stringify!($name),
                 since: $per_since,
                 per_thread: true,

@@ -7,15 +7,15 @@ use reconverge_simt::memory::Memory;
 use reconverge_simt::texture::{Filter, Image, Level, Sampler, Shape, Texels, Wrap};
 use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
 
-pub(crate) use crate::array::Array;
-use crate::array::{Descriptor, Format, Texel};
+pub(crate) use crate::array::CudaArray;
+use crate::array::{ChannelFormat, Descriptor, Texel};
 use crate::call::{give, offer};
 use crate::context;
 use crate::driver::{driver, lock};
 use crate::handles::fresh;
 use crate::memory;
 use crate::module::Function;
-use crate::status::{Answer, Error};
+use crate::status::{CallResult, CudaError};
 
 /// `CU_TRSF_READ_AS_INTEGER` and `CU_TRSF_NORMALIZED_COORDINATES`
 const AS_INTEGER: c_uint = 1;
@@ -23,28 +23,28 @@ const NORMALIZED: c_uint = 2;
 
 /// A texture reference of a context.
 #[derive(Debug)]
-pub(crate) struct Reference {
+pub(crate) struct TextureReference {
     pub(crate) handle: usize,
     pub(crate) context: usize,
     pub(crate) name: String,
-    state: Mutex<State>,
+    state: Mutex<ReferenceState>,
 }
 
 /// The texels of a reference.
 #[derive(Clone, Debug, Default)]
-enum Source {
+enum TexelSource {
     #[default]
     Nothing,
     /// Texels in a row: address and bytes.
     Row(u32, u64),
     /// Rows of texels: address, width, height, bytes from a row to the next.
     Rows(u32, usize, usize, usize),
-    Array(Arc<Array>),
+    Array(Arc<CudaArray>),
 }
 
 #[derive(Debug)]
-struct State {
-    source: Source,
+struct ReferenceState {
+    source: TexelSource,
     texel: Texel,
     wraps: [c_int; 3],
     filter: c_int,
@@ -64,12 +64,12 @@ struct Contents {
     size: [usize; 3],
 }
 
-impl Reference {
+impl TextureReference {
     /// A reference that reads nothing.
-    pub(crate) fn new(handle: usize, context: usize, name: &str) -> Reference {
-        let texel = Texel { number: 0x20, format: Format::Float, channels: 1 };
-        let state = State {
-            source: Source::Nothing,
+    pub(crate) fn new(handle: usize, context: usize, name: &str) -> TextureReference {
+        let texel = Texel { number: 0x20, format: ChannelFormat::Float, channels: 1 };
+        let state = ReferenceState {
+            source: TexelSource::Nothing,
             texel,
             wraps: [1; 3],
             filter: 0,
@@ -78,23 +78,23 @@ impl Reference {
             anisotropy: 0,
             made: None,
         };
-        Reference { handle, context, name: name.to_owned(), state: Mutex::new(state) }
+        TextureReference { handle, context, name: name.to_owned(), state: Mutex::new(state) }
     }
 }
 
-impl State {
+impl ReferenceState {
     /// The texels of the source: dimensions, bytes from a row to the next, shape, address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
         Some(match &self.source {
-            Source::Nothing => return None,
-            Source::Row(address, bytes) => {
+            TexelSource::Nothing => return None,
+            TexelSource::Row(address, bytes) => {
                 ([*bytes as usize / texel, 1, 1], *bytes as usize / texel * texel, Shape::D1, *address)
             }
-            Source::Rows(address, width, height, pitch) => {
+            TexelSource::Rows(address, width, height, pitch) => {
                 ([*width, *height, 1], *pitch, Shape::D2, *address)
             }
-            Source::Array(array) => {
+            TexelSource::Array(array) => {
                 let shape = match array.size {
                     [_, 0, _] => Shape::D1,
                     [.., 0] => Shape::D2,
@@ -108,8 +108,10 @@ impl State {
     /// Whether the program gets integers.
     fn is_integer(&self) -> bool {
         match self.texel.format {
-            Format::Unsigned(bytes) | Format::Signed(bytes) => bytes == 4 || self.flags & AS_INTEGER != 0,
-            Format::Half | Format::Float => false,
+            ChannelFormat::Unsigned(bytes) | ChannelFormat::Signed(bytes) => {
+                bytes == 4 || self.flags & AS_INTEGER != 0
+            }
+            ChannelFormat::Half | ChannelFormat::Float => false,
         }
     }
 
@@ -168,17 +170,17 @@ impl State {
 }
 
 /// The word of a channel: an integer, or a float of 0 to 1 or -1 to 1.
-fn value(format: Format, bytes: &[u8], integer: bool) -> u32 {
+fn value(format: ChannelFormat, bytes: &[u8], integer: bool) -> u32 {
     let mut word = [0; 4];
     word[..bytes.len()].copy_from_slice(bytes);
     let raw = u32::from_le_bytes(word);
     let bits = 8 * bytes.len() as u32;
     match format {
-        Format::Float => raw,
-        Format::Half => half(raw as u16).to_bits(),
-        Format::Unsigned(_) if integer => raw,
-        Format::Unsigned(_) => (raw as f32 / ((1u64 << bits) - 1) as f32).to_bits(),
-        Format::Signed(_) => {
+        ChannelFormat::Float => raw,
+        ChannelFormat::Half => half(raw as u16).to_bits(),
+        ChannelFormat::Unsigned(_) if integer => raw,
+        ChannelFormat::Unsigned(_) => (raw as f32 / ((1u64 << bits) - 1) as f32).to_bits(),
+        ChannelFormat::Signed(_) => {
             let signed = (raw << (32 - bits)) as i32 >> (32 - bits);
             match integer {
                 true => signed as u32,
@@ -217,17 +219,20 @@ pub(crate) fn bound(function: &Function, memory: &Memory) -> Option<Textures> {
     Some(textures)
 }
 
-fn with<T>(handle: usize, work: impl FnOnce(&mut State) -> Result<T, Error>) -> Result<T, Error> {
+fn with<T>(
+    handle: usize,
+    work: impl FnOnce(&mut ReferenceState) -> Result<T, CudaError>,
+) -> Result<T, CudaError> {
     context::usable()?;
-    let reference = driver()?.texture_references.get(handle).ok_or(Error::INVALID_HANDLE)?;
+    let reference = driver()?.texture_references.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
     let mut state = lock(&reference.state);
     work(&mut state)
 }
 
 /// `cuTexRefCreate`
-pub(crate) unsafe fn create(to: *mut usize) -> Answer {
+pub(crate) unsafe fn create(to: *mut usize) -> CallResult {
     let context = context::usable()?;
-    let reference = Reference::new(fresh(), context.handle, "");
+    let reference = TextureReference::new(fresh(), context.handle, "");
     let handle = reference.handle;
     driver()?.texture_references.insert(handle, Arc::new(reference));
     // SAFETY: the caller's pointer.
@@ -235,29 +240,34 @@ pub(crate) unsafe fn create(to: *mut usize) -> Answer {
 }
 
 /// `cuTexRefDestroy`
-pub(crate) unsafe fn destroy(handle: usize) -> Answer {
-    driver()?.texture_references.remove(handle).map(|_| ()).ok_or(Error::INVALID_HANDLE)
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
+    driver()?.texture_references.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuTexRefSetArray`: the format becomes the array's.
-pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> Answer {
-    let array = driver()?.arrays.get(array).ok_or(Error::INVALID_HANDLE)?;
+pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> CallResult {
+    let array = driver()?.arrays.get(array).ok_or(CudaError::INVALID_HANDLE)?;
     // CU_TRSA_OVERRIDE_FORMAT
     if flags != 1 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     with(handle, |state| {
         state.texel = array.texel;
-        state.source = Source::Array(array);
+        state.source = TexelSource::Array(array);
         Ok(())
     })
 }
 
 /// `cuTexRefSetAddress`: any address may be bound; the offset is that to the next aligned address before it.
-pub(crate) unsafe fn set_address(offset: *mut usize, handle: usize, address: u64, bytes: usize) -> Answer {
+pub(crate) unsafe fn set_address(
+    offset: *mut usize,
+    handle: usize,
+    address: u64,
+    bytes: usize,
+) -> CallResult {
     if address == 0 {
         return with(handle, |state| {
-            state.source = Source::Nothing;
+            state.source = TexelSource::Nothing;
             Ok(())
         });
     }
@@ -265,11 +275,11 @@ pub(crate) unsafe fn set_address(offset: *mut usize, handle: usize, address: u64
     let misaligned = (address % 256) as usize;
     // Without a place for the offset, the address must be aligned.
     if offset.is_null() && misaligned != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     with(handle, |state| {
         let start = address as u32 - misaligned as u32;
-        state.source = Source::Row(start, (bytes + misaligned) as u64);
+        state.source = TexelSource::Row(start, (bytes + misaligned) as u64);
         Ok(())
     })?;
     // SAFETY: the caller's pointer.
@@ -283,12 +293,12 @@ pub(crate) unsafe fn set_rows(
     descriptor: *const Descriptor,
     address: u64,
     pitch: usize,
-) -> Answer {
+) -> CallResult {
     // SAFETY: null or the caller's structure.
-    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     let texel = Texel::new(descriptor.format, descriptor.channels)?;
     let Descriptor { width, height, .. } = descriptor;
-    let row = width.checked_mul(texel.bytes() as usize).ok_or(Error::INVALID_VALUE)?;
+    let row = width.checked_mul(texel.bytes() as usize).ok_or(CudaError::INVALID_VALUE)?;
     if width == 0
         || height == 0
         || width > 65000
@@ -296,18 +306,18 @@ pub(crate) unsafe fn set_rows(
         || pitch < row
         || !pitch.is_multiple_of(32)
     {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     memory::find(address, (pitch * (height - 1) + row) as u64)?;
     with(handle, |state| {
         state.texel = texel;
-        state.source = Source::Rows(address as u32, width, height, pitch);
+        state.source = TexelSource::Rows(address as u32, width, height, pitch);
         Ok(())
     })
 }
 
 /// `cuTexRefSetFormat`
-pub(crate) unsafe fn set_format(handle: usize, format: c_int, channels: c_int) -> Answer {
+pub(crate) unsafe fn set_format(handle: usize, format: c_int, channels: c_int) -> CallResult {
     let texel = Texel::new(format, u32::try_from(channels).unwrap_or(0))?;
     with(handle, |state| {
         state.texel = texel;
@@ -316,9 +326,9 @@ pub(crate) unsafe fn set_format(handle: usize, format: c_int, channels: c_int) -
 }
 
 /// `cuTexRefSetAddressMode`
-pub(crate) unsafe fn set_wrap(handle: usize, axis: c_int, mode: c_int) -> Answer {
+pub(crate) unsafe fn set_wrap(handle: usize, axis: c_int, mode: c_int) -> CallResult {
     let axis = usize::try_from(axis).ok().filter(|axis| *axis < 3 && (0..=3).contains(&mode));
-    let axis = axis.ok_or(Error::INVALID_VALUE)?;
+    let axis = axis.ok_or(CudaError::INVALID_VALUE)?;
     with(handle, |state| {
         state.wraps[axis] = mode;
         Ok(())
@@ -326,9 +336,9 @@ pub(crate) unsafe fn set_wrap(handle: usize, axis: c_int, mode: c_int) -> Answer
 }
 
 /// `cuTexRefSetFilterMode`
-pub(crate) unsafe fn set_filter(handle: usize, filter: c_int) -> Answer {
+pub(crate) unsafe fn set_filter(handle: usize, filter: c_int) -> CallResult {
     if !(0..=1).contains(&filter) {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     with(handle, |state| {
         state.filter = filter;
@@ -337,9 +347,9 @@ pub(crate) unsafe fn set_filter(handle: usize, filter: c_int) -> Answer {
 }
 
 /// `cuTexRefSetFlags`
-pub(crate) unsafe fn set_flags(handle: usize, flags: c_uint) -> Answer {
+pub(crate) unsafe fn set_flags(handle: usize, flags: c_uint) -> CallResult {
     if flags & !(AS_INTEGER | NORMALIZED) != 0 {
-        return Err(Error::INVALID_VALUE);
+        return Err(CudaError::INVALID_VALUE);
     }
     with(handle, |state| {
         state.flags = flags;
@@ -348,7 +358,7 @@ pub(crate) unsafe fn set_flags(handle: usize, flags: c_uint) -> Answer {
 }
 
 /// `cuTexRefSetMaxAnisotropy`: without an effect, since textures have one level.
-pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> Answer {
+pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> CallResult {
     with(handle, |state| {
         state.anisotropy = most;
         Ok(())
@@ -356,9 +366,9 @@ pub(crate) unsafe fn set_anisotropy(handle: usize, most: c_uint) -> Answer {
 }
 
 /// `cuTexRefSetBorderColor`
-pub(crate) unsafe fn set_border(handle: usize, border: *const [f32; 4]) -> Answer {
+pub(crate) unsafe fn set_border(handle: usize, border: *const [f32; 4]) -> CallResult {
     // SAFETY: null or the caller's four numbers.
-    let border = *unsafe { border.as_ref() }.ok_or(Error::INVALID_VALUE)?;
+    let border = *unsafe { border.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
     with(handle, |state| {
         state.border = border;
         Ok(())
@@ -366,46 +376,46 @@ pub(crate) unsafe fn set_border(handle: usize, border: *const [f32; 4]) -> Answe
 }
 
 /// `cuTexRefGetAddress`
-pub(crate) unsafe fn get_address(to: *mut u64, handle: usize) -> Answer {
+pub(crate) unsafe fn get_address(to: *mut u64, handle: usize) -> CallResult {
     let address = with(handle, |state| match state.source {
-        Source::Row(address, _) | Source::Rows(address, ..) => Ok(address),
-        _ => Err(Error::INVALID_VALUE),
+        TexelSource::Row(address, _) | TexelSource::Rows(address, ..) => Ok(address),
+        _ => Err(CudaError::INVALID_VALUE),
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, address.into()) }
 }
 
 /// `cuTexRefGetArray`
-pub(crate) unsafe fn get_array(to: *mut usize, handle: usize) -> Answer {
+pub(crate) unsafe fn get_array(to: *mut usize, handle: usize) -> CallResult {
     let array = with(handle, |state| match &state.source {
-        Source::Array(array) => Ok(array.handle),
-        _ => Err(Error::INVALID_VALUE),
+        TexelSource::Array(array) => Ok(array.handle),
+        _ => Err(CudaError::INVALID_VALUE),
     })?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, array) }
 }
 
 /// `cuTexRefGetAddressMode`
-pub(crate) unsafe fn get_wrap(to: *mut c_int, handle: usize, axis: c_int) -> Answer {
-    let axis = usize::try_from(axis).ok().filter(|axis| *axis < 3).ok_or(Error::INVALID_VALUE)?;
+pub(crate) unsafe fn get_wrap(to: *mut c_int, handle: usize, axis: c_int) -> CallResult {
+    let axis = usize::try_from(axis).ok().filter(|axis| *axis < 3).ok_or(CudaError::INVALID_VALUE)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, with(handle, |state| Ok(state.wraps[axis]))?) }
 }
 
 /// `cuTexRefGetFilterMode`
-pub(crate) unsafe fn get_filter(to: *mut c_int, handle: usize) -> Answer {
+pub(crate) unsafe fn get_filter(to: *mut c_int, handle: usize) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, with(handle, |state| Ok(state.filter))?) }
 }
 
 /// `cuTexRefGetFlags`
-pub(crate) unsafe fn get_flags(to: *mut c_uint, handle: usize) -> Answer {
+pub(crate) unsafe fn get_flags(to: *mut c_uint, handle: usize) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, with(handle, |state| Ok(state.flags))?) }
 }
 
 /// `cuTexRefGetFormat`
-pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle: usize) -> Answer {
+pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle: usize) -> CallResult {
     let texel = with(handle, |state| Ok(state.texel))?;
     // SAFETY: the caller's pointers.
     unsafe {
@@ -416,18 +426,18 @@ pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle
 }
 
 /// `cuTexRefGetMaxAnisotropy`
-pub(crate) unsafe fn get_anisotropy(to: *mut c_int, handle: usize) -> Answer {
+pub(crate) unsafe fn get_anisotropy(to: *mut c_int, handle: usize) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, with(handle, |state| Ok(state.anisotropy as c_int))?) }
 }
 
 /// `cuParamSetTexRef`: the references of a module belong to its kernels already.
-pub(crate) unsafe fn set_of_function(function: usize, _unit: c_int, handle: usize) -> Answer {
+pub(crate) unsafe fn set_of_function(function: usize, _unit: c_int, handle: usize) -> CallResult {
     context::usable()?;
     let function = crate::function::find(function)?;
-    driver()?.texture_references.get(handle).ok_or(Error::INVALID_HANDLE)?;
+    driver()?.texture_references.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
     let known = function.textures.iter().any(|(_, reference)| reference.handle == handle);
-    if known { Ok(()) } else { Err(Error::INVALID_VALUE) }
+    if known { Ok(()) } else { Err(CudaError::INVALID_VALUE) }
 }
 
 #[cfg(test)]
@@ -437,8 +447,11 @@ mod tests {
     #[test]
     fn integers_become_floats_unless_they_are_read_as_integers() {
         let float = |format, bytes: &[u8]| f32::from_bits(value(format, bytes, false));
-        assert_eq!((float(Format::Unsigned(1), &[255]), float(Format::Signed(1), &[0x80])), (1.0, -1.0));
-        assert_eq!(value(Format::Signed(2), &[0xff, 0xff], true), u32::MAX);
+        assert_eq!(
+            (float(ChannelFormat::Unsigned(1), &[255]), float(ChannelFormat::Signed(1), &[0x80])),
+            (1.0, -1.0)
+        );
+        assert_eq!(value(ChannelFormat::Signed(2), &[0xff, 0xff], true), u32::MAX);
         assert_eq!([0x3c00, 0xc000, 0x0001].map(half), [1.0, -2.0, 2f32.powi(-24)]);
     }
 }
