@@ -126,9 +126,14 @@ impl Addresses {
         (end <= last && (address < last || bytes == 0)).then_some(*found)
     }
 
-    /// The allocations of a context.
-    pub(crate) fn of_context(&self, context: usize) -> impl Iterator<Item = &Allocation> {
-        self.allocations.values().filter(move |found| found.context == context)
+    /// Memory of the host that kernels of a context may access: address on the device, address on the host, number of bytes.
+    pub(crate) fn mapped(&self, context: usize) -> Vec<(u32, usize, u64)> {
+        let own = self.allocations.values().filter(|found| found.context == context);
+        let mapped = own.filter_map(|found| match found.kind {
+            AllocationKind::Host(start) => Some((found.address, start, found.bytes)),
+            _ => None,
+        });
+        mapped.collect()
     }
 }
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use crate::addresses::AllocationKind;
 use crate::call::give;
 use crate::context;
-use crate::copy::{CopyEnd, CopySide};
-use crate::driver::driver;
-use crate::handles::fresh;
+use crate::driver::ready;
+use crate::handles::{Handles, fresh};
 use crate::memory;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
@@ -101,12 +100,14 @@ impl CudaArray {
     pub(crate) fn is_row(&self) -> bool {
         self.size[1] == 0
     }
+}
 
-    /// The array as an end of a copy.
-    pub(crate) fn end(&self) -> CopyEnd {
-        let (pitch, height) = (self.pitch() as u64, self.extent()[1] as u64);
-        CopyEnd { side: CopySide::Device(self.address.into()), pitch, slice: pitch * height }
-    }
+/// The arrays of all contexts.
+pub(crate) static ARRAYS: Handles<CudaArray> = Handles::new();
+
+/// Ends the arrays of a context.
+pub(crate) fn end_of_context(context: usize) {
+    ARRAYS.retain(|array| array.context != context);
 }
 
 /// `CUDA_ARRAY_DESCRIPTOR`
@@ -171,14 +172,14 @@ pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) ->
     let address = memory::place(&context, bytes, AllocationKind::Array)?.address;
     let array = CudaArray { handle: fresh(), context: context.handle, address, size, texel, flags };
     let handle = array.handle;
-    driver()?.arrays.insert(handle, Arc::new(array));
+    ready(&ARRAYS)?.insert(handle, Arc::new(array));
     // SAFETY: the caller's pointer.
     unsafe { give(to, handle) }
 }
 
 fn find(handle: usize) -> Result<Arc<CudaArray>, CudaError> {
     context::current()?;
-    driver()?.arrays.get(handle).ok_or(CudaError::INVALID_HANDLE)
+    ready(&ARRAYS)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuArrayGetDescriptor`
@@ -203,6 +204,6 @@ pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> CallRe
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     let array = find(handle)?;
     queue::wait_for_context(array.context);
-    driver()?.arrays.remove(array.handle);
+    ready(&ARRAYS)?.remove(array.handle);
     memory::free_kind(array.address.into(), |kind| kind == AllocationKind::Array).map(|_| ())
 }

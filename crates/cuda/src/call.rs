@@ -1,9 +1,12 @@
 //! The way into the library: every exported function passes through [`enter`].
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 
+use crate::handles::lock;
 use crate::messages::say;
 use crate::status::{CallResult, CudaError};
 
@@ -101,4 +104,12 @@ pub(crate) unsafe fn give_text(to: *mut c_char, room: c_int, text: &str) -> Call
         to.add(count).write(0);
     }
     Ok(())
+}
+
+/// A text for the program that lasts as long as the process.
+pub(crate) fn lasting(name: &str) -> *const c_char {
+    static NAMES: Mutex<Option<HashMap<String, CString>>> = Mutex::new(None);
+    let mut names = lock(&NAMES);
+    let kept = names.get_or_insert_default().entry(name.to_owned());
+    kept.or_insert_with(|| CString::new(name).unwrap_or_default()).as_ptr()
 }

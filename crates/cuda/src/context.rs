@@ -4,18 +4,25 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::ThreadId;
 
 use reconverge_simt::memory::Memory;
 
 use crate::call::{give, offer};
 use crate::device;
-use crate::driver::{driver, lock, started};
-use crate::handles::fresh;
+use crate::driver::{driver, ready, started};
+use crate::handles::{Handles, fresh, lock};
 use crate::queue::{self, Order};
 use crate::status::{CallResult, CudaError};
-use crate::stream::Stream;
+use crate::work::{Health, Stream};
+
+/// The contexts.
+pub(crate) static CONTEXTS: Handles<CudaContext> = Handles::new();
+/// The primary context of the device.
+static PRIMARY: Mutex<Primary> = Mutex::new(Primary { handle: 0, retained: 0, flags: 0 });
+/// What ends with a context: functions of the modules that have objects in contexts.
+static ENDINGS: OnceLock<&'static [fn(usize)]> = OnceLock::new();
 
 /// A context.
 #[derive(Debug)]
@@ -25,8 +32,8 @@ pub(crate) struct CudaContext {
     is_primary: bool,
     /// Number of times that it is attached; `cuCtxCreate` counts once.
     attached: AtomicUsize,
-    /// The first error of a kernel, after which nothing works; 0 before it.
-    error: AtomicU32,
+    /// Whether a kernel has failed, after which nothing works.
+    health: Arc<Health>,
     /// Memory of the device. A kernel has it while it runs.
     pub(crate) memory: Mutex<Memory>,
     pub(crate) null_stream: Arc<Stream>,
@@ -37,14 +44,15 @@ pub(crate) struct CudaContext {
 
 impl CudaContext {
     fn new(handle: usize, flags: u32, is_primary: bool) -> Arc<CudaContext> {
+        let health = Arc::new(Health::default());
         Arc::new(CudaContext {
             handle,
             flags: AtomicU32::new(flags),
             is_primary,
             attached: AtomicUsize::new(1),
-            error: AtomicU32::new(0),
+            health: health.clone(),
             memory: Mutex::default(),
-            null_stream: Stream::new(handle, 0, Order::Null),
+            null_stream: Stream::new(handle, 0, Order::Null, &health),
             per_thread: Mutex::default(),
             cache: AtomicU32::new(0),
         })
@@ -53,45 +61,56 @@ impl CudaContext {
     /// The default stream of this thread.
     pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
         let mut streams = lock(&self.per_thread);
-        let new = || Stream::new(self.handle, 0, Order::Blocking);
+        let new = || Stream::new(self.handle, 0, Order::Blocking, &self.health);
         streams.entry(std::thread::current().id()).or_insert_with(new).clone()
     }
 
     /// Returns the error of a kernel, if there was one.
     pub(crate) fn check(&self) -> CallResult {
-        match self.error.load(Ordering::Acquire) {
-            0 => Ok(()),
-            error => Err(CudaError(error)),
-        }
+        self.health.check()
     }
 
-    /// Sets the error, unless there is one.
-    pub(crate) fn fail(&self, error: CudaError) {
-        let _ = self.error.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
+    /// Creates a stream.
+    pub(crate) fn new_stream(&self, flags: c_uint, order: Order) -> Arc<Stream> {
+        Stream::new(self.handle, flags, order, &self.health)
     }
 
     /// Ends the context after what its streams have.
     fn end(&self) {
         queue::wait_for_context(self.handle);
-        let Ok(driver) = started() else { return };
-        driver.contexts.remove(self.handle);
-        for stream in driver.streams.all(|stream| stream.context == self.handle) {
-            queue::close(stream.handle);
+        CONTEXTS.remove(self.handle);
+        for ending in ENDINGS.get().into_iter().copied().flatten() {
+            ending(self.handle);
         }
         queue::close(self.null_stream.handle);
         lock(&self.per_thread).drain().for_each(|(_, stream)| queue::close(stream.handle));
-        driver.streams.retain(|stream| stream.context != self.handle);
-        driver.events.retain(|event| event.context != self.handle);
-        driver.modules.retain(|module| module.context != self.handle);
-        driver.functions.retain(|function| function.context != self.handle);
-        driver.arrays.retain(|array| array.context != self.handle);
-        driver.texture_references.retain(|reference| reference.context != self.handle);
-        for library in driver.libraries.all(|_| true) {
-            library.forget(self.handle);
+        if let Ok(driver) = started() {
+            lock(&driver.addresses).free_all(self.handle);
         }
-        lock(&driver.addresses).free_all(self.handle);
-        lock(&driver.pinned).free_all(self.handle);
     }
+}
+
+/// The primary context.
+#[derive(Debug)]
+struct Primary {
+    /// The handle, which stays the same when the context is created anew.
+    handle: usize,
+    /// Number of times that it is retained.
+    retained: usize,
+    /// The flags of the context.
+    flags: u32,
+}
+
+impl Primary {
+    /// Its context, if there is one.
+    fn context(&self) -> Option<Arc<CudaContext>> {
+        CONTEXTS.get(self.handle)
+    }
+}
+
+/// Sets what ends with a context.
+pub(crate) fn set_endings(endings: &'static [fn(usize)]) {
+    let _ = ENDINGS.set(endings);
 }
 
 thread_local! {
@@ -101,14 +120,14 @@ thread_local! {
 
 /// The context of a handle that an object has.
 pub(crate) fn of(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
-    driver()?.contexts.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
+    ready(&CONTEXTS)?.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
 /// The current context of this thread.
 pub(crate) fn current() -> Result<Arc<CudaContext>, CudaError> {
-    let driver = driver()?;
+    driver()?;
     let handle = STACK.with_borrow(|stack| stack.last().copied()).ok_or(CudaError::INVALID_CONTEXT)?;
-    driver.contexts.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
+    CONTEXTS.get(handle).ok_or(CudaError::CONTEXT_IS_DESTROYED)
 }
 
 /// The current context, if it has no error.
@@ -120,7 +139,7 @@ pub(crate) fn usable() -> Result<Arc<CudaContext>, CudaError> {
 
 /// The context of a handle that the caller gives.
 fn named(handle: usize) -> Result<Arc<CudaContext>, CudaError> {
-    driver()?.contexts.get(handle).ok_or(CudaError::INVALID_CONTEXT)
+    ready(&CONTEXTS)?.get(handle).ok_or(CudaError::INVALID_CONTEXT)
 }
 
 /// Whether flags of a context are valid: the low three bits are one way to wait.
@@ -136,7 +155,7 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint, device: c_int) -> Cal
     }
     device::check(device)?;
     let context = CudaContext::new(fresh(), flags, false);
-    driver()?.contexts.insert(context.handle, context.clone());
+    ready(&CONTEXTS)?.insert(context.handle, context.clone());
     STACK.with_borrow_mut(|stack| stack.push(context.handle));
     // SAFETY: the caller's pointer.
     unsafe { give(to, context.handle) }
@@ -412,11 +431,15 @@ pub(crate) unsafe fn retain_primary(to: *mut usize, device: c_int) -> CallResult
     if to.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    let driver = driver()?;
-    let mut primary = lock(&driver.primary);
+    driver()?;
+    let mut primary = lock(&PRIMARY);
     primary.retained += 1;
     if primary.retained == 1 {
-        driver.contexts.insert(primary.handle, CudaContext::new(primary.handle, primary.flags, true));
+        // The handle stays the same when the context is created anew.
+        if primary.handle == 0 {
+            primary.handle = fresh();
+        }
+        CONTEXTS.insert(primary.handle, CudaContext::new(primary.handle, primary.flags, true));
     }
     // SAFETY: the caller's pointer.
     unsafe { give(to, primary.handle) }
@@ -425,11 +448,11 @@ pub(crate) unsafe fn retain_primary(to: *mut usize, device: c_int) -> CallResult
 /// `cuDevicePrimaryCtxRelease`
 pub(crate) unsafe fn release_primary(device: c_int) -> CallResult {
     device::check(device)?;
-    let driver = driver()?;
-    let mut primary = lock(&driver.primary);
+    driver()?;
+    let mut primary = lock(&PRIMARY);
     primary.retained = primary.retained.checked_sub(1).ok_or(CudaError::INVALID_CONTEXT)?;
     if primary.retained == 0
-        && let Some(context) = driver.contexts.get(primary.handle)
+        && let Some(context) = primary.context()
     {
         context.end();
     }
@@ -439,11 +462,11 @@ pub(crate) unsafe fn release_primary(device: c_int) -> CallResult {
 /// `cuDevicePrimaryCtxReset`
 pub(crate) unsafe fn reset_primary(device: c_int) -> CallResult {
     device::check(device)?;
-    let driver = driver()?;
-    let mut primary = lock(&driver.primary);
+    driver()?;
+    let mut primary = lock(&PRIMARY);
     primary.retained = 0;
     primary.flags = 0;
-    if let Some(context) = driver.contexts.get(primary.handle) {
+    if let Some(context) = primary.context() {
         context.end();
     }
     Ok(())
@@ -455,10 +478,10 @@ pub(crate) unsafe fn set_primary_flags(device: c_int, flags: c_uint) -> CallResu
     if !are_flags(flags) {
         return Err(CudaError::INVALID_VALUE);
     }
-    let driver = driver()?;
-    let mut primary = lock(&driver.primary);
+    driver()?;
+    let mut primary = lock(&PRIMARY);
     primary.flags = flags;
-    if let Some(context) = driver.contexts.get(primary.handle) {
+    if let Some(context) = primary.context() {
         context.flags.store(flags, Ordering::Relaxed);
     }
     Ok(())
@@ -470,7 +493,7 @@ pub(crate) unsafe fn primary_state(device: c_int, flags: *mut c_uint, active: *m
     if flags.is_null() || active.is_null() {
         return Err(CudaError::INVALID_VALUE);
     }
-    let primary = lock(&driver()?.primary);
+    let primary = lock(ready(&PRIMARY)?);
     // SAFETY: the caller's pointers.
     unsafe {
         give(flags, primary.flags)?;

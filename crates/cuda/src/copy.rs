@@ -2,9 +2,11 @@
 
 use std::ffi::c_uint;
 
+use crate::array::{self, CudaArray};
+use crate::board::MOST_PITCH;
 use crate::context;
-use crate::device::MOST_PITCH;
-use crate::driver::{driver, lock};
+use crate::driver::{driver, ready};
+use crate::handles::lock;
 use crate::host::is_pinned;
 use crate::memory;
 use crate::queue;
@@ -356,6 +358,12 @@ pub(crate) struct Copy3 {
     depth: usize,
 }
 
+/// An array as an end of a copy.
+fn of_array(array: &CudaArray) -> CopyEnd {
+    let (pitch, height) = (array.pitch() as u64, array.extent()[1] as u64);
+    CopyEnd { side: CopySide::Device(array.address.into()), pitch, slice: pitch * height }
+}
+
 /// An end of a block, from the fields of either structure. `size` is what is copied.
 fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
     let [width, height, depth] = size;
@@ -381,11 +389,11 @@ fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
         }
         // CU_MEMORYTYPE_ARRAY
         3 => {
-            let array = driver()?.arrays.get(end.array).ok_or(CudaError::INVALID_HANDLE)?;
+            let array = ready(&array::ARRAYS)?.get(end.array).ok_or(CudaError::INVALID_HANDLE)?;
             if !array.contains([end.x, end.y, end.z], size) {
                 return Err(CudaError::INVALID_VALUE);
             }
-            array.end()
+            of_array(&array)
         }
         _ => return Err(CudaError::INVALID_VALUE),
     };
@@ -460,11 +468,11 @@ pub(crate) unsafe fn block_async(copy: *const Copy3, stream: usize) -> CallResul
 
 /// Bytes of a one-dimensional array.
 fn in_array(array: usize, offset: usize, bytes: usize) -> Result<CopySide, CudaError> {
-    let array = driver()?.arrays.get(array).ok_or(CudaError::INVALID_HANDLE)?;
+    let array = ready(&array::ARRAYS)?.get(array).ok_or(CudaError::INVALID_HANDLE)?;
     if !array.is_row() || !array.contains([offset, 0, 0], [bytes, 1, 1]) {
         return Err(CudaError::INVALID_VALUE);
     }
-    Ok(array.end().shifted(offset as u64)?.side)
+    Ok(of_array(&array).shifted(offset as u64)?.side)
 }
 
 /// `cuMemcpyHtoA`

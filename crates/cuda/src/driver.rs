@@ -1,24 +1,16 @@
-//! The state of the process: the chip, its addresses, and the tables of handles.
+//! The state of the process: the chip, and its addresses.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use reconverge_simt::{Engine, Options};
 use reconverge_tesla::inst::Chip;
 
 use crate::addresses::Addresses;
+use crate::board::Board;
 use crate::call::in_host_function;
-use crate::context::CudaContext;
-use crate::device::Board;
-use crate::event::CudaEvent;
-use crate::handles::Handles;
-use crate::host::Pinned;
-use crate::library::{Library, LibraryKernel};
 use crate::messages::say;
-use crate::module::{Function, Module};
 use crate::status::CudaError;
-use crate::stream::Stream;
-use crate::texture::{CudaArray, TextureReference};
 
 /// The environment variable with the name of the chip.
 const CHIP: &str = "RECONVERGE_CUDA_CHIP";
@@ -40,29 +32,6 @@ pub(crate) struct Driver {
     pub(crate) options: Options,
     /// The addresses of the device that are in use.
     pub(crate) addresses: Mutex<Addresses>,
-    /// Memory of the host that the device may access.
-    pub(crate) pinned: Mutex<Pinned>,
-    pub(crate) contexts: Handles<CudaContext>,
-    pub(crate) primary: Mutex<Primary>,
-    pub(crate) modules: Handles<Module>,
-    pub(crate) functions: Handles<Function>,
-    pub(crate) libraries: Handles<Library>,
-    pub(crate) kernels: Handles<LibraryKernel>,
-    pub(crate) streams: Handles<Stream>,
-    pub(crate) events: Handles<CudaEvent>,
-    pub(crate) arrays: Handles<CudaArray>,
-    pub(crate) texture_references: Handles<TextureReference>,
-}
-
-/// The primary context of the device.
-#[derive(Debug, Default)]
-pub(crate) struct Primary {
-    /// The handle, which stays the same when the context is created anew.
-    pub(crate) handle: usize,
-    /// Number of times that it is retained.
-    pub(crate) retained: usize,
-    /// The flags of the context.
-    pub(crate) flags: u32,
 }
 
 static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
@@ -80,6 +49,14 @@ pub(crate) fn driver() -> Result<&'static Driver, CudaError> {
         Some(Ok(driver)) if READY.load(Ordering::Acquire) => Ok(driver),
         _ => Err(CudaError::NOT_INITIALIZED),
     }
+}
+
+/// A table of handles, after `cuInit`.
+///
+/// # Errors
+/// As [`driver`].
+pub(crate) fn ready<T>(table: &'static T) -> Result<&'static T, CudaError> {
+    driver().map(|_| table)
 }
 
 /// The state, for threads of this library: it exists.
@@ -137,17 +114,6 @@ fn start() -> Result<Driver, CudaError> {
         board,
         options: Options { engine, watchdog, ..defaults },
         addresses: Mutex::new(Addresses::new(board.memory)),
-        pinned: Mutex::default(),
-        contexts: Handles::default(),
-        primary: Mutex::new(Primary { handle: crate::handles::fresh(), ..Primary::default() }),
-        modules: Handles::default(),
-        functions: Handles::default(),
-        libraries: Handles::default(),
-        kernels: Handles::default(),
-        streams: Handles::default(),
-        events: Handles::default(),
-        arrays: Handles::default(),
-        texture_references: Handles::default(),
     })
 }
 
@@ -158,11 +124,6 @@ fn is_visible(list: Option<&str>) -> bool {
         let first = list.split(',').next().unwrap_or_default().trim();
         first == "0" || first.starts_with("GPU-")
     })
-}
-
-/// Locks, also after a panic of another thread: its call has returned an error.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

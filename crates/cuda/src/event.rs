@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::call::give;
 use crate::context;
-use crate::driver::{driver, lock};
-use crate::handles::fresh;
+use crate::driver::{driver, ready};
+use crate::handles::{Handles, fresh, lock};
 use crate::queue::{self, Point};
 use crate::status::{CallResult, CudaError};
 use crate::stream;
@@ -16,6 +16,9 @@ use crate::stream;
 const DISABLE_TIMING: c_uint = 2;
 /// `CU_EVENT_INTERPROCESS`
 const INTERPROCESS: c_uint = 4;
+
+/// The events of all contexts.
+pub(crate) static EVENTS: Handles<CudaEvent> = Handles::new();
 
 /// An event of a context.
 #[derive(Debug)]
@@ -39,8 +42,13 @@ impl CudaEvent {
     }
 }
 
+/// Ends the events of a context.
+pub(crate) fn end_of_context(context: usize) {
+    EVENTS.retain(|event| event.context != context);
+}
+
 fn find(handle: usize) -> Result<Arc<CudaEvent>, CudaError> {
-    driver()?.events.get(handle).ok_or(CudaError::INVALID_HANDLE)
+    ready(&EVENTS)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuEventCreate`
@@ -55,14 +63,14 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
     }
     let handle = fresh();
     let event = CudaEvent { context: context.handle, flags, record: Mutex::default() };
-    driver()?.events.insert(handle, Arc::new(event));
+    ready(&EVENTS)?.insert(handle, Arc::new(event));
     // SAFETY: the caller's pointer.
     unsafe { give(to, handle) }
 }
 
 /// `cuEventDestroy`
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
-    driver()?.events.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
+    ready(&EVENTS)?.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuEventRecord`
@@ -109,6 +117,21 @@ pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
         queue::wait(point);
     }
     context::of(event.context)?.check()
+}
+
+/// `cuStreamWaitEvent`
+pub(crate) unsafe fn wait_in_stream(handle: usize, event: usize, flags: c_uint) -> CallResult {
+    let stream = stream::find(handle)?;
+    context::of(stream.context)?.check()?;
+    // 1: CU_EVENT_WAIT_EXTERNAL, which matters in graphs only.
+    if flags > 1 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let event = find(event)?;
+    if let Some(point) = event.point().filter(|point| !queue::is_reached(*point)) {
+        stream.enqueue_after(&[point], false, || Ok(()));
+    }
+    Ok(())
 }
 
 /// `cuEventElapsedTime`, in milliseconds.

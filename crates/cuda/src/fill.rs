@@ -1,4 +1,6 @@
-//! Fills of memory of the device. (`cuMemset…`)
+//! Fills of memory of the device (`cuMemset…`), and single values. (`cuStreamWriteValue…`)
+
+use std::ffi::c_uint;
 
 use crate::memory;
 use crate::status::{CallResult, CudaError};
@@ -95,4 +97,27 @@ fills! {
     u8: bytes bytes_async rows_of_bytes rows_of_bytes_async bytes_32 rows_of_bytes_32;
     u16: halves halves_async rows_of_halves rows_of_halves_async halves_32 rows_of_halves_32;
     u32: words words_async rows_of_words rows_of_words_async words_32 rows_of_words_32;
+}
+
+/// `cuStreamWriteValue32` and `cuStreamWriteValue64`: the bytes of `value`, 4 or 8.
+unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint) -> CallResult {
+    let (_, stream) = stream::find_for_work(handle)?;
+    if flags > 1 || !address.is_multiple_of(value.len() as u64) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    memory::find(address, value.len() as u64)?;
+    stream.enqueue(move || memory::write(address, &value));
+    Ok(())
+}
+
+/// `cuStreamWriteValue32`
+pub(crate) unsafe fn write_value_32(handle: usize, address: u64, value: u32, flags: c_uint) -> CallResult {
+    // SAFETY: no pointers of the host.
+    unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
+}
+
+/// `cuStreamWriteValue64`
+pub(crate) unsafe fn write_value_64(handle: usize, address: u64, value: u64, flags: c_uint) -> CallResult {
+    // SAFETY: no pointers of the host.
+    unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
 }

@@ -5,34 +5,29 @@ use std::sync::Arc;
 
 use reconverge_tesla::launch::PARAMETERS;
 
-use crate::call::{give, offer};
-use crate::context;
-use crate::device::{self, MOST_BLOCK, MOST_GRID, MOST_THREADS, SHARED};
-use crate::driver::{driver, lock};
+use crate::board::{MOST_BLOCK, MOST_GRID, MOST_THREADS, SHARED};
+use crate::call::{give, lasting, offer};
+use crate::context::{self, CudaContext};
+use crate::device;
+use crate::driver::{driver, ready, started};
+use crate::handles::lock;
 use crate::launch::{self, Sizes};
+use crate::library;
 use crate::messages::say_once;
-use crate::module::{Function, most_dynamic};
+use crate::module::{self, Function, most_dynamic};
 use crate::parameters;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
-
-/// The sizes and parameters that the functions of CUDA 3 and before set.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Old {
-    block: Option<[u32; 3]>,
-    shared: u32,
-    size: usize,
-    parameters: Vec<u8>,
-}
+use crate::texture;
 
 /// The kernel of a handle; that of a library's kernel is its function in the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Function>, CudaError> {
-    let driver = driver()?;
-    if let Some(function) = driver.functions.get(handle) {
+    driver()?;
+    if let Some(function) = module::FUNCTIONS.get(handle) {
         return Ok(function);
     }
-    let kernel = driver.kernels.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
-    crate::library::function_of(&kernel)
+    let kernel = library::KERNELS.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
+    library::function_of(&kernel)
 }
 
 /// Checks the sizes of a launch. (CUDA C Programming Guide 4.2, table F-2)
@@ -77,8 +72,17 @@ fn launch(
     let parameters = parameters(&function)?;
     check(&function, grid, block, dynamic_shared, parameters.len())?;
     let sizes = Sizes { grid: [grid[0], grid[1]], block, dynamic_shared };
-    stream.enqueue(move || launch::run(&context, &function, &sizes, parameters));
+    stream.enqueue(move || run(&context, &function, &sizes, parameters));
     Ok(())
+}
+
+/// Runs a kernel, which has the memory of the context meanwhile.
+fn run(context: &CudaContext, function: &Function, sizes: &Sizes, parameters: Vec<u8>) -> CallResult {
+    let mut memory = lock(&context.memory);
+    let textures = texture::bound(&function.textures, &memory);
+    let mapped = lock(&started()?.addresses).mapped(context.handle);
+    let Function { prepared, name, .. } = function;
+    launch::run(prepared, name, sizes, parameters, textures, mapped, &mut memory)
 }
 
 /// `cuLaunchKernel`
@@ -341,18 +345,6 @@ pub(crate) unsafe fn get_module(to: *mut usize, handle: usize) -> CallResult {
     unsafe { give(to, function.module) }
 }
 
-/// A text for the program that lasts as long as the process.
-pub(crate) fn lasting(name: &str) -> *const c_char {
-    use std::collections::HashMap;
-    use std::ffi::CString;
-    use std::sync::Mutex;
-
-    static NAMES: Mutex<Option<HashMap<String, CString>>> = Mutex::new(None);
-    let mut names = lock(&NAMES);
-    let kept = names.get_or_insert_default().entry(name.to_owned());
-    kept.or_insert_with(|| CString::new(name).unwrap_or_default()).as_ptr()
-}
-
 /// `cuFuncGetName`
 pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> CallResult {
     let function = find(handle)?;
@@ -539,4 +531,57 @@ pub(crate) unsafe fn attribute_on(
     device::check(device)?;
     // SAFETY: the caller's pointer.
     unsafe { give(value, attribute(function, number)?) }
+}
+
+/// `cuKernelGetAttribute`
+pub(crate) unsafe fn get_kernel_attribute(
+    value: *mut c_int,
+    number: c_int,
+    handle: usize,
+    device: c_int,
+) -> CallResult {
+    let function = library::function_of(&*library::find_kernel(handle)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { attribute_on(value, number, &function, device) }
+}
+
+/// `cuKernelSetAttribute`
+pub(crate) unsafe fn set_kernel_attribute(
+    number: c_int,
+    value: c_int,
+    handle: usize,
+    device: c_int,
+) -> CallResult {
+    device::check(device)?;
+    let function = library::function_of(&*library::find_kernel(handle)?)?;
+    // SAFETY: no pointers of the host.
+    unsafe { set_attribute(function.handle, number, value) }
+}
+
+/// `cuKernelGetParamInfo`
+pub(crate) unsafe fn get_kernel_parameter(
+    handle: usize,
+    index: usize,
+    offset: *mut usize,
+    bytes: *mut usize,
+) -> CallResult {
+    let function = library::function_of(&*library::find_kernel(handle)?)?;
+    // SAFETY: the caller's pointers.
+    unsafe { parameter(&function, index, offset, bytes) }
+}
+
+/// `cuKernelGetParamCount`
+pub(crate) unsafe fn get_kernel_parameter_count(handle: usize, count: *mut usize) -> CallResult {
+    let function = library::function_of(&*library::find_kernel(handle)?)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
+}
+
+/// `cuParamSetTexRef`: the references of a module belong to its kernels already.
+pub(crate) unsafe fn set_texture(function: usize, _unit: c_int, handle: usize) -> CallResult {
+    context::usable()?;
+    let function = find(function)?;
+    ready(&texture::REFERENCES)?.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
+    let known = function.textures.iter().any(|(_, reference)| reference.handle == handle);
+    if known { Ok(()) } else { Err(CudaError::INVALID_VALUE) }
 }

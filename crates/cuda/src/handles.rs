@@ -1,9 +1,9 @@
-//! Tables of handles. A handle is a number that is never used twice, so that one of an object that is gone, or a number
+//! Tables of handles, and locks. A handle is a number that is never used twice, so that one of an object that is gone, or a number
 //! that the program invents, is found out without following it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// The value of the next handle. Handles look like pointers, and none is near 0: 0, 1 and 2 mean default streams.
 static NEXT: AtomicUsize = AtomicUsize::new(0x5245_0000_0000);
@@ -16,16 +16,15 @@ pub(crate) fn fresh() -> usize {
 /// The objects of one kind, by their handles.
 #[derive(Debug)]
 pub(crate) struct Handles<T> {
-    objects: RwLock<HashMap<usize, Arc<T>>>,
-}
-
-impl<T> Default for Handles<T> {
-    fn default() -> Self {
-        Handles { objects: RwLock::default() }
-    }
+    objects: RwLock<BTreeMap<usize, Arc<T>>>,
 }
 
 impl<T> Handles<T> {
+    /// A table without objects.
+    pub(crate) const fn new() -> Handles<T> {
+        Handles { objects: RwLock::new(BTreeMap::new()) }
+    }
+
     /// The object of a handle.
     pub(crate) fn get(&self, handle: usize) -> Option<Arc<T>> {
         self.objects.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
@@ -49,8 +48,11 @@ impl<T> Handles<T> {
     /// All objects for which a condition holds, in the order of their handles.
     pub(crate) fn all(&self, wanted: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
-        let mut found: Vec<_> = objects.iter().filter(|(_, object)| wanted(object)).collect();
-        found.sort_by_key(|(handle, _)| **handle);
-        found.into_iter().map(|(_, object)| object.clone()).collect()
+        objects.values().filter(|object| wanted(object)).cloned().collect()
     }
+}
+
+/// Locks, also after a panic of another thread: its call has returned an error.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

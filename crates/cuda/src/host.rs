@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_uint, c_void};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::addresses::AllocationKind;
 use crate::call::give;
 use crate::context;
-use crate::driver::{driver, lock};
+use crate::driver::{driver, ready};
+use crate::handles::lock;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
 
@@ -15,6 +17,9 @@ use crate::status::{CallResult, CudaError};
 const MAPPED: c_uint = 2;
 /// Bytes of a page.
 const PAGE: usize = 4096;
+
+/// The ranges of all contexts.
+pub(crate) static PINNED: Mutex<Pinned> = Mutex::new(Pinned { ranges: BTreeMap::new() });
 
 /// A range of memory of the host.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +36,7 @@ pub(crate) struct Range {
 }
 
 /// The ranges by their address.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pinned {
     ranges: BTreeMap<usize, Range>,
 }
@@ -49,7 +54,7 @@ impl Pinned {
     }
 
     /// Frees everything of a context.
-    pub(crate) fn free_all(&mut self, context: usize) {
+    fn free_all(&mut self, context: usize) {
         self.ranges.retain(|_, range| {
             if range.context == context && range.is_own {
                 release(range);
@@ -57,6 +62,11 @@ impl Pinned {
             range.context != context
         });
     }
+}
+
+/// Ends the ranges of a context.
+pub(crate) fn end_of_context(context: usize) {
+    lock(&PINNED).free_all(context);
 }
 
 /// Returns pages of this library to the system.
@@ -101,7 +111,7 @@ fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool
         false => None,
     };
     let range = Range { address, bytes, context, device, id: id(), flags, is_own };
-    lock(&driver.pinned).ranges.insert(address, range);
+    lock(&PINNED).ranges.insert(address, range);
     Ok(())
 }
 
@@ -130,10 +140,10 @@ pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
 /// Removes a range after what its context has.
 fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
     let driver = driver()?;
-    let known = lock(&driver.pinned).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
+    let known = lock(&PINNED).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
     let range = known.ok_or(absent)?;
     queue::wait_for_context(range.context);
-    lock(&driver.pinned).ranges.remove(&address);
+    lock(&PINNED).ranges.remove(&address);
     if let Some(device) = range.device {
         lock(&driver.addresses).free(device, |_| true);
     }
@@ -159,7 +169,7 @@ pub(crate) unsafe fn register(address: usize, bytes: usize, flags: c_uint) -> Ca
         // CU_MEMHOSTREGISTER_IOMEMORY
         return Err(CudaError::NOT_SUPPORTED);
     }
-    if lock(&driver()?.pinned).overlaps(address, bytes) {
+    if lock(ready(&PINNED)?).overlaps(address, bytes) {
         return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
     }
     pin(address, bytes, flags, context.handle, false)
@@ -176,7 +186,7 @@ fn device_pointer(address: usize, flags: c_uint) -> Result<u32, CudaError> {
     if flags != 0 {
         return Err(CudaError::INVALID_VALUE);
     }
-    let range = lock(&driver()?.pinned).find(address, 1).ok_or(CudaError::INVALID_VALUE)?;
+    let range = lock(ready(&PINNED)?).find(address, 1).ok_or(CudaError::INVALID_VALUE)?;
     let device = range.device.ok_or(CudaError::INVALID_VALUE)?;
     Ok(device + (address - range.address) as u32)
 }
@@ -196,12 +206,12 @@ pub(crate) unsafe fn get_device_pointer_32(to: *mut u32, address: usize, flags: 
 /// `cuMemHostGetFlags`
 pub(crate) unsafe fn get_flags(to: *mut c_uint, address: usize) -> CallResult {
     context::current()?;
-    let range = lock(&driver()?.pinned).find(address, 1).filter(|range| range.is_own);
+    let range = lock(ready(&PINNED)?).find(address, 1).filter(|range| range.is_own);
     // SAFETY: the caller's pointer.
     unsafe { give(to, range.ok_or(CudaError::INVALID_VALUE)?.flags) }
 }
 
 /// Whether a copy of these bytes need not be over when its function returns.
 pub(crate) fn is_pinned(address: usize, bytes: usize) -> bool {
-    driver().is_ok_and(|driver| lock(&driver.pinned).find(address, bytes).is_some())
+    driver().is_ok_and(|_| lock(&PINNED).find(address, bytes).is_some())
 }

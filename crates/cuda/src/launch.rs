@@ -3,27 +3,33 @@
 use std::sync::{Arc, Mutex};
 
 use reconverge_isa::Program;
-use reconverge_simt::RunError;
 use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::{Options, RunError};
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{Compute, Environment, Launch, LaunchError, Setup};
 use reconverge_tesla::run::Loaded;
 use reconverge_tesla::texture::Textures;
 use reconverge_tesla::trap::{Cause, Space};
 
-use crate::addresses::AllocationKind;
-use crate::context::CudaContext;
-use crate::driver::{lock, started};
+use crate::handles::lock;
 use crate::image::readable;
 use crate::messages::say;
-use crate::module::Function;
-use crate::status::{CallResult, CudaError, name};
+use crate::status::{self, CallResult, CudaError};
 
 /// A kernel that is decoded and lowered at most once for its constants and textures.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     template: Compute,
+    banks: Arc<Vec<ConstantBank>>,
     loaded: Mutex<Loaded>,
+}
+
+/// A constant bank with variables, which the program changes as memory of the device.
+#[derive(Debug)]
+pub(crate) struct ConstantBank {
+    pub(crate) number: usize,
+    pub(crate) address: u32,
+    pub(crate) bytes: usize,
 }
 
 /// A launch.
@@ -36,7 +42,12 @@ pub(crate) struct Sizes {
 
 impl Prepared {
     /// Loads a program.
-    pub(crate) fn new(program: &Program, setup: Setup) -> Result<Prepared, CudaError> {
+    pub(crate) fn new(
+        program: &Program,
+        setup: Setup,
+        banks: Arc<Vec<ConstantBank>>,
+        options: &Options,
+    ) -> Result<Prepared, CudaError> {
         let refused = |error: LaunchError| {
             say(&format!("kernel {}: {error}", program.name.as_deref().unwrap_or_default()));
             CudaError::INVALID_IMAGE
@@ -44,15 +55,15 @@ impl Prepared {
         let mut template = Compute::of(program, setup.chip).map_err(refused)?;
         template.setup = setup.into();
         let environment = Environment { stage: Stage::Compute, setup: template.setup.clone() };
-        let loaded = Loaded::new(program, &environment, &started()?.options).map_err(refused)?;
-        Ok(Prepared { template, loaded: Mutex::new(loaded) })
+        let loaded = Loaded::new(program, &environment, options).map_err(refused)?;
+        Ok(Prepared { template, banks, loaded: Mutex::new(loaded) })
     }
 }
 
 /// The kernel with the contents that its constant banks have now, and with textures.
-fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, CudaError> {
-    let mut loaded = lock(&function.prepared.loaded);
-    for bank in function.banks.iter() {
+fn loaded(kernel: &Prepared, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, CudaError> {
+    let mut loaded = lock(&kernel.loaded);
+    for bank in kernel.banks.iter() {
         let Some(bytes) = memory.bytes(bank.address, bank.bytes) else { continue };
         let known = loaded.environment().setup.constants.bank(bank.number);
         if known.get(..bytes.len()) != Some(bytes) {
@@ -67,36 +78,39 @@ fn loaded(function: &Function, memory: &Memory, textures: Option<Textures>) -> R
     Ok(loaded.clone())
 }
 
-/// Runs a kernel on the memory of a context.
+/// A range of memory of the host that a kernel may access: address on the device, address on the host, number of bytes.
+pub(crate) type MappedRange = (u32, usize, u64);
+
+/// Runs a kernel on the memory of a context. `name` is for messages.
 ///
 /// # Errors
 /// The program trapped, which a message explains.
 pub(crate) fn run(
-    context: &CudaContext,
-    function: &Function,
+    kernel: &Prepared,
+    name: &str,
     sizes: &Sizes,
     parameters: Vec<u8>,
+    textures: Option<Textures>,
+    mapped: Vec<MappedRange>,
+    memory: &mut Memory,
 ) -> CallResult {
-    let mut memory = lock(&context.memory);
-    let textures = crate::texture::bound(function, &memory);
-    let loaded = loaded(function, &memory, textures)?;
-    let mut compute = function.prepared.template.clone();
+    let loaded = loaded(kernel, memory, textures)?;
+    let mut compute = kernel.template.clone();
     compute.setup = loaded.environment().setup.clone();
     compute.grid = sizes.grid;
     compute.block = sizes.block;
     compute.dynamic_shared = sizes.dynamic_shared;
     compute.params = parameters;
-    let mapped = Mapped::of(context, &mut memory);
-    let ran = loaded.run_on(Launch::Compute(compute), &mut memory);
-    mapped.give_back(&mut memory);
-    drop(memory);
+    let mapped = Mapped::of(mapped, memory);
+    let ran = loaded.run_on(Launch::Compute(compute), memory);
+    mapped.give_back(memory);
     ran.map(|_| ()).map_err(|error| {
         let (code, why) = match error {
             RunError::Trap(trap) => (of_cause(&trap.trap.cause), trap.to_string()),
             RunError::Launch(error) => (CudaError::LAUNCH_OUT_OF_RESOURCES, error.to_string()),
             error => (CudaError::LAUNCH_FAILED, error.to_string()),
         };
-        say(&format!("kernel {}: {why} ({})", function.name, name(code.0)));
+        say(&format!("kernel {name}: {why} ({})", status::name(code.0)));
         code
     })
 }
@@ -120,17 +134,14 @@ struct Mapped {
 }
 
 impl Mapped {
-    fn of(context: &CudaContext, memory: &mut Memory) -> Mapped {
+    fn of(mapped: Vec<MappedRange>, memory: &mut Memory) -> Mapped {
         let mut ranges = Vec::new();
-        if let Ok(driver) = started() {
-            for found in lock(&driver.addresses).of_context(context.handle) {
-                let AllocationKind::Host(start) = found.kind else { continue };
-                let mut bytes = vec![0; found.bytes as usize];
-                let count = readable(start, &mut bytes);
-                bytes.truncate(count);
-                if memory.insert(Buffer { address: found.address, bytes: bytes.clone() }).is_ok() {
-                    ranges.push((found.address, start, bytes));
-                }
+        for (address, start, count) in mapped {
+            let mut bytes = vec![0; count as usize];
+            let count = readable(start, &mut bytes);
+            bytes.truncate(count);
+            if memory.insert(Buffer { address, bytes: bytes.clone() }).is_ok() {
+                ranges.push((address, start, bytes));
             }
         }
         Mapped { ranges }

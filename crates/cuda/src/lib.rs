@@ -7,15 +7,15 @@
 //! program, cuda.bindings, PyCUDA
 //!    |  symbols, cuGetProcAddress        table.rs: one row per function    missing.rs: those that do nothing
 //!    v
-//! call.rs: the way in; panics end there                  general.rs: versions, texts of errors, addresses
+//! call.rs: the way in; panics end there                  lookup.rs: cuGetProcAddress
 //!    |
 //!    v
 //! context.rs, stream.rs, event.rs, module.rs, library.rs, function.rs, memory.rs, host.rs, copy.rs, fill.rs,
 //! array.rs, texture.rs, device.rs: what each function does
 //!    |
 //!    v
-//! driver.rs: the tables of handles (handles.rs), the addresses in use (addresses.rs)
-//! queue.rs: the order of what streams have               image.rs, parameters.rs: cubins
+//! driver.rs: the chip, the addresses in use (addresses.rs)   handles.rs: tables of handles
+//! work.rs, queue.rs: the order of streams                  image.rs, parameters.rs: cubins
 //!    |
 //!    v
 //! launch.rs: the machine of reconverge-tesla
@@ -40,6 +40,7 @@
 
 mod addresses;
 mod array;
+mod board;
 mod call;
 mod context;
 mod copy;
@@ -54,13 +55,17 @@ mod host;
 mod image;
 mod launch;
 mod library;
+mod lookup;
 mod memory;
 mod messages;
 mod missing;
 mod module;
 mod parameters;
 mod queue;
+mod rows;
+mod start;
 mod status;
 mod stream;
 mod table;
 mod texture;
+mod work;

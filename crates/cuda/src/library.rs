@@ -4,14 +4,18 @@ use std::collections::HashMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::sync::{Arc, Mutex};
 
-use crate::call::{give, offer, text};
+use crate::call::{give, lasting, offer, text};
 use crate::context;
-use crate::driver::{driver, lock};
-use crate::function::{self, lasting};
-use crate::handles::fresh;
+use crate::driver::{driver, ready};
+use crate::handles::{Handles, fresh, lock};
 use crate::image::{self, Parsed};
 use crate::module::{self, Function, Module};
 use crate::status::{CallResult, CudaError};
+
+/// The libraries.
+pub(crate) static LIBRARIES: Handles<Library> = Handles::new();
+/// The kernels of all libraries.
+pub(crate) static KERNELS: Handles<LibraryKernel> = Handles::new();
 
 /// An image with its kernels, in no context.
 #[derive(Debug)]
@@ -43,19 +47,21 @@ impl Library {
         modules.insert(context.handle, module.clone());
         Ok(module)
     }
+}
 
-    /// Forgets the module of a context that has ended.
-    pub(crate) fn forget(&self, context: usize) {
-        lock(&self.modules).remove(&context);
-    }
+/// Ends what libraries have in a context.
+pub(crate) fn end_of_context(context: usize) {
+    LIBRARIES.all(|_| true).iter().for_each(|library| {
+        lock(&library.modules).remove(&context);
+    });
 }
 
 fn find(handle: usize) -> Result<Arc<Library>, CudaError> {
-    driver()?.libraries.get(handle).ok_or(CudaError::INVALID_HANDLE)
+    ready(&LIBRARIES)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
-fn find_kernel(handle: usize) -> Result<Arc<LibraryKernel>, CudaError> {
-    driver()?.kernels.get(handle).ok_or(CudaError::INVALID_HANDLE)
+pub(crate) fn find_kernel(handle: usize) -> Result<Arc<LibraryKernel>, CudaError> {
+    ready(&KERNELS)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// The function of a kernel in the current context.
@@ -73,9 +79,9 @@ fn load(to: *mut usize, bytes: &[u8]) -> CallResult {
         named.map(|name| Arc::new(LibraryKernel { handle: fresh(), library: handle, name })).collect();
     let library = Arc::new(Library { parsed, kernels, modules: Mutex::default() });
     for kernel in &library.kernels {
-        driver.kernels.insert(kernel.handle, kernel.clone());
+        KERNELS.insert(kernel.handle, kernel.clone());
     }
-    driver.libraries.insert(handle, library);
+    LIBRARIES.insert(handle, library);
     // SAFETY: the caller's pointer.
     unsafe { give(to, handle) }
 }
@@ -121,10 +127,10 @@ pub(crate) unsafe fn load_file(
 /// `cuLibraryUnload`
 pub(crate) unsafe fn unload(handle: usize) -> CallResult {
     let library = find(handle)?;
-    let driver = driver()?;
-    driver.libraries.remove(handle);
+    driver()?;
+    LIBRARIES.remove(handle);
     for kernel in &library.kernels {
-        driver.kernels.remove(kernel.handle);
+        KERNELS.remove(kernel.handle);
     }
     let modules: Vec<_> = lock(&library.modules).drain().collect();
     modules.iter().try_for_each(|(_, module)| module::unload(module))
@@ -218,48 +224,9 @@ pub(crate) unsafe fn get_name(to: *mut *const c_char, handle: usize) -> CallResu
     unsafe { give(to, lasting(&kernel.name)) }
 }
 
-/// `cuKernelGetAttribute`
-pub(crate) unsafe fn get_attribute(
-    value: *mut c_int,
-    number: c_int,
-    handle: usize,
-    device: c_int,
-) -> CallResult {
-    let function = function_of(&*find_kernel(handle)?)?;
-    // SAFETY: the caller's pointer.
-    unsafe { function::attribute_on(value, number, &function, device) }
-}
-
-/// `cuKernelSetAttribute`
-pub(crate) unsafe fn set_attribute(number: c_int, value: c_int, handle: usize, device: c_int) -> CallResult {
-    crate::device::check(device)?;
-    let function = function_of(&*find_kernel(handle)?)?;
-    // SAFETY: no pointers of the host.
-    unsafe { function::set_attribute(function.handle, number, value) }
-}
-
 /// `cuKernelSetCacheConfig`
 pub(crate) unsafe fn set_cache_config(handle: usize, config: c_uint, device: c_int) -> CallResult {
     find_kernel(handle)?;
     crate::device::check(device)?;
     if config > 3 { Err(CudaError::INVALID_VALUE) } else { Ok(()) }
-}
-
-/// `cuKernelGetParamInfo`
-pub(crate) unsafe fn get_parameter(
-    handle: usize,
-    index: usize,
-    offset: *mut usize,
-    bytes: *mut usize,
-) -> CallResult {
-    let function = function_of(&*find_kernel(handle)?)?;
-    // SAFETY: the caller's pointers.
-    unsafe { function::parameter(&function, index, offset, bytes) }
-}
-
-/// `cuKernelGetParamCount`
-pub(crate) unsafe fn get_parameter_count(handle: usize, count: *mut usize) -> CallResult {
-    let function = function_of(&*find_kernel(handle)?)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(count, function.layout.list().ok_or(CudaError::NOT_SUPPORTED)?.len()) }
 }

@@ -7,7 +7,9 @@ use reconverge_simt::memory::Buffer;
 use crate::addresses::{Allocation, AllocationKind};
 use crate::call::{give, offer};
 use crate::context::{self, CudaContext};
-use crate::driver::{driver, lock, started};
+use crate::driver::{driver, started};
+use crate::handles::lock;
+use crate::host;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
 use crate::stream;
@@ -46,7 +48,7 @@ pub(crate) fn free_kind(
     let address = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
     let freed =
         lock(&driver.addresses).free(address, |found| wanted(found.kind)).ok_or(CudaError::INVALID_VALUE)?;
-    if let Some(context) = driver.contexts.get(freed.context) {
+    if let Some(context) = context::CONTEXTS.get(freed.context) {
         lock(&context.memory).remove(address);
     }
     Ok(freed)
@@ -68,7 +70,7 @@ fn with_bytes<T>(address: u64, count: usize, work: impl FnOnce(&mut [u8]) -> T) 
         // SAFETY: the program has allocated or registered these bytes, and did not free them.
         return Ok(work(unsafe { std::slice::from_raw_parts_mut(at as *mut u8, count) }));
     }
-    let context = started()?.contexts.get(found.context).ok_or(CudaError::INVALID_VALUE)?;
+    let context = context::CONTEXTS.get(found.context).ok_or(CudaError::INVALID_VALUE)?;
     let mut memory = lock(&context.memory);
     memory.bytes_mut(address as u32, count).map(work).ok_or(CudaError::INVALID_VALUE)
 }
@@ -329,7 +331,7 @@ fn pointer_value(attribute: c_int, address: u64) -> Result<Vec<u8>, CudaError> {
     const TYPES: [u32; 2] = [1, 2];
     let driver = driver()?;
     let size = size_of_attribute(attribute).ok_or(CudaError::INVALID_VALUE)?;
-    let pinned = lock(&driver.pinned).find(address as usize, 1);
+    let pinned = lock(&host::PINNED).find(address as usize, 1);
     let device = lock(&driver.addresses).find(address, 1);
     let (start, bytes, context, on_device, on_host, id) = match (device, pinned) {
         (Some(found), _) => {

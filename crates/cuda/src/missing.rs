@@ -4,8 +4,8 @@
 
 use crate::call::enter;
 use crate::messages::say_once;
+use crate::rows::{FunctionRow, address};
 use crate::status::{CallResult, CudaError};
-use crate::table::{FunctionRow, address};
 
 /// Reports a function.
 fn report(symbol: &str) -> CallResult {

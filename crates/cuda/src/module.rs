@@ -10,16 +10,20 @@ use reconverge_tesla::spaces::Constants;
 use crate::addresses::AllocationKind;
 use crate::call::{give, offer, text};
 use crate::context::{self, CudaContext};
-use crate::driver::{driver, lock};
-use crate::function::Old;
-use crate::handles::fresh;
+use crate::driver::{driver, ready};
+use crate::handles::{Handles, fresh, lock};
 use crate::image::{self, Parsed};
-use crate::launch::{self, Prepared};
+use crate::launch::{ConstantBank, Prepared};
 use crate::memory;
 use crate::parameters::ParameterLayout;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
-use crate::texture::TextureReference;
+use crate::texture::{self, TextureReference};
+
+/// The modules of all contexts.
+pub(crate) static MODULES: Handles<Module> = Handles::new();
+/// The kernels of all modules.
+pub(crate) static FUNCTIONS: Handles<Function> = Handles::new();
 
 /// A module in a context.
 #[derive(Debug)]
@@ -42,12 +46,13 @@ struct Global {
     bytes: u32,
 }
 
-/// A constant bank with variables, which the program changes as memory of the device.
-#[derive(Debug)]
-pub(crate) struct ConstantBank {
-    pub(crate) number: usize,
-    pub(crate) address: u32,
-    pub(crate) bytes: usize,
+/// The sizes and parameters that the functions of CUDA 3 and before set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Old {
+    pub(crate) block: Option<[u32; 3]>,
+    pub(crate) shared: u32,
+    pub(crate) size: usize,
+    pub(crate) parameters: Vec<u8>,
 }
 
 /// A kernel in a context.
@@ -66,12 +71,17 @@ pub(crate) struct Function {
     pub(crate) constant: u32,
     /// The texture references that the kernel reads, by unit.
     pub(crate) textures: Vec<(u32, Arc<TextureReference>)>,
-    pub(crate) banks: Arc<Vec<ConstantBank>>,
     pub(crate) prepared: Prepared,
     /// Sizes and parameters that the functions of CUDA 3 and before set for a launch.
     pub(crate) old: Mutex<Old>,
     /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if it was set.
     pub(crate) most_dynamic: Mutex<Option<u32>>,
+}
+
+/// Ends the modules of a context.
+pub(crate) fn end_of_context(context: usize) {
+    MODULES.retain(|module| module.context != context);
+    FUNCTIONS.retain(|function| function.context != context);
 }
 
 /// Loads an image into a context.
@@ -82,14 +92,14 @@ pub(crate) fn load(context: &CudaContext, parsed: &Parsed) -> Result<Arc<Module>
             let _ = memory::free_kind((*address).into(), |_| true);
         }
     })?;
-    let driver = driver()?;
+    driver()?;
     for function in &module.functions {
-        driver.functions.insert(function.handle, function.clone());
+        FUNCTIONS.insert(function.handle, function.clone());
     }
     for reference in &module.textures {
-        driver.texture_references.insert(reference.handle, reference.clone());
+        texture::REFERENCES.insert(reference.handle, reference.clone());
     }
-    driver.modules.insert(module.handle, module.clone());
+    MODULES.insert(module.handle, module.clone());
     Ok(module)
 }
 
@@ -182,8 +192,7 @@ fn build(context: &CudaContext, parsed: &Parsed, owned: &mut Vec<u32>) -> Result
             local: setup.local_bytes,
             constant,
             textures: units.collect(),
-            banks: banks.clone(),
-            prepared: launch::Prepared::new(program, setup)?,
+            prepared: Prepared::new(program, setup, banks.clone(), &driver()?.options)?,
             old: Mutex::default(),
             most_dynamic: Mutex::default(),
         }));
@@ -194,14 +203,14 @@ fn build(context: &CudaContext, parsed: &Parsed, owned: &mut Vec<u32>) -> Result
 
 /// Removes a module after what its context has.
 pub(crate) fn unload(module: &Module) -> CallResult {
-    let driver = driver()?;
+    driver()?;
     queue::wait_for_context(module.context);
-    driver.modules.remove(module.handle);
+    MODULES.remove(module.handle);
     for function in &module.functions {
-        driver.functions.remove(function.handle);
+        FUNCTIONS.remove(function.handle);
     }
     for reference in &module.textures {
-        driver.texture_references.remove(reference.handle);
+        texture::REFERENCES.remove(reference.handle);
     }
     for address in &module.owned {
         memory::free_kind((*address).into(), |_| true)?;
@@ -223,7 +232,7 @@ impl Module {
 }
 
 pub(crate) fn find(handle: usize) -> Result<Arc<Module>, CudaError> {
-    driver()?.modules.get(handle).ok_or(CudaError::INVALID_HANDLE)
+    ready(&MODULES)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
 }
 
 fn load_bytes(to: *mut usize, bytes: &[u8]) -> CallResult {
@@ -388,5 +397,5 @@ pub(crate) unsafe fn loading_mode(mode: *mut c_int) -> CallResult {
 
 /// Bytes of dynamic shared memory, at most.
 pub(crate) fn most_dynamic(function: &Function) -> u32 {
-    lock(&function.most_dynamic).unwrap_or(crate::device::SHARED.saturating_sub(function.shared))
+    lock(&function.most_dynamic).unwrap_or(crate::board::SHARED.saturating_sub(function.shared))
 }

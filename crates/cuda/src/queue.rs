@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use crate::driver::lock;
+use crate::handles::lock;
 
 /// QueuedTask of a stream.
 pub(crate) type Task = Box<dyn FnOnce() + Send>;

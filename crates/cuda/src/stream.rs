@@ -5,74 +5,36 @@ use std::sync::Arc;
 
 use crate::call::{as_host_function, give, offer, per_thread};
 use crate::context::{self, CudaContext};
-use crate::driver::{driver, started};
-use crate::handles::fresh;
-use crate::queue::{self, Order, Point};
+use crate::driver::{driver, ready};
+use crate::handles::Handles;
+use crate::queue::{self, Order};
 use crate::status::{CallResult, CudaError};
+use crate::work::Stream;
 
 /// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of streams that are not created.
 const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
+/// The streams of all contexts.
+pub(crate) static STREAMS: Handles<Stream> = Handles::new();
+
 /// `CU_STREAM_NON_BLOCKING`
 const NON_BLOCKING: c_uint = 1;
 
-/// A stream of a context.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    pub(crate) handle: usize,
-    pub(crate) context: usize,
-    flags: c_uint,
-}
-
-impl Stream {
-    /// Creates a stream and its line.
-    pub(crate) fn new(context: usize, flags: c_uint, order: Order) -> Arc<Stream> {
-        let stream = Stream { handle: fresh(), context, flags };
-        queue::open(stream.handle, context, order);
-        Arc::new(stream)
-    }
-
-    /// Enqueues work that may set the error of the context.
-    pub(crate) fn enqueue(&self, work: impl FnOnce() -> CallResult + Send + 'static) -> Point {
-        self.enqueue_after(&[], false, work)
-    }
-
-    fn enqueue_after(
-        &self,
-        after: &[Point],
-        elsewhere: bool,
-        work: impl FnOnce() -> CallResult + Send + 'static,
-    ) -> Point {
-        let context = self.context;
-        let task = move || {
-            let Some(context) = started().ok().and_then(|driver| driver.contexts.get(context)) else {
-                return;
-            };
-            // After an error, the context executes nothing.
-            if context.check().is_ok()
-                && let Err(error) = work()
-            {
-                context.fail(error);
-            }
-        };
-        queue::enqueue(self.handle, after, elsewhere, Box::new(task))
-    }
-
-    /// The end of what is in the stream now.
-    pub(crate) fn last(&self) -> Point {
-        queue::last(self.handle)
-    }
+/// Ends the streams of a context.
+pub(crate) fn end_of_context(context: usize) {
+    STREAMS.all(|stream| stream.context == context).iter().for_each(|stream| queue::close(stream.handle));
+    STREAMS.retain(|stream| stream.context != context);
 }
 
 /// The stream of a handle. 0, 1 and 2 are default streams of the current context.
 pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
-    let driver = driver()?;
+    driver()?;
     match handle {
         0 if per_thread() => Ok(context::current()?.per_thread_stream()),
         0 | LEGACY => Ok(context::current()?.null_stream.clone()),
         PER_THREAD => Ok(context::current()?.per_thread_stream()),
-        _ => driver.streams.get(handle).ok_or(CudaError::INVALID_HANDLE),
+        _ => STREAMS.get(handle).ok_or(CudaError::INVALID_HANDLE),
     }
 }
 
@@ -90,8 +52,8 @@ pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
         return Err(CudaError::INVALID_VALUE);
     }
     let order = if flags == NON_BLOCKING { Order::Free } else { Order::Blocking };
-    let stream = Stream::new(context.handle, flags, order);
-    driver()?.streams.insert(stream.handle, stream.clone());
+    let stream = context.new_stream(flags, order);
+    ready(&STREAMS)?.insert(stream.handle, stream.clone());
     // SAFETY: the caller's pointer.
     unsafe { give(to, stream.handle) }
 }
@@ -105,7 +67,7 @@ pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priori
 /// `cuStreamDestroy`: the stream ends after what it has.
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
     context::current()?;
-    let stream = driver()?.streams.remove(handle).ok_or(CudaError::INVALID_HANDLE)?;
+    let stream = ready(&STREAMS)?.remove(handle).ok_or(CudaError::INVALID_HANDLE)?;
     queue::close(stream.handle);
     Ok(())
 }
@@ -126,21 +88,6 @@ pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
         if stream.handle == context.null_stream.handle { stream.enqueue(|| Ok(())) } else { stream.last() };
     queue::wait(end);
     context.check()
-}
-
-/// `cuStreamWaitEvent`
-pub(crate) unsafe fn wait_event(handle: usize, event: usize, flags: c_uint) -> CallResult {
-    let stream = find(handle)?;
-    context::of(stream.context)?.check()?;
-    // 1: CU_EVENT_WAIT_EXTERNAL, which matters in graphs only.
-    if flags > 1 {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    let event = driver()?.events.get(event).ok_or(CudaError::INVALID_HANDLE)?;
-    if let Some(point) = event.point().filter(|point| !queue::is_reached(*point)) {
-        stream.enqueue_after(&[point], false, || Ok(()));
-    }
-    Ok(())
 }
 
 /// `CUhostFn`
@@ -312,27 +259,4 @@ pub(crate) unsafe fn attach_memory(
 ) -> CallResult {
     find(handle)?;
     Err(CudaError::NOT_SUPPORTED)
-}
-
-/// `cuStreamWriteValue32` and `cuStreamWriteValue64`: the bytes of `value`, 4 or 8.
-unsafe fn write_value(handle: usize, address: u64, value: Vec<u8>, flags: c_uint) -> CallResult {
-    let (_, stream) = find_for_work(handle)?;
-    if flags > 1 || !address.is_multiple_of(value.len() as u64) {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    crate::memory::find(address, value.len() as u64)?;
-    stream.enqueue(move || crate::memory::write(address, &value));
-    Ok(())
-}
-
-/// `cuStreamWriteValue32`
-pub(crate) unsafe fn write_value_32(handle: usize, address: u64, value: u32, flags: c_uint) -> CallResult {
-    // SAFETY: no pointers of the host.
-    unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
-}
-
-/// `cuStreamWriteValue64`
-pub(crate) unsafe fn write_value_64(handle: usize, address: u64, value: u64, flags: c_uint) -> CallResult {
-    // SAFETY: no pointers of the host.
-    unsafe { write_value(handle, address, value.to_le_bytes().to_vec(), flags) }
 }

@@ -6,90 +6,16 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use crate::call::enter;
-use crate::{
-    array, context, copy, device, driver, event, fill, function, general, host, library, memory, module,
-};
-use crate::{stream, texture};
-
-/// An exported function.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FunctionRow {
-    /// The name without a version.
-    pub(crate) name: &'static str,
-    /// The version of CUDA that introduced this form.
-    pub(crate) since: c_int,
-    /// Whether its null stream is that of the thread.
-    pub(crate) per_thread: bool,
-    /// The name that the library exports.
-    pub(crate) symbol: &'static str,
-    /// The function.
-    pub(crate) address: unsafe extern "C" fn(),
-}
-
-/// The address of a function, for a row.
-macro_rules! address {
-    ($symbol:ident) => {{
-        // SAFETY: a function pointer; it is called as what it is.
-        unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>($symbol as *const ()) }
-    }};
-}
-pub(crate) use address;
-
-macro_rules! exported {
-    ($symbol:ident $per_thread:literal ($($argument:ident: $kind:ty),*) $body:path) => {
-        #[unsafe(no_mangle)]
-        unsafe extern "C" fn $symbol($($argument: $kind),*) -> u32 {
-            // SAFETY: the program passes what CUDA documents for this function.
-            #[allow(unused_unsafe, reason = "a few need no promise")]
-            enter(stringify!($symbol), $per_thread, || unsafe { $body($($argument),*) })
-        }
-    };
-}
-
-macro_rules! functions {
-    ($($name:ident $since:literal $symbol:ident $(/ $per_since:literal $per_thread:ident)?
-       ($($argument:ident: $kind:ty),* $(,)?) => $body:path;)*) => {
-        $(functions!(@ $symbol $($per_thread)? ($($argument: $kind),*) $body);)*
-
-        /// All of them, in the order of the rows.
-        pub(crate) static ROWS: &[&[FunctionRow]] = &[$(&[
-            FunctionRow {
-                name: stringify!($name),
-                since: $since,
-                per_thread: false,
-                symbol: stringify!($symbol),
-                address: address!($symbol),
-            },
-            $(FunctionRow {
-                name: stringify!($name),
-                since: $per_since,
-                per_thread: true,
-                symbol: stringify!($per_thread),
-                address: address!($per_thread),
-            },)?
-        ]),*];
-    };
-    (@ $symbol:ident ($($argument:ident: $kind:ty),*) $body:path) => {
-        exported!($symbol false ($($argument: $kind),*) $body);
-    };
-    (@ $symbol:ident $per_thread:ident ($($argument:ident: $kind:ty),*) $body:path) => {
-        exported!($symbol false ($($argument: $kind),*) $body);
-        exported!($per_thread true ($($argument: $kind),*) $body);
-    };
-}
+use crate::rows::functions;
+use crate::{array, context, copy, device, event, fill, function, general, host, library, memory, module};
+use crate::{start, stream, texture};
 
 functions! {
     // Errors, versions, initialization
-    cuInit 2000 cuInit (flags: c_uint) => driver::init;
+    cuInit 2000 cuInit (flags: c_uint) => start::init;
     cuDriverGetVersion 2020 cuDriverGetVersion (version: *mut c_int) => general::version;
     cuGetErrorName 6000 cuGetErrorName (error: c_uint, to: *mut *const c_char) => general::error_name;
     cuGetErrorString 6000 cuGetErrorString (error: c_uint, to: *mut *const c_char) => general::error_text;
-    cuGetProcAddress 11030 cuGetProcAddress
-        (symbol: *const c_char, to: *mut *const c_void, version: c_int, flags: u64) => general::address;
-    cuGetProcAddress 12000 cuGetProcAddress_v2
-        (symbol: *const c_char, to: *mut *const c_void, version: c_int, flags: u64, status: *mut c_int) =>
-         general::address_with_status;
     cuGetExportTable 3000 cuGetExportTable (to: *mut *const c_void, id: *const [u8; 16]) => general::export_table;
     cuProfilerStart 4000 cuProfilerStart () => general::profiler;
     cuProfilerStop 4000 cuProfilerStop () => general::profiler;
@@ -219,15 +145,15 @@ functions! {
     cuKernelGetLibrary 12050 cuKernelGetLibrary (to: *mut usize, kernel: usize) => library::get_library;
     cuKernelGetName 12030 cuKernelGetName (to: *mut *const c_char, kernel: usize) => library::get_name;
     cuKernelGetAttribute 12000 cuKernelGetAttribute
-        (value: *mut c_int, attribute: c_int, kernel: usize, device: c_int) => library::get_attribute;
+        (value: *mut c_int, attribute: c_int, kernel: usize, device: c_int) => function::get_kernel_attribute;
     cuKernelSetAttribute 12000 cuKernelSetAttribute
-        (attribute: c_int, value: c_int, kernel: usize, device: c_int) => library::set_attribute;
+        (attribute: c_int, value: c_int, kernel: usize, device: c_int) => function::set_kernel_attribute;
     cuKernelSetCacheConfig 12000 cuKernelSetCacheConfig
         (kernel: usize, config: c_uint, device: c_int) => library::set_cache_config;
     cuKernelGetParamInfo 12040 cuKernelGetParamInfo
-        (kernel: usize, index: usize, offset: *mut usize, bytes: *mut usize) => library::get_parameter;
+        (kernel: usize, index: usize, offset: *mut usize, bytes: *mut usize) => function::get_kernel_parameter;
     cuKernelGetParamCount 13020 cuKernelGetParamCount
-        (kernel: usize, count: *mut usize) => library::get_parameter_count;
+        (kernel: usize, count: *mut usize) => function::get_kernel_parameter_count;
 
     // Kernels
     cuFuncGetAttribute 2020 cuFuncGetAttribute
@@ -265,7 +191,7 @@ functions! {
     cuParamSetv 2000 cuParamSetv
         (function: usize, offset: c_int, from: *const u8, bytes: c_uint) => function::set_value;
     cuParamSetTexRef 2000 cuParamSetTexRef
-        (function: usize, unit: c_int, reference: usize) => texture::set_of_function;
+        (function: usize, unit: c_int, reference: usize) => function::set_texture;
     cuLaunch 2000 cuLaunch (function: usize) => function::launch_one;
     cuLaunchGrid 2000 cuLaunchGrid (function: usize, width: c_int, height: c_int) => function::launch_grid;
     cuLaunchGridAsync 2000 cuLaunchGridAsync
@@ -428,7 +354,7 @@ functions! {
     cuStreamSynchronize 2000 cuStreamSynchronize / 7000 cuStreamSynchronize_ptsz
         (stream: usize) => stream::synchronize;
     cuStreamWaitEvent 3020 cuStreamWaitEvent / 7000 cuStreamWaitEvent_ptsz
-        (stream: usize, event: usize, flags: c_uint) => stream::wait_event;
+        (stream: usize, event: usize, flags: c_uint) => event::wait_in_stream;
     cuStreamAddCallback 5000 cuStreamAddCallback / 7000 cuStreamAddCallback_ptsz
         (stream: usize, callback: stream::Callback, data: *mut c_void, flags: c_uint) =>
          stream::add_callback;
@@ -463,13 +389,13 @@ functions! {
     cuStreamAttachMemAsync 6000 cuStreamAttachMemAsync / 7000 cuStreamAttachMemAsync_ptsz
         (stream: usize, address: u64, bytes: usize, flags: c_uint) => stream::attach_memory;
     cuStreamWriteValue32 8000 cuStreamWriteValue32 / 8000 cuStreamWriteValue32_ptsz
-        (stream: usize, address: u64, value: u32, flags: c_uint) => stream::write_value_32;
+        (stream: usize, address: u64, value: u32, flags: c_uint) => fill::write_value_32;
     cuStreamWriteValue32 11070 cuStreamWriteValue32_v2 / 11070 cuStreamWriteValue32_v2_ptsz
-        (stream: usize, address: u64, value: u32, flags: c_uint) => stream::write_value_32;
+        (stream: usize, address: u64, value: u32, flags: c_uint) => fill::write_value_32;
     cuStreamWriteValue64 9000 cuStreamWriteValue64 / 9000 cuStreamWriteValue64_ptsz
-        (stream: usize, address: u64, value: u64, flags: c_uint) => stream::write_value_64;
+        (stream: usize, address: u64, value: u64, flags: c_uint) => fill::write_value_64;
     cuStreamWriteValue64 11070 cuStreamWriteValue64_v2 / 11070 cuStreamWriteValue64_v2_ptsz
-        (stream: usize, address: u64, value: u64, flags: c_uint) => stream::write_value_64;
+        (stream: usize, address: u64, value: u64, flags: c_uint) => fill::write_value_64;
     cuEventCreate 2000 cuEventCreate (to: *mut usize, flags: c_uint) => event::create;
     cuEventDestroy 2000 cuEventDestroy (event: usize) => event::destroy;
     cuEventDestroy 4000 cuEventDestroy_v2 (event: usize) => event::destroy;

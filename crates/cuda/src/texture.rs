@@ -7,19 +7,20 @@ use reconverge_simt::memory::Memory;
 use reconverge_simt::texture::{Filter, Image, Level, Sampler, Shape, Texels, Wrap};
 use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
 
-pub(crate) use crate::array::CudaArray;
-use crate::array::{ChannelFormat, Descriptor, Texel};
+use crate::array::{self, ChannelFormat, CudaArray, Descriptor, Texel};
 use crate::call::{give, offer};
 use crate::context;
-use crate::driver::{driver, lock};
-use crate::handles::fresh;
+use crate::driver::ready;
+use crate::handles::{Handles, fresh, lock};
 use crate::memory;
-use crate::module::Function;
 use crate::status::{CallResult, CudaError};
 
 /// `CU_TRSF_READ_AS_INTEGER` and `CU_TRSF_NORMALIZED_COORDINATES`
 const AS_INTEGER: c_uint = 1;
 const NORMALIZED: c_uint = 2;
+
+/// The texture references of all contexts.
+pub(crate) static REFERENCES: Handles<TextureReference> = Handles::new();
 
 /// A texture reference of a context.
 #[derive(Debug)]
@@ -203,12 +204,12 @@ fn half(bits: u16) -> f32 {
 }
 
 /// The textures of a kernel with what the memory has now; `None` if it reads none.
-pub(crate) fn bound(function: &Function, memory: &Memory) -> Option<Textures> {
-    if function.textures.is_empty() {
+pub(crate) fn bound(references: &[(u32, Arc<TextureReference>)], memory: &Memory) -> Option<Textures> {
+    if references.is_empty() {
         return None;
     }
     let mut textures = Textures::default();
-    for (unit, reference) in &function.textures {
+    for (unit, reference) in references {
         let mut state = lock(&reference.state);
         // A kernel that reads a texture without an image traps.
         let Some(image) = state.image(memory) else { continue };
@@ -219,12 +220,17 @@ pub(crate) fn bound(function: &Function, memory: &Memory) -> Option<Textures> {
     Some(textures)
 }
 
+/// Ends the texture references of a context.
+pub(crate) fn end_of_context(context: usize) {
+    REFERENCES.retain(|reference| reference.context != context);
+}
+
 fn with<T>(
     handle: usize,
     work: impl FnOnce(&mut ReferenceState) -> Result<T, CudaError>,
 ) -> Result<T, CudaError> {
     context::usable()?;
-    let reference = driver()?.texture_references.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
+    let reference = ready(&REFERENCES)?.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
     let mut state = lock(&reference.state);
     work(&mut state)
 }
@@ -234,19 +240,19 @@ pub(crate) unsafe fn create(to: *mut usize) -> CallResult {
     let context = context::usable()?;
     let reference = TextureReference::new(fresh(), context.handle, "");
     let handle = reference.handle;
-    driver()?.texture_references.insert(handle, Arc::new(reference));
+    ready(&REFERENCES)?.insert(handle, Arc::new(reference));
     // SAFETY: the caller's pointer.
     unsafe { give(to, handle) }
 }
 
 /// `cuTexRefDestroy`
 pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
-    driver()?.texture_references.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
+    ready(&REFERENCES)?.remove(handle).map(|_| ()).ok_or(CudaError::INVALID_HANDLE)
 }
 
 /// `cuTexRefSetArray`: the format becomes the array's.
 pub(crate) unsafe fn set_array(handle: usize, array: usize, flags: c_uint) -> CallResult {
-    let array = driver()?.arrays.get(array).ok_or(CudaError::INVALID_HANDLE)?;
+    let array = ready(&array::ARRAYS)?.get(array).ok_or(CudaError::INVALID_HANDLE)?;
     // CU_TRSA_OVERRIDE_FORMAT
     if flags != 1 {
         return Err(CudaError::INVALID_VALUE);
@@ -429,15 +435,6 @@ pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle
 pub(crate) unsafe fn get_anisotropy(to: *mut c_int, handle: usize) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, with(handle, |state| Ok(state.anisotropy as c_int))?) }
-}
-
-/// `cuParamSetTexRef`: the references of a module belong to its kernels already.
-pub(crate) unsafe fn set_of_function(function: usize, _unit: c_int, handle: usize) -> CallResult {
-    context::usable()?;
-    let function = crate::function::find(function)?;
-    driver()?.texture_references.get(handle).ok_or(CudaError::INVALID_HANDLE)?;
-    let known = function.textures.iter().any(|(_, reference)| reference.handle == handle);
-    if known { Ok(()) } else { Err(CudaError::INVALID_VALUE) }
 }
 
 #[cfg(test)]
