@@ -21,7 +21,7 @@ use crate::work::{Health, Stream};
 pub(crate) static CONTEXTS: Handles<CudaContext> = Handles::new();
 /// The primary context of the device.
 static PRIMARY: Mutex<Primary> = Mutex::new(Primary { handle: 0, retained: 0, flags: 0 });
-/// What ends with a context: functions of the modules that have objects in contexts.
+/// Functions that run when a context ends, one per module that has objects in contexts.
 static ENDINGS: OnceLock<&'static [fn(usize)]> = OnceLock::new();
 
 /// A context.
@@ -102,7 +102,7 @@ struct Primary {
 }
 
 impl Primary {
-    /// Its context, if there is one.
+    /// Returns the context, if it is active.
     fn context(&self) -> Option<Arc<CudaContext>> {
         CONTEXTS.get(self.handle)
     }

@@ -1,4 +1,4 @@
-//! What a row of the tables of functions is, and the macros that make functions of rows.
+//! Rows of the tables of functions, and the macros that define the functions of rows.
 
 use std::ffi::c_int;
 
