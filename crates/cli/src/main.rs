@@ -34,6 +34,7 @@ mod campaign;
 mod cfg;
 mod check;
 mod compare;
+mod cuda;
 mod debug;
 mod dis;
 mod drm;
@@ -127,6 +128,8 @@ enum Command {
     Campaign(features::Absent),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
+    /// Run a CUDA program on an emulated Tesla chip
+    Cuda(cuda::Cuda),
     /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
     Replay(Box<replay::Replay>),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
@@ -237,6 +240,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "campaign"))]
         Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
+        Command::Cuda(args) => cuda::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Piglit(args) => piglit::run(&args),
         Command::Webgl(args) => webgl::run(&args),

@@ -139,6 +139,12 @@ impl Memory {
         })
     }
 
+    /// Removes the buffer that starts at `address`.
+    pub fn remove(&mut self, address: u32) -> Option<Buffer> {
+        let index = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
+        Some(self.buffers.remove(index))
+    }
+
     /// The buffers by ascending address.
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers

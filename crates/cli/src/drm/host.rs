@@ -141,7 +141,7 @@ pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
 }
 
 /// Waits for the end of a program, and hands signals on to it meanwhile.
-fn ended(
+pub(crate) fn ended(
     child: &mut Child,
     mut signals: Signals,
     until_end: impl FnOnce(&mut Child) -> std::io::Result<ExitStatus>,
@@ -167,7 +167,7 @@ fn ended(
 }
 
 /// The exit status of a program as shells have it. A signal is named.
-fn status_of(name: &OsString, status: ExitStatus) -> u8 {
+pub(crate) fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
         let spelled = Signal::try_from(signal).map(|signal| format!(" ({signal})")).unwrap_or_default();
         tell!("error: {}: ended by signal {signal}{spelled}", crate::shown::path(&name));

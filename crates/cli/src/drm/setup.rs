@@ -15,11 +15,12 @@ use walkdir::WalkDir;
 
 use super::{ErrataArgs, Shaders};
 
-/// The file name of the library that is loaded into programs.
-const LIBRARY: &str = "libreconverge_drm.so";
-
-/// What builds it.
-const BUILD: &str = "cargo build --release -p reconverge-drm";
+/// The library that is loaded into programs.
+const LIBRARY: Library = Library {
+    variable: "RECONVERGE_DRM_LIBRARY",
+    file: "libreconverge_drm.so",
+    build: "cargo build --release -p reconverge-drm",
+};
 
 /// What installs what OpenGL needs on Debian, beside the library of [`libdrm`].
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri";
@@ -90,7 +91,7 @@ impl Setup {
     /// # Errors
     /// The library is not where it is looked for, or cannot be named to the dynamic linker.
     pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Build>) -> Result<Setup> {
-        let library = library()?;
+        let library = LIBRARY.find()?;
         // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
             let library = crate::shown::path(&library);
@@ -321,29 +322,42 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The library: where `RECONVERGE_DRM_LIBRARY` says, or beside this program or its `deps`, where cargo puts it.
-fn library() -> Result<PathBuf> {
-    if let Some(path) = env::var_os("RECONVERGE_DRM_LIBRARY").map(PathBuf::from) {
-        let found = path.canonicalize();
-        return found.with_context(|| {
-            format!(
-                "RECONVERGE_DRM_LIBRARY names {}; `{BUILD}` builds the library",
-                crate::shown::path(&path)
-            )
-        });
-    }
-    let program = env::current_exe().context("the path of this program")?;
-    let folder =
-        program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
-    // Beside the program or where the build has it; where it is installed, in lib/reconverge beside bin.
-    let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(LIBRARY));
-    match places.iter().find_map(|place| place.canonicalize().ok()) {
-        Some(place) => Ok(place),
-        None => bail!(
-            "{LIBRARY} is not in {}, nor in deps or ../lib/reconverge there: `{BUILD}` builds it, and \
-             RECONVERGE_DRM_LIBRARY names one elsewhere",
-            crate::shown::path(&folder)
-        ),
+/// A library of this project that is loaded into other programs.
+pub(crate) struct Library {
+    /// The environment variable that names it elsewhere.
+    pub(crate) variable: &'static str,
+    /// The name of its file.
+    pub(crate) file: &'static str,
+    /// The command that builds it.
+    pub(crate) build: &'static str,
+}
+
+impl Library {
+    /// Returns the path of the library: the one that the variable names, or one in the folder of this program or in `deps` there.
+    ///
+    /// # Errors
+    /// The file does not exist.
+    pub(crate) fn find(&self) -> Result<PathBuf> {
+        let Library { variable, file, build } = self;
+        if let Some(path) = env::var_os(variable).map(PathBuf::from) {
+            let found = path.canonicalize();
+            return found.with_context(|| {
+                format!("{variable} names {}; `{build}` builds the library", crate::shown::path(&path))
+            });
+        }
+        let program = env::current_exe().context("the path of this program")?;
+        let folder =
+            program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
+        // The folder of the program and the one of the build; an installation has lib/reconverge next to bin.
+        let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(file));
+        match places.iter().find_map(|place| place.canonicalize().ok()) {
+            Some(place) => Ok(place),
+            None => bail!(
+                "{file} is not in {}, nor in deps or ../lib/reconverge there: `{build}` builds it, and \
+                 {variable} names one elsewhere",
+                crate::shown::path(&folder)
+            ),
+        }
     }
 }
 

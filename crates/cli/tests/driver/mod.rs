@@ -10,19 +10,23 @@ use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
 /// The path of the library that RECONVERGE_DRM_LIBRARY names, or of one that is built in the profile of the command.
-pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    if let Some(built) = std::env::var_os("RECONVERGE_DRM_LIBRARY") {
+pub(crate) static LIBRARY: LazyLock<PathBuf> =
+    LazyLock::new(|| built("RECONVERGE_DRM_LIBRARY", "reconverge-drm", "libreconverge_drm.so"));
+
+/// Returns the path that a variable names, or else the path of a file that cargo builds in the profile of the command.
+pub(crate) fn built(variable: &str, package: &str, file: &str) -> PathBuf {
+    if let Some(built) = std::env::var_os(variable) {
         return built.into();
     }
     let folder = Path::new(env!("CARGO_BIN_EXE_reconverge")).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "reconverge-drm", "--target-dir"]).arg(folder.parent().unwrap());
+    cargo.args(["build", "--quiet", "-p", package, "--target-dir"]).arg(folder.parent().unwrap());
     if folder.ends_with("release") {
         cargo.arg("--release");
     }
     assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
-    folder.join("libreconverge_drm.so")
-});
+    folder.join(file)
+}
 
 /// Returns a command of `reconverge` with the library, without the variables that it reads.
 pub(crate) fn on_driver(name: &str) -> Command {

@@ -36,7 +36,7 @@ impl ParamType {
     }
 
     /// What its address in the parameter area is a multiple of.
-    pub(crate) fn align(self, pointer_bytes: usize) -> Option<usize> {
+    pub fn align(self, pointer_bytes: usize) -> Option<usize> {
         match self {
             // The vectors of three are aligned as their elements.
             ParamType::Vector(dtype, 3) => Some(dtype.bytes()),

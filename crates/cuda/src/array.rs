@@ -1,0 +1,209 @@
+//! Arrays: blocks of texels whose address the program does not get.
+
+use std::ffi::{c_int, c_uint};
+use std::sync::Arc;
+
+use crate::addresses::AllocationKind;
+use crate::call::give;
+use crate::context;
+use crate::driver::ready;
+use crate::handles::{Handles, fresh};
+use crate::memory;
+use crate::queue;
+use crate::status::{CallResult, CudaError};
+
+/// The kind of number that a channel of a texel is. (`CUarray_format`)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChannelFormat {
+    Unsigned(u32),
+    Signed(u32),
+    Half,
+    Float,
+}
+
+impl ChannelFormat {
+    /// The format of a number.
+    pub(crate) fn of(number: c_int) -> Result<ChannelFormat, CudaError> {
+        Ok(match number {
+            1..=3 => ChannelFormat::Unsigned(1 << (number - 1)),
+            8..=10 => ChannelFormat::Signed(1 << (number - 8)),
+            0x10 => ChannelFormat::Half,
+            0x20 => ChannelFormat::Float,
+            _ => return Err(CudaError::INVALID_VALUE),
+        })
+    }
+
+    /// Bytes of a channel.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            ChannelFormat::Unsigned(bytes) | ChannelFormat::Signed(bytes) => bytes,
+            ChannelFormat::Half => 2,
+            ChannelFormat::Float => 4,
+        }
+    }
+}
+
+/// ChannelFormat and number of channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Texel {
+    pub(crate) number: c_int,
+    pub(crate) format: ChannelFormat,
+    pub(crate) channels: u32,
+}
+
+impl Texel {
+    /// A texel, of 1, 2 or 4 channels.
+    pub(crate) fn new(number: c_int, channels: c_uint) -> Result<Texel, CudaError> {
+        if !matches!(channels, 1 | 2 | 4) {
+            return Err(CudaError::INVALID_VALUE);
+        }
+        Ok(Texel { number, format: ChannelFormat::of(number)?, channels })
+    }
+
+    pub(crate) fn bytes(self) -> u32 {
+        self.format.bytes() * self.channels
+    }
+}
+
+/// An array of a context.
+#[derive(Debug)]
+pub(crate) struct CudaArray {
+    pub(crate) handle: usize,
+    pub(crate) context: usize,
+    pub(crate) address: u32,
+    /// Texels in x, y and z; 0 stands for a dimension that it does not have.
+    pub(crate) size: [usize; 3],
+    pub(crate) texel: Texel,
+    flags: c_uint,
+}
+
+impl CudaArray {
+    /// Texels in x, y and z, at least 1.
+    pub(crate) fn extent(&self) -> [usize; 3] {
+        self.size.map(|size| size.max(1))
+    }
+
+    /// Bytes from a row to the next.
+    pub(crate) fn pitch(&self) -> usize {
+        self.size[0] * self.texel.bytes() as usize
+    }
+
+    /// Whether a block of bytes, rows and slices lies inside.
+    pub(crate) fn contains(&self, start: [usize; 3], size: [usize; 3]) -> bool {
+        let [_, height, depth] = self.extent();
+        let most = [self.pitch(), height, depth];
+        let whole = [start[0], size[0]].iter().all(|bytes| bytes.is_multiple_of(self.texel.bytes() as usize));
+        whole && (0..3).all(|axis| start[axis].checked_add(size[axis]).is_some_and(|end| end <= most[axis]))
+    }
+
+    /// Whether it has one dimension.
+    pub(crate) fn is_row(&self) -> bool {
+        self.size[1] == 0
+    }
+}
+
+/// The arrays of all contexts.
+pub(crate) static ARRAYS: Handles<CudaArray> = Handles::new();
+
+/// Ends the arrays of a context.
+pub(crate) fn end_of_context(context: usize) {
+    ARRAYS.retain(|array| array.context != context);
+}
+
+/// `CUDA_ARRAY_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptor {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) format: c_int,
+    pub(crate) channels: c_uint,
+}
+
+/// `CUDA_ARRAY3D_DESCRIPTOR`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Descriptor3 {
+    width: usize,
+    height: usize,
+    depth: usize,
+    format: c_int,
+    channels: c_uint,
+    flags: c_uint,
+}
+
+/// `cuArrayCreate`
+pub(crate) unsafe fn create(to: *mut usize, descriptor: *const Descriptor) -> CallResult {
+    context::usable()?;
+    // SAFETY: null or the caller's structure.
+    let Some(&Descriptor { width, height, format, channels }) = (unsafe { descriptor.as_ref() }) else {
+        return Err(CudaError::INVALID_VALUE);
+    };
+    let descriptor = Descriptor3 { width, height, depth: 0, format, channels, flags: 0 };
+    // SAFETY: the caller's pointer and a local structure.
+    unsafe { create_3(to, &raw const descriptor) }
+}
+
+/// `cuArray3DCreate`: without layers, faces, surfaces and gathers, which are flags.
+pub(crate) unsafe fn create_3(to: *mut usize, descriptor: *const Descriptor3) -> CallResult {
+    let context = context::usable()?;
+    // SAFETY: null or the caller's structure.
+    let descriptor = *unsafe { descriptor.as_ref() }.ok_or(CudaError::INVALID_VALUE)?;
+    let Descriptor3 { width, height, depth, format, channels, flags } = descriptor;
+    let texel = Texel::new(format, channels)?;
+    // Textures of one, two and three dimensions. (CUDA C Programming Guide 4.2, table F-2)
+    let most = match (height, depth) {
+        (0, 0) => [8192, 0, 0],
+        (_, 0) => [65536, 32768, 0],
+        _ => [2048; 3],
+    };
+    let size = [width, height, depth];
+    if to.is_null()
+        || width == 0
+        || height == 0 && depth > 0
+        || size.iter().zip(most).any(|(size, most)| *size > most)
+    {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    if flags != 0 {
+        return Err(CudaError::NOT_SUPPORTED);
+    }
+    let bytes: u64 = size.iter().map(|size| *size.max(&1) as u64).product::<u64>() * u64::from(texel.bytes());
+    let address = memory::place(&context, bytes, AllocationKind::Array)?.address;
+    let array = CudaArray { handle: fresh(), context: context.handle, address, size, texel, flags };
+    let handle = array.handle;
+    ready(&ARRAYS)?.insert(handle, Arc::new(array));
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, handle) }
+}
+
+fn find(handle: usize) -> Result<Arc<CudaArray>, CudaError> {
+    context::current()?;
+    ready(&ARRAYS)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
+}
+
+/// `cuArrayGetDescriptor`
+pub(crate) unsafe fn descriptor(to: *mut Descriptor, handle: usize) -> CallResult {
+    let array = find(handle)?;
+    let [width, height, _] = array.size;
+    let Texel { number: format, channels, .. } = array.texel;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, Descriptor { width, height, format, channels }) }
+}
+
+/// `cuArray3DGetDescriptor`
+pub(crate) unsafe fn descriptor_3(to: *mut Descriptor3, handle: usize) -> CallResult {
+    let array = find(handle)?;
+    let [width, height, depth] = array.size;
+    let Texel { number: format, channels, .. } = array.texel;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, Descriptor3 { width, height, depth, format, channels, flags: array.flags }) }
+}
+
+/// `cuArrayDestroy`
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
+    let array = find(handle)?;
+    queue::wait_for_context(array.context);
+    ready(&ARRAYS)?.remove(array.handle);
+    memory::free_kind(array.address.into(), |kind| kind == AllocationKind::Array).map(|_| ())
+}

@@ -1,0 +1,169 @@
+//! Runs kernels. No other file starts the machine.
+
+use std::sync::{Arc, Mutex};
+
+use reconverge_isa::Program;
+use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::{Options, RunError};
+use reconverge_tesla::inst::Stage;
+use reconverge_tesla::launch::{Compute, Environment, Launch, LaunchError, Setup};
+use reconverge_tesla::run::Loaded;
+use reconverge_tesla::texture::Textures;
+use reconverge_tesla::trap::{Cause, Space};
+
+use crate::handles::lock;
+use crate::image::readable;
+use crate::messages::say;
+use crate::status::{self, CallResult, CudaError};
+
+/// A kernel that is decoded and lowered at most once for its constants and textures.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    template: Compute,
+    banks: Arc<Vec<ConstantBank>>,
+    loaded: Mutex<Loaded>,
+}
+
+/// A constant bank with variables, which the program changes as memory of the device.
+#[derive(Debug)]
+pub(crate) struct ConstantBank {
+    pub(crate) number: usize,
+    pub(crate) address: u32,
+    pub(crate) bytes: usize,
+}
+
+/// A launch.
+#[derive(Debug)]
+pub(crate) struct Sizes {
+    pub(crate) grid: [u32; 2],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
+}
+
+impl Prepared {
+    /// Loads a program.
+    pub(crate) fn new(
+        program: &Program,
+        setup: Setup,
+        banks: Arc<Vec<ConstantBank>>,
+        options: &Options,
+    ) -> Result<Prepared, CudaError> {
+        let refused = |error: LaunchError| {
+            say(&format!("kernel {}: {error}", program.name.as_deref().unwrap_or_default()));
+            CudaError::INVALID_IMAGE
+        };
+        let mut template = Compute::of(program, setup.chip).map_err(refused)?;
+        template.setup = setup.into();
+        let environment = Environment { stage: Stage::Compute, setup: template.setup.clone() };
+        let loaded = Loaded::new(program, &environment, options).map_err(refused)?;
+        Ok(Prepared { template, banks, loaded: Mutex::new(loaded) })
+    }
+}
+
+/// The kernel with the contents that its constant banks have now, and with textures.
+fn loaded(kernel: &Prepared, memory: &Memory, textures: Option<Textures>) -> Result<Loaded, CudaError> {
+    let mut loaded = lock(&kernel.loaded);
+    for bank in kernel.banks.iter() {
+        let Some(bytes) = memory.bytes(bank.address, bank.bytes) else { continue };
+        let known = loaded.environment().setup.constants.bank(bank.number);
+        if known.get(..bytes.len()) != Some(bytes) {
+            loaded.constants_mut().place(bank.number, 0, bytes);
+        }
+    }
+    if let Some(textures) = textures {
+        let mut setup = Setup::clone(&loaded.environment().setup);
+        setup.textures = textures;
+        *loaded = loaded.with_setup(Arc::new(setup)).map_err(|_| CudaError::LAUNCH_INCOMPATIBLE_TEXTURING)?;
+    }
+    Ok(loaded.clone())
+}
+
+/// A range of memory of the host that a kernel may access: address on the device, address on the host, number of bytes.
+pub(crate) type MappedRange = (u32, usize, u64);
+
+/// Runs a kernel on the memory of a context. `name` is for messages.
+///
+/// # Errors
+/// The program trapped, which a message explains.
+pub(crate) fn run(
+    kernel: &Prepared,
+    name: &str,
+    sizes: &Sizes,
+    parameters: Vec<u8>,
+    textures: Option<Textures>,
+    mapped: Vec<MappedRange>,
+    memory: &mut Memory,
+) -> CallResult {
+    let loaded = loaded(kernel, memory, textures)?;
+    let mut compute = kernel.template.clone();
+    compute.setup = loaded.environment().setup.clone();
+    compute.grid = sizes.grid;
+    compute.block = sizes.block;
+    compute.dynamic_shared = sizes.dynamic_shared;
+    compute.params = parameters;
+    let mapped = Mapped::of(mapped, memory);
+    let ran = loaded.run_on(Launch::Compute(compute), memory);
+    mapped.give_back(memory);
+    ran.map(|_| ()).map_err(|error| {
+        let (code, why) = match error {
+            RunError::Trap(trap) => (of_cause(&trap.trap.cause), trap.to_string()),
+            RunError::Launch(error) => (CudaError::LAUNCH_OUT_OF_RESOURCES, error.to_string()),
+            error => (CudaError::LAUNCH_FAILED, error.to_string()),
+        };
+        say(&format!("kernel {name}: {why} ({})", status::name(code.0)));
+        code
+    })
+}
+
+/// The error of a trap.
+fn of_cause(cause: &Cause) -> CudaError {
+    match cause {
+        Cause::Memory { space: Space::Global(_), .. } => CudaError::ILLEGAL_ADDRESS,
+        Cause::Undecodable(_) | Cause::UnalignedLongInstruction => CudaError::ILLEGAL_INSTRUCTION,
+        Cause::OutsideCode => CudaError::INVALID_PC,
+        Cause::Timeout(_) => CudaError::LAUNCH_TIMEOUT,
+        Cause::NoTexture(_) | Cause::NoSampler(_) => CudaError::LAUNCH_INCOMPATIBLE_TEXTURING,
+        _ => CudaError::LAUNCH_FAILED,
+    }
+}
+
+/// Memory of the host that the kernel accesses, copied into the memory of the context while the kernel runs.
+struct Mapped {
+    /// Address of the device, address of the host, contents before.
+    ranges: Vec<(u32, usize, Vec<u8>)>,
+}
+
+impl Mapped {
+    fn of(mapped: Vec<MappedRange>, memory: &mut Memory) -> Mapped {
+        let mut ranges = Vec::new();
+        for (address, start, count) in mapped {
+            let mut bytes = vec![0; count as usize];
+            let count = readable(start, &mut bytes);
+            bytes.truncate(count);
+            if memory.insert(Buffer::new(address, bytes.clone())).is_ok() {
+                ranges.push((address, start, bytes));
+            }
+        }
+        Mapped { ranges }
+    }
+
+    /// Copies runs of bytes that the kernel has changed, so that the program may use the others meanwhile.
+    fn give_back(self, memory: &mut Memory) {
+        for (address, start, before) in self.ranges {
+            let Some(after) = memory.remove(address) else { continue };
+            let mut at = 0;
+            while at < before.len() {
+                let same =
+                    before[at..].iter().zip(&after.bytes[at..]).take_while(|(old, new)| old == new).count();
+                at += same;
+                let differ =
+                    before[at..].iter().zip(&after.bytes[at..]).take_while(|(old, new)| old != new).count();
+                // SAFETY: the range is registered, so that the program has it.
+                unsafe {
+                    ((start + at) as *mut u8).copy_from_nonoverlapping(after.bytes[at..].as_ptr(), differ)
+                };
+                at += differ;
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! `libcuda.so.1`: CUDA's driver API on an emulated Tesla chip, G80 to GT215.
+//!
+//! `reconverge cuda` sets `LD_LIBRARY_PATH` to a folder in which this library has that name. A program then loads, launches and
+//! reads back cubins for sm_10 to sm_13.
+//!
+//! ```text
+//! program, cuda.bindings, PyCUDA
+//!    |  symbols, cuGetProcAddress        table.rs: one row per function    missing.rs: those that do nothing
+//!    v
+//! call.rs: the way in; panics end there                  lookup.rs: cuGetProcAddress
+//!    |
+//!    v
+//! context.rs, stream.rs, event.rs, module.rs, library.rs, function.rs, memory.rs, host.rs, copy.rs, fill.rs,
+//! array.rs, texture.rs, device.rs: what each function does
+//!    |
+//!    v
+//! driver.rs: the chip, the addresses in use (addresses.rs)   handles.rs: tables of handles
+//! work.rs, queue.rs: the order of streams                  image.rs, parameters.rs: cubins
+//!    |
+//!    v
+//! launch.rs: the machine of reconverge-tesla
+//! ```
+//!
+//! Handles are numbers in tables, so that a handle that is wrong is an error. Memory of a context is one
+//! [`Memory`](reconverge_simt::memory::Memory) with a buffer for each allocation; a kernel has it while it runs. Addresses are unique
+//! among contexts. The first error of a kernel stays in its context, as CUDA documents.
+//!
+//! Sources: cuda.h of CUDA 12.9 and 13.5 and its documentation for functions, numbers and structures; appendices of the CUDA C
+//! Programming Guide 3.1 to 4.2 for the chips.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    unsafe_code,
+    reason = "C functions are defined, and memory of the program around is read and written"
+)]
+#![allow(
+    clippy::missing_safety_doc,
+    reason = "the promise of every function is that its caller passes what CUDA documents for it"
+)]
+
+mod addresses;
+mod array;
+mod board;
+mod call;
+mod context;
+mod copy;
+mod device;
+mod driver;
+mod event;
+mod fill;
+mod function;
+mod general;
+mod handles;
+mod host;
+mod image;
+mod launch;
+mod library;
+mod lookup;
+mod memory;
+mod messages;
+mod missing;
+mod module;
+mod parameters;
+mod queue;
+mod rows;
+mod start;
+mod status;
+mod stream;
+mod table;
+mod texture;
+mod work;

@@ -1,0 +1,401 @@
+//! Modules: the programs of an image in a context, with their variables.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::{Arc, Mutex};
+
+use reconverge_isa::program::Place;
+use reconverge_tesla::launch::Setup;
+use reconverge_tesla::spaces::Constants;
+
+use crate::addresses::AllocationKind;
+use crate::call::{give, offer, text};
+use crate::context::{self, CudaContext};
+use crate::driver::{driver, ready};
+use crate::handles::{Handles, fresh, lock};
+use crate::image::{self, Parsed};
+use crate::launch::{ConstantBank, Prepared};
+use crate::memory;
+use crate::parameters::ParameterLayout;
+use crate::queue;
+use crate::status::{CallResult, CudaError};
+use crate::texture::{self, TextureReference};
+
+/// The modules of all contexts.
+pub(crate) static MODULES: Handles<Module> = Handles::new();
+/// The kernels of all modules.
+pub(crate) static FUNCTIONS: Handles<Function> = Handles::new();
+
+/// A module in a context.
+#[derive(Debug)]
+pub(crate) struct Module {
+    pub(crate) handle: usize,
+    pub(crate) context: usize,
+    pub(crate) functions: Vec<Arc<Function>>,
+    globals: Vec<Global>,
+    /// Addresses of memory that the module owns.
+    owned: Vec<u32>,
+    /// The texture references of the module.
+    pub(crate) textures: Vec<Arc<TextureReference>>,
+}
+
+/// A variable of a module.
+#[derive(Debug)]
+struct Global {
+    name: String,
+    address: u32,
+    bytes: u32,
+}
+
+/// The sizes and parameters that the functions of CUDA 3 and before set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Old {
+    pub(crate) block: Option<[u32; 3]>,
+    pub(crate) shared: u32,
+    pub(crate) size: usize,
+    pub(crate) parameters: Vec<u8>,
+}
+
+/// A kernel in a context.
+#[derive(Debug)]
+pub(crate) struct Function {
+    pub(crate) handle: usize,
+    pub(crate) context: usize,
+    pub(crate) module: usize,
+    pub(crate) name: String,
+    pub(crate) layout: ParameterLayout,
+    pub(crate) minor: u32,
+    pub(crate) registers: u32,
+    /// Bytes of shared memory, header and parameters included.
+    pub(crate) shared: u32,
+    pub(crate) local: u32,
+    pub(crate) constant: u32,
+    /// The texture references that the kernel reads, by unit.
+    pub(crate) textures: Vec<(u32, Arc<TextureReference>)>,
+    pub(crate) prepared: Prepared,
+    /// Sizes and parameters that the functions of CUDA 3 and before set for a launch.
+    pub(crate) old: Mutex<Old>,
+    /// `CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`, if it was set.
+    pub(crate) most_dynamic: Mutex<Option<u32>>,
+}
+
+/// Ends the modules of a context.
+pub(crate) fn end_of_context(context: usize) {
+    MODULES.retain(|module| module.context != context);
+    FUNCTIONS.retain(|function| function.context != context);
+}
+
+/// Loads an image into a context.
+pub(crate) fn load(context: &CudaContext, parsed: &Parsed) -> Result<Arc<Module>, CudaError> {
+    let mut owned = Vec::new();
+    let module = build(context, parsed, &mut owned).inspect_err(|_| {
+        for address in &owned {
+            let _ = memory::free_kind((*address).into(), |_| true);
+        }
+    })?;
+    driver()?;
+    for function in &module.functions {
+        FUNCTIONS.insert(function.handle, function.clone());
+    }
+    for reference in &module.textures {
+        texture::REFERENCES.insert(reference.handle, reference.clone());
+    }
+    MODULES.insert(module.handle, module.clone());
+    Ok(module)
+}
+
+fn build(context: &CudaContext, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc<Module>, CudaError> {
+    let (handle, board) = (fresh(), driver()?.board);
+    let module = &parsed.module;
+    let mut constants = Constants::new();
+    let outside = |fits: bool| if fits { Ok(()) } else { Err(CudaError::INVALID_IMAGE) };
+    for block in &module.constants {
+        outside(constants.place(block.bank as usize, block.offset as usize, &block.bytes))?;
+    }
+    let mut place = |bytes: u64| {
+        let allocation = memory::place(context, bytes.max(4), AllocationKind::Variable)?;
+        owned.push(allocation.address);
+        Ok::<u32, CudaError>(allocation.address)
+    };
+    let mut globals = Vec::new();
+    for variable in &module.variables {
+        let Place::Global { slots, init } = &variable.place else { continue };
+        let address = place(variable.bytes.into())?;
+        let init = &init[..init.len().min(variable.bytes as usize)];
+        if !init.is_empty() {
+            memory::write(address.into(), init)?;
+        }
+        for slot in slots {
+            let value = address.wrapping_add(slot.addend).to_le_bytes();
+            outside(constants.place(slot.bank as usize, slot.offset as usize, &value))?;
+        }
+        globals.push(Global { name: variable.name.clone(), address, bytes: variable.bytes });
+    }
+    let mut banks: Vec<ConstantBank> = Vec::new();
+    for variable in &module.variables {
+        let Place::Constant { bank, offset } = variable.place else { continue };
+        let end = offset.saturating_add(variable.bytes) as usize;
+        let number = bank as usize;
+        outside(number < reconverge_tesla::spaces::BANKS && end <= 0x1_0000)?;
+        match banks.iter_mut().find(|bank| bank.number == number) {
+            Some(bank) => bank.bytes = bank.bytes.max(end),
+            None => {
+                let bytes = end.max(constants.bank(number).len());
+                banks.push(ConstantBank { number, address: 0, bytes });
+            }
+        }
+    }
+    for bank in &mut banks {
+        bank.address = place(bank.bytes as u64)?;
+        let contents = constants.bank(bank.number);
+        if !contents.is_empty() {
+            memory::write(bank.address.into(), contents)?;
+        }
+    }
+    for variable in &module.variables {
+        let Place::Constant { bank, offset } = variable.place else { continue };
+        if let Some(bank) = banks.iter().find(|found| found.number == bank as usize) {
+            let (name, address) = (variable.name.clone(), bank.address + offset);
+            globals.push(Global { name, address, bytes: variable.bytes });
+        }
+    }
+    let banks = Arc::new(banks);
+    let samplers = module.samplers.iter().chain(parsed.programs.iter().flat_map(|program| &program.samplers));
+    let mut textures: Vec<Arc<TextureReference>> = Vec::new();
+    for sampler in samplers {
+        if !textures.iter().any(|known| known.name == sampler.name) {
+            textures.push(Arc::new(TextureReference::new(fresh(), context.handle, &sampler.name)));
+        }
+    }
+    let mut functions = Vec::new();
+    for program in &parsed.programs {
+        let mut setup = Setup::of(program, board.chip).map_err(|_| CudaError::INVALID_IMAGE)?;
+        setup.code_base = program.base;
+        setup.constants = constants.clone();
+        for block in &program.constants {
+            outside(setup.constants.place(block.bank as usize, block.offset as usize, &block.bytes))?;
+        }
+        let layout = ParameterLayout::of(program, module.pointer_bytes);
+        let named = |name: &str| textures.iter().find(|known| known.name == name).cloned();
+        // Textures of the module are for the programs that do not list their own.
+        let own = if program.samplers.is_empty() { &module.samplers } else { &program.samplers };
+        let units = own.iter().filter_map(|sampler| Some((sampler.unit, named(&sampler.name)?)));
+        let constant = program.constants.iter().map(|block| block.bytes.len() as u32).sum();
+        functions.push(Arc::new(Function {
+            handle: fresh(),
+            context: context.handle,
+            module: handle,
+            name: program.name.clone().unwrap_or_default(),
+            layout,
+            minor: parsed.minor,
+            registers: setup.registers,
+            shared: program.resources.shared_bytes.unwrap_or(0),
+            local: setup.local_bytes,
+            constant,
+            textures: units.collect(),
+            prepared: Prepared::new(program, setup, banks.clone(), &driver()?.options)?,
+            old: Mutex::default(),
+            most_dynamic: Mutex::default(),
+        }));
+    }
+    let owned = owned.clone();
+    Ok(Arc::new(Module { handle, context: context.handle, functions, globals, owned, textures }))
+}
+
+/// Removes a module after what its context has.
+pub(crate) fn unload(module: &Module) -> CallResult {
+    driver()?;
+    queue::wait_for_context(module.context);
+    MODULES.remove(module.handle);
+    for function in &module.functions {
+        FUNCTIONS.remove(function.handle);
+    }
+    for reference in &module.textures {
+        texture::REFERENCES.remove(reference.handle);
+    }
+    for address in &module.owned {
+        memory::free_kind((*address).into(), |_| true)?;
+    }
+    Ok(())
+}
+
+impl Module {
+    /// The kernel of a name.
+    pub(crate) fn function(&self, name: &str) -> Option<&Arc<Function>> {
+        self.functions.iter().find(|function| function.name == name)
+    }
+
+    /// Address and size of the variable of a name.
+    pub(crate) fn global(&self, name: &str) -> Option<(u32, u32)> {
+        let found = self.globals.iter().find(|global| global.name == name)?;
+        Some((found.address, found.bytes))
+    }
+}
+
+pub(crate) fn find(handle: usize) -> Result<Arc<Module>, CudaError> {
+    ready(&MODULES)?.get(handle).ok_or(CudaError::INVALID_HANDLE)
+}
+
+fn load_bytes(to: *mut usize, bytes: &[u8]) -> CallResult {
+    let context = context::usable()?;
+    let parsed = image::parse(bytes, driver()?.board.minor)?;
+    let module = load(&context, &parsed)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, module.handle) }
+}
+
+/// The bytes of a file.
+pub(crate) fn file(path: *const c_char) -> Result<Vec<u8>, CudaError> {
+    if path.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    // SAFETY: the caller's text.
+    let path = unsafe { std::ffi::CStr::from_ptr(path) };
+    let path: &std::ffi::OsStr = std::os::unix::ffi::OsStrExt::from_bytes(path.to_bytes());
+    std::fs::read(path).map_err(|_| CudaError::FILE_NOT_FOUND)
+}
+
+/// `cuModuleLoad`
+pub(crate) unsafe fn load_file(to: *mut usize, path: *const c_char) -> CallResult {
+    context::usable()?;
+    if to.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    load_bytes(to, &file(path)?)
+}
+
+/// `cuModuleLoadData`, `cuModuleLoadFatBinary`
+pub(crate) unsafe fn load_data(to: *mut usize, image: usize) -> CallResult {
+    context::usable()?;
+    if to.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    load_bytes(to, &image::at(image)?)
+}
+
+/// `cuModuleLoadDataEx`: options are for the compiler of PTX. Its logs are empty.
+pub(crate) unsafe fn load_data_with(
+    to: *mut usize,
+    image: usize,
+    count: c_uint,
+    options: *const c_int,
+    values: *mut *mut c_void,
+) -> CallResult {
+    context::usable()?;
+    if count > 0 && (options.is_null() || values.is_null()) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    for index in 0..count as usize {
+        // SAFETY: the caller's arrays have so many elements.
+        let (option, value) = unsafe { (*options.add(index), values.add(index)) };
+        // CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES become the bytes that were written.
+        if matches!(option, 4 | 6) {
+            // SAFETY: as above.
+            unsafe { value.write(std::ptr::null_mut()) };
+        }
+    }
+    // SAFETY: the caller's pointers.
+    unsafe { load_data(to, image) }
+}
+
+/// `cuModuleUnload`
+pub(crate) unsafe fn unload_handle(handle: usize) -> CallResult {
+    context::current()?;
+    unload(&*find(handle)?)
+}
+
+/// `cuModuleGetFunction`
+pub(crate) unsafe fn get_function(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
+    context::current()?;
+    let module = find(handle)?;
+    // SAFETY: the caller's text.
+    let name = unsafe { text(name) }?;
+    let function = module.function(name).ok_or(CudaError::NOT_FOUND)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, function.handle) }
+}
+
+/// `cuModuleGetFunctionCount`
+pub(crate) unsafe fn function_count(count: *mut c_uint, handle: usize) -> CallResult {
+    let module = find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(count, module.functions.len() as c_uint) }
+}
+
+/// `cuModuleEnumerateFunctions`
+pub(crate) unsafe fn enumerate(to: *mut usize, count: c_uint, handle: usize) -> CallResult {
+    let module = find(handle)?;
+    if to.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    for (index, function) in module.functions.iter().take(count as usize).enumerate() {
+        // SAFETY: the caller's array has so many elements.
+        unsafe { to.add(index).write(function.handle) };
+    }
+    Ok(())
+}
+
+/// `cuModuleGetGlobal`: address and size may both be left out.
+pub(crate) unsafe fn get_global(
+    address: *mut u64,
+    bytes: *mut usize,
+    handle: usize,
+    name: *const c_char,
+) -> CallResult {
+    context::current()?;
+    let module = find(handle)?;
+    // SAFETY: the caller's text.
+    let (found, size) = module.global(unsafe { text(name) }?).ok_or(CudaError::NOT_FOUND)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(address, found.into());
+        offer(bytes, size as usize);
+    }
+    Ok(())
+}
+
+/// `cuModuleGetGlobal` of CUDA 3.1 and before.
+pub(crate) unsafe fn get_global_32(
+    address: *mut u32,
+    bytes: *mut u32,
+    handle: usize,
+    name: *const c_char,
+) -> CallResult {
+    let (mut found, mut size) = (0, 0);
+    // SAFETY: the caller's text; the others are local.
+    unsafe { get_global(&raw mut found, &raw mut size, handle, name)? };
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(address, found as u32);
+        offer(bytes, size as u32);
+    }
+    Ok(())
+}
+
+/// `cuModuleGetTexRef`
+pub(crate) unsafe fn get_texture(to: *mut usize, handle: usize, name: *const c_char) -> CallResult {
+    context::current()?;
+    let module = find(handle)?;
+    // SAFETY: the caller's text.
+    let name = unsafe { text(name) }?;
+    let reference = module.textures.iter().find(|known| known.name == name).ok_or(CudaError::NOT_FOUND)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, reference.handle) }
+}
+
+/// `cuModuleGetSurfRef`: chips of this generation have no surfaces.
+pub(crate) unsafe fn get_surface(_to: *mut usize, handle: usize, _name: *const c_char) -> CallResult {
+    find(handle)?;
+    Err(CudaError::NOT_FOUND)
+}
+
+/// `cuModuleGetLoadingMode`: eager.
+pub(crate) unsafe fn loading_mode(mode: *mut c_int) -> CallResult {
+    driver()?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(mode, 1) }
+}
+
+/// Bytes of dynamic shared memory, at most.
+pub(crate) fn most_dynamic(function: &Function) -> u32 {
+    lock(&function.most_dynamic).unwrap_or(crate::board::SHARED.saturating_sub(function.shared))
+}

@@ -1,0 +1,248 @@
+//! The order of work: each stream is a line of tasks, and a task may wait for points of other lines.
+//!
+//! A task runs on the thread that enqueues it if nothing is before it. Functions of the program, and tasks that must wait, run on a
+//! thread of the line, so that enqueuing never blocks.
+//!
+//! The null stream of a context waits for what its blocking streams have, and they wait for what it has. (CUDA driver API,
+//! "Stream synchronization behavior")
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::handles::lock;
+
+/// QueuedTask of a stream.
+pub(crate) type Task = Box<dyn FnOnce() + Send>;
+
+/// The end of a task of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Point {
+    line: usize,
+    position: u64,
+}
+
+/// The order of a line with the others of its context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The null stream.
+    Null,
+    /// A stream that is ordered with the null stream.
+    Blocking,
+    /// A stream that is not.
+    Free,
+}
+
+struct QueuedTask {
+    position: u64,
+    after: Vec<Point>,
+    task: Task,
+}
+
+struct StreamLine {
+    context: usize,
+    order: Order,
+    /// Number of tasks that were enqueued.
+    issued: u64,
+    /// Number of tasks that have ended, which are the first ones.
+    done: u64,
+    waiting: VecDeque<QueuedTask>,
+    /// Whether a thread serves the line.
+    served: bool,
+    /// Whether the stream is destroyed.
+    closed: bool,
+}
+
+static LINES: Mutex<Option<HashMap<usize, StreamLine>>> = Mutex::new(None);
+static CHANGED: Condvar = Condvar::new();
+
+fn with<T>(work: impl FnOnce(&mut HashMap<usize, StreamLine>) -> T) -> T {
+    work(lock(&LINES).get_or_insert_default())
+}
+
+fn is_over(lines: &HashMap<usize, StreamLine>, point: &Point) -> bool {
+    lines.get(&point.line).is_none_or(|line| line.done >= point.position)
+}
+
+/// Waits until a condition holds for the lines.
+fn until(mut condition: impl FnMut(&HashMap<usize, StreamLine>) -> bool) {
+    let mut lines = lock(&LINES);
+    while !condition(lines.get_or_insert_default()) {
+        lines = CHANGED.wait(lines).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+/// Starts a line.
+pub(crate) fn open(line: usize, context: usize, order: Order) {
+    let new = StreamLine {
+        context,
+        order,
+        issued: 0,
+        done: 0,
+        waiting: VecDeque::new(),
+        served: false,
+        closed: false,
+    };
+    with(|lines| lines.insert(line, new));
+}
+
+/// Ends a line after what it has.
+pub(crate) fn close(line: usize) {
+    with(|lines| {
+        let Some(found) = lines.get_mut(&line) else { return };
+        found.closed = true;
+        if found.done == found.issued {
+            lines.remove(&line);
+        }
+    });
+}
+
+/// Enqueues a task. `elsewhere`: it does not run on this thread.
+pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task) -> Point {
+    let mut lines = lock(&LINES);
+    let known = lines.get_or_insert_default();
+    let (context, order) = match known.get(&line) {
+        Some(found) => (found.context, found.order),
+        // The stream was destroyed meanwhile by another thread.
+        None => return Point { line, position: 0 },
+    };
+    let mut after = after.to_vec();
+    let ordered = |other: &StreamLine| match order {
+        Order::Null => other.order == Order::Blocking,
+        Order::Blocking => other.order == Order::Null,
+        Order::Free => false,
+    };
+    let others = known.iter().filter(|(_, other)| other.context == context && ordered(other));
+    after.extend(others.map(|(&line, other)| Point { line, position: other.issued }));
+    after.retain(|point| !is_over(known, point));
+    let Some(found) = known.get_mut(&line) else { return Point { line, position: 0 } };
+    found.issued += 1;
+    let point = Point { line, position: found.issued };
+    if after.is_empty() && !elsewhere && found.done + 1 == point.position {
+        drop(lines);
+        task();
+        finish(point);
+        return point;
+    }
+    found.waiting.push_back(QueuedTask { position: point.position, after, task });
+    if !std::mem::replace(&mut found.served, true) {
+        drop(lines);
+        let spawned = std::thread::Builder::new().name("cuda stream".to_owned()).spawn(move || serve(line));
+        if spawned.is_err() {
+            // Without threads, on this one.
+            serve(line);
+        }
+    }
+    point
+}
+
+fn finish(point: Point) {
+    with(|lines| {
+        if let Some(line) = lines.get_mut(&point.line) {
+            line.done = point.position;
+            if line.closed && line.done == line.issued {
+                lines.remove(&point.line);
+            }
+        }
+    });
+    CHANGED.notify_all();
+}
+
+/// Runs the tasks of a line until there are none.
+fn serve(line: usize) {
+    loop {
+        let next = with(|lines| {
+            let found = lines.get_mut(&line)?;
+            let next = found.waiting.pop_front();
+            found.served = next.is_some();
+            next
+        });
+        let Some(QueuedTask { position, after, task }) = next else { return };
+        let before = Point { line, position: position - 1 };
+        until(|lines| is_over(lines, &before) && after.iter().all(|point| is_over(lines, point)));
+        // A panic was reported, and ends neither the line nor the program.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
+        finish(Point { line, position });
+    }
+}
+
+/// The end of what a line has now.
+pub(crate) fn last(line: usize) -> Point {
+    Point { line, position: with(|lines| lines.get(&line).map_or(0, |found| found.issued)) }
+}
+
+/// Whether a point is reached.
+pub(crate) fn is_reached(point: Point) -> bool {
+    with(|lines| is_over(lines, &point))
+}
+
+/// Waits for a point.
+pub(crate) fn wait(point: Point) {
+    until(|lines| is_over(lines, &point));
+}
+
+/// The ends of what the lines of a context have now.
+pub(crate) fn points_of_context(context: usize) -> Vec<Point> {
+    with(|lines| {
+        let own = lines.iter().filter(|(_, line)| line.context == context);
+        own.map(|(&line, found)| Point { line, position: found.issued }).collect()
+    })
+}
+
+/// Waits for everything that a context has now.
+pub(crate) fn wait_for_context(context: usize) {
+    points_of_context(context).into_iter().for_each(wait);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    /// Runs a line that a function of the program holds up, and returns what ran, in order.
+    fn order_of(order: Order) -> Vec<&'static str> {
+        let (null, other, context) =
+            (crate::handles::fresh(), crate::handles::fresh(), crate::handles::fresh());
+        open(null, context, Order::Null);
+        open(other, context, order);
+        let ran = Arc::new(Mutex::new(Vec::new()));
+        let (go, gone) = channel::<()>();
+        let note = |what| {
+            let ran = ran.clone();
+            move || lock(&ran).push(what)
+        };
+        let held = note("held");
+        enqueue(
+            other,
+            &[],
+            true,
+            Box::new(move || {
+                let _ = gone.recv();
+                held();
+            }),
+        );
+        let after = enqueue(null, &[], false, Box::new(note("null")));
+        lock(&ran).push("main");
+        let _ = go.send(());
+        wait(after);
+        wait_for_context(context);
+        lock(&ran).clone()
+    }
+
+    #[test]
+    fn the_null_stream_waits_for_blocking_streams_and_not_for_others() {
+        assert_eq!(order_of(Order::Blocking), ["main", "held", "null"]);
+        assert_eq!(order_of(Order::Free), ["null", "main", "held"]);
+    }
+
+    #[test]
+    fn a_point_of_a_line_that_has_ended_is_reached() {
+        let line = crate::handles::fresh();
+        open(line, 1, Order::Free);
+        let point = enqueue(line, &[], true, Box::new(|| {}));
+        close(line);
+        wait(point);
+        assert!(is_reached(point) && is_reached(last(line)));
+    }
+}

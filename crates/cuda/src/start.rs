@@ -1,0 +1,21 @@
+//! `cuInit`, which also says what ends with a context.
+
+use std::ffi::c_uint;
+
+use crate::status::CallResult;
+use crate::{array, context, driver, event, host, library, module, stream, texture};
+
+/// `cuInit`
+pub(crate) fn init(flags: c_uint) -> CallResult {
+    driver::init(flags)?;
+    context::set_endings(&[
+        stream::end_of_context,
+        event::end_of_context,
+        library::end_of_context,
+        module::end_of_context,
+        array::end_of_context,
+        texture::end_of_context,
+        host::end_of_context,
+    ]);
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! Streams, and functions of the program that run in them.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
+
+use crate::call::{as_host_function, give, offer, per_thread};
+use crate::context::{self, CudaContext};
+use crate::driver::{driver, ready};
+use crate::handles::Handles;
+use crate::queue::{self, Order};
+use crate::status::{CallResult, CudaError};
+use crate::work::Stream;
+
+/// `CU_STREAM_LEGACY` and `CU_STREAM_PER_THREAD`: handles of streams that are not created.
+const LEGACY: usize = 1;
+const PER_THREAD: usize = 2;
+
+/// The streams of all contexts.
+pub(crate) static STREAMS: Handles<Stream> = Handles::new();
+
+/// `CU_STREAM_NON_BLOCKING`
+const NON_BLOCKING: c_uint = 1;
+
+/// Ends the streams of a context.
+pub(crate) fn end_of_context(context: usize) {
+    STREAMS.all(|stream| stream.context == context).iter().for_each(|stream| queue::close(stream.handle));
+    STREAMS.retain(|stream| stream.context != context);
+}
+
+/// The stream of a handle. 0, 1 and 2 are default streams of the current context.
+pub(crate) fn find(handle: usize) -> Result<Arc<Stream>, CudaError> {
+    driver()?;
+    match handle {
+        0 if per_thread() => Ok(context::current()?.per_thread_stream()),
+        0 | LEGACY => Ok(context::current()?.null_stream.clone()),
+        PER_THREAD => Ok(context::current()?.per_thread_stream()),
+        _ => STREAMS.get(handle).ok_or(CudaError::INVALID_HANDLE),
+    }
+}
+
+/// The stream of a handle for work in the current context, which has no error.
+pub(crate) fn find_for_work(handle: usize) -> Result<(Arc<CudaContext>, Arc<Stream>), CudaError> {
+    let context = context::usable()?;
+    let stream = find(handle)?;
+    if stream.context == context.handle { Ok((context, stream)) } else { Err(CudaError::INVALID_HANDLE) }
+}
+
+/// `cuStreamCreate`
+pub(crate) unsafe fn create(to: *mut usize, flags: c_uint) -> CallResult {
+    let context = context::usable()?;
+    if to.is_null() || flags & !NON_BLOCKING != 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    let order = if flags == NON_BLOCKING { Order::Free } else { Order::Blocking };
+    let stream = context.new_stream(flags, order);
+    ready(&STREAMS)?.insert(stream.handle, stream.clone());
+    // SAFETY: the caller's pointer.
+    unsafe { give(to, stream.handle) }
+}
+
+/// `cuStreamCreateWithPriority`: chips of this generation have one priority.
+pub(crate) unsafe fn create_with_priority(to: *mut usize, flags: c_uint, _priority: c_int) -> CallResult {
+    // SAFETY: the caller's pointer.
+    unsafe { create(to, flags) }
+}
+
+/// `cuStreamDestroy`: the stream ends after what it has.
+pub(crate) unsafe fn destroy(handle: usize) -> CallResult {
+    context::current()?;
+    let stream = ready(&STREAMS)?.remove(handle).ok_or(CudaError::INVALID_HANDLE)?;
+    queue::close(stream.handle);
+    Ok(())
+}
+
+/// `cuStreamQuery`
+pub(crate) unsafe fn query(handle: usize) -> CallResult {
+    let stream = find(handle)?;
+    context::of(stream.context)?.check()?;
+    if queue::is_reached(stream.last()) { Ok(()) } else { Err(CudaError::NOT_READY) }
+}
+
+/// `cuStreamSynchronize`
+pub(crate) unsafe fn synchronize(handle: usize) -> CallResult {
+    let stream = find(handle)?;
+    let context = context::of(stream.context)?;
+    // The null stream is complete when the streams are that it is ordered with.
+    let end =
+        if stream.handle == context.null_stream.handle { stream.enqueue(|| Ok(())) } else { stream.last() };
+    queue::wait(end);
+    context.check()
+}
+
+/// `CUhostFn`
+pub(crate) type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
+/// `CUstreamCallback`
+pub(crate) type Callback = Option<unsafe extern "C" fn(usize, u32, *mut c_void)>;
+
+/// `cuLaunchHostFunc`
+pub(crate) unsafe fn launch_host_function(
+    handle: usize,
+    function: HostFunction,
+    data: *mut c_void,
+) -> CallResult {
+    let (_, stream) = find_for_work(handle)?;
+    let function = function.ok_or(CudaError::INVALID_VALUE)?;
+    let data = data as usize;
+    stream.enqueue_after(&[], true, move || {
+        // SAFETY: the program asks for this call.
+        as_host_function(|| unsafe { function(data as *mut c_void) });
+        Ok(())
+    });
+    Ok(())
+}
+
+/// `cuLaunchHostFunc` of CUDA 13.1: `mode` chooses how the host waits.
+pub(crate) unsafe fn launch_host_function_2(
+    handle: usize,
+    function: HostFunction,
+    data: *mut c_void,
+    _mode: c_uint,
+) -> CallResult {
+    // SAFETY: as there.
+    unsafe { launch_host_function(handle, function, data) }
+}
+
+/// `cuStreamAddCallback`: unlike a host function, it also runs after an error, and receives it.
+pub(crate) unsafe fn add_callback(
+    handle: usize,
+    callback: Callback,
+    data: *mut c_void,
+    flags: c_uint,
+) -> CallResult {
+    let stream = find(handle)?;
+    let context = context::of(stream.context)?;
+    let callback = callback.filter(|_| flags == 0).ok_or(CudaError::INVALID_VALUE)?;
+    let data = data as usize;
+    let task = move || {
+        let error = context.check().map_or_else(|error| error.0, |()| 0);
+        // SAFETY: the program asks for this call.
+        as_host_function(|| unsafe { callback(handle, error, data as *mut c_void) });
+    };
+    queue::enqueue(stream.handle, &[], true, Box::new(task));
+    Ok(())
+}
+
+/// `cuStreamGetFlags`
+pub(crate) unsafe fn get_flags(handle: usize, flags: *mut c_uint) -> CallResult {
+    let stream = find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(flags, stream.flags) }
+}
+
+/// `cuStreamGetPriority`
+pub(crate) unsafe fn get_priority(handle: usize, priority: *mut c_int) -> CallResult {
+    find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(priority, 0) }
+}
+
+/// `cuStreamGetId`
+pub(crate) unsafe fn get_id(handle: usize, id: *mut u64) -> CallResult {
+    let stream = find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(id, stream.handle as u64) }
+}
+
+/// `cuStreamGetCtx`
+pub(crate) unsafe fn get_context(handle: usize, context: *mut usize) -> CallResult {
+    let stream = find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(context, stream.context) }
+}
+
+/// `cuStreamGetCtx` of CUDA 12.5: also gives a green context, which a stream here never has.
+pub(crate) unsafe fn get_context_2(handle: usize, context: *mut usize, green: *mut usize) -> CallResult {
+    let stream = find(handle)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(green, 0);
+        give(context, stream.context)
+    }
+}
+
+/// `cuStreamGetDevice`
+pub(crate) unsafe fn get_device(handle: usize, device: *mut c_int) -> CallResult {
+    find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(device, 0) }
+}
+
+/// `cuStreamIsCapturing`: never, graphs are not supported.
+pub(crate) unsafe fn is_capturing(handle: usize, status: *mut c_int) -> CallResult {
+    find(handle)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(status, 0) }
+}
+
+/// `cuStreamGetCaptureInfo`
+pub(crate) unsafe fn capture_info(handle: usize, status: *mut c_int, id: *mut u64) -> CallResult {
+    find(handle)?;
+    // SAFETY: the caller's pointers.
+    unsafe {
+        offer(id, 0);
+        give(status, 0)
+    }
+}
+
+/// `cuStreamGetCaptureInfo` of CUDA 11.3: nothing but the status is stored outside a capture.
+pub(crate) unsafe fn capture_info_2(
+    handle: usize,
+    status: *mut c_int,
+    id: *mut u64,
+    _graph: *mut usize,
+    _dependencies: *mut *const usize,
+    _count: *mut usize,
+) -> CallResult {
+    // SAFETY: as there.
+    unsafe { capture_info(handle, status, id) }
+}
+
+/// `cuStreamGetCaptureInfo` of CUDA 12.3
+pub(crate) unsafe fn capture_info_3(
+    handle: usize,
+    status: *mut c_int,
+    id: *mut u64,
+    _graph: *mut usize,
+    _dependencies: *mut *const usize,
+    _edges: *mut *const c_void,
+    _count: *mut usize,
+) -> CallResult {
+    // SAFETY: as there.
+    unsafe { capture_info(handle, status, id) }
+}
+
+/// `cuThreadExchangeStreamCaptureMode`
+pub(crate) unsafe fn exchange_capture_mode(mode: *mut c_int) -> CallResult {
+    thread_local! {
+        static MODE: std::cell::Cell<c_int> = const { std::cell::Cell::new(0) };
+    }
+    driver()?;
+    if mode.is_null() {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    // SAFETY: the caller's pointer.
+    let wanted = unsafe { mode.read_unaligned() };
+    if !(0..=2).contains(&wanted) {
+        return Err(CudaError::INVALID_VALUE);
+    }
+    // SAFETY: the caller's pointer.
+    unsafe { give(mode, MODE.replace(wanted)) }
+}
+
+/// `cuStreamAttachMemAsync`: for managed memory, which chips of this generation do not have.
+pub(crate) unsafe fn attach_memory(
+    handle: usize,
+    _address: u64,
+    _bytes: usize,
+    _flags: c_uint,
+) -> CallResult {
+    find(handle)?;
+    Err(CudaError::NOT_SUPPORTED)
+}

@@ -1,0 +1,75 @@
+//! The work of streams, and the error that ends it.
+
+use std::ffi::c_uint;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::handles::fresh;
+use crate::queue::{self, Order, Point};
+use crate::status::{CallResult, CudaError};
+
+/// The first error of a context's kernels; 0 before it.
+#[derive(Debug, Default)]
+pub(crate) struct Health(AtomicU32);
+
+impl Health {
+    /// Returns the error, if there was one.
+    pub(crate) fn check(&self) -> CallResult {
+        match self.0.load(Ordering::Acquire) {
+            0 => Ok(()),
+            error => Err(CudaError(error)),
+        }
+    }
+
+    /// Sets the error, unless there is one.
+    fn fail(&self, error: CudaError) {
+        let _ = self.0.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// A stream of a context.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) handle: usize,
+    pub(crate) context: usize,
+    pub(crate) flags: c_uint,
+    health: Arc<Health>,
+}
+
+impl Stream {
+    /// Creates a stream and its line.
+    pub(crate) fn new(context: usize, flags: c_uint, order: Order, health: &Arc<Health>) -> Arc<Stream> {
+        let stream = Stream { handle: fresh(), context, flags, health: health.clone() };
+        queue::open(stream.handle, context, order);
+        Arc::new(stream)
+    }
+
+    /// Enqueues work that may set the error of the context.
+    pub(crate) fn enqueue(&self, work: impl FnOnce() -> CallResult + Send + 'static) -> Point {
+        self.enqueue_after(&[], false, work)
+    }
+
+    /// Enqueues work after points of other streams. `elsewhere`: it does not run on this thread.
+    pub(crate) fn enqueue_after(
+        &self,
+        after: &[Point],
+        elsewhere: bool,
+        work: impl FnOnce() -> CallResult + Send + 'static,
+    ) -> Point {
+        let health = self.health.clone();
+        let task = move || {
+            // After an error, the context executes nothing.
+            if health.check().is_ok()
+                && let Err(error) = work()
+            {
+                health.fail(error);
+            }
+        };
+        queue::enqueue(self.handle, after, elsewhere, Box::new(task))
+    }
+
+    /// The end of what is in the stream now.
+    pub(crate) fn last(&self) -> Point {
+        queue::last(self.handle)
+    }
+}
