@@ -51,7 +51,7 @@ fn a_buffer_at_a_fixed_address_is_memory_and_an_output() {
 /// The machine has sixteen segments of g[] (tesla.md 1.7); Mesa's OpenGL gives each buffer one.
 #[test]
 fn a_buffer_is_any_segment_of_global_memory() {
-    let kernel = "
+    let kernel = ".isa tesla
         shl b32 $r1 $r0 0x2
         ld b32 $r2 g0[$r1]
         add b32 $r2 $r2 0x1
