@@ -5,7 +5,6 @@
 
 #![cfg(target_os = "linux")]
 
-#[allow(dead_code, reason = "the tests of the driver use the others")]
 mod driver;
 
 use std::path::{Path, PathBuf};

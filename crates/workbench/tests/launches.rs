@@ -65,7 +65,7 @@ fn a_buffer_is_any_segment_of_global_memory() {
     let of = |name: &str| outputs.iter().find(|(known, _)| known == name).unwrap().1.to_json().to_string();
     assert_eq!((of("in"), of("out")), ("[5,6]".to_owned(), "[6,7]".to_owned()));
     for (what, wrong) in [
-        ("segment 16: 0 to 15 fits here", "segment = [{ number = 16, limit = 3 }]\n"),
+        ("0 to 15 fits here", "segment = [{ number = 16, limit = 3 }]\n"),
         ("g0 is bound twice", "segment = [{ number = 0, limit = 3 }]\n"),
         ("both pitch and tile_rows", "segment = [{ number = 1, limit = 3, pitch = 64 }]\n"),
         ("a power of two", "segment = [{ number = 1, limit = 3, pitch = 64, tile_rows = 3 }]\n"),
@@ -83,7 +83,7 @@ fn a_buffer_is_any_segment_of_global_memory() {
 #[test]
 fn a_tiled_segment_is_stated_with_its_layout() {
     let opened = opened(
-        "mov b32 $r0 0x10004\nmov b32 $r1 0x7\nst b32 g1[$r0] $r1\nmov b32 $r0 0x90000\nst b32 g1[$r0] $r1\nexit nop",
+        ".isa tesla\nmov b32 $r0 0x10004\nmov b32 $r1 0x7\nst b32 g1[$r0] $r1\nmov b32 $r0 0x90000\nst b32 g1[$r0] $r1\nexit nop",
     );
     let launch = |lenient: bool| {
         format!(
