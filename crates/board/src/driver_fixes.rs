@@ -7,7 +7,7 @@ use crate::Driver;
 choices! {
     /// Faults that are fixed together.
     pub enum DriverFixes {
-        /// Those of Mesa's compute driver for NVIDIA's chips before Fermi. The page `docs/mesa.md` has the list.
+        /// Faults of Mesa's compute driver for NVIDIA's chips before Fermi. The page `docs/mesa.md` lists them.
         Nv50Compute = "nv50-compute",
     }
 }

@@ -210,7 +210,7 @@ fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, Str
     let refused = || {
         let all = DriverFixes::ALL.into_iter().filter(|fixes| fixes.driver() == board.driver);
         let all: Vec<_> = all.map(DriverFixes::name).collect();
-        let there_are = if all.is_empty() { "there are none".to_owned() } else { all.join(", ") };
+        let there_are = if all.is_empty() { "no fixes are known".to_owned() } else { all.join(", ") };
         format!("RECONVERGE_DRM_DRIVER_FIXES: {}: for {}: {there_are}", name.display(), board.chip)
     };
     fixes.map(Some).ok_or_else(refused)

@@ -59,7 +59,7 @@ impl Watch {
     /// Hands over a draw or a launch, with how it ended; gives that back.
     ///
     /// # Errors
-    /// That of the draw or launch.
+    /// The fault of the draw or launch.
     pub(crate) fn handed_over(
         &mut self,
         captured: Option<Captured>,

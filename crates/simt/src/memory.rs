@@ -28,7 +28,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer with bytes of its own.
+    /// Creates a buffer.
     pub fn new(address: u32, bytes: impl Into<Bytes>) -> Buffer {
         Buffer { address, bytes: bytes.into() }
     }

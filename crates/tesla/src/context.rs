@@ -38,7 +38,8 @@ pub struct Context {
 }
 
 impl Context {
-    /// `count` bytes (1 to 16) at `offset` of a segment of g[] as a little-endian number; `None` where they do not exist.
+    /// Loads `count` bytes (1 to 16) at `offset` of a segment of g[] as a little-endian number, or returns `None` if they do not
+    /// exist.
     #[inline]
     pub fn load_global<G: Store>(
         &self,
@@ -55,7 +56,7 @@ impl Context {
         .then(|| u128::from_le_bytes(bytes))
     }
 
-    /// Stores the low `count` bytes (1 to 16) of `value` at `offset` of a segment of g[]; `None` where they do not exist.
+    /// Stores the low `count` bytes (1 to 16) of `value` at `offset` of a segment of g[], or returns `None` if they do not exist.
     #[inline]
     pub fn store_global<G: Store>(
         &self,

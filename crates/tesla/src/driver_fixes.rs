@@ -7,7 +7,7 @@
 //! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp`
 //! (`CodeEmitterNV50::emitLOAD`).
 //!
-//! What an operand means shows in its form:
+//! The form of an operand shows its meaning:
 //!
 //! | operand | means |
 //! |---|---|
@@ -110,7 +110,7 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     })
 }
 
-/// The type of an argument that is loaded to `dst` at a place: what the next instruction takes it for.
+/// Returns the type of the argument that the instruction at a place loads to `dst`: the type that the next reader uses.
 fn input_access(code: &Code, place: usize, dst: Dst) -> Access {
     let Dst::R16(half) = dst else { return Access::B32 };
     for inst in (place + 1..code.words().len()).filter_map(|place| code.slot(place)) {
@@ -183,7 +183,7 @@ mod tests {
         Code::new(&words, 0, Stage::Compute, Chip::Gt215)
     }
 
-    /// Where the operands in s[] of a program lie after the fix.
+    /// Returns the operands in s[] of a program after the fix.
     fn places(code: &Code, argument_bytes: u32) -> Vec<(Access, i32)> {
         let fixed = fixed(code, DriverFixes { argument_bytes });
         let mut all = Vec::new();

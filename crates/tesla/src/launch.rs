@@ -348,7 +348,7 @@ pub struct Geometry {
 
 /// Any launch.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "there is one a run")]
+#[allow(clippy::large_enum_variant, reason = "a run has one launch")]
 pub enum Launch {
     /// A grid of a compute program.
     Compute(Compute),

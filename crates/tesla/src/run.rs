@@ -116,8 +116,8 @@ impl Loaded {
         Ok(totals.outcome(grid.context(), Memory::default()))
     }
 
-    /// Executes a launch like [`Loaded::run_on`], on ranges of a chip's memory where they lie: an offset is the address. Only this
-    /// thread may use views of the ranges meanwhile. What others write through mappings of their own may be seen or not.
+    /// Executes a launch like [`Loaded::run_on`], in place on ranges of a chip's memory, whose offsets are the addresses. No other
+    /// thread may use a view of the ranges during the launch. The launch may see writes through other mappings, or may not.
     ///
     /// # Errors
     /// As [`Loaded::run`], and for ranges that overlap, or are not in memory below 4 GiB.

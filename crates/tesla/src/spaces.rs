@@ -152,7 +152,8 @@ impl Shared {
 pub struct Segment {
     /// Address of its byte 0.
     pub base: u32,
-    /// The largest offset that is inside. Of a tiled segment: the last row in bits 31..16, the last byte of a row in 15..0.
+    /// The largest offset in the segment. A tiled segment has the number of its last row in bits 31..16, and the offset of the last
+    /// byte of a row in bits 15..0.
     pub limit: u32,
     /// How its rows lie, if it is tiled.
     pub tiling: Option<Tiling>,
@@ -170,8 +171,8 @@ impl Segment {
     pub const ALL: Segment = Segment::linear(0, u32::MAX);
 }
 
-/// The layout of a tiled segment: tiles of 64 bytes in some rows, a row of tiles behind another. An offset has the row in
-/// bits 31..16 and the byte of the row in 15..0.
+/// The layout of a tiled segment. A tile has rows of 64 bytes, and each row of tiles follows the row before it. Bits 31..16 of an
+/// offset are the row, and bits 15..0 the byte in the row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiling {
     /// Bytes from a row of tiles to the next.
@@ -226,7 +227,7 @@ impl Segments {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
     }
 
-    /// The memory address of the bytes from `first` to `last` of a segment, if they lie one behind another.
+    /// Returns the memory address of the bytes from `first` to `last` of a segment, if they are contiguous in memory.
     #[inline]
     pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {
         let segment = self.0[usize::from(segment) % BANKS]?;
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!((segments.row(0, 4, 0xff), segments.row(0, 4, 0x100)), (Some(0x104), None));
     }
 
-    /// Source: nv50-compute.md, section 6, of a captured image of 11 x 7 texels with tiles of 8 rows, pitch 64.
+    /// Source: nv50-compute.md, section 6. The image was captured: 11 x 7 texels, pitch 64, tiles of 8 rows.
     #[test]
     fn an_offset_of_a_tiled_segment_has_a_row_and_a_byte() {
         let mut segments = Segments::default();

@@ -128,7 +128,7 @@ impl Private {
         &mut self.bytes
     }
 
-    /// Makes all bytes zero.
+    /// Sets all bytes to zero.
     fn clear(&mut self, each: u32) {
         let touched = std::mem::take(&mut self.touched);
         if touched == 0 {
@@ -194,7 +194,7 @@ impl Local<'_> {
         &self.private.bytes
     }
 
-    /// The same for writing from one byte of lanes to another.
+    /// Returns the same bytes, for writes to offsets from `first` to `last` of lanes.
     #[inline]
     pub fn all_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
         self.private.bytes_mut(self.each, first, last)

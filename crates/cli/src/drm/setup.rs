@@ -123,7 +123,7 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
-    /// Chooses the errata that are on, and the faults of the driver that are fixed; what is absent is left to the library.
+    /// Chooses the errata that are on, and the faults of the driver that are fixed. The library decides about absent ones.
     pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
         Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }

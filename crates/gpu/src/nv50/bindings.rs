@@ -53,7 +53,7 @@ impl Bindings {
         self.buffers[(word >> 16 & 0x7f) as usize] = (start, size);
     }
 
-    /// CB_DATA at a word of CB_ADDR. Returns where it is stored, if it lies in the buffer.
+    /// CB_DATA at a word of CB_ADDR. Returns the range of the stored word, if it is in the buffer.
     pub(super) fn store(&self, memory: Vram<'_>, address: u32, word: u32) -> Option<Range<usize>> {
         let (start, size) = self.buffers[(address & 0x7f) as usize];
         let offset = (address >> 8) as usize * 4;

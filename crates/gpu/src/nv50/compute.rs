@@ -1,8 +1,8 @@
 //! The compute object: launches of compute programs over grids of blocks.
 //!
-//! It shares the table of constant buffers, the textures and samplers with the 3D object, and its program takes the place of
-//! the fragment program: code lies in the window of fragment programs, and what is bound to them is bound to it. A launch runs on
-//! the buffers where they lie. Segments of g[] reach no byte outside of buffers. Sources: Mesa
+//! The object shares constant buffers, textures and samplers with the 3D object. Its program takes the place of the fragment
+//! program: the code is in the window of fragment programs, and uses their bindings. A launch reads and writes the buffers in place.
+//! Segments of g[] contain no byte outside of buffers. Sources: Mesa
 //! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from it.
 
 use std::ops::Range;
@@ -34,7 +34,7 @@ const SEGMENT_STEP: u32 = 0x20;
 /// The segment that is all of the memory.
 const FLAT: usize = 15;
 
-/// The buffer with plain uniforms, which is c0[] of compute programs, and the one behind it, which is c15[].
+/// The number of the buffer with plain uniforms, c0[] of compute programs, and of the buffer after it, c15[].
 const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
@@ -342,7 +342,7 @@ fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Ra
     apart
 }
 
-/// What a buffer holds after a launch, by the name that the launch file has for it.
+/// Returns the contents of a buffer after a launch, with the buffer's name in launch files.
 fn output(buffer: Buffer) -> (String, Output) {
     let words = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     (buffer_name(buffer.address), Output::Words(Rows { width: 1, words }))

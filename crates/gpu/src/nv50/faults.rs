@@ -97,7 +97,7 @@ pub(super) struct Signature {
     pub(super) block: [u32; 3],
     pub(super) registers: u32,
     pub(super) shared_bytes: u32,
-    /// The segments of g[] that are mapped, a bit each.
+    /// A bit set of the segments of g[] that are mapped.
     pub(super) segments: u16,
 }
 
@@ -131,7 +131,8 @@ struct Uploaded {
 pub(super) struct Faults {
     /// Whether they are handled.
     pub(super) handled: bool,
-    /// Where the words lie behind the start-up of the 3D object, until the words of the compute object have been found there.
+    /// The end of the start-up of the 3D object in memory. The driver writes the start-up of the compute object there. `None` after
+    /// it is found.
     pub(super) unsent: Option<usize>,
     /// Whether the driver has said since the last launch that the program is another one.
     pub(super) flushed: bool,
@@ -208,7 +209,7 @@ impl Faults {
         }
     }
 
-    /// Looks at a program with so many bytes of parameters, of which the first word is the driver's own.
+    /// Looks for faults in a program. `parameters` is the size of its parameters in bytes; the first word is the driver's own.
     pub(super) fn look_at(&mut self, code: &Code, parameters: usize) {
         let fixes = DriverFixes { argument_bytes: parameters.saturating_sub(4) as u32 };
         if [Fault::Offset, Fault::Form, Fault::Ambiguous].iter().all(|fault| self.named.contains(fault)) {

@@ -349,12 +349,12 @@ const TWOD: &[Method] = &[
     ignored("BLIT_CONTROL", 0x088c, 1, "filters of scales that the driver does not ask for"),
 ];
 
-const OF_3D: &str = "those of the 3D object are read, which the driver sets to the same";
+const OF_3D: &str = "the driver sets the 3D object's method to the same value, and that is read";
 
 const COMPUTE: &[Method] = &[
     ignored("DMA_CODE_CB", 0x01c0, 4, SPACES),
-    ignored("STACK_ADDRESS_HIGH", 0x0218, 3, "the token stack has a memory of its own"),
-    ignored("CALL_LIMIT_LOG", 0x0224, 1, "the token stack has a memory of its own"),
+    ignored("STACK_ADDRESS_HIGH", 0x0218, 3, "the token stack is not in memory"),
+    ignored("CALL_LIMIT_LOG", 0x0224, 1, "the token stack is not in memory"),
     ignored("TSC_ADDRESS_HIGH", 0x022c, 3, OF_3D),
     ignored("TSC_FLUSH", 0x027c, 1, SPEED),
     ignored("TIC_FLUSH", 0x0280, 1, SPEED),
@@ -391,7 +391,8 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// The same of the compute object: what the driver's start-up sets, which Mesa 22.3.6 never submits (see `startup`).
+/// Values of the compute object after a reset. They are those of the driver's start-up, which Mesa 22.3.6 does not submit (see
+/// `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),

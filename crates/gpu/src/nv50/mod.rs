@@ -231,8 +231,8 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object where the driver has left it: in its push buffer, behind the start-up of the
-    /// 3D object. The room behind it is zero.
+    /// Executes the start-up of the compute object, which the driver has left in its push buffer after the start-up of the 3D object.
+    /// The words after it are zero.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;

@@ -138,7 +138,7 @@ pub(super) struct KeptProgram {
     reads_sample: bool,
     /// The words of v[] that it takes at the centroid of what is covered.
     centroids: SortedSet<u16>,
-    /// The segments of g[] that it may reach, and those that it may write, a bit each.
+    /// Two bit sets of segments of g[]: the segments that it may access, and the segments that it may write.
     pub(super) segments: [u16; 2],
     /// Lowered for set-ups, which have no constants.
     lowered: Kept<Arc<Setup>, Loaded>,
@@ -492,7 +492,7 @@ struct Found {
     reads_sample: bool,
     /// The words of v[] that it takes at the centroid of what is covered.
     centroids: SortedSet<u16>,
-    /// The segments of g[] that it may reach, and those that it may write, a bit each.
+    /// Two bit sets of segments of g[]: the segments that it may access, and the segments that it may write.
     segments: [u16; 2],
 }
 

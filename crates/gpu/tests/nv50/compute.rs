@@ -28,7 +28,7 @@ fn out(stream: &mut Stream, bytes: u32) {
     stream.call(COMPUTE, 0x0400, &[0, OUT as u32, 0, bytes - 1, 1]);
 }
 
-/// A launch of blocks of so many threads, in the order of methods that was captured.
+/// Adds a launch, with the methods in the order of captured streams.
 fn launch(stream: &mut Stream, grid: [u32; 3], block: [u32; 3], arguments: &[u32]) {
     stream.call(COMPUTE, 0x0374, &[(1 + arguments.len() as u32) << 8]);
     if !arguments.is_empty() {
@@ -227,7 +227,7 @@ fn a_captured_launch_runs_from_its_file() {
         let [draw] = &seen.draws[..] else { panic!("{}", seen.draws.len()) };
         let [launched] = &draw.launches[..] else { panic!("{}", draw.launches.len()) };
         assert_eq!((launched.stage, &launched.lanes), ("compute", &Lanes::Threads(8)));
-        // What must come out is compared there.
+        // `run` compares the outputs with those of the chip.
         let rows: Vec<[u32; 1]> = Kept::new(launched).run("buffer-000f8000");
         assert_eq!(rows.as_flattened(), words(&memory, 64));
     }

@@ -100,7 +100,7 @@ pub struct ParamValue {
     pub buffer: Option<Values>,
     /// Where the buffer lies, a multiple of 4; chosen when absent.
     pub address: Option<u32>,
-    /// The segment of g[] that is the buffer, 0 to 15, beside g14, which is all of memory.
+    /// The segment of g[] that is the buffer, 0 to 15. g14 is all of memory, unless it is stated.
     pub segment: Option<u8>,
     /// One number, or several, one after the other.
     pub value: Option<Values>,
@@ -131,10 +131,10 @@ pub struct SegmentValues {
     /// The address of its first byte.
     #[serde(default)]
     pub base: u32,
-    /// The largest offset that is inside. Of a tiled segment: the last row in the upper half, the last byte of a row in the
-    /// lower half.
+    /// The largest offset in the segment. A tiled segment has the number of its last row in the upper half, and the offset of the
+    /// last byte of a row in the lower half.
     pub limit: u32,
-    /// Of a tiled segment: bytes from a row of tiles to the next.
+    /// The number of bytes from a row of tiles to the next, if the segment is tiled.
     pub pitch: Option<u32>,
     /// Rows of a tile: a power of two up to 128.
     pub tile_rows: Option<u32>,

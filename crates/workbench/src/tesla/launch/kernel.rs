@@ -191,7 +191,7 @@ fn parameters(
     Ok(placed)
 }
 
-/// Makes a segment the buffer.
+/// Binds a buffer to a segment.
 fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segments) -> Result<(), Error> {
     let Some(number) = segment else { return Ok(()) };
     let Some(limit) = placed.bytes.checked_sub(1) else {
