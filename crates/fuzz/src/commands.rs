@@ -169,8 +169,8 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
         Driver::Nv50 => {
             put(PUSH, commands);
             let end = (PUSH + 4 * commands.len()).min(memory.len());
-            let all = 0..memory.len();
-            gpu.push(Vram::new(&mut memory), &[PUSH..end], &[all])
+            let (segment, all) = (PUSH..end, 0..memory.len());
+            gpu.push(Vram::new(&mut memory), std::slice::from_ref(&segment), std::slice::from_ref(&all))
         }
     };
     match result {
