@@ -39,9 +39,9 @@ impl DriverFixes {
     pub const NAME: &str = "nv50-compute";
 }
 
-/// What is wrong with a program.
+/// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ProgramFault {
     /// F2: a variable or an argument is addressed from s[0x0] on.
     Offset,
     /// F5: an argument is loaded in a form without a type.
@@ -140,9 +140,9 @@ fn is_move(inst: &Inst, half: Half) -> bool {
 }
 
 /// Returns the faults of a program, each with the place of the first instruction that has it.
-pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(Fault, usize)> {
-    let mut found: Vec<(Fault, usize)> = Vec::new();
-    let mut add = |fault: Fault, place: usize| {
+pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
+    let mut found: Vec<(ProgramFault, usize)> = Vec::new();
+    let mut add = |fault: ProgramFault, place: usize| {
         if !found.iter().any(|(known, _)| *known == fault) {
             found.push((fault, place));
         }
@@ -152,13 +152,13 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(Fault, usize)> {
         for (_, mem) in operands(inst) {
             match meaning(inst, &mem, fixes.argument_bytes) {
                 Meaning::Header => {}
-                Meaning::Input => add(Fault::Form, place),
+                Meaning::Input => add(ProgramFault::Form, place),
                 Meaning::Argument => {
-                    add(Fault::Offset, place);
+                    add(ProgramFault::Offset, place);
                     folded.push((mem.offset, place));
                 }
                 Meaning::Variable => {
-                    add(Fault::Offset, place);
+                    add(ProgramFault::Offset, place);
                     fixed.extend((mem.base == Base::A(0)).then_some(mem.offset));
                 }
             }
@@ -166,7 +166,7 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(Fault, usize)> {
     }
     let both = |(offset, _): &&(i32, usize)| fixed.iter().any(|other| (offset - other).abs() < 4);
     if let Some((_, place)) = folded.iter().find(both) {
-        add(Fault::Ambiguous, *place);
+        add(ProgramFault::Ambiguous, *place);
     }
     found
 }
@@ -195,7 +195,7 @@ mod tests {
         all
     }
 
-    /// Captured from rusticl (nv50-compute.md, section 9, F3): `k(__global uint *o, uint n)`.
+    /// Captured from rusticl: `k(__global uint *o, uint n)`.
     #[test]
     fn arguments_lie_behind_the_words_of_hardware_and_driver() {
         let words = [0x2000_c001, 0x0420_0780];
@@ -203,7 +203,7 @@ mod tests {
         let code = Code::of(&words, 0, (Stage::Compute, Chip::Gt215), &[(0, inst)]);
         assert_eq!(places(&code, 0x1c), [(Access::B32, 0x14)]);
         let faults = faults(&code, DriverFixes { argument_bytes: 0x1c });
-        assert_eq!(faults, [(Fault::Offset, 0)]);
+        assert_eq!(faults, [(ProgramFault::Offset, 0)]);
     }
 
     /// `CodeEmitterNV50::emitLOAD` of a shader's input: 32 bits at byte 8, and at byte 0xe what `cvt` takes for 16 bits.
@@ -215,7 +215,7 @@ mod tests {
         });
         let code = Code::of(&words, 0, (Stage::Compute, Chip::Gt215), &insts);
         assert_eq!(places(&code, 0x10), [(Access::B32, 0x1c), (Access::U16, 0x30)]);
-        assert_eq!(faults(&code, DriverFixes { argument_bytes: 0x10 }), [(Fault::Form, 0)]);
+        assert_eq!(faults(&code, DriverFixes { argument_bytes: 0x10 }), [(ProgramFault::Form, 0)]);
     }
 
     #[test]
@@ -240,10 +240,10 @@ mod tests {
     #[test]
     fn a_place_that_is_stored_to_and_folded_is_ambiguous() {
         let code = code("st b32 s[0x4] $r1\nadd b32 $r0 b32 s[0x4] $r0\nexit nop");
-        let names = |argument_bytes| -> Vec<Fault> {
+        let names = |argument_bytes| -> Vec<ProgramFault> {
             faults(&code, DriverFixes { argument_bytes }).into_iter().map(|(fault, _)| fault).collect()
         };
-        assert_eq!(names(8), [Fault::Offset, Fault::Ambiguous]);
-        assert_eq!(names(0), [Fault::Offset]);
+        assert_eq!(names(8), [ProgramFault::Offset, ProgramFault::Ambiguous]);
+        assert_eq!(names(0), [ProgramFault::Offset]);
     }
 }

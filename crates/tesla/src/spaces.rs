@@ -290,7 +290,7 @@ mod tests {
         assert_eq!((segments.row(0, 4, 0xff), segments.row(0, 4, 0x100)), (Some(0x104), None));
     }
 
-    /// Source: nv50-compute.md, section 6. The image was captured: 11 x 7 texels, pitch 64, tiles of 8 rows.
+    /// Captured from Mesa: an image with depth, 11 x 7 texels, pitch 64, tiles of 8 rows.
     #[test]
     fn an_offset_of_a_tiled_segment_has_a_row_and_a_byte() {
         let mut segments = Segments::default();

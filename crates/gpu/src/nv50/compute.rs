@@ -256,7 +256,7 @@ impl Nv50 {
             captured.launches.push(launched);
         }
         if result.as_ref().is_ok_and(|outcome| outcome.dropped) {
-            self.faults.name(faults::Fault::Beyond);
+            self.faults.name(faults::DriverFault::Beyond);
         }
         result.map(|_| ()).map_err(|error| match error {
             RunError::Trap(trap) => fault(trap.to_string()),

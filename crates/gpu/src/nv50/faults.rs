@@ -20,7 +20,7 @@ use reconverge_tesla::spaces::{Segment, Segments};
 
 /// A fault of the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum DriverFault {
     /// The words that `nv50_screen_compute_setup` writes stay in the push buffer.
     StartUp,
     /// Arguments and variables are addressed from s[0x0] on.
@@ -41,45 +41,45 @@ pub(super) enum Fault {
     Beyond,
 }
 
-impl Fault {
+impl DriverFault {
     /// What is wrong, and where.
     fn text(self) -> &'static str {
         match self {
-            Fault::StartUp => {
+            DriverFault::StartUp => {
                 "F1: the driver does not submit the compute object's start-up (Mesa 22.3.6, nv50_screen.c: \
                  nv50_screen_init_hwctx kicks the push buffer before nv50_screen_compute_setup fills it); the chip runs with the \
                  values that it would set"
             }
-            Fault::Offset => {
+            DriverFault::Offset => {
                 "F2: a compute program addresses `shared` variables or arguments from s[0x0] on, where the chip's own words are \
                  (nv50_ir_from_nir.cpp: Converter::visit of load_shared, store_shared and load_kernel_input does not add \
                  inputOffset); --driver-fixes nv50-compute moves them"
             }
-            Fault::Form => {
+            DriverFault::Form => {
                 "F5: a kernel loads an argument without its type and with a divided offset (nv50_ir_emit_nv50.cpp: \
                  CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT); --driver-fixes nv50-compute loads what is meant"
             }
-            Fault::Ambiguous => {
+            DriverFault::Ambiguous => {
                 "F2: in a compute program, an operand in s[] may mean an argument or a variable: it is taken for an argument"
             }
-            Fault::Rows => {
+            DriverFault::Rows => {
                 "F8: the limit of an image without layers has 65536 rows (nv50_compute.c: nv50_compute_validate_surfaces divides \
                  max_size, which is 0), so that rows outside of it are other memory; --driver-fixes nv50-compute limits them"
             }
-            Fault::Beyond => {
+            DriverFault::Beyond => {
                 "a compute program reaches beyond a buffer or an image: it reads zeros there and stores nothing, as OpenGL \
                  asks; a chip may trap (nv50_compute.c: nv50_compute_validate_surfaces relies on LIMIT)"
             }
-            Fault::FirstSegment => {
+            DriverFault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \
                  nv50_compute_validate_globals maps g15[] only); --driver-fixes nv50-compute maps it"
             }
-            Fault::SeveralPrograms => {
+            DriverFault::SeveralPrograms => {
                 "F4: the driver returns to a compute program that it has uploaded before, and several fit (nv50_program.c: \
                  nv50_program_upload_code); --driver-fixes nv50-compute takes the one that followed before or ran longest ago, \
                  of OpenCL the last one"
             }
-            Fault::OnePlace => {
+            DriverFault::OnePlace => {
                 "F4: the driver launches a compute program whose code another one has overwritten (nv50_program.c: \
                  nv50_program_upload_code leaves code_base at 0 and does not upload again); --driver-fixes nv50-compute \
                  uploads it"
@@ -136,7 +136,7 @@ pub(super) struct Faults {
     pub(super) unsent: Option<usize>,
     /// Whether the driver has said since the last launch that the program is another one.
     pub(super) flushed: bool,
-    named: Vec<Fault>,
+    named: Vec<DriverFault>,
     remarks: Vec<String>,
     programs: Vec<Uploaded>,
     /// The number of the program that was launched last.
@@ -149,7 +149,7 @@ const MOST_PROGRAMS: usize = 256;
 
 impl Faults {
     /// Names a fault, the first time.
-    pub(super) fn name(&mut self, fault: Fault) {
+    pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
             self.remarks.push(fault.text().to_owned());
@@ -172,7 +172,7 @@ impl Faults {
         if signature.is_kernel() && last.signature.fits(signature) {
             let others = self.programs.iter().filter(|program| program.signature.fits(signature)).count() > 1;
             if others {
-                self.name(Fault::SeveralPrograms);
+                self.name(DriverFault::SeveralPrograms);
             }
             return;
         }
@@ -182,7 +182,7 @@ impl Faults {
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };
-        self.name(if meant.len() > 1 { Fault::SeveralPrograms } else { Fault::OnePlace });
+        self.name(if meant.len() > 1 { DriverFault::SeveralPrograms } else { DriverFault::OnePlace });
         if self.handled {
             let words = self.programs[number].words.iter();
             memory.write(place, &words.flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
@@ -212,14 +212,17 @@ impl Faults {
     /// Looks for faults in a program. `parameters` is the size of its parameters in bytes; the first word is the driver's own.
     pub(super) fn look_at(&mut self, code: &Code, parameters: usize) {
         let fixes = DriverFixes { argument_bytes: parameters.saturating_sub(4) as u32 };
-        if [Fault::Offset, Fault::Form, Fault::Ambiguous].iter().all(|fault| self.named.contains(fault)) {
+        if [DriverFault::Offset, DriverFault::Form, DriverFault::Ambiguous]
+            .iter()
+            .all(|fault| self.named.contains(fault))
+        {
             return;
         }
         for (fault, _) in driver_fixes::faults(code, fixes) {
             self.name(match fault {
-                driver_fixes::Fault::Offset => Fault::Offset,
-                driver_fixes::Fault::Form => Fault::Form,
-                driver_fixes::Fault::Ambiguous => Fault::Ambiguous,
+                driver_fixes::ProgramFault::Offset => DriverFault::Offset,
+                driver_fixes::ProgramFault::Form => DriverFault::Form,
+                driver_fixes::ProgramFault::Ambiguous => DriverFault::Ambiguous,
             });
         }
     }
@@ -230,7 +233,7 @@ impl Faults {
             let Some(segment) = segment.as_mut().filter(|segment| segment.tiling.is_some()) else { continue };
             let known = rows(number);
             if segment.limit >> 16 == 0xffff && (1..0xffff).contains(&known) {
-                self.name(Fault::Rows);
+                self.name(DriverFault::Rows);
                 if self.handled {
                     segment.limit = (known - 1) << 16 | segment.limit & 0xffff;
                 }
@@ -244,7 +247,7 @@ impl Faults {
         if reached & 1 == 0 || segments.0[0].is_some() || arguments <= 4 {
             return;
         }
-        self.name(Fault::FirstSegment);
+        self.name(DriverFault::FirstSegment);
         if self.handled {
             segments.0[0] = Some(Segment::ALL);
         }

@@ -274,7 +274,7 @@ impl Nv50 {
             Some(object) => object,
             // The object exists, and the driver's words that bind it were never submitted.
             None if subchannel == COMPUTE_SUBCHANNEL => {
-                self.faults.name(faults::Fault::StartUp);
+                self.faults.name(faults::DriverFault::StartUp);
                 Object::Compute
             }
             None => {

@@ -97,7 +97,7 @@ fn a_grid_of_three_dimensions_is_a_launch_for_each_layer() {
     assert_eq!(gpu.take_remarks(), Vec::<String>::new());
 }
 
-/// Source: nv50-compute.md, sections 3 and 9: the words lie behind those of the 3D object, and bind the object.
+/// Captured: the words follow those of the 3D object in the push buffer, and bind the object (`nv50_screen_compute_setup`).
 #[test]
 fn the_start_up_that_is_not_submitted_is_executed_if_that_is_asked_for() {
     for handled in [false, true] {
@@ -128,7 +128,7 @@ fn the_start_up_that_is_not_submitted_is_executed_if_that_is_asked_for() {
     }
 }
 
-/// Source: nv50-compute.md, section 9, F4: captured A, B, A.
+/// Captured: launches of A, B and A, with an upload for the first two (`nv50_program_upload_code`).
 #[test]
 fn a_program_that_returns_is_another_one_unless_it_is_stored_again() {
     for handled in [false, true] {
@@ -153,7 +153,7 @@ fn a_program_that_returns_is_another_one_unless_it_is_stored_again() {
     }
 }
 
-/// Source: nv50-compute.md, section 9, F2 and F3: the pointer is in USER_PARAM(1), the kernel reads s[0x0].
+/// Captured from rusticl: the pointer is in USER_PARAM(1), the kernel reads s[0x0] and stores to g0[].
 #[test]
 fn a_kernel_finds_its_arguments_and_memory_if_the_driver_is_fixed() {
     let mut memory = vec![0; BYTES];
@@ -173,7 +173,7 @@ fn a_kernel_finds_its_arguments_and_memory_if_the_driver_is_fixed() {
     assert!(text.starts_with("launch 1: compute program of ") && text.contains("block (0, 0)"), "{text}");
 }
 
-/// Source: nv50-compute.md, section 6: an image of 11 x 7 texels, and the same with depth, whose descriptions tell them apart.
+/// Source: Mesa `nv50_compute_validate_surfaces`. Only the description tells an image with depth from one without.
 #[test]
 fn the_bytes_of_a_tiled_segment_are_those_of_the_surface() {
     for (slices, place) in [(0, 9 * 0x80 + 4), (3, 0x400 + 64 + 4)] {
