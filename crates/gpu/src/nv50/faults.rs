@@ -29,6 +29,12 @@ pub(super) enum Fault {
     OnePlace,
     /// Loads of arguments have no type.
     Form,
+    /// Registers of small values have numbers of 32-bit registers.
+    Half,
+    /// Counts of shifts are meant modulo 32.
+    Shift,
+    /// Conversions saturate.
+    Saturates,
     /// What an operand in s[] means cannot be told.
     Ambiguous,
 }
@@ -51,8 +57,23 @@ impl Fault {
                 "F5: a kernel loads an argument without its type and with a divided offset (nv50_ir_emit_nv50.cpp: \
                  CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT); --driver-fixes nv50-compute loads what is meant"
             }
+            Fault::Half => {
+                "F6: a kernel has the number of a 32-bit register where a half register's is expected (nv50_ir_from_nir.cpp: \
+                 Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves); --driver-fixes \
+                 nv50-compute reads and writes what is meant"
+            }
+            Fault::Shift => {
+                "F9: a compute program shifts by a register, which the chip does not take modulo 32 as NIR does \
+                 (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitShift ignores NV50_IR_SUBOP_SHIFT_WRAP); --driver-fixes \
+                 nv50-compute does"
+            }
+            Fault::Saturates => {
+                "F10: a kernel converts to 8 or 16 bits, for which the chip saturates and OpenCL C drops bits (nv50_ir_from_nir.cpp: \
+                 Converter::visit of nir_op_u2u8 and others emits OP_CVT); --driver-fixes nv50-compute drops them"
+            }
             Fault::Ambiguous => {
-                "F2: in a compute program, an operand in s[] may mean an argument or a variable: it is taken for an argument"
+                "F7: in a compute program, the bits of an operand in s[] may mean several arguments or variables \
+                 (nv50_ir_target_nv50.cpp: TargetNV50::insnCanLoad allows more bits than the form has): results may be wrong"
             }
             Fault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \
@@ -149,16 +170,21 @@ impl Faults {
         }
     }
 
-    /// Looks at a program with so many bytes of parameters, of which the first word is the driver's own.
-    pub(super) fn look_at(&mut self, code: &Code, parameters: usize) {
-        let fixes = DriverFixes { argument_bytes: parameters.saturating_sub(4) as u32 };
-        if [Fault::Offset, Fault::Form, Fault::Ambiguous].iter().all(|fault| self.named.contains(fault)) {
+    /// Names the faults of a program.
+    pub(super) fn look_at(&mut self, code: &Code, fixes: DriverFixes) {
+        if [Fault::Offset, Fault::Form, Fault::Half, Fault::Shift, Fault::Saturates, Fault::Ambiguous]
+            .iter()
+            .all(|fault| self.named.contains(fault))
+        {
             return;
         }
         for (fault, _) in driver_fixes::faults(code, fixes) {
             self.name(match fault {
                 driver_fixes::Fault::Offset => Fault::Offset,
                 driver_fixes::Fault::Form => Fault::Form,
+                driver_fixes::Fault::Half => Fault::Half,
+                driver_fixes::Fault::Saturates => Fault::Saturates,
+                driver_fixes::Fault::Shift => Fault::Shift,
                 driver_fixes::Fault::Ambiguous => Fault::Ambiguous,
             });
         }
