@@ -127,6 +127,9 @@ enum Command {
     Campaign(features::Absent),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
+    /// Run an OpenCL program on Mesa's driver and an emulated NVIDIA chip
+    #[command(name = "opencl")]
+    OpenCl(Box<drm::opencl::OpenCl>),
     /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
     Replay(Box<replay::Replay>),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
@@ -237,6 +240,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "campaign"))]
         Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
+        Command::OpenCl(args) => drm::opencl::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Piglit(args) => piglit::run(&args),
         Command::Webgl(args) => webgl::run(&args),
