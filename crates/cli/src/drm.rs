@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 pub(crate) mod host;
+pub(crate) mod opencl;
 #[cfg(target_os = "linux")]
 mod recording;
 #[cfg(target_os = "linux")]

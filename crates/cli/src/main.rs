@@ -128,6 +128,9 @@ enum Command {
     Campaign(features::Absent),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
+    /// Run an OpenCL program on Mesa's driver and an emulated NVIDIA chip
+    #[command(name = "opencl")]
+    OpenCl(Box<drm::opencl::OpenCl>),
     /// Run a CUDA program on an emulated Tesla chip
     Cuda(cuda::Cuda),
     /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
@@ -240,6 +243,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "campaign"))]
         Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
+        Command::OpenCl(args) => drm::opencl::run(&args),
         Command::Cuda(args) => cuda::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Piglit(args) => piglit::run(&args),

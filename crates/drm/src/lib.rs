@@ -57,6 +57,7 @@
 
 mod buffers;
 mod capture;
+mod cl;
 mod device;
 pub mod files;
 pub mod folders;

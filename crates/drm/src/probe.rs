@@ -5,13 +5,13 @@
 //!
 //! | variable | what it prints |
 //! |---|---|
-//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version`; `reconverge drm` starts itself so |
+//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version`; `reconverge drm` starts itself so. For `opencl`, those of the OpenCL device, without an OpenGL context |
 //! | `RECONVERGE_DRM_LOAD` | the same, and the processor time of each frame of the [load](crate::loads) of this name; for `list`, the loads. `reconverge bench --draw` starts itself so |
 
 use std::io::Write;
 
 use crate::gl::GlContext;
-use crate::{json, loads, report};
+use crate::{cl, json, loads, report};
 
 /// Runs before `main` in every process that loads this library.
 #[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
@@ -25,7 +25,13 @@ extern "C" fn before_main() {
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {
         return;
     }
-    let fields = if loads { measured() } else { GlContext::new().and_then(|context| renderer(&context)) };
+    let fields = match loads {
+        true => measured(),
+        false if std::env::var_os("RECONVERGE_DRM_PROBE").is_some_and(|what| what == "opencl") => {
+            cl::device().map(fields)
+        }
+        false => GlContext::new().and_then(|context| renderer(&context)),
+    };
     let (line, status) = match fields {
         Ok(fields) => (format!("{{{fields}}}\n"), 0),
         Err(why) => (format!("{{\"error\": {}}}\n", json::string(&why)), 1),
@@ -38,9 +44,12 @@ extern "C" fn before_main() {
 
 /// Returns the fields of the object for a context.
 fn renderer(context: &GlContext) -> Result<String, String> {
-    let (renderer, version) = context.renderer()?;
+    context.renderer().map(fields)
+}
+
+fn fields((renderer, version): (String, String)) -> String {
     let (renderer, version) = (json::string(&renderer), json::string(&version));
-    Ok(format!("\"renderer\": {renderer}, \"version\": {version}"))
+    format!("\"renderer\": {renderer}, \"version\": {version}")
 }
 
 /// Returns the fields of the object for a load, or for `list`.

@@ -192,18 +192,26 @@ operations! {
     Shl {
         /// Of the operation.
         width: Width,
+        /// The count is modulo 32: no chip does that, only [`driver_fixes`](crate::driver_fixes).
+        wrap: bool,
     } => "shl", Exact,
-        |Words { dst, a, b, .. }| format!("{dst} becomes {a} shifted left by {b}, {} bits.", bits(width));
+        |Words { dst, a, b, .. }| {
+            let count = if wrap { " modulo 32" } else { "" };
+            format!("{dst} becomes {a} shifted left by {b}{count}, {} bits.", bits(width))
+        };
     /// [`crate::lane::integer::shr`]; src\[1\] is the count. \[shr\]
     Shr {
         /// Of the operation.
         width: Width,
         /// Arithmetic.
         signed: bool,
+        /// The count is modulo 32, as for [`Arith::Shl`].
+        wrap: bool,
     } => "shr", Exact,
         |Words { dst, a, b, .. }| {
             let fill = if signed { "copies of the sign" } else { "zeros" };
-            format!("{dst} becomes {a} shifted right by {b}, {} bits; {fill} come in.", bits(width))
+            let count = if wrap { " modulo 32" } else { "" };
+            format!("{dst} becomes {a} shifted right by {b}{count}, {} bits; {fill} come in.", bits(width))
         };
 
     // f32 (6.2, 6.3). Sources with `modifiers`, abs before neg.

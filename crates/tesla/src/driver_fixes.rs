@@ -7,22 +7,33 @@
 //! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp`
 //! (`CodeEmitterNV50::emitLOAD`).
 //!
+//! Two more faults lose bits. A load without a type, and an operand in s[] of another instruction, have five bits for an offset; the
+//! compiler writes seven, of which two fall on the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127).
+//! Values of 8 and 16 bits live in registers of 32 bits (`Converter::convert` of a `nir_ssa_def`), but their numbers are written
+//! where the instruction has the number of a half register (F6). Counts of shifts are meant modulo 32 (F9, `emitShift`).
+//! Conversions to 8 and 16 bits are meant to drop bits, and the chip saturates (F10).
+//!
 //! The form of an operand shows its meaning:
 //!
 //! | operand | means |
 //! |---|---|
 //! | `cvt` or `ld` of u16 s[0x2] to s[0x12] | a word of hardware or driver, where it says |
-//! | `mov` of u8 s[k], 32 bits | the argument at byte 4k |
-//! | `mov` of u8 s[k], 16 bits | the small argument at byte k or 2k: what reads it next has the type |
-//! | folded into another instruction, of 32 bits or half of them, within the arguments | an argument |
+//! | `mov` of s[], 32 bits | an argument; the type is bits 5 and 6 of the number of its word |
+//! | `mov` of s[], 16 bits | a small argument; what reads it next has the type |
+//! | folded into another instruction, within the arguments | an argument |
 //! | all others, stores, locks, and with an address register | a variable |
 //!
-//! A variable at a fixed offset below the size of the arguments is ambiguous if another instruction has it folded.
+//! Where several places have the same bits, one within the arguments is taken unless the program stores to one at a fixed
+//! offset, and [`ProgramFault::Ambiguous`] says so.
+
+use std::collections::HashSet;
 
 use crate::arith::Arith;
 use crate::code::Code;
-use crate::inst::{Access, Base, Dst, Half, Inst, Mem, Memory, Op, Operand, Space};
-use crate::lane::convert::Size;
+use crate::inst::{Access, Base, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space};
+use crate::lane::convert::{Integer, Size};
+use crate::lane::integer::Product;
+use crate::lane::{Modifiers, Width};
 
 /// Bytes that hardware and driver write.
 const HEADER: i32 = 0x14;
@@ -32,6 +43,8 @@ const HEADER: i32 = 0x14;
 pub struct DriverFixes {
     /// Bytes of the arguments, without those that the driver itself adds.
     pub argument_bytes: u32,
+    /// Bytes of s[] of a block, with everything in it.
+    pub shared_bytes: u32,
 }
 
 impl DriverFixes {
@@ -46,7 +59,13 @@ pub enum ProgramFault {
     Offset,
     /// F5: an argument is loaded in a form without a type.
     Form,
-    /// An operand may mean an argument or a variable.
+    /// F6: the number of a register of 32 bits stands where one of a half register is expected.
+    Half,
+    /// F10: a conversion to fewer bits is meant without saturation.
+    Saturates,
+    /// F9: a count of a shift is meant modulo 32.
+    Shift,
+    /// An operand may mean several places.
     Ambiguous,
 }
 
@@ -55,30 +74,225 @@ pub enum ProgramFault {
 enum Meaning {
     /// A word of hardware or driver.
     Header,
-    /// An argument, folded.
-    Argument,
-    /// An argument in the form of a shader's input.
-    Input,
-    /// A variable.
-    Variable,
+    /// An argument at a byte, folded.
+    Argument { at: i32, access: Access, sure: bool },
+    /// The argument with this number, in units of its size, in the form of a shader's input.
+    Input { number: i32 },
+    /// A variable at a byte behind the base.
+    Variable { at: i32, access: Access, sure: bool },
 }
 
-fn meaning(inst: &Inst, mem: &Mem, arguments: u32) -> Meaning {
-    if mem.base != Base::A(0) || mem.increment {
-        return Meaning::Variable;
-    }
-    let within = u32::try_from(mem.offset).is_ok_and(|offset| offset + mem.access.bytes() <= arguments);
-    match (inst.op, mem.access) {
-        (Op::Arith(Arith::Mov { .. }), Access::U8) => Meaning::Input,
-        (Op::Arith(Arith::I2I { .. } | Arith::I2F32 { .. }) | Op::Memory(Memory::Ld), Access::U16)
-            if (2..HEADER).contains(&mem.offset) =>
-        {
-            Meaning::Header
+/// What is known of s[] of a program.
+#[derive(Debug)]
+struct Places<'a> {
+    code: &'a Code,
+    fixes: DriverFixes,
+    /// The lowest offset of a variable that shows, if one does.
+    lowest: Option<i32>,
+    /// Words that are stored at fixed offsets.
+    stored: HashSet<i32>,
+    /// Arguments of 32 bits that are loaded in the form of a shader's input, by their bytes.
+    loaded: HashSet<i32>,
+    /// Arguments that are pointers.
+    pointers: HashSet<i32>,
+}
+
+impl<'a> Places<'a> {
+    fn of(code: &'a Code, fixes: DriverFixes) -> Places<'a> {
+        let mut found = Places {
+            code,
+            fixes,
+            // Without arguments, variables begin at 0; rusticl leaves as many bytes before them as they have.
+            lowest: (fixes.argument_bytes == 0).then_some(0),
+            stored: HashSet::new(),
+            loaded: HashSet::new(),
+            pointers: HashSet::new(),
+        };
+        // For each register, the number that the last instruction before has added for it.
+        let mut added: [Option<i32>; 256] = [None; 256];
+        for (place, inst) in insts(code) {
+            let offset = match (inst.op, inst.src) {
+                (Op::Arith(Arith::ShlA), [Operand::R32(register), ..]) => added[usize::from(register)],
+                (Op::Memory(_), [Operand::Mem(mem), ..])
+                    if mem.space == Space::Shared && mem.base == Base::A(0) && !is_header(inst, &mem) =>
+                {
+                    if matches!(inst.op, Op::Memory(Memory::St { .. })) {
+                        found.stored.insert(mem.offset & !3);
+                    }
+                    Some(mem.offset)
+                }
+                _ => None,
+            };
+            found.lowest = found.lowest.into_iter().chain(offset).min();
+            let Dst::R32(register) = inst.dst else { continue };
+            added[usize::from(register)] = match (inst.op, inst.src) {
+                (Op::Arith(Arith::Add { .. }), [Operand::R32(_), Operand::Imm(number), _]) => {
+                    Some(number as i32)
+                }
+                _ => None,
+            };
+            let Some(mem) = inst.src[0].mem().filter(|mem| mem.space == Space::Shared) else { continue };
+            if is_input(inst) {
+                found.loaded.insert(4 * input_number(mem));
+            }
+            if !becomes_address(code, place, register) {
+                continue;
+            }
+            if is_input(inst) {
+                found.pointers.insert(4 * input_number(mem));
+            } else if let [at] = found.within(mem, Access::B32)[..] {
+                found.pointers.insert(at);
+            }
         }
-        (Op::Memory(_), _) => Meaning::Variable,
-        _ if within => Meaning::Argument,
-        _ => Meaning::Variable,
+        found
     }
+
+    /// Places within the arguments that an operand may mean.
+    fn within(&self, mem: &Mem, access: Access) -> Vec<i32> {
+        let is_argument = |at: &i32| *at as u32 + access.bytes() <= self.fixes.argument_bytes;
+        candidates(mem, access).into_iter().filter(is_argument).collect()
+    }
+
+    /// Bytes of variables, at most.
+    fn variable_bytes(&self) -> u32 {
+        self.fixes.shared_bytes.saturating_sub(HEADER as u32 + self.fixes.argument_bytes)
+    }
+
+    fn meaning(&self, place: usize, inst: &Inst, mem: &Mem) -> Meaning {
+        if is_header(inst, mem) {
+            return Meaning::Header;
+        }
+        if is_input(inst) {
+            return Meaning::Input { number: input_number(mem) };
+        }
+        if mem.base != Base::A(0) || mem.increment || matches!(inst.op, Op::Memory(_)) {
+            return Meaning::Variable { at: mem.offset, access: mem.access, sure: true };
+        }
+        let access = folded_access(inst, mem);
+        let mut within = self.within(mem, access);
+        let is_variable = |at: &i32| {
+            self.lowest.is_some_and(|lowest| *at >= lowest)
+                && *at as u32 + access.bytes() <= self.variable_bytes()
+        };
+        let mut beyond = candidates(mem, access);
+        beyond.retain(is_variable);
+        let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
+        let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
+        // The offsets of the grid are the last arguments, and are only added.
+        let is_offset =
+            |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
+        if is_address && !within.is_empty() {
+            beyond.clear();
+        } else if within.iter().any(is_offset) && !beyond.iter().any(|at| self.stored.contains(at)) {
+            within.retain(is_offset);
+            beyond.clear();
+        } else if !matches!(inst.op, Op::Arith(Arith::Set { .. })) {
+            within.retain(|at| !self.pointers.contains(at) && !self.pointers.contains(&(at & !3)));
+        }
+        let sure = within.len() + beyond.len() == 1;
+        let unread = within.iter().find(|at| !self.loaded.contains(&(**at & !3)));
+        let stored = beyond.iter().find(|at| self.stored.contains(&(**at & !3)));
+        match (stored, unread.or(within.first())) {
+            (None, Some(at)) => Meaning::Argument { at: *at, access, sure },
+            (at, _) => {
+                let at = *at.or(beyond.first()).unwrap_or(&mem.offset);
+                Meaning::Variable { at, access, sure }
+            }
+        }
+    }
+}
+
+/// The instructions of a program with their places.
+fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
+    code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
+}
+
+/// Whether the number that an instruction has in a register becomes an address of g[] or s[]: additions and copies are followed, through the
+/// program and once from its begin on.
+fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
+    let mut holders = vec![register];
+    let words = code.words().len();
+    for inst in (place + 1..words).chain(0..place).filter_map(|place| code.slot(place)) {
+        let holds = |operand: &Operand| matches!(operand, Operand::R32(number) if holders.contains(number));
+        let addresses = |operand: &Operand| {
+            operand.mem().is_some_and(|mem| matches!(mem.base, Base::R(number) if holders.contains(&number)))
+        };
+        let is_local = matches!(inst.op, Op::Arith(Arith::ShlA)) && holds(&inst.src[0]);
+        if is_local || inst.src.iter().any(addresses) {
+            return true;
+        }
+        let Dst::R32(to) = inst.dst else { continue };
+        let passes = matches!(inst.op, Op::Arith(Arith::Add { .. } | Arith::Mov { .. }));
+        match (passes && inst.src.iter().any(holds), inst.guard == Guard::ALWAYS) {
+            (true, _) => holders.push(to),
+            (false, true) => holders.retain(|holder| *holder != to),
+            (false, false) => {}
+        }
+        if holders.is_empty() {
+            return false;
+        }
+    }
+    false
+}
+
+/// Whether an operand is a word of hardware or driver.
+fn is_header(inst: &Inst, mem: &Mem) -> bool {
+    let widens =
+        matches!(inst.op, Op::Arith(Arith::I2I { .. } | Arith::I2F32 { .. }) | Op::Memory(Memory::Ld));
+    widens && mem.access == Access::U16 && mem.base == Base::A(0) && (2..HEADER).contains(&mem.offset)
+}
+
+/// Whether an instruction has the form of a load of a shader's input.
+fn is_input(inst: &Inst) -> bool {
+    let mem = inst.src[0].mem();
+    matches!(inst.op, Op::Arith(Arith::Mov { .. }))
+        && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
+}
+
+/// The number of an argument in the form of a shader's input: two of its bits have the place of the type.
+fn input_number(mem: &Mem) -> i32 {
+    mem.offset / mem.access.bytes() as i32 + 32 * mode(mem.access)
+}
+
+/// The bits that a type has.
+fn mode(access: Access) -> i32 {
+    match access {
+        Access::U16 => 1,
+        Access::S16 => 2,
+        Access::B32 => 3,
+        _ => 0,
+    }
+}
+
+/// The type that the compiler means for an operand that is folded into an instruction.
+fn folded_access(inst: &Inst, mem: &Mem) -> Access {
+    match inst.op {
+        Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) => match from {
+            Integer { size: Size::B8, .. } => Access::U8,
+            Integer { size: Size::B16, signed: false } => Access::U16,
+            Integer { size: Size::B16, signed: true } => Access::S16,
+            Integer { size: Size::B32, .. } => Access::B32,
+        },
+        Op::Arith(Arith::Mul { .. } | Arith::Mad { .. }) if mem.access == Access::B32 => {
+            if is_short_product(inst) { Access::U16 } else { Access::B32 }
+        }
+        _ => mem.access,
+    }
+}
+
+/// Offsets, in ascending order, that the compiler writes as the bits of this operand.
+fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
+    let low = mem.offset / mem.access.bytes() as i32;
+    let (meant, written) = (mode(access), mode(mem.access));
+    // The compiler combines the type's bits with those of the offset.
+    let high = (0..4).filter(|bits| bits | meant == written);
+    high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
+}
+
+/// Whether a product is one of 16-bit numbers.
+fn is_short_product(inst: &Inst) -> bool {
+    let Op::Arith(Arith::Mul { product } | Arith::Mad { product, .. }) = inst.op else { return false };
+    matches!(product, Product::Bits16 { .. })
 }
 
 /// The operands in s[] of an instruction, by their numbers.
@@ -91,52 +305,125 @@ fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + use<> {
 /// Returns the program with the addresses that are meant.
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
+    let places = Places::of(code, fixes);
     code.mapped(|place, inst| {
         let mut inst = *inst;
         for (number, mut mem) in operands(&inst) {
-            let meaning = meaning(&inst, &mem, arguments);
-            match meaning {
+            match places.meaning(place, &inst, &mem) {
                 Meaning::Header => continue,
-                Meaning::Argument => mem.offset += HEADER,
-                Meaning::Variable => mem.offset += HEADER + arguments as i32,
-                Meaning::Input => {
-                    mem.access = input_access(code, place, inst.dst);
-                    mem.offset = mem.offset * mem.access.bytes() as i32 + HEADER;
+                Meaning::Argument { at, access, .. } => (mem.offset, mem.access) = (at + HEADER, access),
+                Meaning::Variable { at, access, .. } => {
+                    (mem.offset, mem.access) = (at + HEADER + arguments as i32, access);
+                }
+                Meaning::Input { number } => {
+                    mem.access = input_access(code, place, inst.dst).unwrap_or(Access::U8);
+                    mem.offset = number * mem.access.bytes() as i32 + HEADER;
                 }
             }
             inst.src[number] = Operand::Mem(mem);
+        }
+        if let (true, Op::Arith(Arith::Shl { wrap, .. } | Arith::Shr { wrap, .. })) =
+            (is_shift(&inst), &mut inst.op)
+        {
+            *wrap = true;
+        }
+        if arguments > 0
+            && let Some(register) = truncates(&inst)
+        {
+            inst.op = Op::Arith(Arith::Mov { width: Width::B32 });
+            inst.dst = Dst::R32(register);
+        }
+        if arguments > 0 && has_small_values(&inst) {
+            let whole = |half: Half| Half(half.0.wrapping_mul(2));
+            for operand in &mut inst.src {
+                if let Operand::R16(half) = operand {
+                    *operand = Operand::R16(whole(*half));
+                }
+            }
+            if let Dst::R16(half) = inst.dst {
+                inst.dst = Dst::R16(whole(half));
+            }
         }
         inst
     })
 }
 
-/// Returns the type of the argument that the instruction at a place loads to `dst`: the type that the next reader uses.
-fn input_access(code: &Code, place: usize, dst: Dst) -> Access {
-    let Dst::R16(half) = dst else { return Access::B32 };
+/// The register of 32 bits for a number that is meant without its upper bits (F10): what reads it takes the lower ones. The chip's
+/// conversion saturates.
+fn truncates(inst: &Inst) -> Option<u8> {
+    let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
+    let Dst::R16(Half(register)) = inst.dst else { return None };
+    let plain = inst.modifiers[0] == Modifiers::default() && inst.cdst.is_none();
+    (from.size == Size::B32 && to.size != Size::B32 && plain).then_some(register)
+}
+
+/// Whether an instruction shifts 32 bits by a register (F9): NIR takes the count modulo 32, and the compiler emits no `and` for it.
+fn is_shift(inst: &Inst) -> bool {
+    let width = match inst.op {
+        Op::Arith(Arith::Shl { width, .. } | Arith::Shr { width, .. }) => width,
+        _ => return false,
+    };
+    width == Width::B32 && !matches!(inst.src[1], Operand::Imm(_))
+}
+
+/// Whether an instruction has values of 8 or 16 bits of OpenCL C as its half registers (F6). Products have true halves, into which the
+/// compiler itself splits numbers of 32 bits; it does everything else in 32 bits.
+fn has_small_values(inst: &Inst) -> bool {
+    let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
+    let small = matches!(
+        inst.op,
+        Op::Memory(_)
+            | Op::Arith(
+                Arith::Mov { width: Width::B16 }
+                    | Arith::I2I { .. }
+                    | Arith::I2F32 { .. }
+                    | Arith::F2I { .. }
+                    | Arith::F2F32 { .. }
+                    | Arith::F2F16 { .. }
+            )
+    );
+    halves && small
+}
+
+/// The type of an argument that is loaded to `dst` at a place: what the next instruction takes it for. `None` if none reads it.
+fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
+    let Dst::R16(Half(register)) = dst else { return Some(Access::B32) };
+    // The registers that have the value.
+    let mut holders = vec![register];
     for inst in (place + 1..code.words().len()).filter_map(|place| code.slot(place)) {
-        let reads =
-            inst.src.contains(&Operand::R16(half)) || inst.src.contains(&Operand::R32(half.register()));
+        let reads = |src: &Operand| match src {
+            Operand::R16(Half(number)) | Operand::R32(number) => holders.contains(number),
+            _ => false,
+        };
+        let written = match inst.dst {
+            Dst::R16(Half(number)) if has_small_values(inst) => Some(number),
+            Dst::R32(number) => Some(number),
+            _ => None,
+        };
+        let bytes = |size: Size| if size == Size::B8 { Access::U8 } else { Access::U16 };
         match inst.op {
-            Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) if reads => {
-                return if from.size == Size::B8 { Access::U8 } else { Access::U16 };
+            Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) if reads(&inst.src[0]) => {
+                return Some(bytes(from.size));
             }
-            Op::Memory(Memory::St) if reads => {
+            Op::Memory(Memory::St) if inst.src[1..].iter().any(reads) => {
                 let byte = inst.src[0].mem().is_some_and(|mem| mem.access.bytes() == 1);
-                return if byte { Access::U8 } else { Access::U16 };
+                return Some(if byte { Access::U8 } else { Access::U16 });
             }
-            _ if reads && !is_move(inst, half) => return Access::U16,
+            Op::Arith(Arith::Mov { .. }) if reads(&inst.src[0]) => {
+                holders.extend(written);
+                continue;
+            }
+            Op::Arith(Arith::F2F32 { .. } | Arith::F2I { .. }) if reads(&inst.src[0]) => {
+                return Some(Access::U16);
+            }
             _ => {}
         }
-        if inst.dst == Dst::R16(half) || inst.dst == Dst::R32(half.register()) {
+        holders.retain(|holder| Some(*holder) != written);
+        if holders.is_empty() {
             break;
         }
     }
-    Access::U16
-}
-
-/// Whether an instruction only moves a half register.
-fn is_move(inst: &Inst, half: Half) -> bool {
-    matches!(inst.op, Op::Arith(Arith::Mov { .. })) && inst.src[0] == Operand::R16(half)
+    None
 }
 
 /// Returns the faults of a program, each with the place of the first instruction that has it.
@@ -147,26 +434,34 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
             found.push((fault, place));
         }
     };
-    let (mut folded, mut fixed): (Vec<(i32, usize)>, Vec<i32>) = (Vec::new(), Vec::new());
-    for (place, inst) in code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?))) {
+    let places = Places::of(code, fixes);
+    for (place, inst) in insts(code) {
         for (_, mem) in operands(inst) {
-            match meaning(inst, &mem, fixes.argument_bytes) {
+            match places.meaning(place, inst, &mem) {
                 Meaning::Header => {}
-                Meaning::Input => add(ProgramFault::Form, place),
-                Meaning::Argument => {
-                    add(ProgramFault::Offset, place);
-                    folded.push((mem.offset, place));
+                Meaning::Input { .. } => {
+                    add(ProgramFault::Form, place);
+                    if input_access(code, place, inst.dst).is_none() {
+                        add(ProgramFault::Ambiguous, place);
+                    }
                 }
-                Meaning::Variable => {
+                Meaning::Argument { sure, .. } | Meaning::Variable { sure, .. } => {
                     add(ProgramFault::Offset, place);
-                    fixed.extend((mem.base == Base::A(0)).then_some(mem.offset));
+                    if !sure {
+                        add(ProgramFault::Ambiguous, place);
+                    }
                 }
             }
         }
-    }
-    let both = |(offset, _): &&(i32, usize)| fixed.iter().any(|other| (offset - other).abs() < 4);
-    if let Some((_, place)) = folded.iter().find(both) {
-        add(ProgramFault::Ambiguous, *place);
+        if fixes.argument_bytes > 0 && truncates(inst).is_some() {
+            add(ProgramFault::Saturates, place);
+        }
+        if is_shift(inst) {
+            add(ProgramFault::Shift, place);
+        }
+        if fixes.argument_bytes > 0 && has_small_values(inst) {
+            add(ProgramFault::Half, place);
+        }
     }
     found
 }
@@ -183,9 +478,13 @@ mod tests {
         Code::new(&words, 0, Stage::Compute, Chip::Gt215)
     }
 
-    /// Returns the operands in s[] of a program after the fix.
+    fn fixes(argument_bytes: u32) -> DriverFixes {
+        DriverFixes { argument_bytes, shared_bytes: 0x200 }
+    }
+
+    /// Where the operands in s[] of a program lie after the fix.
     fn places(code: &Code, argument_bytes: u32) -> Vec<(Access, i32)> {
-        let fixed = fixed(code, DriverFixes { argument_bytes });
+        let fixed = fixed(code, fixes(argument_bytes));
         let mut all = Vec::new();
         let mut place = 0;
         while let Some(inst) = fixed.slot(place) {
@@ -202,20 +501,60 @@ mod tests {
         let inst = decode(words, Chip::Gt215, Stage::Compute).unwrap();
         let code = Code::of(&words, 0, (Stage::Compute, Chip::Gt215), &[(0, inst)]);
         assert_eq!(places(&code, 0x1c), [(Access::B32, 0x14)]);
-        let faults = faults(&code, DriverFixes { argument_bytes: 0x1c });
+        let faults = faults(&code, fixes(0x1c));
         assert_eq!(faults, [(ProgramFault::Offset, 0)]);
     }
 
-    /// `CodeEmitterNV50::emitLOAD` of a shader's input: 32 bits at byte 8, and at byte 0xe what `cvt` takes for 16 bits.
+    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. What reads a small argument has its type, and the numbers of
+    /// the half registers are those of registers: 1 and 2.
     #[test]
     fn loads_in_the_form_of_inputs_get_their_type() {
-        let words = [0x1000_0405, 0x0423_c780, 0x1000_0e05, 0x0023_c780];
-        let insts = [0, 2].map(|place| {
-            (place, decode([words[place], words[place + 1]], Chip::Gt215, Stage::Compute).unwrap())
+        let code = code(
+            "mov b16 $r0h u8 s[0x4]
+             mov b16 $r1l u8 s[0x3]
+             mov b32 $r3 u16 s[0x2]
+             cvt u32 $r1 u8 $r1
+             cvt s32 $r2 s16 $r1l
+             exit nop",
+        );
+        let all = [(Access::U8, 0x18), (Access::U16, 0x1a), (Access::B32, 4 * 33 + 0x14)];
+        assert_eq!(places(&code, 0x100), all);
+        let names: Vec<ProgramFault> =
+            faults(&code, fixes(0x100)).into_iter().map(|(fault, _)| fault).collect();
+        assert_eq!(names, [ProgramFault::Form, ProgramFault::Half]);
+        let fixed = fixed(&code, fixes(0x100));
+        let halves = fixed.slots().flatten().filter_map(|inst| match (inst.dst, inst.src[0]) {
+            (Dst::R16(half), _) | (_, Operand::R16(half)) => Some(half.0),
+            _ => None,
         });
-        let code = Code::of(&words, 0, (Stage::Compute, Chip::Gt215), &insts);
-        assert_eq!(places(&code, 0x10), [(Access::B32, 0x1c), (Access::U16, 0x30)]);
-        assert_eq!(faults(&code, DriverFixes { argument_bytes: 0x10 }), [(ProgramFault::Form, 0)]);
+        assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
+    }
+
+    /// `setSrc` combines bits 5 and 6 of the number of a word with those of its type.
+    #[test]
+    fn lost_bits_of_an_offset_are_found_where_one_place_fits() {
+        let code = code(
+            "mov b32 $r1 u16 s[0x0]
+             add b32 $r2 b32 s[0x0] $r1
+             ld b32 $r3 g0[$r2]
+             cvt u32 $r4 u16 b32 s[0x4]
+             exit nop",
+        );
+        // The pointer is at 0 or 0x80, and the latter is loaded elsewhere; the 16 bits at 0x82 or 0xc2.
+        let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x82 + 0x14)];
+        assert_eq!(places(&code, 0x84), all);
+        assert!(faults(&code, fixes(0x84)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));
+    }
+
+    #[test]
+    fn counts_of_shifts_are_modulo_32_and_conversions_drop_bits() {
+        let code = code("shl b32 $r1 $r2 $r3\ncvt u8 $r1l u32 $r4\nshl b32 $r1 $r2 0x2\nexit nop");
+        let fixed = fixed(&code, fixes(8));
+        let ops: Vec<Op> = fixed.slots().flatten().map(|inst| inst.op).collect();
+        let [shift, copy, constant, ..] = ops[..] else { panic!("{ops:?}") };
+        assert!(matches!(shift, Op::Arith(Arith::Shl { wrap: true, .. })));
+        assert!(matches!(copy, Op::Arith(Arith::Mov { .. })));
+        assert!(matches!(constant, Op::Arith(Arith::Shl { wrap: false, .. })));
     }
 
     #[test]
@@ -234,14 +573,14 @@ mod tests {
             (Access::B32, 0x14 + 8),
         ];
         assert_eq!(places(&code, 8), all);
-        assert_eq!(faults(&code, DriverFixes { argument_bytes: 8 }).len(), 1);
+        assert_eq!(faults(&code, fixes(8)).len(), 1);
     }
 
     #[test]
     fn a_place_that_is_stored_to_and_folded_is_ambiguous() {
         let code = code("st b32 s[0x4] $r1\nadd b32 $r0 b32 s[0x4] $r0\nexit nop");
         let names = |argument_bytes| -> Vec<ProgramFault> {
-            faults(&code, DriverFixes { argument_bytes }).into_iter().map(|(fault, _)| fault).collect()
+            faults(&code, fixes(argument_bytes)).into_iter().map(|(fault, _)| fault).collect()
         };
         assert_eq!(names(8), [ProgramFault::Offset, ProgramFault::Ambiguous]);
         assert_eq!(names(0), [ProgramFault::Offset]);

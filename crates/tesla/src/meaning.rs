@@ -103,8 +103,10 @@ pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes:
         Arith::Max { width, signed } => word(integer::max(width, signed, a, b)),
         Arith::Set { compare, width, signed } => word(integer::set(compare, width, signed, a, b)),
         Arith::Logic { logic, width, not1, not2 } => word(integer::logic(logic, width, not1, not2, a, b)),
-        Arith::Shl { width } => word(integer::shl(width, a, b)),
-        Arith::Shr { width, signed } => word(integer::shr(width, signed, a, b)),
+        Arith::Shl { width, wrap } => word(integer::shl(width, a, if wrap { b & 31 } else { b })),
+        Arith::Shr { width, signed, wrap } => {
+            word(integer::shr(width, signed, a, if wrap { b & 31 } else { b }))
+        }
 
         Arith::FAdd { rounding, sat: saturate } => word(float::add(fa, fb, rounding, sat(saturate))),
         Arith::FMul { rounding, sat: saturate } => {

@@ -80,6 +80,8 @@ pub(crate) struct Setup {
     fixes: Option<DriverFixes>,
     /// The window system that piglit's tests use, if it is not the usual one.
     platform: Option<String>,
+    /// Programs find the chip through OpenCL.
+    opencl: bool,
 }
 
 /// The device node that a program finds.
@@ -107,6 +109,7 @@ impl Setup {
             errata: None,
             fixes: None,
             platform: None,
+            opencl: false,
         })
     }
 
@@ -136,6 +139,11 @@ impl Setup {
     /// Chooses the window system that piglit's tests use, by its name in `PIGLIT_PLATFORM`.
     pub(crate) fn with_platform(self, platform: &str) -> Setup {
         Setup { platform: Some(platform.to_owned()), ..self }
+    }
+
+    /// Lets programs find the chip through Mesa's OpenCL.
+    pub(crate) fn with_opencl(self) -> Setup {
+        Setup { opencl: true, ..self }
     }
 
     /// `LD_LIBRARY_PATH`: these folders, the driver's, and those that are there already.
@@ -199,6 +207,12 @@ impl Setup {
                 }
             }
         }
+        if self.opencl {
+            command.env("RUSTICL_ENABLE", "nouveau").env("NOUVEAU_ENABLE_CL", "1");
+            if let Some(vendor) = opencl_vendor().filter(|_| env::var_os(VENDORS).is_none()) {
+                command.env(VENDORS, vendor);
+            }
+        }
         // Where nothing is executed, nothing writes the fences that Mesa's nouveau waits for.
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
@@ -240,7 +254,9 @@ impl Setup {
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
-        probe.env("RECONVERGE_DRM_PROBE", "1").env("RECONVERGE_DRM_EXECUTE", "none");
+        probe
+            .env("RECONVERGE_DRM_PROBE", if self.opencl { "opencl" } else { "1" })
+            .env("RECONVERGE_DRM_EXECUTE", "none");
         probe.env("NOUVEAU_DISABLE_FENCES", "1");
         probe.env_remove("RECONVERGE_DRM_REPORT");
         if let Some(renderer) = software {
@@ -306,6 +322,52 @@ impl Setup {
             self.board.driver.mesa()
         );
     }
+}
+
+impl Setup {
+    /// Checks that OpenCL in these surroundings has the chip as its device.
+    ///
+    /// # Errors
+    /// The device is another one, or something is not installed. The message names it.
+    pub(crate) fn check_opencl(&self) -> Result<()> {
+        let spirv = SPIRV.into_iter().any(|path| Path::new(path).exists());
+        let vendor = env::var_os(VENDORS).is_some() || opencl_vendor().is_some();
+        let missing: Vec<&str> = [(vendor, ICD), (spirv, SPIRV[0])]
+            .into_iter()
+            .filter_map(|(found, name)| (!found).then_some(name))
+            .collect();
+        let install = format!("{INSTALL_OPENCL} {}", libdrm(self.board.driver).1);
+        if !missing.is_empty() {
+            bail!("Mesa's OpenCL is not installed: {} not found. {install}", missing.join(" and "));
+        }
+        let (answer, messages) = self.probed(None)?;
+        let expected = self.board.renderer();
+        match (answer["renderer"].as_str(), answer["error"].as_str()) {
+            (Some(found), _) if is_renderer(found, &expected) => Ok(()),
+            (Some(found), _) => bail!("the OpenCL device is `{found}`, not {expected}. {install}{messages}"),
+            (None, error) => {
+                bail!("{}. {install}{messages}", error.unwrap_or("OpenCL does not start, no reason given"))
+            }
+        }
+    }
+}
+
+/// The variable that names implementations of OpenCL.
+const VENDORS: &str = "OCL_ICD_VENDORS";
+
+/// The file that names Mesa's.
+const ICD: &str = "rusticl.icd";
+
+/// The functions of OpenCL C that Mesa adds to kernels, where Debian and others have them.
+const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
+
+/// What installs what OpenCL needs on Debian, next to the library of [`libdrm`].
+const INSTALL_OPENCL: &str = "apt-get install mesa-opencl-icd libclc-15 ocl-icd-libopencl1";
+
+/// The path of [`ICD`].
+fn opencl_vendor() -> Option<PathBuf> {
+    let folders = ["/etc/OpenCL/vendors", "/usr/share/OpenCL/vendors"];
+    folders.into_iter().map(|folder| Path::new(folder).join(ICD)).find(|path| path.exists())
 }
 
 /// Whether a renderer is the expected one: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` is `AMD RV770`.

@@ -183,14 +183,18 @@ impl Nv50 {
             &mut self.watch,
         );
         self.faults.launched(&program.words, signature);
-        self.faults.look_at(program.code(), params.len());
+        // The first word is the driver's own.
+        let fixes = driver_fixes::DriverFixes {
+            argument_bytes: params.len().saturating_sub(4) as u32,
+            shared_bytes: self.compute.word(c::SHARED_SIZE),
+        };
+        self.faults.look_at(program.code(), fixes);
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
         // Not more than the program uses: nothing else reads l[], and sizes of many threads add up.
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
-        let arguments = driver_fixes::DriverFixes { argument_bytes: params.len().saturating_sub(4) as u32 };
-        setup.driver_fixes = self.faults.handled.then_some(arguments);
+        setup.driver_fixes = self.faults.handled.then_some(fixes);
         let bound = (&self.tesla, &self.bindings, &mut self.unknown);
         texture::bind(&mut setup.textures, (COMPUTE, self.chip), &program.reads, bound, images, memory);
         let bare = setup.clone();

@@ -33,6 +33,12 @@ pub(super) enum DriverFault {
     SeveralPrograms,
     /// Loads of arguments have no type.
     Form,
+    /// Registers of small values have numbers of 32-bit registers.
+    Half,
+    /// Counts of shifts are meant modulo 32.
+    Shift,
+    /// Conversions saturate.
+    Saturates,
     /// What an operand in s[] means cannot be told.
     Ambiguous,
     /// The limit of an image has too many rows.
@@ -59,11 +65,26 @@ impl DriverFault {
                 "F5: a kernel loads an argument without its type and with a divided offset (nv50_ir_emit_nv50.cpp: \
                  CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT); --driver-fixes nv50-compute loads what is meant"
             }
+            DriverFault::Half => {
+                "F6: a kernel has the number of a 32-bit register where a half register's is expected (nv50_ir_from_nir.cpp: \
+                 Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves); --driver-fixes \
+                 nv50-compute reads and writes what is meant"
+            }
+            DriverFault::Shift => {
+                "F9: a compute program shifts by a register, which the chip does not take modulo 32 as NIR does \
+                 (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitShift ignores NV50_IR_SUBOP_SHIFT_WRAP); --driver-fixes \
+                 nv50-compute does"
+            }
+            DriverFault::Saturates => {
+                "F10: a kernel converts to 8 or 16 bits, for which the chip saturates and OpenCL C drops bits (nv50_ir_from_nir.cpp: \
+                 Converter::visit of nir_op_u2u8 and others emits OP_CVT); --driver-fixes nv50-compute drops them"
+            }
             DriverFault::Ambiguous => {
-                "F2: in a compute program, an operand in s[] may mean an argument or a variable: it is taken for an argument"
+                "F7: in a compute program, the bits of an operand in s[] may mean several arguments or variables \
+                 (nv50_ir_target_nv50.cpp: TargetNV50::insnCanLoad allows more bits than the form has): results may be wrong"
             }
             DriverFault::Rows => {
-                "F8: the limit of an image without layers has 65536 rows (nv50_compute.c: nv50_compute_validate_surfaces divides \
+                "F11: the limit of an image without layers has 65536 rows (nv50_compute.c: nv50_compute_validate_surfaces divides \
                  max_size, which is 0), so that rows outside of it are other memory; --driver-fixes nv50-compute limits them"
             }
             DriverFault::Beyond => {
@@ -209,12 +230,18 @@ impl Faults {
         }
     }
 
-    /// Looks for faults in a program. `parameters` is the size of its parameters in bytes; the first word is the driver's own.
-    pub(super) fn look_at(&mut self, code: &Code, parameters: usize) {
-        let fixes = DriverFixes { argument_bytes: parameters.saturating_sub(4) as u32 };
-        if [DriverFault::Offset, DriverFault::Form, DriverFault::Ambiguous]
-            .iter()
-            .all(|fault| self.named.contains(fault))
+    /// Names the faults of a program.
+    pub(super) fn look_at(&mut self, code: &Code, fixes: DriverFixes) {
+        if [
+            DriverFault::Offset,
+            DriverFault::Form,
+            DriverFault::Half,
+            DriverFault::Shift,
+            DriverFault::Saturates,
+            DriverFault::Ambiguous,
+        ]
+        .iter()
+        .all(|fault| self.named.contains(fault))
         {
             return;
         }
@@ -222,12 +249,15 @@ impl Faults {
             self.name(match fault {
                 driver_fixes::ProgramFault::Offset => DriverFault::Offset,
                 driver_fixes::ProgramFault::Form => DriverFault::Form,
+                driver_fixes::ProgramFault::Half => DriverFault::Half,
+                driver_fixes::ProgramFault::Saturates => DriverFault::Saturates,
+                driver_fixes::ProgramFault::Shift => DriverFault::Shift,
                 driver_fixes::ProgramFault::Ambiguous => DriverFault::Ambiguous,
             });
         }
     }
 
-    /// Limits the rows of images without layers, for which the driver computes 65,536 (F8).
+    /// Limits the rows of images without layers, for which the driver computes 65,536 (F11).
     pub(super) fn limit_rows(&mut self, segments: &mut Segments, reached: u16, rows: impl Fn(usize) -> u32) {
         for (number, segment) in segments.0.iter_mut().enumerate().filter(|(n, _)| reached >> n & 1 != 0) {
             let Some(segment) = segment.as_mut().filter(|segment| segment.tiling.is_some()) else { continue };

@@ -144,16 +144,16 @@ pub(super) static LONG_ROWS: &[Row] = &[
     // Shifts (5.9)
     long("l.shl.16", "shl", [0x3000_0001, 0xc000_0000], [0xf000_0003, 0xe400_0000], "5.9",
         &[END, PRED, Part::Text("shl"), Part::Text("b16"), MCDST, LLHDST, LSRC1H, SHCNTH],
-        |_| Op::Arith(Arith::Shl { width: Width::B16 })),
+        |_| Op::Arith(Arith::Shl { width: Width::B16, wrap: false })),
     long("l.shl.32", "shl", [0x3000_0001, 0xc400_0000], [0xf000_0003, 0xe400_0000], "5.9",
         &[END, PRED, Part::Text("shl"), Part::Text("b32"), MCDST, LLDST, LSRC1W, SHCNTW],
-        |_| Op::Arith(Arith::Shl { width: Width::B32 })),
+        |_| Op::Arith(Arith::Shl { width: Width::B32, wrap: false })),
     long("l.shr.16", "shr", [0x3000_0001, 0xe000_0000], [0xf000_0003, 0xe400_0000], "5.9",
         &[END, PRED, Part::Text("shr"), us16::<59, 0>(), MCDST, LLHDST, LSRC1H, SHCNTH],
-        |d| Op::Arith(Arith::Shr { width: Width::B16, signed: d.signed[0] })),
+        |d| Op::Arith(Arith::Shr { width: Width::B16, signed: d.signed[0], wrap: false })),
     long("l.shr.32", "shr", [0x3000_0001, 0xe400_0000], [0xf000_0003, 0xe400_0000], "5.9",
         &[END, PRED, Part::Text("shr"), us32::<59, 0>(), MCDST, LLDST, LSRC1W, SHCNTW],
-        |d| Op::Arith(Arith::Shr { width: Width::B32, signed: d.signed[0] })),
+        |d| Op::Arith(Arith::Shr { width: Width::B32, signed: d.signed[0], wrap: false })),
 
     // 16-bit products (5.2)
     long("l.mul16", "mul", [0x4000_0001, 0x0000_0000], [0xf000_0003, 0xe001_0000], "5.2",

@@ -479,9 +479,9 @@ impl<'a> Way<'a> {
                 let result = self.extended(result, width.bits() as u8, false);
                 (result, Some(self.plain(width, result)))
             }
-            Arith::Shl { width } => {
+            Arith::Shl { width, wrap } => {
                 let x = self.extended(a, width.bits() as u8, false);
-                let count = self.extended(b, width.bits() as u8, false);
+                let count = self.extended(b, if wrap { 5 } else { width.bits() as u8 }, false);
                 let result = match self.rows.strip.is_constant(count) {
                     Some(count) => self.rows.one(One::Shl(count.min(32) as u8), x),
                     None => self.rows.two(Two::Shl, x, count),
@@ -489,10 +489,10 @@ impl<'a> Way<'a> {
                 let result = self.extended(result, width.bits() as u8, false);
                 (result, self.shift_flags(width, false, x, result, count))
             }
-            Arith::Shr { width, signed } => {
+            Arith::Shr { width, signed, wrap } => {
                 let bits = width.bits() as u8;
                 let x = self.extended(a, bits, false);
-                let count = self.extended(b, bits, false);
+                let count = self.extended(b, if wrap { 5 } else { bits }, false);
                 let wide = self.extended(x, bits, signed);
                 let result = match (self.rows.strip.is_constant(count), signed) {
                     (Some(count), false) => self.rows.one(One::Shr(count.min(32) as u8), wide),

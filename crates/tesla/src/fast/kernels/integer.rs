@@ -28,6 +28,14 @@ const fn set(compare: u8, signed: bool) -> Arith {
     Arith::Set { compare: Compare::from_bits(compare), width: B32, signed }
 }
 
+const fn shl(width: Width, wrap: bool) -> Arith {
+    Arith::Shl { width, wrap }
+}
+
+const fn shr(width: Width, signed: bool, wrap: bool) -> Arith {
+    Arith::Shr { width, signed, wrap }
+}
+
 const fn logic(logic: Logic, width: Width) -> Arith {
     Arith::Logic { logic, width, not1: false, not2: false }
 }
@@ -48,6 +56,7 @@ kernels! {
     word {}: set(1, true), set(2, true), set(3, true), set(4, true), set(5, true), set(6, true);
     modified {}: logic(Logic::And, B32), logic(Logic::Or, B32), logic(Logic::Xor, B32), logic(Logic::Mov2, B32);
     half {}: logic(Logic::And, B16), logic(Logic::Or, B16), logic(Logic::Xor, B16), logic(Logic::Mov2, B16);
-    word {}: Arith::Shl { width: B32 }, Arith::Shr { width: B32, signed: false }, Arith::Shr { width: B32, signed: true };
-    half {}: Arith::Shl { width: B16 }, Arith::Shr { width: B16, signed: false }, Arith::Shr { width: B16, signed: true };
+    word {}: shl(B32, false), shr(B32, false, false), shr(B32, true, false);
+    word {}: shl(B32, true), shr(B32, false, true), shr(B32, true, true);
+    half {}: shl(B16, false), shr(B16, false, false), shr(B16, true, false);
 }

@@ -257,7 +257,7 @@ impl Lower<'_> {
             Arith::ShlA => {
                 let Operand::Imm(count) = inst.src[1] else { return None };
                 operation.src[1] = self.constant(count & 15)?;
-                return Some(Arith::Shl { width: Width::B32 });
+                return Some(Arith::Shl { width: Width::B32, wrap: false });
             }
             Arith::AddA => {
                 return Some(Arith::Add { addition: Addition::Add, width: Width::B32, sat: false });

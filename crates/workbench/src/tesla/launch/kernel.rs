@@ -95,7 +95,8 @@ impl Launch {
             }
             // The first word of the parameters is the driver's own.
             let argument_bytes = compute.params.len().saturating_sub(4) as u32;
-            compute.setup_mut().driver_fixes = Some(DriverFixes { argument_bytes });
+            let shared_bytes = compute.shared_bytes.unwrap_or(0) + compute.dynamic_shared;
+            compute.setup_mut().driver_fixes = Some(DriverFixes { argument_bytes, shared_bytes });
         }
         Ok((compute, Outputs::Buffers(placed)))
     }

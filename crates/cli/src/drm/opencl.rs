@@ -1,0 +1,77 @@
+//! `reconverge opencl`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use reconverge_board::driver_fixes::DriverFixes;
+use reconverge_board::patch::Patch;
+use reconverge_board::{Board, Driver};
+
+use super::{ErrataArgs, Shaders};
+use crate::args::Answer;
+
+/// Run an OpenCL program on Mesa's driver and an emulated NVIDIA chip
+///
+/// COMMAND finds one device, the chip, through Mesa's rusticl; OCL_ICD_VENDORS names other implementations. Known faults of
+/// Mesa's compute driver are fixed on the way into the chip, since without them no kernel with an argument runs. The exit
+/// status is that of COMMAND, or 128 plus the number of the signal that ends it.
+#[derive(clap::Args)]
+pub(crate) struct OpenCl {
+    /// The chip, a board's name or its PCI id, for instance gt215 or `GeForce GT 240`
+    #[arg(long, value_name = "NAME", default_value = "gt215")]
+    chip: String,
+    /// Fix no fault of Mesa's driver, as on silicon. docs/mesa.md lists them
+    #[arg(long)]
+    no_driver_fixes: bool,
+    /// Errata of the chip that are on: all, none, NAME,NAME or all,-NAME,-NAME. As on silicon, all are on when absent.
+    /// docs/mesa.md lists them
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    errata: Option<String>,
+    #[command(flatten)]
+    shaders: Shaders,
+    /// Write each launch into this folder, new or empty, as a launch file, which `run`, `trace` and `debug` open;
+    /// draws.jsonl in it lists them
+    #[arg(long, value_name = "DIR")]
+    capture: Option<PathBuf>,
+    /// Replace words of programs on their way into the chip, as `drm --patch` does
+    #[arg(long, value_name = "OLD:NEW")]
+    patch: Option<Patch>,
+    /// Below this folder is the build of Mesa to take instead of the installed one, as for `drm`
+    #[arg(long, value_name = "DIR")]
+    driver: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+pub(crate) fn run(args: &OpenCl) -> Result<Answer> {
+    let board = super::board(&args.chip)?;
+    if board.driver != Driver::Nv50 {
+        bail!(
+            "--chip {}: Mesa's rusticl has no driver for it; NVIDIA's chips are emulated for OpenCL",
+            args.chip
+        );
+    }
+    let fixes = (!args.no_driver_fixes).then_some(DriverFixes::Nv50Compute);
+    let errata = ErrataArgs { errata: args.errata.clone(), driver_fixes: fixes };
+    errata.check(board)?;
+    started(args, board, &errata)
+}
+
+#[cfg(target_os = "linux")]
+fn started(args: &OpenCl, board: &'static Board, errata: &ErrataArgs) -> Result<Answer> {
+    use super::{host, setup};
+    let driver = args.driver.as_deref().map(setup::Build::new).transpose()?.flatten();
+    let setup =
+        setup::Setup::new(board, true, driver)?.with_errata(errata).with(&args.shaders)?.with_opencl();
+    let capture = args.capture.as_deref().map(|path| host::empty_folder("--capture", path)).transpose()?;
+    setup.check_opencl()?;
+    let wanted = host::Wanted { capture, screen: None, record: None, patch: args.patch.as_ref() };
+    host::run(&setup, &args.command, &wanted, None)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn started(_args: &OpenCl, _board: &'static Board, _errata: &ErrataArgs) -> Result<Answer> {
+    bail!("opencl: only on Linux, whose graphics drivers these are")
+}

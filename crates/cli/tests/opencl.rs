@@ -1,0 +1,92 @@
+//! Tests of `reconverge opencl`: OpenCL C through Mesa's rusticl on an emulated chip.
+
+#![cfg(target_os = "linux")]
+
+mod driver;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use driver::{fresh, on_driver, reconverge, refuses, text};
+
+/// The program with kernels of many forms, compiled. Says so where Mesa's OpenCL or a compiler is not installed.
+fn forms(folder: &Path) -> Option<PathBuf> {
+    let installed =
+        ["/etc/OpenCL/vendors/rusticl.icd", "/usr/lib/clc/spirv-mesa3d-.spv", "/usr/include/CL/cl.h"];
+    if let Some(absent) = installed.into_iter().find(|path| !Path::new(path).exists()) {
+        println!(
+            "skipped: no {absent}: apt-get install mesa-opencl-icd libclc-15 ocl-icd-opencl-dev libdrm-nouveau2"
+        );
+        return None;
+    }
+    let program = folder.join("forms");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/peers/forms.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-o"]).arg(&program).arg(source).arg("-lOpenCL");
+    match compiler.status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            println!("skipped: cc: {error}");
+            return None;
+        }
+    }
+    Some(program)
+}
+
+fn opencl(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+    let mut command = on_driver("opencl");
+    command.env_remove("OCL_ICD_VENDORS");
+    command.args(options).arg("--").arg(program).args(arguments).output().unwrap()
+}
+
+#[test]
+fn chips_without_a_driver_for_opencl_are_refused() {
+    let refused = on_driver("opencl").args(["--chip", "rv770", "--", "true"]).output().unwrap();
+    refuses(&refused, &["--chip rv770: Mesa's rusticl has no driver for it"]);
+    refuses(
+        &reconverge(&["opencl", "--chip", "gt2155", "--", "true"]),
+        &["no such chip", "did you mean `gt215`?"],
+    );
+}
+
+#[test]
+fn kernels_of_many_forms_have_the_results_of_c() {
+    let folder = fresh("opencl-forms");
+    let Some(program) = forms(&folder) else { return };
+    for engine in [&[][..], &["--engine", "lockstep"]] {
+        let output = opencl(engine, &program, &[]);
+        let (said, messages) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}\n{messages}");
+        assert_eq!(said.lines().count(), 15, "{said}");
+        assert!(said.lines().all(|line| line.contains("the same")), "{said}");
+        for fault in ["F2: ", "F3: ", "F5: ", "F6: "] {
+            assert!(messages.contains(fault), "{fault}{messages}");
+        }
+    }
+}
+
+#[test]
+fn without_the_fixes_a_kernel_does_what_its_words_say() {
+    let folder = fresh("opencl-silicon");
+    let Some(program) = forms(&folder) else { return };
+    let output = opencl(&["--no-driver-fixes"], &program, &["scalars"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("differ"), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("F2: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_captured_launch_runs_again_and_programs_are_words_text_and_words_again() {
+    let folder = fresh("opencl-captured");
+    let Some(program) = forms(&folder) else { return };
+    let (captured, programs) = (folder.join("captured"), folder.join("programs"));
+    let [captured, programs] = [&captured, &programs].map(|folder| folder.to_str().unwrap());
+    let output = opencl(&["--capture", captured, "--programs", programs], &program, &["smalls"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let launch = Path::new(captured).join("draw-0001.compute.toml");
+    let again = reconverge(&["run", launch.to_str().unwrap()]);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    let file = std::fs::read_dir(programs).unwrap().next().unwrap().unwrap().path();
+    let checked = reconverge(&["check", file.to_str().unwrap()]);
+    assert!(checked.status.success(), "{}", text(&checked.stdout));
+}
