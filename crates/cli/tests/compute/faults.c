@@ -1,7 +1,7 @@
 /* Programs that Mesa 22.3.6 compiles or runs wrongly on nv50. */
 #include "compute.h"
 
-/* F6: NIR drops the mask of a shift count; the shifts of nv50 take the whole word. */
+/* F9: NIR drops the mask of a shift count; the shifts of nv50 take the whole word. */
 static uint masked_shift(uint n) {
     uint count = n * 2654435761u;
     return n % 3 == 0 ? 0x89abcdefu << (count & 31) : n % 3 == 1 ? 0x89abcdefu >> (count & 31)
@@ -68,12 +68,12 @@ static void high_words(void) {
     }), "high_word(n)", 4, high_word);
 }
 
-/* F8: the driver states 65536 rows for each 2D image without layers. What the program reaches depends on the memory behind it. */
+/* F11: the driver states 65536 rows for each 2D image without layers. What the program reaches depends on the memory behind it. */
 static void image_rows(void) {
     image_shifted(2, 2);
 }
 
-/* F7: the driver uploads no more than 64 KiB of code. */
+/* F12: the driver uploads no more than 64 KiB of code. */
 static void long_code(void) {
     enum { STEPS = 1400 };
     char *text = malloc(100 * STEPS + 1000);
