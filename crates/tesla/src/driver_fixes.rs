@@ -116,7 +116,7 @@ impl<'a> Places<'a> {
                 (Op::Memory(_), [Operand::Mem(mem), ..])
                     if mem.space == Space::Shared && mem.base == Base::A(0) && !is_header(inst, &mem) =>
                 {
-                    if matches!(inst.op, Op::Memory(Memory::St { .. })) {
+                    if matches!(inst.op, Op::Memory(Memory::St)) {
                         found.stored.insert(mem.offset & !3);
                     }
                     Some(mem.offset)

@@ -48,6 +48,18 @@ pub(super) enum DriverFault {
 }
 
 impl DriverFault {
+    /// What is done about it.
+    fn consequence(self, handled: bool) -> &'static str {
+        match self {
+            DriverFault::StartUp | DriverFault::Ambiguous | DriverFault::Beyond => "",
+            DriverFault::SeveralPrograms if handled => {
+                "; the one that followed before or ran longest ago is taken, and of OpenCL's kernels the last one"
+            }
+            _ if handled => "; --driver-fixes has fixed this",
+            _ => "; --driver-fixes nv50-compute fixes it",
+        }
+    }
+
     /// What is wrong, and where.
     fn text(self) -> &'static str {
         match self {
@@ -59,25 +71,23 @@ impl DriverFault {
             DriverFault::Offset => {
                 "F2: a compute program addresses `shared` variables or arguments from s[0x0] on, where the chip's own words are \
                  (nv50_ir_from_nir.cpp: Converter::visit of load_shared, store_shared and load_kernel_input does not add \
-                 inputOffset); --driver-fixes nv50-compute moves them"
+                 inputOffset)"
             }
             DriverFault::Form => {
                 "F5: a kernel loads an argument without its type and with a divided offset (nv50_ir_emit_nv50.cpp: \
-                 CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT); --driver-fixes nv50-compute loads what is meant"
+                 CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT)"
             }
             DriverFault::Half => {
                 "F6: a kernel has the number of a 32-bit register where a half register's is expected (nv50_ir_from_nir.cpp: \
-                 Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves); --driver-fixes \
-                 nv50-compute reads and writes what is meant"
+                 Converter::convert gives values of 8 and 16 bits 4 bytes, nv50_ir_emit_nv50.cpp writes halves)"
             }
             DriverFault::Shift => {
                 "F9: a compute program shifts by a register, which the chip does not take modulo 32 as NIR does \
-                 (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitShift ignores NV50_IR_SUBOP_SHIFT_WRAP); --driver-fixes \
-                 nv50-compute does"
+                 (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitShift ignores NV50_IR_SUBOP_SHIFT_WRAP)"
             }
             DriverFault::Saturates => {
                 "F10: a kernel converts to 8 or 16 bits, for which the chip saturates and OpenCL C drops bits (nv50_ir_from_nir.cpp: \
-                 Converter::visit of nir_op_u2u8 and others emits OP_CVT); --driver-fixes nv50-compute drops them"
+                 Converter::visit of nir_op_u2u8 and others emits OP_CVT)"
             }
             DriverFault::Ambiguous => {
                 "F7: in a compute program, the bits of an operand in s[] may mean several arguments or variables \
@@ -85,7 +95,7 @@ impl DriverFault {
             }
             DriverFault::Rows => {
                 "F11: the limit of an image without layers has 65536 rows (nv50_compute.c: nv50_compute_validate_surfaces divides \
-                 max_size, which is 0), so that rows outside of it are other memory; --driver-fixes nv50-compute limits them"
+                 max_size, which is 0), so that rows outside of it are other memory"
             }
             DriverFault::Beyond => {
                 "a compute program reaches beyond a buffer or an image: it reads zeros there and stores nothing, as OpenGL \
@@ -93,17 +103,15 @@ impl DriverFault {
             }
             DriverFault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \
-                 nv50_compute_validate_globals maps g15[] only); --driver-fixes nv50-compute maps it"
+                 nv50_compute_validate_globals maps g15[] only)"
             }
             DriverFault::SeveralPrograms => {
                 "F4: the driver returns to a compute program that it has uploaded before, and several fit (nv50_program.c: \
-                 nv50_program_upload_code); --driver-fixes nv50-compute takes the one that followed before or ran longest ago, \
-                 of OpenCL the last one"
+                 nv50_program_upload_code)"
             }
             DriverFault::OnePlace => {
                 "F4: the driver launches a compute program whose code another one has overwritten (nv50_program.c: \
-                 nv50_program_upload_code leaves code_base at 0 and does not upload again); --driver-fixes nv50-compute \
-                 uploads it"
+                 nv50_program_upload_code leaves code_base at 0 and does not upload again)"
             }
         }
     }
@@ -173,7 +181,7 @@ impl Faults {
     pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
-            self.remarks.push(fault.text().to_owned());
+            self.remarks.push(format!("{}{}", fault.text(), fault.consequence(self.handled)));
         }
     }
 
