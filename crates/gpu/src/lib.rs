@@ -101,7 +101,7 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Takes what there is to say about the driver, once each: its known faults that came up, with their places in its source.
+    /// Returns new messages about the driver: each names a known fault that has shown, with its place in the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

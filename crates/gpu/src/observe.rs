@@ -231,7 +231,7 @@ pub enum Lanes {
     Vertices(Vec<[u32; 2]>),
     /// x, y, and 1 where the primitive covers the pixel: the others only help with differences.
     Pixels(Vec<[i32; 3]>),
-    /// Threads of a grid; so many.
+    /// The threads of a grid. The value is their number.
     Threads(usize),
 }
 

@@ -78,7 +78,7 @@ impl<'a> Vram<'a> {
         let length = range.end.checked_sub(range.start)?;
         self.place(range.start, length)?;
         self.settle(range.clone());
-        // The units lie one behind another.
+        // The units are contiguous.
         let start = match self.head.first() {
             Some(unit) => unit.as_ptr(),
             None => self.words.as_ptr().cast_mut().cast::<u8>(),

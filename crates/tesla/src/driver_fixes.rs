@@ -38,7 +38,7 @@ use crate::lane::{Modifiers, Width};
 /// Bytes that hardware and driver write.
 const HEADER: i32 = 0x14;
 
-/// What the addresses of a program depend on.
+/// The parts of a launch on which the addresses of a program depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverFixes {
     /// Bytes of the arguments, without those that the driver itself adds.
@@ -482,7 +482,7 @@ mod tests {
         DriverFixes { argument_bytes, shared_bytes: 0x200 }
     }
 
-    /// Where the operands in s[] of a program lie after the fix.
+    /// Returns the operands in s[] of a program after the fix.
     fn places(code: &Code, argument_bytes: u32) -> Vec<(Access, i32)> {
         let fixed = fixed(code, fixes(argument_bytes));
         let mut all = Vec::new();

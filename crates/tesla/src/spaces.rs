@@ -147,7 +147,7 @@ impl Shared {
     }
 }
 
-/// Where a segment of g[] lies in the memory.
+/// The place of a segment of g[] in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Address of its byte 0.
@@ -155,7 +155,7 @@ pub struct Segment {
     /// The largest offset in the segment. A tiled segment has the number of its last row in bits 31..16, and the offset of the last
     /// byte of a row in bits 15..0.
     pub limit: u32,
-    /// How its rows lie, if it is tiled.
+    /// The layout of its rows, if it is tiled.
     pub tiling: Option<Tiling>,
     /// Whether an access beyond the limit reads zeros and stores nothing. Otherwise it is a trap.
     pub lenient: bool,
@@ -182,7 +182,7 @@ pub struct Tiling {
 }
 
 impl Tiling {
-    /// How far the byte of an offset lies behind the start of the segment.
+    /// Returns the distance in bytes from the start of the segment to the byte at an offset.
     #[inline]
     pub fn place(self, offset: u32) -> Option<u32> {
         let (x, y, rows) = (offset & 0xffff, offset >> 16, u32::from(self.rows & 7));

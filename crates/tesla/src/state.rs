@@ -182,7 +182,7 @@ impl Local<'_> {
         self.private.bytes_mut(self.each, address, (address + count).saturating_sub(1)).get_mut(place)
     }
 
-    /// How many bytes each lane has.
+    /// Returns the number of bytes of each lane.
     #[inline]
     pub fn each(&self) -> u32 {
         self.each

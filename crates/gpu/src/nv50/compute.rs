@@ -43,7 +43,7 @@ const BUFFER_BYTES: usize = 0x1_0000;
 const DESCRIPTION: usize = 0x3c4;
 const DESCRIPTION_BYTES: usize = 0x30;
 
-/// What the driver tells a program of an image: its size, rows of a layer, and the logarithms of a tile's size.
+/// The driver's description of an image for programs: its size, the rows of a layer, and the logarithms of a tile's size.
 /// (`nv50_set_surface_info`)
 struct Description([u32; 12]);
 
@@ -268,7 +268,7 @@ impl Nv50 {
         })
     }
 
-    /// How compute programs run.
+    /// Returns the options of compute programs.
     fn compute_options(&self) -> Options {
         Options { watchdog: WATCHDOG, ..self.options }
     }

@@ -1,5 +1,5 @@
-//! Faults of Mesa's driver that show when compute programs run. Each is named once. If that is asked for, they are handled, as a
-//! driver without them would do.
+//! Faults of Mesa's driver that show when compute programs run. Each is named once. With `--driver-fixes`, programs run as with a
+//! driver that has no faults.
 //!
 //! | fault | handled |
 //! |---|---|
@@ -29,7 +29,7 @@ pub(super) enum DriverFault {
     FirstSegment,
     /// Code of compute programs is at offset 0, whichever program it is.
     OnePlace,
-    /// Of several programs, it cannot be told which one the driver means.
+    /// Several programs fit a launch.
     SeveralPrograms,
     /// Loads of arguments have no type.
     Form,
@@ -39,7 +39,7 @@ pub(super) enum DriverFault {
     Shift,
     /// Conversions saturate.
     Saturates,
-    /// What an operand in s[] means cannot be told.
+    /// An operand in s[] may mean several things.
     Ambiguous,
     /// The limit of an image has too many rows.
     Rows,
@@ -48,7 +48,7 @@ pub(super) enum DriverFault {
 }
 
 impl DriverFault {
-    /// What is done about it.
+    /// Returns the end of the message about the fault.
     fn consequence(self, handled: bool) -> &'static str {
         match self {
             DriverFault::StartUp | DriverFault::Ambiguous | DriverFault::Beyond => "",
@@ -60,7 +60,7 @@ impl DriverFault {
         }
     }
 
-    /// What is wrong, and where.
+    /// Returns a description of the fault with its place in the driver.
     fn text(self) -> &'static str {
         match self {
             DriverFault::StartUp => {
@@ -117,7 +117,7 @@ impl DriverFault {
     }
 }
 
-/// What a launch tells of the program that the driver means.
+/// Properties of a launch that depend on the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
     /// Bytes of parameters, the driver's own word included.
@@ -185,7 +185,7 @@ impl Faults {
         }
     }
 
-    /// What has been named since the last call.
+    /// Returns the messages since the last call.
     pub(super) fn take_remarks(&mut self) -> Vec<String> {
         std::mem::take(&mut self.remarks)
     }
@@ -207,7 +207,7 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // Of several, the one that followed before, or the one that ran longest ago.
+        // The program that followed before, or the one that ran longest ago.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };

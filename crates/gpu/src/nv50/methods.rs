@@ -506,7 +506,7 @@ word! {
         threads: u16 [15:0],
         barriers: u8 [23:16],
     }
-    /// How a segment of g[] lies in memory.
+    /// The layout of a segment of g[].
     pub(super) struct GlobalMode(u32) = "GLOBAL_MODE" {
         linear: bool [0:0],
         tile_rows: u8 [11:8],

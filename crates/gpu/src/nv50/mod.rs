@@ -226,7 +226,7 @@ impl Nv50 {
         self
     }
 
-    /// How many draws and launches were executed.
+    /// Returns the number of draws and launches so far.
     pub fn draws(&self) -> u64 {
         self.draws
     }

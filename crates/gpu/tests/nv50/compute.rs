@@ -173,7 +173,7 @@ fn a_kernel_finds_its_arguments_and_memory_if_the_driver_is_fixed() {
     assert!(text.starts_with("launch 1: compute program of ") && text.contains("block (0, 0)"), "{text}");
 }
 
-/// Source: Mesa `nv50_compute_validate_surfaces`. Only the description tells an image with depth from one without.
+/// Source: Mesa `nv50_compute_validate_surfaces`. Images with and without depth differ in the description only.
 #[test]
 fn the_bytes_of_a_tiled_segment_are_those_of_the_surface() {
     for (slices, place) in [(0, 9 * 0x80 + 4), (3, 0x400 + 64 + 4)] {
