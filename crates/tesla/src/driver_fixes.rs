@@ -165,10 +165,11 @@ impl<'a> Places<'a> {
         if is_input(inst) {
             return Meaning::Input { number: input_number(mem) };
         }
-        if mem.base != Base::A(0) || mem.increment || matches!(inst.op, Op::Memory(_)) {
-            return Meaning::Variable { at: mem.offset, access: mem.access, sure: true };
-        }
         let access = folded_access(inst, mem);
+        if mem.base != Base::A(0) || mem.increment || matches!(inst.op, Op::Memory(_)) {
+            let at = mem.offset / mem.access.bytes() as i32 * access.bytes() as i32;
+            return Meaning::Variable { at, access, sure: true };
+        }
         let mut within = self.within(mem, access);
         let is_variable = |at: &i32| {
             self.lowest.is_some_and(|lowest| *at >= lowest)
@@ -254,12 +255,12 @@ fn input_number(mem: &Mem) -> i32 {
     mem.offset / mem.access.bytes() as i32 + 32 * mode(mem.access)
 }
 
-/// The bits that a type has.
+/// The bits that a type has. Signed bytes have those of 32 bits: `CodeEmitterNV50::setSrcFileBits` does not know them.
 fn mode(access: Access) -> i32 {
     match access {
         Access::U16 => 1,
         Access::S16 => 2,
-        Access::B32 => 3,
+        Access::B32 | Access::S8 => 3,
         _ => 0,
     }
 }
@@ -268,7 +269,8 @@ fn mode(access: Access) -> i32 {
 fn folded_access(inst: &Inst, mem: &Mem) -> Access {
     match inst.op {
         Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) => match from {
-            Integer { size: Size::B8, .. } => Access::U8,
+            Integer { size: Size::B8, signed: false } => Access::U8,
+            Integer { size: Size::B8, signed: true } => Access::S8,
             Integer { size: Size::B16, signed: false } => Access::U16,
             Integer { size: Size::B16, signed: true } => Access::S16,
             Integer { size: Size::B32, .. } => Access::B32,

@@ -336,9 +336,9 @@ fn what_is_not_known_is_named_and_counted() {
     let mut stream = Stream::new();
     stream.call(TESLA, 0x1ffc, &[1]);
     stream.call(TESLA, 0x1ffc, &[1]);
-    stream.call(6, 0x0100, &[0]);
+    stream.call(7, 0x0100, &[0]);
     stream.push(&mut gpu, &mut memory).unwrap();
-    let expected = [("3D method 0x1ffc", 2), ("methods of subchannel 6", 1)];
+    let expected = [("3D method 0x1ffc", 2), ("methods of subchannel 7", 1)];
     assert_eq!(gpu.unknown(), expected.map(|(name, count)| (name.to_owned(), count)));
 }
 
