@@ -539,21 +539,20 @@ mod tests {
             "mov b32 $r1 u16 s[0x0]
              add b32 $r2 b32 s[0x0] $r1
              ld b32 $r3 g0[$r2]
-             cvt u32 $r4 u16 b32 s[0x4]
+             cvt u32 $r4 u16 b32 s[0xc]
              exit nop",
         );
-        // The pointer is at 0 or 0x80, and the latter is loaded elsewhere; the 16 bits at 0x82 or 0xc2.
-        let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x82 + 0x14)];
-        assert_eq!(places(&code, 0x84), all);
-        assert!(faults(&code, fixes(0x84)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));
+        // The pointer is at 0 or 0x80, and the latter is loaded elsewhere; the 16 bits at 0x86 or 0xc6.
+        let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x86 + 0x14)];
+        assert_eq!(places(&code, 0x88), all);
+        assert!(faults(&code, fixes(0x88)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));
     }
 
     #[test]
     fn counts_of_shifts_are_modulo_32_and_conversions_drop_bits() {
         let code = code("shl b32 $r1 $r2 $r3\ncvt u8 $r1l u32 $r4\nshl b32 $r1 $r2 0x2\nexit nop");
         let fixed = fixed(&code, fixes(8));
-        let ops: Vec<Op> = fixed.slots().flatten().map(|inst| inst.op).collect();
-        let [shift, copy, constant, ..] = ops[..] else { panic!("{ops:?}") };
+        let [shift, copy, constant] = [0, 2, 4].map(|place| fixed.slot(place).unwrap().op);
         assert!(matches!(shift, Op::Arith(Arith::Shl { wrap: true, .. })));
         assert!(matches!(copy, Op::Arith(Arith::Mov { .. })));
         assert!(matches!(constant, Op::Arith(Arith::Shl { wrap: false, .. })));
@@ -581,10 +580,13 @@ mod tests {
     #[test]
     fn a_place_that_is_stored_to_and_folded_is_ambiguous() {
         let code = code("st b32 s[0x4] $r1\nadd b32 $r0 b32 s[0x4] $r0\nexit nop");
-        let names = |argument_bytes| -> Vec<ProgramFault> {
-            faults(&code, fixes(argument_bytes)).into_iter().map(|(fault, _)| fault).collect()
+        let names = |argument_bytes, shared_bytes| -> Vec<ProgramFault> {
+            let fixes = DriverFixes { argument_bytes, shared_bytes };
+            faults(&code, fixes).into_iter().map(|(fault, _)| fault).collect()
         };
-        assert_eq!(names(8), [ProgramFault::Offset, ProgramFault::Ambiguous]);
-        assert_eq!(names(0), [ProgramFault::Offset]);
+        assert_eq!(names(8, 0x40), [ProgramFault::Offset, ProgramFault::Ambiguous]);
+        assert_eq!(names(0, 0x40), [ProgramFault::Offset]);
+        // Bits of a larger offset may be lost.
+        assert_eq!(names(0, 0x200), [ProgramFault::Offset, ProgramFault::Ambiguous]);
     }
 }

@@ -10,7 +10,7 @@ const ORDER: &[&str] = &[
     // What an instruction is, and what it does to the lanes.
     "flow", "lane", "sentence", "arith", "control", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity",
     // What can happen.
-    "barrier", "trap", "code",
+    "barrier", "trap", "code", "driver_fixes",
     // What may happen, without a run.
     "paths", "graph",
     // State.
