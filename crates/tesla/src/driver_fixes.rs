@@ -84,7 +84,7 @@ enum Meaning {
 
 /// What is known of s[] of a program.
 #[derive(Debug)]
-struct Places<'a> {
+struct SharedLayout<'a> {
     code: &'a Code,
     fixes: DriverFixes,
     /// The lowest offset of a variable that shows, if one does.
@@ -97,9 +97,9 @@ struct Places<'a> {
     pointers: HashSet<i32>,
 }
 
-impl<'a> Places<'a> {
-    fn of(code: &'a Code, fixes: DriverFixes) -> Places<'a> {
-        let mut found = Places {
+impl<'a> SharedLayout<'a> {
+    fn of(code: &'a Code, fixes: DriverFixes) -> SharedLayout<'a> {
+        let mut found = SharedLayout {
             code,
             fixes,
             // Without arguments, variables begin at 0; rusticl leaves as many bytes before them as they have.
@@ -147,7 +147,7 @@ impl<'a> Places<'a> {
         found
     }
 
-    /// Places within the arguments that an operand may mean.
+    /// Returns the places within the arguments that an operand may mean.
     fn within(&self, mem: &Mem, access: Access) -> Vec<i32> {
         let is_argument = |at: &i32| *at as u32 + access.bytes() <= self.fixes.argument_bytes;
         candidates(mem, access).into_iter().filter(is_argument).collect()
@@ -307,7 +307,7 @@ fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + use<> {
 /// Returns the program with the addresses that are meant.
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
-    let places = Places::of(code, fixes);
+    let places = SharedLayout::of(code, fixes);
     code.mapped(|place, inst| {
         let mut inst = *inst;
         for (number, mut mem) in operands(&inst) {
@@ -436,7 +436,7 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
             found.push((fault, place));
         }
     };
-    let places = Places::of(code, fixes);
+    let places = SharedLayout::of(code, fixes);
     for (place, inst) in insts(code) {
         for (_, mem) in operands(inst) {
             match places.meaning(place, inst, &mem) {
