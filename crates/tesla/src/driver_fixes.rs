@@ -17,7 +17,7 @@
 //!
 //! | operand | means |
 //! |---|---|
-//! | `cvt` or `ld` of u16 s[0x2] to s[0x12] | a word of hardware or driver, where it says |
+//! | `cvt` or `ld` of u16 s\[0x2\] to s\[0x12\] | a word of hardware or driver, where it says |
 //! | `mov` of s[], 32 bits | an argument; the type is bits 5 and 6 of the number of its word |
 //! | `mov` of s[], 16 bits | a small argument; what reads it next has the type |
 //! | folded into another instruction, within the arguments | an argument |
@@ -55,7 +55,7 @@ impl DriverFixes {
 /// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFault {
-    /// F2: a variable or an argument is addressed from s[0x0] on.
+    /// F2: a variable or an argument is addressed from s\[0x0\] on.
     Offset,
     /// F5: an argument is loaded in a form without a type.
     Form,

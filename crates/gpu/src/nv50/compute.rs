@@ -286,7 +286,7 @@ pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     }
 }
 
-/// The bytes of USER_PARAM, which go to s[0x10] on.
+/// The bytes of USER_PARAM, which go to s\[0x10\] on.
 fn user_params(state: &State) -> Vec<u8> {
     let count = (state.word(c::USER_PARAM_COUNT) >> 8 & 0xff).min(64) as usize;
     (0..count).flat_map(|number| state.nth(c::USER_PARAM, number).to_le_bytes()).collect()

@@ -6,7 +6,7 @@
 //! | the start-up of the compute object is not submitted | it is executed from the push buffer in which it lies |
 //! | all programs are uploaded to one place, and only once | the words of a program that returns are stored there again |
 //! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is all of the memory, as g15[] is |
-//! | arguments and variables are addressed from s[0x0] on, loads of arguments have no type | [`driver_fixes`] moves them |
+//! | arguments and variables are addressed from s\[0x0\] on, loads of arguments have no type | [`driver_fixes`] moves them |
 //! | the limit of an image without layers has 65,536 rows | it has the image's |
 //!
 //! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`; the functions are named below.
@@ -23,7 +23,7 @@ use reconverge_tesla::spaces::{Segment, Segments};
 pub(super) enum DriverFault {
     /// The words that `nv50_screen_compute_setup` writes stay in the push buffer.
     StartUp,
-    /// Arguments and variables are addressed from s[0x0] on.
+    /// Arguments and variables are addressed from s\[0x0\] on.
     Offset,
     /// Global memory of kernels is g0[].
     FirstSegment,

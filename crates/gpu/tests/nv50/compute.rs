@@ -153,7 +153,7 @@ fn a_program_that_returns_is_another_one_unless_it_is_stored_again() {
     }
 }
 
-/// Captured from rusticl: the pointer is in USER_PARAM(1), the kernel reads s[0x0] and stores to g0[].
+/// Captured from rusticl: the pointer is in USER_PARAM(1), the kernel reads s\[0x0\] and stores to g0[].
 #[test]
 fn a_kernel_finds_its_arguments_and_memory_if_the_driver_is_fixed() {
     let mut memory = vec![0; BYTES];
