@@ -17,7 +17,7 @@
 //!
 //! | operand | means |
 //! |---|---|
-//! | `cvt` or `ld` of u16 s\[0x2\] to s\[0x12\] | a word of hardware or driver, where it says |
+//! | `cvt` or `ld` of u16 s\[0x2\] to s\[0x12\] | a word of hardware or driver, at this offset |
 //! | `mov` of s[], 32 bits | an argument; the type is bits 5 and 6 of the number of its word |
 //! | `mov` of s[], 16 bits | a small argument; what reads it next has the type |
 //! | folded into another instruction, within the arguments | an argument |
@@ -59,7 +59,7 @@ pub enum ProgramFault {
     Offset,
     /// F5: an argument is loaded in a form without a type.
     Form,
-    /// F6: the number of a register of 32 bits stands where one of a half register is expected.
+    /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
     /// F10: a conversion to fewer bits is meant without saturation.
     Saturates,
@@ -69,7 +69,7 @@ pub enum ProgramFault {
     Ambiguous,
 }
 
-/// What an operand in s[] means.
+/// The meaning of an operand in s[].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     /// A word of hardware or driver.
@@ -78,11 +78,11 @@ enum Meaning {
     Argument { at: i32, access: Access, sure: bool },
     /// The argument with this number, in units of its size, in the form of a shader's input.
     Input { number: i32 },
-    /// A variable at a byte behind the base.
+    /// A variable at a byte after the base.
     Variable { at: i32, access: Access, sure: bool },
 }
 
-/// What is known of s[] of a program.
+/// The arguments and variables of a program in s[], as far as its instructions show them.
 #[derive(Debug)]
 struct SharedLayout<'a> {
     code: &'a Code,
@@ -255,7 +255,8 @@ fn input_number(mem: &Mem) -> i32 {
     mem.offset / mem.access.bytes() as i32 + 32 * mode(mem.access)
 }
 
-/// The bits that a type has. Signed bytes have those of 32 bits: `CodeEmitterNV50::setSrcFileBits` does not know them.
+/// The bits that a type has. A signed byte has the bits of a 32-bit word, because `CodeEmitterNV50::setSrcFileBits` has no case
+/// for it.
 fn mode(access: Access) -> i32 {
     match access {
         Access::U16 => 1,

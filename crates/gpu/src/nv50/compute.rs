@@ -34,7 +34,7 @@ const SEGMENT_STEP: u32 = 0x20;
 /// The segment that is all of the memory.
 const FLAT: usize = 15;
 
-/// The number of the buffer with plain uniforms, c0[] of compute programs, and of the buffer after it, c15[].
+/// Numbers of two constant buffers: plain uniforms, which are c0[] of compute programs, and the driver's own, c15[].
 const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;

@@ -114,7 +114,7 @@ pub struct ParamValue {
 pub struct BufferValues {
     /// The output of this name.
     pub name: String,
-    /// Its address, a multiple of 4; chosen when absent.
+    /// The address is a multiple of 4. An absent address is chosen.
     pub address: Option<u32>,
     /// The segment of g[] that is the buffer, 0 to 15.
     pub segment: Option<u8>,
