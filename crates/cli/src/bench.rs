@@ -15,9 +15,10 @@ use rayon::ThreadPool;
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
 use reconverge_simt::compiling::{self, Spent};
-use reconverge_simt::{Statistics, pool};
+use reconverge_simt::{Options, Statistics, pool};
 use reconverge_workbench::Error;
 use reconverge_workbench::Session;
+use reconverge_workbench::session::Outcome;
 use reconverge_workbench::trace::{Pieces, Recorded};
 use serde::Serialize;
 
@@ -25,12 +26,16 @@ use crate::args::{Answer, EngineArgs};
 use crate::messages::{counted, executed};
 use work::Work;
 
-/// Run programs of different kinds on all three machines and time them
+/// Run programs of different kinds on all three machines, or launch files, and time them
 ///
-/// --list names them (with --draw, the loads); docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
-/// of the same problem gives. Times are medians; assembling, laying out inputs and reading results is not counted.
+/// --list names the programs (with --draw, the loads); docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
+/// of the same problem gives; of a launch file, what it expects and what its first run gave. Times are medians; assembling, laying out inputs and reading
+/// results is not counted.
 #[derive(clap::Args)]
 pub(crate) struct Bench {
+    /// Time these launch files instead
+    #[arg(value_name = "LAUNCH", conflicts_with_all = ["isa", "kernel", "list", "micro", "draw", "write"])]
+    launches: Vec<PathBuf>,
     /// Only this machine
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
@@ -79,11 +84,14 @@ pub(crate) struct Bench {
 #[derive(Serialize)]
 struct Measured {
     isa: &'static str,
-    kernel: &'static str,
+    /// Its name, or a launch file's path.
+    kernel: String,
     engine: &'static str,
     threads: usize,
     runs: u16,
-    lanes: u32,
+    /// Lanes; absent for launch files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lanes: Option<u32>,
     /// Median of processor seconds, all threads together.
     cpu_s: f64,
     /// Median of seconds on the wall.
@@ -176,6 +184,9 @@ fn drawn(_args: &Bench) -> Result<Answer> {
 
 /// The kernels that the arguments choose.
 fn wanted(args: &Bench) -> Result<Vec<Work>> {
+    if !args.launches.is_empty() {
+        return args.launches.iter().map(|file| work::of_file(file)).collect();
+    }
     let named = |work: &Work| args.kernel.as_deref().is_none_or(|name| name == work.name());
     let on = |work: &Work| args.isa.is_none_or(|isa| isa == work.isa());
     let kernels: Vec<Work> = work::all().filter(|work| named(work) && on(work)).collect();
@@ -191,7 +202,8 @@ fn wanted(args: &Bench) -> Result<Vec<Work>> {
             isas.join(" and ")
         );
     }
-    let mut names: Vec<&str> = work::all().filter(on).map(|work| work.name()).collect();
+    let here: Vec<Work> = work::all().filter(on).collect();
+    let mut names: Vec<&str> = here.iter().map(Work::name).collect();
     names.sort_unstable();
     names.dedup();
     let meant = closest(name, names.iter().copied()).map(|meant| format!("did you mean `{meant}`? "));
@@ -211,7 +223,13 @@ fn list(kernels: &[Work], json: bool) {
         return;
     }
     for work in kernels {
-        say!("{:<6} {:<10} {:>8} lanes  {}", work.isa().name(), work.name(), work.lanes(), work.about());
+        say!(
+            "{:<6} {:<10} {:>8} lanes  {}",
+            work.isa().name(),
+            work.name(),
+            work.lanes().unwrap_or_default(),
+            work.about()
+        );
     }
 }
 
@@ -246,14 +264,14 @@ struct Runs {
 }
 
 impl Runs {
-    fn add(&mut self, kernel: &Work, session: Session, args: &Bench) -> Result<()> {
-        let options = args.engine.options();
+    /// Runs a launch, on the pool that calls.
+    fn add(&mut self, session: Session, options: &Options, args: &Bench) -> Result<Box<dyn Outcome>, Error> {
         let mut trace = Pieces::default();
         let before = compiling::spent();
         let (cpu_start, wall_start) = (ProcessTime::now(), Instant::now());
         let outcome = match args.trace {
-            true => session.run_traced(&options, Recorded::Flow, &mut trace)?,
-            false => session.run(&options)?,
+            true => session.run_traced(options, Recorded::Flow, &mut trace)?,
+            false => session.run(options)?,
         };
         self.cpu.push(cpu_start.elapsed());
         self.wall.push(wall_start.elapsed());
@@ -265,12 +283,17 @@ impl Runs {
         self.compiled.once = once;
         self.trace_steps = args.trace.then_some(trace.count);
         self.statistics = outcome.statistics();
-        let verdict = kernel.judge(&*outcome)?;
+        Ok(outcome)
+    }
+
+    /// Judges what a run left.
+    fn judge(&mut self, kernel: &Work, outcome: &dyn Outcome, args: &Bench) -> Result<()> {
+        let verdict = kernel.judge(outcome)?;
         if !self.wrong {
             (self.hash, self.wrong) = (verdict.hash, !verdict.right);
         }
         match &args.write {
-            Some(folder) => kernel.write(&*outcome, folder),
+            Some(folder) => kernel.write(outcome, folder),
             None => Ok(()),
         }
     }
@@ -279,7 +302,7 @@ impl Runs {
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),
-            kernel: kernel.name(),
+            kernel: kernel.name().to_owned(),
             engine: args.engine.options().engine.name(),
             threads,
             runs: args.runs,
@@ -305,11 +328,14 @@ impl Runs {
 /// Every other turn goes through the pools backwards: none is always the first.
 fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare()?;
+    let options = kernel.options(args.engine.options())?;
     let compared = pools.len() > 1;
     let mut sides: Vec<(&ThreadPool, Runs)> = pools.iter().map(|pool| (pool, Runs::default())).collect();
     for turn in 0..args.runs {
         let run = |(pool, runs): &mut (&ThreadPool, Runs)| {
-            pool.install(|| runs.add(kernel, prepared.copy(), args))?;
+            let session = prepared.copy();
+            let outcome = pool.install(|| runs.add(session, &options, args))?;
+            runs.judge(kernel, &*outcome, args)?;
             if compared {
                 runs.control.push(add_rows(pool));
             }
@@ -402,7 +428,7 @@ fn summary(results: &[Measured]) {
         );
         let slowest = of.iter().filter_map(|measured| Some((measured.compile_s?, measured)));
         if let Some((seconds, slowest)) = slowest.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
-            let (isa, kernel) = (slowest.isa, slowest.kernel);
+            let (isa, kernel) = (slowest.isa, &slowest.kernel);
             line += &format!("; compiling {:.2} ms at most ({isa} {kernel})", 1e3 * seconds);
         }
         if of.iter().all(|measured| measured.speedup.is_some()) {

@@ -13,6 +13,8 @@ use reconverge_simt::{Engine, Mode, Options};
 use reconverge_workbench::choose::{Asked, Piece};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::manifest::Manifest;
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::session::Outcome;
 use reconverge_workbench::{Opened, Session};
 
 use crate::args::{EngineArgs, TargetArgs};
@@ -371,6 +373,48 @@ fn read_launch_file(
     };
     let opened = open_program(&path, &target)?;
     Ok((launch, opened, path, beside))
+}
+
+/// A launch file with its program, for runs that follow each other.
+pub(crate) struct LaunchOfFile {
+    launch: LaunchFile,
+    opened: Opened,
+    program: Program,
+    beside: Beside,
+}
+
+impl LaunchOfFile {
+    pub(crate) fn read(file: &Path) -> Result<LaunchOfFile> {
+        let known = TargetArgs { isa: None, chip: None, stage: None, endian: None };
+        let (launch, opened, path, beside) = read_launch_file(file, false, &known)?;
+        let program = choose_program(&opened.image, launch.common.kernel.as_deref());
+        let program = program.with_context(|| crate::shown::path(&path))?.clone();
+        Ok(LaunchOfFile { launch, opened, program, beside })
+    }
+
+    pub(crate) fn isa(&self) -> Isa {
+        self.launch.isa
+    }
+
+    /// The launch, ready.
+    pub(crate) fn prepare(&self) -> Result<Session> {
+        Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
+    }
+
+    /// `options` with what the launch states itself.
+    pub(crate) fn options(&self, options: &Options) -> Result<Options> {
+        Ok(self.launch.options(options)?)
+    }
+
+    /// Whether the file says what must come out.
+    pub(crate) fn expects_something(&self) -> bool {
+        self.launch.expects_something()
+    }
+
+    /// What a run left, compared with what must come out.
+    pub(crate) fn result(&self, outcome: &dyn Outcome) -> Result<RunResult> {
+        Ok(self.launch.result(outcome, &self.beside)?)
+    }
 }
 
 /// The programs of a file, to be looked at rather than run.

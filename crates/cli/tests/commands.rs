@@ -528,6 +528,29 @@ fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
 }
 
 #[test]
+fn bench_times_launch_files_and_compares_what_they_expect() {
+    let folder = Folder::new("bench-launch");
+    folder.write("a.s", "mov b32 $r1 b32 s[0x10]\nmov b32 $r0 0x7\nst b32 g14[$r1] $r0\nexit nop");
+    let launch = |expected: u32| {
+        format!(
+            "isa = \"tesla\"\nprogram = \"a.s\"\nblock = [1, 1, 1]\nparam = [{{ name = \"o\", buffer = \"u32[1]\" }}]\n\
+             [[expect]]\noutput = \"o\"\nvalues = [{expected}]\n"
+        )
+    };
+    folder.write("a.toml", launch(7));
+    folder.write("b.toml", launch(8));
+    let out = folder.answers("bench a.toml --runs 2 --json", 0);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&json["kernel"], &json["golden_ok"]), (&"a.toml".into(), &true.into()));
+    let out = folder.answers("bench a.toml b.toml --threads 1", 1);
+    assert!(out.lines().any(|line| line.contains("a.toml") && line.ends_with("right")), "{out}");
+    assert!(out.lines().any(|line| line.contains("b.toml") && line.ends_with("WRONG")), "{out}");
+    let out = folder.answers("bench a.toml --runs 1", 0);
+    assert!(out.contains("matches what the file expects"), "{out}");
+    folder.refuses("bench c.toml", "error: c.toml: No such file or directory (os error 2)");
+}
+
+#[test]
 fn bench_takes_turns_between_numbers_of_threads() {
     let folder = Folder::new("bench");
     let out = folder.answers("bench --isa tesla --kernel mandel --threads 1,2 --runs 1 --json", 0);

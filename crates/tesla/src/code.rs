@@ -66,12 +66,22 @@ impl Code {
         code
     }
 
-    /// The program with other instructions at the same places: those that `map` makes of them.
-    pub(crate) fn mapped(&self, map: impl Fn(usize, &Inst) -> Inst) -> Code {
+    /// The program with other instructions at the same places: those that `map` makes of them, and that `read` makes of words
+    /// that are none here.
+    pub(crate) fn mapped(
+        &self,
+        map: impl Fn(usize, &Inst) -> Inst,
+        read: impl Fn([u32; 2]) -> Option<Inst>,
+    ) -> Code {
         let mapped = Code::undecoded(&self.words, self.base, self.stage, self.chip);
         for (place, slot) in mapped.slots.iter().enumerate() {
-            slot.get_or_init(|| {
-                self.decoded(place).as_ref().map(|inst| map(place, inst)).map_err(Clone::clone)
+            slot.get_or_init(|| match self.decoded(place) {
+                Ok(inst) => Ok(map(place, inst)),
+                Err(cause @ Cause::Undecodable(_)) => {
+                    let next = self.words.get(place + 1).copied().unwrap_or_default();
+                    read([self.words[place], next]).ok_or_else(|| cause.clone())
+                }
+                Err(cause) => Err(cause.clone()),
             });
         }
         mapped
@@ -80,6 +90,11 @@ impl Code {
     /// The stage that it is decoded for.
     pub fn stage(&self) -> Stage {
         self.stage
+    }
+
+    /// The chip that it is decoded for.
+    pub fn chip(&self) -> Chip {
+        self.chip
     }
 
     fn undecoded(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {

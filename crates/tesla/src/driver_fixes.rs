@@ -30,7 +30,8 @@ use std::collections::HashSet;
 
 use crate::arith::Arith;
 use crate::code::Code;
-use crate::inst::{Access, Base, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space};
+use crate::decode::decode;
+use crate::inst::{Access, Base, Chip, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::integer::Product;
 use crate::lane::{Modifiers, Width};
@@ -309,7 +310,7 @@ fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + use<> {
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
     let places = SharedLayout::of(code, fixes);
-    code.mapped(|place, inst| {
+    let map = |place: usize, inst: &Inst| {
         let mut inst = *inst;
         for (number, mut mem) in operands(&inst) {
             match places.meaning(place, &inst, &mem) {
@@ -348,7 +349,22 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
             }
         }
         inst
-    })
+    };
+    code.mapped(map, |words| indexed_argument(words, code.chip()))
+}
+
+/// The load that is meant by words that are an attribute's with an address register, which only vertex programs have (F5): of an
+/// argument of 32 bits.
+fn indexed_argument(words: [u32; 2], chip: Chip) -> Option<Inst> {
+    let mut inst = decode(words, chip, Stage::Vertex).ok()?;
+    let Operand::Mem(mem) = &mut inst.src[0] else { return None };
+    let indexed = matches!(mem.base, Base::A(1..)) && mem.space == Space::Attribute;
+    if !indexed || !matches!((inst.op, inst.dst), (Op::Memory(Memory::Ld), Dst::R32(_))) {
+        return None;
+    }
+    (mem.space, mem.access) = (Space::Shared, Access::B32);
+    mem.offset += HEADER;
+    Some(inst)
 }
 
 /// The register of 32 bits for a number that is meant without its upper bits (F10): what reads it takes the lower ones. The chip's
@@ -466,14 +482,18 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
             add(ProgramFault::Half, place);
         }
     }
+    let pairs =
+        code.words().chunks_exact(2).enumerate().map(|(pair, words)| (2 * pair, [words[0], words[1]]));
+    let mut undecoded = pairs.filter(|(place, _)| code.slot(*place).is_none());
+    if let Some((place, _)) = undecoded.find(|(_, words)| indexed_argument(*words, code.chip()).is_some()) {
+        add(ProgramFault::Form, place);
+    }
     found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::decode;
-    use crate::inst::{Chip, Stage};
     use crate::text::assemble;
 
     fn code(text: &str) -> Code {
@@ -531,6 +551,21 @@ mod tests {
             _ => None,
         });
         assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
+    }
+
+    /// Captured from rusticl: `s.e[i & 7]` of an argument that is a structure.
+    #[test]
+    fn arguments_with_an_index_are_loaded_from_shared_memory() {
+        let words = [0x0400_0009, 0x0423_c780, 0xf000_0001, 0xe000_0001];
+        let code = Code::new(&words, 0, Stage::Compute, Chip::Gt215);
+        assert!(code.slot(0).is_none());
+        let names: Vec<_> = faults(&code, fixes(0x100)).into_iter().map(|(fault, _)| fault).collect();
+        assert_eq!(names, [ProgramFault::Form]);
+        let fixed = fixed(&code, fixes(0x100));
+        let meant = assemble("ld $r2 b32 s[$a1+0x14]", Chip::Gt215, Stage::Compute).unwrap().words();
+        let meant = decode([meant[0], meant[1]], Chip::Gt215, Stage::Compute).unwrap();
+        let load = fixed.slot(0).unwrap();
+        assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
     /// `setSrc` combines bits 5 and 6 of the number of a word with those of its type.

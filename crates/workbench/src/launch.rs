@@ -12,10 +12,10 @@ use crate::machine;
 use crate::open::Opened;
 use crate::request::{Common, MachineLaunch, Request, TextureValues, choose};
 use crate::result::RunResult;
-use crate::session::Session;
+use crate::session::{Outcome, Session};
 use crate::target::Target;
 use crate::trapped::look;
-use crate::values::Files;
+use crate::values::{Files, ValuesError};
 
 /// The fields of [`Common`]; the others of a launch file are the machine's.
 const COMMON: [&str; 12] = [
@@ -206,7 +206,15 @@ impl LaunchFile {
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
         let outcome = self.prepare(image, program, files)?.run(&options)?;
-        let mut result = RunResult::of(&*outcome);
+        Ok(self.result(&*outcome, files)?)
+    }
+
+    /// What a run of the launch left, compared with what must come out.
+    ///
+    /// # Errors
+    /// The expected numbers cannot be had.
+    pub fn result(&self, outcome: &dyn Outcome, files: &dyn Files) -> Result<RunResult, ValuesError> {
+        let mut result = RunResult::of(outcome);
         let piece = self.common.piece.as_ref().zip(self.common.lanes);
         for expected in &self.common.expect {
             result.compare(expected, piece, files)?;

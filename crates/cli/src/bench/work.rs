@@ -1,16 +1,20 @@
-//! What `bench` runs: the two kernels that count per lane, and the suite.
+//! What `bench` runs: the two kernels that count per lane, the suite, and launch files.
 
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::OnceLock;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use reconverge_isa::Isa;
+use reconverge_simt::Options;
 use reconverge_workbench::Session;
+use reconverge_workbench::array::Array;
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
 use reconverge_workbench::session::Outcome;
 use reconverge_workbench::suite::{Rule, WORKLOADS, Workload};
 
 use crate::files;
+use crate::launch::LaunchOfFile;
 
 /// A program with its launch, and what it must leave.
 pub(super) struct Work {
@@ -19,10 +23,19 @@ pub(super) struct Work {
     expected: Vec<u32>,
 }
 
-#[derive(Clone, Copy)]
 enum Of {
     Counts(&'static Kernel),
     Suite(&'static Workload),
+    Launch(Box<FromFile>),
+}
+
+/// A launch file.
+struct FromFile {
+    /// The file's path, as messages show it.
+    name: String,
+    launch: LaunchOfFile,
+    /// Hash of what the first run left: every other must leave the same.
+    first: OnceLock<u32>,
 }
 
 /// How a result compares.
@@ -38,33 +51,54 @@ pub(super) fn all() -> impl Iterator<Item = Work> {
     counts.chain(WORKLOADS.iter().map(Of::Suite)).map(|of| Work { of, expected: Vec::new() })
 }
 
+/// A launch file.
+pub(super) fn of_file(file: &Path) -> Result<Work> {
+    let name = crate::shown::path(&file);
+    let launch = LaunchOfFile::read(file)?;
+    let of = Of::Launch(Box::new(FromFile { name, launch, first: OnceLock::new() }));
+    Ok(Work { of, expected: Vec::new() })
+}
+
 impl Work {
     pub(super) fn isa(&self) -> Isa {
-        match self.of {
+        match &self.of {
             Of::Counts(kernel) => kernel.isa,
             Of::Suite(workload) => workload.isa,
+            Of::Launch(file) => file.launch.isa(),
         }
     }
 
-    pub(super) fn name(&self) -> &'static str {
-        match self.of {
+    pub(super) fn name(&self) -> &str {
+        match &self.of {
             Of::Counts(kernel) => kernel.name,
             Of::Suite(workload) => workload.problem.name,
+            Of::Launch(file) => &file.name,
         }
     }
 
-    pub(super) fn lanes(&self) -> u32 {
-        match self.of {
-            Of::Counts(_) => LANES,
-            Of::Suite(workload) => workload.lanes,
+    /// Its lanes; a launch file's are not known before it runs.
+    pub(super) fn lanes(&self) -> Option<u32> {
+        match &self.of {
+            Of::Counts(_) => Some(LANES),
+            Of::Suite(workload) => Some(workload.lanes),
+            Of::Launch(_) => None,
+        }
+    }
+
+    /// How it runs: as asked for, and as a launch file says itself.
+    pub(super) fn options(&self, asked: Options) -> Result<Options> {
+        match &self.of {
+            Of::Counts(_) | Of::Suite(_) => Ok(asked),
+            Of::Launch(file) => file.launch.options(&asked),
         }
     }
 
     /// What it computes: the first sentence of its source.
     pub(super) fn about(&self) -> String {
-        let source = match self.of {
+        let source = match &self.of {
             Of::Counts(kernel) => kernel.source,
             Of::Suite(workload) => workload.source,
+            Of::Launch(_) => "",
         };
         let comments = source.lines().map_while(|line| line.strip_prefix("; "));
         let text = comments.collect::<Vec<_>>().join(" ");
@@ -73,19 +107,26 @@ impl Work {
 
     /// The launch, ready, and with it what must come out.
     pub(super) fn prepare(&mut self) -> Result<Session> {
-        Ok(match self.of {
+        Ok(match &self.of {
             Of::Counts(kernel) => kernel.prepare(LANES)?,
             Of::Suite(workload) => {
                 self.expected = workload.problem.expected();
                 workload.prepare()?
             }
+            Of::Launch(file) => file.launch.prepare().with_context(|| file.name.clone())?,
         })
     }
 
     fn result(&self, outcome: &dyn Outcome) -> Result<Vec<u32>> {
-        Ok(match self.of {
+        Ok(match &self.of {
             Of::Counts(kernel) => kernel.counts(outcome)?,
             Of::Suite(workload) => workload.result(outcome, self.expected.len())?,
+            Of::Launch(_) => {
+                let word =
+                    |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+                let words = |(_, array): (String, Array)| array.bytes.chunks(4).map(word).collect::<Vec<_>>();
+                outcome.outputs().into_iter().flat_map(words).collect()
+            }
         })
     }
 
@@ -93,8 +134,12 @@ impl Work {
     pub(super) fn judge(&self, outcome: &dyn Outcome) -> Result<Verdict> {
         let found = self.result(outcome)?;
         let hash = hash(&found);
-        let right = match self.of {
+        let right = match &self.of {
             Of::Counts(kernel) => hash == kernel.golden,
+            Of::Launch(file) => {
+                let as_expected = file.launch.result(outcome)?.mismatches.is_empty();
+                as_expected && *file.first.get_or_init(|| hash) == hash
+            }
             Of::Suite(workload) => {
                 let fits = |(found, expected): (&u32, &u32)| workload.problem.rule.fits(*found, *expected);
                 found.len() == self.expected.len() && found.iter().zip(&self.expected).all(fits)
@@ -105,9 +150,11 @@ impl Work {
 
     /// What the result is compared with, as a message ends.
     pub(super) fn golden(&self) -> &'static str {
-        match self.of {
+        match &self.of {
             Of::Counts(_) => "the golden hash",
             Of::Suite(_) => "the evaluation",
+            Of::Launch(file) if file.launch.expects_something() => "what the file expects",
+            Of::Launch(_) => "the first run",
         }
     }
 
@@ -117,8 +164,8 @@ impl Work {
         let stem = format!("{}.{}", self.name(), self.isa().name());
         let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);
         let result = self.result(outcome)?;
-        let (mut list, inputs) = match self.of {
-            Of::Counts(_) => ("exact\n".to_owned(), Vec::new()),
+        let (mut list, inputs) = match &self.of {
+            Of::Counts(_) | Of::Launch(_) => ("exact\n".to_owned(), Vec::new()),
             Of::Suite(workload) => {
                 let rule = match workload.problem.rule {
                     Rule::Exact => "exact\n".to_owned(),
