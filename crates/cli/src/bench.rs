@@ -29,7 +29,7 @@ use work::Work;
 /// Run programs of different kinds on all three machines, or launch files, and time them
 ///
 /// --list names the programs (with --draw, the loads); docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
-/// of the same problem gives; of a launch file, what it expects and what its first run gave. Times are medians; assembling, laying out inputs and reading
+/// of the same problem gives. A run of a launch file must give what the file expects, and what its first run gave. Times are medians; assembling, laying out inputs and reading
 /// results is not counted.
 #[derive(clap::Args)]
 pub(crate) struct Bench {

@@ -411,7 +411,7 @@ impl LaunchOfFile {
         self.launch.expects_something()
     }
 
-    /// What a run left, compared with what must come out.
+    /// Returns what a run left, and compares it with what must come out.
     pub(crate) fn result(&self, outcome: &dyn Outcome) -> Result<RunResult> {
         Ok(self.launch.result(outcome, &self.beside)?)
     }

@@ -353,8 +353,8 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     code.mapped(map, |words| indexed_argument(words, code.chip()))
 }
 
-/// The load that is meant by words that are an attribute's with an address register, which only vertex programs have (F5): of an
-/// argument of 32 bits.
+/// Returns the load of a 32-bit argument that the compiler means by a load of an attribute with an address register (F5). Only
+/// vertex programs have the latter.
 fn indexed_argument(words: [u32; 2], chip: Chip) -> Option<Inst> {
     let mut inst = decode(words, chip, Stage::Vertex).ok()?;
     let Operand::Mem(mem) = &mut inst.src[0] else { return None };

@@ -209,7 +209,7 @@ impl LaunchFile {
         Ok(self.result(&*outcome, files)?)
     }
 
-    /// What a run of the launch left, compared with what must come out.
+    /// Returns what a run of the launch left, and compares it with what must come out.
     ///
     /// # Errors
     /// The expected numbers cannot be had.

@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// Its lanes; a launch file's are not known before it runs.
+    /// Returns its lanes. A launch file's are not known before it runs.
     pub(super) fn lanes(&self) -> Option<u32> {
         match &self.of {
             Of::Counts(_) => Some(LANES),
@@ -85,7 +85,7 @@ impl Work {
         }
     }
 
-    /// How it runs: as asked for, and as a launch file says itself.
+    /// Returns the options of a run: those that were asked for, with what a launch file states.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),
