@@ -66,23 +66,13 @@ impl Code {
         code
     }
 
-    /// The program with other instructions at the same places: those that `map` makes of them, and that `read` makes of words
-    /// that are none here.
-    pub(crate) fn mapped(
-        &self,
-        map: impl Fn(usize, &Inst) -> Inst,
-        read: impl Fn([u32; 2]) -> Option<Inst>,
-    ) -> Code {
+    /// The program with other instructions at the same places: those that `map` makes of the decoded ones.
+    pub(crate) fn mapped(&self, map: impl Fn(usize, &Inst) -> Inst) -> Code {
         let mapped = Code::undecoded(&self.words, self.base, self.stage, self.chip);
         for (place, slot) in mapped.slots.iter().enumerate() {
-            slot.get_or_init(|| match self.decoded(place) {
-                Ok(inst) => Ok(map(place, inst)),
-                Err(cause @ Cause::Undecodable(_)) => {
-                    let next = self.words.get(place + 1).copied().unwrap_or_default();
-                    read([self.words[place], next]).ok_or_else(|| cause.clone())
-                }
-                Err(cause) => Err(cause.clone()),
-            });
+            if let Some(inst) = self.slot(place) {
+                slot.get_or_init(|| Ok(map(place, inst)));
+            }
         }
         mapped
     }

@@ -26,12 +26,13 @@
 //! Where several places have the same bits, one within the arguments is taken unless the program stores to one at a fixed
 //! offset, and [`ProgramFault::Ambiguous`] says so.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::arith::Arith;
 use crate::code::Code;
 use crate::decode::decode;
-use crate::inst::{Access, Base, Chip, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
+use crate::inst::{Access, Base, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
 use crate::lane::convert::{Integer, Size};
 use crate::lane::integer::Product;
 use crate::lane::{Modifiers, Width};
@@ -79,6 +80,8 @@ enum Meaning {
     Argument { at: i32, access: Access, sure: bool },
     /// The argument with this number, in units of its size, in the form of a shader's input.
     Input { number: i32 },
+    /// An argument with an index, which is at the place that is meant.
+    Indexed,
     /// A variable at a byte after the base.
     Variable { at: i32, access: Access, sure: bool },
 }
@@ -96,13 +99,16 @@ struct SharedLayout<'a> {
     loaded: HashSet<i32>,
     /// Arguments that are pointers.
     pointers: HashSet<i32>,
+    /// Places of loads of arguments with an index.
+    indexed: &'a [usize],
 }
 
 impl<'a> SharedLayout<'a> {
-    fn of(code: &'a Code, fixes: DriverFixes) -> SharedLayout<'a> {
+    fn of(code: &'a Code, indexed: &'a [usize], fixes: DriverFixes) -> SharedLayout<'a> {
         let mut found = SharedLayout {
             code,
             fixes,
+            indexed,
             // Without arguments, variables begin at 0; rusticl leaves as many bytes before them as they have.
             lowest: (fixes.argument_bytes == 0).then_some(0),
             stored: HashSet::new(),
@@ -163,6 +169,9 @@ impl<'a> SharedLayout<'a> {
         if is_header(inst, mem) {
             return Meaning::Header;
         }
+        if self.indexed.contains(&place) {
+            return Meaning::Indexed;
+        }
         if is_input(inst) {
             return Meaning::Input { number: input_number(mem) };
         }
@@ -185,7 +194,9 @@ impl<'a> SharedLayout<'a> {
             |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
         if is_address && !within.is_empty() {
             beyond.clear();
-        } else if within.iter().any(is_offset) && !beyond.iter().any(|at| self.stored.contains(at)) {
+        } else if within.iter().any(is_offset)
+            && (adds_to_block(self.code, place, inst) || !beyond.iter().any(|at| self.stored.contains(at)))
+        {
             within.retain(is_offset);
             beyond.clear();
         } else if !matches!(inst.op, Op::Arith(Arith::Set { .. })) {
@@ -235,6 +246,33 @@ fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
         }
     }
     false
+}
+
+/// Whether an instruction adds to the first work-item of a block, which comes from the number of the block: the offset of the grid is
+/// added to it.
+fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
+    let mut holders: HashSet<u8> = HashSet::new();
+    let holds = |holders: &HashSet<u8>, operand: &Operand| match operand {
+        Operand::R32(number) => holders.contains(number),
+        Operand::R16(Half(number)) => holders.contains(&(number / 2)),
+        _ => false,
+    };
+    for before in (0..place).filter_map(|place| code.slot(place)) {
+        let Dst::R32(to) = before.dst else { continue };
+        let is_block = |mem: &Mem| is_header(before, mem) && mem.offset >= 0xc;
+        let counts = matches!(
+            before.op,
+            Op::Arith(Arith::Add { .. } | Arith::Mul { .. } | Arith::Mad { .. } | Arith::Shl { .. })
+        );
+        let mut shared = operands(before).map(|(_, mem)| mem);
+        let passes = counts && shared.clone().next().is_none();
+        if shared.any(|mem| is_block(&mem)) || passes && before.src.iter().any(|src| holds(&holders, src)) {
+            holders.insert(to);
+        } else if before.guard == Guard::ALWAYS {
+            holders.remove(&to);
+        }
+    }
+    inst.src.iter().any(|src| holds(&holders, src))
 }
 
 /// Whether an operand is a word of hardware or driver.
@@ -300,7 +338,7 @@ fn is_short_product(inst: &Inst) -> bool {
 }
 
 /// The operands in s[] of an instruction, by their numbers.
-fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + use<> {
+fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
     let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
     let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();
     all.into_iter().filter(|(_, mem)| mem.space == Space::Shared)
@@ -309,12 +347,13 @@ fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + use<> {
 /// Returns the program with the addresses that are meant.
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
-    let places = SharedLayout::of(code, fixes);
+    let (code, indexed) = &with_indexed_arguments(code);
+    let places = SharedLayout::of(code, indexed, fixes);
     let map = |place: usize, inst: &Inst| {
         let mut inst = *inst;
         for (number, mut mem) in operands(&inst) {
             match places.meaning(place, &inst, &mem) {
-                Meaning::Header => continue,
+                Meaning::Header | Meaning::Indexed => continue,
                 Meaning::Argument { at, access, .. } => (mem.offset, mem.access) = (at + HEADER, access),
                 Meaning::Variable { at, access, .. } => {
                     (mem.offset, mem.access) = (at + HEADER + arguments as i32, access);
@@ -337,7 +376,7 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
             inst.op = Op::Arith(Arith::Mov { width: Width::B32 });
             inst.dst = Dst::R32(register);
         }
-        if arguments > 0 && has_small_values(&inst) {
+        if arguments > 0 && (has_small_values(&inst) || is_product_of_small_values(code, place, &inst)) {
             let whole = |half: Half| Half(half.0.wrapping_mul(2));
             for operand in &mut inst.src {
                 if let Operand::R16(half) = operand {
@@ -350,21 +389,34 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
         }
         inst
     };
-    code.mapped(map, |words| indexed_argument(words, code.chip()))
+    code.mapped(map)
 }
 
-/// Returns the load of a 32-bit argument that the compiler means by a load of an attribute with an address register (F5). Only
-/// vertex programs have the latter.
-fn indexed_argument(words: [u32; 2], chip: Chip) -> Option<Inst> {
-    let mut inst = decode(words, chip, Stage::Vertex).ok()?;
-    let Operand::Mem(mem) = &mut inst.src[0] else { return None };
-    let indexed = matches!(mem.base, Base::A(1..)) && mem.space == Space::Attribute;
-    if !indexed || !matches!((inst.op, inst.dst), (Op::Memory(Memory::Ld), Dst::R32(_))) {
-        return None;
+/// Returns the program with loads of 32-bit arguments where the compiler writes loads of an attribute with an address register (F5), and
+/// their places. Only vertex programs have the latter.
+fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>) {
+    let mut words = code.words().to_vec();
+    let mut places = Vec::new();
+    for (pair, words) in words.chunks_exact_mut(2).enumerate() {
+        let pair_words = [words[0], words[1]];
+        let Ok(inst) = decode(pair_words, code.chip(), Stage::Vertex) else { continue };
+        let indexed = inst.src[0].mem().is_some_and(|mem| {
+            matches!(mem.base, Base::A(1..)) && !mem.increment && mem.space == Space::Attribute
+        });
+        let loads = matches!((inst.op, inst.dst), (Op::Memory(Memory::Ld), Dst::R32(_)));
+        if !indexed || !loads || decode(pair_words, code.chip(), Stage::Compute).is_ok() {
+            continue;
+        }
+        // The form of s[], whose offset counts words as well, from the header on.
+        words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
+        words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
+        places.push(2 * pair);
     }
-    (mem.space, mem.access) = (Space::Shared, Access::B32);
-    mem.offset += HEADER;
-    Some(inst)
+    let code = match places[..] {
+        [] => Cow::Borrowed(code),
+        _ => Cow::Owned(Code::reachable(&words, code.base(), code.stage(), code.chip())),
+    };
+    (code, places)
 }
 
 /// The register of 32 bits for a number that is meant without its upper bits (F10): what reads it takes the lower ones. The chip's
@@ -385,8 +437,8 @@ fn is_shift(inst: &Inst) -> bool {
     width == Width::B32 && !matches!(inst.src[1], Operand::Imm(_))
 }
 
-/// Whether an instruction has values of 8 or 16 bits of OpenCL C as its half registers (F6). Products have true halves, into which the
-/// compiler itself splits numbers of 32 bits; it does everything else in 32 bits.
+/// Whether an instruction has values of 8 or 16 bits of OpenCL C as its half registers (F6). The compiler computes with them in 32 bits, and
+/// makes products of them ([`is_product_of_small_values`]).
 fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
     let small = matches!(
@@ -404,12 +456,28 @@ fn has_small_values(inst: &Inst) -> bool {
     halves && small
 }
 
+/// Whether a product is one of values of 16 bits of OpenCL C (F6). The compiler splits a product of 32 bits into several of the
+/// halves of the same two registers, close to each other; a product alone is one of small values.
+fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
+    /// Words between the parts of a split product, at most: the scheduler leaves them together.
+    const NEAR: usize = 16;
+    let factors = |inst: &Inst| match inst.src {
+        [Operand::R16(Half(a)), Operand::R16(Half(b)), _] if is_short_product(inst) => Some([a, b]),
+        _ => None,
+    };
+    let Some([a, b]) = factors(inst) else { return false };
+    let near = place.saturating_sub(NEAR)..(place + NEAR).min(code.words().len());
+    let others = near.filter(|other| *other != place).filter_map(|other| factors(code.slot(other)?));
+    !others.into_iter().any(|[c, d]| [c / 2, d / 2] == [a / 2, b / 2] && [c, d] != [a, b])
+}
+
 /// The type of an argument that is loaded to `dst` at a place: what the next instruction takes it for. `None` if none reads it.
 fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
     let Dst::R16(Half(register)) = dst else { return Some(Access::B32) };
     // The registers that have the value.
     let mut holders = vec![register];
-    for inst in (place + 1..code.words().len()).filter_map(|place| code.slot(place)) {
+    for (place, inst) in (place + 1..code.words().len()).filter_map(|place| Some((place, code.slot(place)?)))
+    {
         let reads = |src: &Operand| match src {
             Operand::R16(Half(number)) | Operand::R32(number) => holders.contains(number),
             _ => false,
@@ -435,6 +503,11 @@ fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
             Op::Arith(Arith::F2F32 { .. } | Arith::F2I { .. }) if reads(&inst.src[0]) => {
                 return Some(Access::U16);
             }
+            Op::Arith(Arith::Mul { .. } | Arith::Mad { .. })
+                if inst.src[..2].iter().any(reads) && is_product_of_small_values(code, place, inst) =>
+            {
+                return Some(Access::U16);
+            }
             _ => {}
         }
         holders.retain(|holder| Some(*holder) != written);
@@ -453,11 +526,15 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
             found.push((fault, place));
         }
     };
-    let places = SharedLayout::of(code, fixes);
+    let (code, indexed) = &with_indexed_arguments(code);
+    if let [first, ..] = indexed[..] {
+        add(ProgramFault::Form, first);
+    }
+    let places = SharedLayout::of(code, indexed, fixes);
     for (place, inst) in insts(code) {
         for (_, mem) in operands(inst) {
             match places.meaning(place, inst, &mem) {
-                Meaning::Header => {}
+                Meaning::Header | Meaning::Indexed => {}
                 Meaning::Input { .. } => {
                     add(ProgramFault::Form, place);
                     if input_access(code, place, inst.dst).is_none() {
@@ -478,15 +555,11 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
         if is_shift(inst) {
             add(ProgramFault::Shift, place);
         }
-        if fixes.argument_bytes > 0 && has_small_values(inst) {
+        if fixes.argument_bytes > 0
+            && (has_small_values(inst) || is_product_of_small_values(code, place, inst))
+        {
             add(ProgramFault::Half, place);
         }
-    }
-    let pairs =
-        code.words().chunks_exact(2).enumerate().map(|(pair, words)| (2 * pair, [words[0], words[1]]));
-    let mut undecoded = pairs.filter(|(place, _)| code.slot(*place).is_none());
-    if let Some((place, _)) = undecoded.find(|(_, words)| indexed_argument(*words, code.chip()).is_some()) {
-        add(ProgramFault::Form, place);
     }
     found
 }
@@ -494,11 +567,12 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inst::Chip;
     use crate::text::assemble;
 
     fn code(text: &str) -> Code {
         let words = assemble(text, Chip::Gt215, Stage::Compute).unwrap().words();
-        Code::new(&words, 0, Stage::Compute, Chip::Gt215)
+        Code::reachable(&words, 0, Stage::Compute, Chip::Gt215)
     }
 
     fn fixes(argument_bytes: u32) -> DriverFixes {
@@ -557,7 +631,7 @@ mod tests {
     #[test]
     fn arguments_with_an_index_are_loaded_from_shared_memory() {
         let words = [0x0400_0009, 0x0423_c780, 0xf000_0001, 0xe000_0001];
-        let code = Code::new(&words, 0, Stage::Compute, Chip::Gt215);
+        let code = Code::reachable(&words, 0, Stage::Compute, Chip::Gt215);
         assert!(code.slot(0).is_none());
         let names: Vec<_> = faults(&code, fixes(0x100)).into_iter().map(|(fault, _)| fault).collect();
         assert_eq!(names, [ProgramFault::Form]);
@@ -566,6 +640,51 @@ mod tests {
         let meant = decode([meant[0], meant[1]], Chip::Gt215, Stage::Compute).unwrap();
         let load = fixed.slot(0).unwrap();
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
+    }
+
+    /// Captured from rusticl: `a * (short)i + b` of two components, whose factors are registers 1 and 5, 2 and 5; and a product of
+    /// 32 bits, which is split into three of halves.
+    #[test]
+    fn a_product_alone_is_one_of_small_values() {
+        let code = code(
+            "mov b16 $r0h u8 s[0x2]
+             mov b16 $r1l u8 s[0x3]
+             short mul $r7 u16 $r6l u16 $r5h
+             short add $r7 (mul u16 $r6h $r5l) $r7
+             shl b32 $r7 $r7 0x10
+             add $r5 (mul u16 $r6l $r5l) $r7
+             cvt u16 $r2h u32 $r5
+             short add $r3 (mul u16 $r0h $r2h) $r3
+             short add $r4 (mul u16 $r1l $r2h) $r4
+             exit nop",
+        );
+        assert_eq!(places(&code, 0x40), [(Access::U16, 0x14 + 4), (Access::U16, 0x14 + 6)]);
+        let fixed = fixed(&code, fixes(0x40));
+        let factors = |inst: &Inst| match inst.src {
+            [Operand::R16(a), Operand::R16(b), _] => Some([a.0, b.0]),
+            _ => None,
+        };
+        let found: Vec<_> = fixed.slots().flatten().filter_map(factors).collect();
+        assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
+    }
+
+    /// Captured from rusticl: the offset of the grid, at byte 0x10 of the arguments, and a variable of the same offset.
+    #[test]
+    fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
+        let code = code(
+            "st b32 s[0x10] $r1
+             cvt u32 $r1 u16 u16 s[0x2]
+             cvt u32 $r2 u16 u16 s[0xc]
+             mul $r1 u16 $r2l u16 $r1l
+             add b32 $r1 $r1 $r0
+             add b32 $r1 b32 s[0x10] $r1
+             add b32 $r4 b32 s[0x10] $r3
+             exit nop",
+        );
+        let header = [(Access::U16, 2), (Access::U16, 0xc)];
+        let variable = (Access::B32, 0x10 + 0x1c + 0x14);
+        let all = [variable, header[0], header[1], (Access::B32, 0x24), variable];
+        assert_eq!(places(&code, 0x1c), all);
     }
 
     /// `setSrc` combines bits 5 and 6 of the number of a word with those of its type.
@@ -610,7 +729,7 @@ mod tests {
             (Access::B32, 0x14 + 8),
         ];
         assert_eq!(places(&code, 8), all);
-        assert_eq!(faults(&code, fixes(8)).len(), 1);
+        assert_eq!(faults(&code, fixes(8)), [(ProgramFault::Offset, 2)]);
     }
 
     #[test]
