@@ -47,6 +47,15 @@ static const char *source =
     "kernel void arrays(global uint *o, global const uint *in) {"
     "    uint i = get_global_id(0), p[16], s = 0; for (int j = 0; j < 16; j++) p[j] = in[(i + j) & (N - 1)];"
     "    for (int j = 0; j < 16; j++) { uint q = p[(in[i] + j) & 15]; s = s * 31 + q; p[q >> 3 & 15] = s; } o[i] = s; }"
+    "kernel void products(global short2 *o, short2 a, uchar3 b) {"
+    "    uint i = get_global_id(0); o[i] = a * (short)i + (short2)(b.x, b.z); }"
+    "kernel void indexed(global uint *o, S s, uint n) {"
+    "    uint i = get_global_id(0); o[i] = s.e[i % 3] * i + s.e[n]; }"
+    "kernel void counted(global uint *o, global const uint *in) {"
+    "    local uint s, m; local int c; uint t = get_local_id(0), v = in[get_global_id(0)];"
+    "    if (t == 0) s = 0, m = 0, c = 7; barrier(CLK_LOCAL_MEM_FENCE);"
+    "    atomic_add(&s, v & 255); atomic_max(&m, v); atomic_cmpxchg(&c, 7, 11); barrier(CLK_LOCAL_MEM_FENCE);"
+    "    if (t == 0) o[get_group_id(0) * 3] = s, o[get_group_id(0) * 3 + 1] = m, o[get_group_id(0) * 3 + 2] = c; }"
     "constant uint T[8] = {3, 1, 4, 1, 5, 9, 2, 6};"
     "kernel void constants(global uint *o, global const uint *in, constant uint *c) {"
     "    uint i = get_global_id(0); o[i] = T[in[i] & 7] + c[in[i] >> 3 & 15]; }";
@@ -159,6 +168,13 @@ int main(int count, char **args) {
     struct { cl_uint a; cl_float b; cl_short c; cl_char d; cl_uint e[3]; } record = {5, 3.5f, -7, 9, {1, 2, 3}};
     EACH(5 * i + 3 - 63 + 1 + 6);
     RUN("structs", N, ARG(record));
+    cl_uint last = 2;
+    EACH(record.e[i % 3] * i + 3);
+    RUN("indexed", N, ARG(record), ARG(last));
+    cl_short2 pair = {{-3, 9}};
+    cl_uchar3 bytes = {{1, 2, 200, 0}};
+    EACH((cl_ushort)(-3 * i + 1) | (cl_ushort)(9 * i + 200) << 16);
+    RUN("products", N, ARG(pair), ARG(bytes));
     EACH(in[i ^ 63] + (cl_ushort)(in[(i & ~63u) + ((i + 5) & 63)] >> 5) + ((i & 63) ^ 1) * n);
     RUN("locals", N, ARG(input), LOCAL(256), ARG(n), LOCAL(128));
     EACH((unsigned)(cl_ushort)in[i ^ 63] << 8 | (cl_uchar)(in[i ^ 9] >> 4));
@@ -187,6 +203,15 @@ int main(int count, char **args) {
     memset(want, 0, sizeof want);
     for (unsigned i = 0; i < N; i++) want[(i >> 6) * 16 + (in[i] & 15)] += i;
     RUN("locked", N / 4, ARG(input));
+
+    memset(want, 0, sizeof want);
+    for (unsigned i = 0; i < N; i++) {
+        unsigned *group = want + (i >> 6) * 3;
+        group[0] += in[i] & 255;
+        group[1] = in[i] > group[1] ? in[i] : group[1];
+        group[2] = 11;
+    }
+    RUN("counted", 3 * N / 64, ARG(input));
 
     for (unsigned i = 0; i < N; i++) {
         unsigned p[16], sum = 0;

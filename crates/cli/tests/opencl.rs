@@ -57,7 +57,7 @@ fn kernels_of_many_forms_have_the_results_of_c() {
         let output = opencl(engine, &program, &[]);
         let (said, messages) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{said}\n{messages}");
-        assert_eq!(said.lines().count(), 15, "{said}");
+        assert_eq!(said.lines().count(), 18, "{said}");
         assert!(said.lines().all(|line| line.contains("the same")), "{said}");
         for fault in ["F2: ", "F3: ", "F5: ", "F6: "] {
             assert!(messages.contains(fault), "{fault}{messages}");

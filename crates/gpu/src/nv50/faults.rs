@@ -55,7 +55,7 @@ impl DriverFault {
             DriverFault::SeveralPrograms if handled => {
                 "; the one that followed before or ran longest ago is taken, and of OpenCL's kernels the last one"
             }
-            _ if handled => "; --driver-fixes has fixed this",
+            _ if handled => "; it is fixed on the way to the chip",
             _ => "; --driver-fixes nv50-compute fixes it",
         }
     }
