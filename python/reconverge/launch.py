@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import numbers
+import operator
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +27,14 @@ class Result(Mapping[str, npt.NDArray[Any]]):
     An output is a view on the buffer that the run made; it cannot be written.
     """
 
-    def __init__(self, outputs: dict[str, npt.NDArray[Any]], rest: dict[str, Any], title: str) -> None:
-        self._outputs = outputs
+    def __init__(
+        self,
+        outputs: dict[str, npt.NDArray[Any]],
+        rest: dict[str, Any],
+        title: str,
+        buffers: Callable[[], dict[str, tuple[int, int]]] = dict,
+    ) -> None:
+        self._outputs, self._buffers = outputs, buffers
         self.title = title
         #: Instructions issued to a group.
         self.instructions: int = rest["instructions"]
@@ -47,6 +54,28 @@ class Result(Mapping[str, npt.NDArray[Any]]):
             return self._outputs[name]
         except KeyError:
             raise KeyError(f"no output `{name}`; there is {', '.join(self._outputs) or 'none'}") from None
+
+    def at(self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32) -> npt.NDArray[Any]:
+        """The numbers at an address of global memory: a view on the output that has them.
+
+        A captured launch has whole allocations as outputs, and pointers into them as parameters.
+        """
+        kind, address = np.dtype(dtype), operator.index(address)
+        size = count * kind.itemsize
+        if count < 0 or kind.hasobject or kind.itemsize == 0:
+            raise Error(f"{count} numbers of {kind}: a number of elements from 0 on and a type of fixed size fit here")
+        buffers = self._buffers()
+        for name, (first, end) in buffers.items():
+            if first <= address and address + size <= end:
+                flat = self[name].reshape(-1).view(np.uint8)
+                return flat[address - first : address - first + size].view(kind)
+        if not buffers:
+            raise Error(f"{self.title}: the launch has no buffers with addresses")
+        near = min(buffers, key=lambda name: max(buffers[name][0] - address, address - buffers[name][1]))
+        first, end = buffers[near]
+        raise Error(
+            f"{size} bytes from {address:#x} on are not in one buffer; the nearest is {near}, {first:#x} to {end:#x}"
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._outputs)
@@ -68,6 +97,7 @@ class Launch:
     def __init__(self, program: Program, native: _native.Launch, plain: frozenset[str] = frozenset()) -> None:
         self.program = program
         self._native = native
+        self._places: dict[str, tuple[int, int]] | None = None
         # A number that is passed to a kernel has the type that its value has.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
         if typed:
@@ -80,13 +110,28 @@ class Launch:
         """What it is called in messages."""
         return self._native.title
 
+    @property
+    def fields(self) -> dict[str, Any] | None:
+        """The fields of its launch file, as they are written there; ``None`` for a launch without a file.
+
+        They are a copy: changed fields are keywords of :func:`launch`.
+        """
+        return self._native.fields()
+
+    @property
+    def buffers(self) -> dict[str, tuple[int, int]]:
+        """The buffers of global memory, by name: first byte, and one past the last. Only Tesla has such buffers."""
+        if self._places is None:
+            self._places = {name: (first, end) for name, first, end in self._native.buffers()}
+        return dict(self._places)
+
     def run(self, *, engine: str | None = None, jobs: int | None = None) -> Result:
         """Runs it to its end, without the interpreter's lock.
 
         ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``; results do not depend on it.
         """
         outputs, rest = self._native.run(engine, jobs)
-        return Result(outputs, json.loads(rest), self.title)
+        return Result(outputs, json.loads(rest), self.title, lambda: self.buffers)
 
     def session(self, *, engine: str | None = None) -> Session:
         """The launch before its first instruction, to be looked at and stepped."""
@@ -157,6 +202,13 @@ def _field(place: str, value: Any, arrays: Arrays) -> Any:
     return value
 
 
+def _json(fields: dict[str, Any]) -> str:
+    try:
+        return json.dumps(fields)
+    except TypeError as error:
+        raise Error(f"fields of the launch: {error}; numbers, texts, lists, dicts and arrays fit here") from None
+
+
 def prepare(
     program: Program,
     fields: dict[str, Any],
@@ -196,21 +248,21 @@ def prepare(
     for unit, value in textures.items():
         options.append(("texture", f"{unit}={_texture(unit, value, arrays)}"))
     known = {name: _field(name, value, arrays) for name, value in fields.items() if value is not None}
-    try:
-        text = json.dumps(dict(known, isa=program.isa))
-    except TypeError as error:
-        raise Error(f"fields of the launch: {error}; numbers, texts, lists, dicts and arrays fit here") from None
+    text = _json(dict(known, isa=program.isa))
     title = program.name or program.title
     plain = frozenset(f"param {name}" for name, value in params.items() if isinstance(value, (bool, int, float)))
     return Launch(program, _native.launch(program._native, title, text, options, arrays.native), plain)
 
 
-def launch(path: Source, *, outside: bool = False) -> Launch:
+def launch(path: Source, *, outside: bool = False, **fields: Any) -> Launch:
     """The launch that a launch file (TOML or JSON) describes.
 
-    What the file names must be in its folder, unless ``outside`` is true.
+    Files that it names must be in its folder, unless ``outside`` is true. Any other keyword replaces a field of the file;
+    arrays may stand for its values.
     """
-    native, prepared = _native.launch_file(str(path), outside)
+    arrays = Arrays()
+    changes = _json({name: _field(name, value, arrays) for name, value in fields.items()})
+    native, prepared = _native.launch_file(str(path), outside, changes, arrays.native)
     return Launch(Program(native, str(path)), prepared)
 
 

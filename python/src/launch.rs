@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use reconverge_isa::{Isa, program};
-use reconverge_simt::{Engine, Options};
+use reconverge_simt::{Engine, Lane, Options};
 use reconverge_workbench::Error;
 use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
@@ -22,6 +22,7 @@ use reconverge_workbench::trapped::look;
 use reconverge_workbench::values::{Files, Stated};
 use reconverge_workbench::{Known, Opened, kernels as built_in};
 use serde_json::{Value, json};
+use toml::Table;
 
 use crate::array::{FromNumpy, to_numpy};
 use crate::errors;
@@ -39,6 +40,8 @@ pub(crate) struct Launch {
     opened: Arc<Opened>,
     number: usize,
     source: Option<Arc<str>>,
+    /// The fields of its launch file, as they are written there; `None` for a launch without a file.
+    fields: Option<Table>,
     /// What must come out, where a launch file says so.
     expects: Option<(LaunchFile, Beside)>,
     options: Options,
@@ -122,20 +125,29 @@ pub(crate) fn launch(
     Launch::new(program, launch, beside, title)
 }
 
-/// The launch that a launch file describes, with its program.
+/// The launch that a launch file describes, with its program. `changes` are fields as JSON that replace those of the file;
+/// their values that name an array are that array.
 ///
 /// # Errors
 /// A file that is no launch file, or what it names cannot be read.
 #[pyfunction]
-#[pyo3(signature = (path, outside=false))]
-pub(crate) fn launch_file(path: PathBuf, outside: bool) -> PyResult<(Program, Launch)> {
+pub(crate) fn launch_file(
+    path: PathBuf,
+    outside: bool,
+    changes: &str,
+    arrays: Vec<FromNumpy<'_>>,
+) -> PyResult<(Program, Launch)> {
     let title = path.display().to_string();
     let wrong = |why: String| errors::wrong(format!("{title}: {why}"));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    let launch = LaunchFile::parse(&text).map_err(|error| wrong(error.to_string()))?;
+    let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
+    let mut changed = fields.clone();
+    changed.extend(LaunchFile::fields(changes).map_err(errors::wrong)?);
+    let launch = LaunchFile::of(changed).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
-    let beside = Beside { folder, inside: !outside, ..Beside::default() };
+    let arrays = arrays.iter().map(FromNumpy::read).collect::<PyResult<_>>()?;
+    let beside = Beside { folder, inside: !outside, arrays, ..Beside::default() };
     let name = launch.common.program.clone();
     let name =
         name.ok_or_else(|| wrong("it names no program: add a line such as program = \"a.s\"".to_owned()))?;
@@ -149,8 +161,34 @@ pub(crate) fn launch_file(path: PathBuf, outside: bool) -> PyResult<(Program, La
     let number = opened.image.programs.iter().position(|known| std::ptr::eq(known, program)).unwrap_or(0);
     let source = is_source(&file).then(|| String::from_utf8_lossy(&bytes).into_owned());
     let program = programs(opened, source).swap_remove(number);
-    let launch = Launch::new(&program, launch, beside, title)?;
+    let launch = Launch { fields: Some(fields), ..Launch::new(&program, launch, beside, title)? };
     Ok((program, launch))
+}
+
+/// Returns a value of a launch file as Python's own: text, number, bool, list or dict.
+fn field<'py>(py: Python<'py>, value: &toml::Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        toml::Value::String(text) => text.into_pyobject(py)?.into_any(),
+        toml::Value::Integer(number) => number.into_pyobject(py)?.into_any(),
+        toml::Value::Float(number) => number.into_pyobject(py)?.into_any(),
+        toml::Value::Boolean(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        // No field of a launch is a time.
+        toml::Value::Datetime(time) => time.to_string().into_pyobject(py)?.into_any(),
+        toml::Value::Array(values) => {
+            let values: Vec<_> = values.iter().map(|value| field(py, value)).collect::<PyResult<_>>()?;
+            PyList::new(py, values)?.into_any()
+        }
+        toml::Value::Table(table) => dict(py, table)?.into_any(),
+    })
+}
+
+/// Returns the fields of a table as a dict.
+fn dict<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in table {
+        dict.set_item(name, field(py, value)?)?;
+    }
+    Ok(dict)
 }
 
 /// The names and machines of the built-in kernels.
@@ -178,6 +216,7 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: u32) -> PyResult<(Program, La
         opened: program.opened.clone(),
         number: program.number,
         source: program.source.clone(),
+        fields: None,
         expects: None,
         options: Options::default(),
         title: format!("{name} ({isa})"),
@@ -199,6 +238,7 @@ impl Launch {
             options: launch.options(&Options::default()).map_err(errors::run)?,
             title,
             typed,
+            fields: None,
             expects: launch.expects_something().then_some((launch, beside)),
         })
     }
@@ -240,6 +280,18 @@ impl Launch {
     #[getter]
     fn typed(&self) -> Vec<String> {
         self.typed.clone()
+    }
+
+    /// The fields of its launch file, as they are written there; `None` for a launch without a file.
+    fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.fields.as_ref().map(|table| dict(py, table)).transpose()
+    }
+
+    /// The buffers of Tesla's global memory: name, first byte, one past the last. Other machines have none.
+    fn buffers(&self) -> PyResult<Vec<(String, u64, u64)>> {
+        let stepping = self.stepping(&self.with(None, None, Engine::Fast)?)?;
+        let buffers = stepping.buffers("g", 0, Lane(0)).into_iter();
+        Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
     /// Runs to the end: outputs by name, and the rest as JSON.

@@ -13,9 +13,8 @@
 //!
 //! # Features
 //!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 //! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
-//! * `full` (off): both.
+//! * `full` (off): `every-level`, with the libraries as the command has them, so that a build of both compiles them once.
 
 #![forbid(unsafe_code)]
 

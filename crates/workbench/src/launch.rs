@@ -61,11 +61,25 @@ impl LaunchFile {
     /// # Errors
     /// See [`LaunchFileError`].
     pub fn parse(text: &str) -> Result<LaunchFile, LaunchFileError> {
-        let mut table: toml::Table = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text)?
-        } else {
-            toml::from_str(text)?
-        };
+        LaunchFile::of(LaunchFile::fields(text)?)
+    }
+
+    /// Returns the fields of a launch file as they are written, without checks of their names and values.
+    ///
+    /// # Errors
+    /// The text is not TOML, or begins with a brace and is not JSON.
+    pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
+        match text.trim_start().starts_with('{') {
+            true => Ok(serde_json::from_str(text)?),
+            false => Ok(toml::from_str(text)?),
+        }
+    }
+
+    /// Returns the launch with these fields.
+    ///
+    /// # Errors
+    /// No machine, an unknown field, or a field with a value of another type.
+    pub fn of(mut table: toml::Table) -> Result<LaunchFile, LaunchFileError> {
         let isa = match table.remove("isa") {
             Some(toml::Value::String(name)) => name.parse()?,
             _ => return Err(LaunchFileError::NoMachine),
