@@ -8,12 +8,13 @@ use reconverge_workbench::launch::choose_program;
 
 use crate::args::{Answer, TargetArgs};
 use crate::files::open_program_or_case;
+use crate::launch::open_programs;
 
 /// Print a program as text that `asm` takes back
 #[derive(clap::Args)]
 #[command(after_help = crate::args::files_help())]
 pub(crate) struct Dis {
-    /// The program, or a file of cases; `-` for standard input
+    /// The program, a launch file (.toml) that names it, or a file of cases; `-` for standard input
     file: PathBuf,
     /// One case of a file of cases, by name
     #[arg(long, value_name = "NAME")]
@@ -35,7 +36,10 @@ pub(crate) struct Dis {
 }
 
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
-    let opened = open_program_or_case(&args.file, args.case.as_deref(), &args.target)?;
+    let opened = match args.file.extension().is_some_and(|extension| extension == "toml") {
+        true => open_programs(&args.file, args.case.as_deref(), false, &args.target)?.opened,
+        false => open_program_or_case(&args.file, args.case.as_deref(), &args.target)?,
+    };
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
     let mut image = opened.image;
     if let Some(kernel) = &args.kernel {

@@ -169,6 +169,11 @@ pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTre
 
 /// The board that a name means, also one that only the machine's table of chips has.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
+    board_among(name, |_| true)
+}
+
+/// Returns the board of a name. The message about an unknown name lists the boards that fit.
+pub(crate) fn board_among(name: &str, fits: impl Fn(&Board) -> bool) -> Result<&'static Board> {
     let known = || [Isa::R500, Isa::R700].into_iter().flat_map(chips);
     let alias = || known().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
     if let Some(board) = Board::named(name).or_else(|| Board::named(alias()?.name)) {
@@ -177,7 +182,7 @@ pub(crate) fn board(name: &str) -> Result<&'static Board> {
     if let Some(isa) = isa_of_chip(name) {
         bail!("--chip {name}: not yet: of the {isa} chips no device is emulated");
     }
-    let names: Vec<&str> = BOARDS.iter().map(|board| board.chip).collect();
+    let names: Vec<&str> = BOARDS.iter().filter(|board| fits(board)).map(|board| board.chip).collect();
     let meant = closest(name, names.iter().copied());
     let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
     Err(anyhow!("--chip {name}: no such chip; {meant}there are {}", names.join(", ")))

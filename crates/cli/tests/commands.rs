@@ -528,6 +528,20 @@ fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
 }
 
 #[test]
+fn dis_of_a_launch_file_prints_the_program_that_it_names() {
+    let folder = Folder::new("dis-launch");
+    folder.write("a.s", "exit nop\n");
+    folder.write("a.toml", "isa = \"tesla\"\nprogram = \"a.s\"\n");
+    let printed = folder.answers("dis a.toml", 0);
+    assert_eq!(printed, folder.answers("dis a.s --isa tesla", 0));
+    folder.write("b.toml", "isa = \"tesla\"\n");
+    folder.refuses(
+        "dis b.toml",
+        "error: b.toml: the launch file names no program: add a line such as program = \"shader.s\"",
+    );
+}
+
+#[test]
 fn bench_times_launch_files_and_compares_what_they_expect() {
     let folder = Folder::new("bench-launch");
     folder.write("a.s", "mov b32 $r1 b32 s[0x10]\nmov b32 $r0 0x7\nst b32 g14[$r1] $r0\nexit nop");

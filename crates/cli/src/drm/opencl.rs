@@ -46,7 +46,7 @@ pub(crate) struct OpenCl {
 }
 
 pub(crate) fn run(args: &OpenCl) -> Result<Answer> {
-    let board = super::board(&args.chip)?;
+    let board = super::board_among(&args.chip, |board| board.driver == Driver::Nv50)?;
     if board.driver != Driver::Nv50 {
         bail!(
             "--chip {}: Mesa's rusticl has no driver for it; NVIDIA's chips are emulated for OpenCL",
