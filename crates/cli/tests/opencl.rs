@@ -96,6 +96,12 @@ fn a_captured_launch_runs_again_and_programs_are_words_text_and_words_again() {
     assert!(checked.status.success(), "{}", text(&checked.stdout));
 }
 
+/// The pairs of engines that run in lockstep.
+const ENGINES: [&str; 2] = ["lockstep", "lockstep=reference,compiled"];
+
+/// What a message about a difference begins with.
+const DIFFERENCE: &str = "the engines differ";
+
 /// Checks Mesa's programs of the kernels of the suite. Words are text and the same words again. `lint` has no finding in a launch with
 /// the driver's fixes. The engines agree with these fixes and without them.
 #[test]
@@ -105,11 +111,15 @@ fn kernels_of_the_suite_are_the_same_as_text_and_on_all_engines() {
     let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     let (captured, programs) = (path("captured"), path("programs"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/peers/suite.cl");
-    let options = ["--capture", &captured, "--programs", &programs];
-    let output = opencl(&options, &program, &[source.to_str().unwrap()]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let kernels = text(&output.stdout).lines().count();
-    assert_eq!(kernels, text(&std::fs::read(source).unwrap()).matches("kernel void").count());
+    let kernels = text(&std::fs::read(&source).unwrap()).matches("kernel void").count();
+    let kept = ["--capture", &captured, "--programs", &programs];
+    for (engine, options) in [(ENGINES[0], &kept[..]), (ENGINES[1], &[])] {
+        let options = [&["--engine", engine], options].concat();
+        let output = opencl(&options, &program, &[source.to_str().unwrap()]);
+        let messages = text(&output.stderr);
+        assert!(output.status.success() && !messages.contains(DIFFERENCE), "{messages}");
+        assert_eq!(text(&output.stdout).lines().count(), kernels);
+    }
 
     let said = |arguments: &[&str]| {
         let output = reconverge(arguments);
@@ -137,20 +147,22 @@ fn kernels_of_the_suite_are_the_same_as_text_and_on_all_engines() {
     lint.extend(launches.iter().map(String::as_str));
     let found = text(&said(&lint));
     assert_eq!(found.lines().last().unwrap(), format!("{kernels} programs: 0 errors, 0 warnings, 0 notes"));
-    let engines = ["lockstep", "lockstep=reference,compiled"];
-    for (number, launch) in launches.iter().enumerate() {
-        // Both pairs would take twice the time.
-        let engine = engines[number % 2];
-        said(&["run", launch, "--engine", engine, "--rows", "1"]);
+    let silicon = |launch: &String, engine: &str| {
         let words = std::fs::read_to_string(launch).unwrap();
         let words = words.replace("driver_fixes = \"nv50-compute\"\n", "");
         let (words, _) = words.split_once("[[expect]]").unwrap();
-        let silicon = launch.replace(".compute.toml", ".silicon.toml");
-        std::fs::write(&silicon, words).unwrap();
-        let output = reconverge(&["run", &silicon, "--engine", engine, "--rows", "1"]);
+        let file = launch.replace(".compute.toml", ".silicon.toml");
+        std::fs::write(&file, words).unwrap();
+        let output = reconverge(&["run", &file, "--engine", engine, "--rows", "1"]);
         // A kernel without its arguments may access memory outside of its buffers.
         let messages = text(&output.stderr);
-        assert!(output.status.success() || messages.contains("trap"), "{silicon}: {messages}");
-        assert!(!messages.contains("the engines differ"), "{silicon}: {messages}");
-    }
+        assert!(output.status.success() || messages.contains("trap"), "{file}: {messages}");
+        assert!(!messages.contains(DIFFERENCE), "{file}: {messages}");
+    };
+    let (some, others) = launches.split_at(kernels / 2);
+    std::thread::scope(|scope| {
+        for (launches, engine) in [some, others].into_iter().zip(ENGINES) {
+            scope.spawn(move || launches.iter().for_each(|launch| silicon(launch, engine)));
+        }
+    });
 }
