@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
 fn plain(args: &Cfg) -> Result<Drawing> {
     let programs = args.launch.programs()?;
     let place = || crate::shown::path(&args.launch.file());
-    let kernel = args.launch.kernel.as_deref().or(programs.kernel.as_deref());
+    let kernel = args.launch.kernel.as_deref().or(programs.kernel());
     let program = choose_program(&programs.opened.image, kernel).with_context(place)?;
     let title = program.name.clone().unwrap_or_else(place);
     Drawing::of(&title, &programs.opened.target, program, None).with_context(place)

@@ -423,8 +423,15 @@ pub(crate) struct Programs {
     pub(crate) opened: Opened,
     /// Their file.
     pub(crate) path: PathBuf,
-    /// The name of the one that a launch file chooses.
-    pub(crate) kernel: Option<String>,
+    /// The launch that a launch file describes, and where its files are.
+    pub(crate) launch: Option<(LaunchFile, Beside)>,
+}
+
+impl Programs {
+    /// The name of the program that a launch file chooses.
+    pub(crate) fn kernel(&self) -> Option<&str> {
+        self.launch.as_ref()?.0.common.kernel.as_deref()
+    }
 }
 
 /// The programs of a file: of a program file, or those that a launch file, a run manifest or a case names.
@@ -437,16 +444,16 @@ pub(crate) fn open_programs(
     let of_launch = file.extension().is_some_and(|extension| extension == "toml" || extension == "json");
     if case.is_some() || !of_launch {
         let opened = files::open_program_or_case(file, case, known)?;
-        return Ok(Programs { opened, path: file.to_path_buf(), kernel: None });
+        return Ok(Programs { opened, path: file.to_path_buf(), launch: None });
     }
     match Manifest::parse(&files::read(file)?) {
         Some(manifest) => {
             let (_, opened, path, _) = read_manifest(file, allow_outside, manifest)?;
-            Ok(Programs { opened, path, kernel: None })
+            Ok(Programs { opened, path, launch: None })
         }
         None => {
-            let (launch, opened, path, _) = read_launch_file(file, allow_outside, known)?;
-            Ok(Programs { opened, path, kernel: launch.common.kernel })
+            let (launch, opened, path, beside) = read_launch_file(file, allow_outside, known)?;
+            Ok(Programs { opened, path, launch: Some((launch, beside)) })
         }
     }
 }

@@ -8,7 +8,7 @@ use reconverge_isa::Isa;
 use reconverge_isa::lint::{Finding, Rule, Severity};
 use reconverge_isa::source::closest;
 use reconverge_workbench::launch::choose_program;
-use reconverge_workbench::lint::findings;
+use reconverge_workbench::lint::{findings, findings_in_launch};
 use reconverge_workbench::listing::Line;
 use reconverge_workbench::target::isa_of_chip;
 use reconverge_workbench::{Style, machine};
@@ -90,17 +90,20 @@ pub(crate) fn run(args: &Lint) -> Result<Answer> {
 impl Found {
     /// Adds the findings of a file.
     fn add(&mut self, args: &Lint, programs: &Programs) -> Result<()> {
-        let Programs { opened, path, kernel } = programs;
+        let Programs { opened, path, launch } = programs;
         let target = &opened.target;
         let machine = target.machine();
         let all = &opened.image.programs;
-        let chosen = match args.kernel.as_deref().or(kernel.as_deref()) {
+        let chosen = match args.kernel.as_deref().or(programs.kernel()) {
             Some(name) => vec![choose_program(&opened.image, Some(name))?],
             None => all.iter().collect(),
         };
         for program in chosen {
             self.programs += 1;
-            let found = findings(target, program)?;
+            let found = match launch {
+                Some((launch, files)) => findings_in_launch(opened, program, launch, files)?,
+                None => findings(target, program)?,
+            };
             if found.is_empty() {
                 continue;
             }

@@ -9,8 +9,13 @@ use std::process::{Command, Output};
 
 use driver::{fresh, on_driver, reconverge, refuses, text};
 
-/// The program with kernels of many forms, compiled. Says so where Mesa's OpenCL or a compiler is not installed.
+/// The program with kernels of many forms, compiled.
 fn forms(folder: &Path) -> Option<PathBuf> {
+    compiled(folder, "../../scripts/peers/forms.c")
+}
+
+/// A C program of this crate, compiled. Says so where Mesa's OpenCL or a compiler is not installed.
+fn compiled(folder: &Path, source: &str) -> Option<PathBuf> {
     let installed =
         ["/etc/OpenCL/vendors/rusticl.icd", "/usr/lib/clc/spirv-mesa3d-.spv", "/usr/include/CL/cl.h"];
     if let Some(absent) = installed.into_iter().find(|path| !Path::new(path).exists()) {
@@ -19,8 +24,8 @@ fn forms(folder: &Path) -> Option<PathBuf> {
         );
         return None;
     }
-    let program = folder.join("forms");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/peers/forms.c");
+    let program = folder.join("program");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(source);
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-o"]).arg(&program).arg(source).arg("-lOpenCL");
     match compiler.status() {
@@ -89,4 +94,75 @@ fn a_captured_launch_runs_again_and_programs_are_words_text_and_words_again() {
     let file = std::fs::read_dir(programs).unwrap().next().unwrap().unwrap().path();
     let checked = reconverge(&["check", file.to_str().unwrap()]);
     assert!(checked.status.success(), "{}", text(&checked.stdout));
+}
+
+/// The pairs of engines that run in lockstep.
+const ENGINES: [&str; 2] = ["lockstep", "lockstep=reference,compiled"];
+
+/// What a message about a difference begins with.
+const DIFFERENCE: &str = "the engines differ";
+
+/// Checks Mesa's programs of the kernels of the suite. Words are text and the same words again. `lint` has no finding in a launch with
+/// the driver's fixes. The engines agree with these fixes and without them.
+#[test]
+fn kernels_of_the_suite_are_the_same_as_text_and_on_all_engines() {
+    let folder = fresh("opencl-suite");
+    let Some(program) = compiled(&folder, "tests/opencl/suite.c") else { return };
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let (captured, programs) = (path("captured"), path("programs"));
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/peers/suite.cl");
+    let kernels = text(&std::fs::read(&source).unwrap()).matches("kernel void").count();
+    let kept = ["--capture", &captured, "--programs", &programs];
+    for (engine, options) in [(ENGINES[0], &kept[..]), (ENGINES[1], &[])] {
+        let options = [&["--engine", engine], options].concat();
+        let output = opencl(&options, &program, &[source.to_str().unwrap()]);
+        let messages = text(&output.stderr);
+        assert!(output.status.success() && !messages.contains(DIFFERENCE), "{messages}");
+        assert_eq!(text(&output.stdout).lines().count(), kernels);
+    }
+
+    let said = |arguments: &[&str]| {
+        let output = reconverge(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}{}", text(&output.stdout), text(&output.stderr));
+        output.stdout
+    };
+    let files = |folder: &str, ending: &str| {
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<String> = files.map(|path| path.to_str().unwrap().to_owned()).collect();
+        files.retain(|path| path.ends_with(ending));
+        files.sort();
+        assert_eq!(files.len(), kernels, "{folder}");
+        files
+    };
+    let (hex, again) = (path("program.hex"), path("program.s"));
+    for file in files(&programs, ".s") {
+        let words = said(&["asm", &file]);
+        std::fs::write(&hex, &words).unwrap();
+        std::fs::write(&again, said(&["dis", &hex])).unwrap();
+        assert!(said(&["asm", &again]) == words, "{file}");
+    }
+
+    let launches = files(&captured, ".compute.toml");
+    let mut lint = vec!["lint"];
+    lint.extend(launches.iter().map(String::as_str));
+    let found = text(&said(&lint));
+    assert_eq!(found.lines().last().unwrap(), format!("{kernels} programs: 0 errors, 0 warnings, 0 notes"));
+    let silicon = |launch: &String, engine: &str| {
+        let words = std::fs::read_to_string(launch).unwrap();
+        let words = words.replace("driver_fixes = \"nv50-compute\"\n", "");
+        let (words, _) = words.split_once("[[expect]]").unwrap();
+        let file = launch.replace(".compute.toml", ".silicon.toml");
+        std::fs::write(&file, words).unwrap();
+        let output = reconverge(&["run", &file, "--engine", engine, "--rows", "1"]);
+        // A kernel without its arguments may access memory outside of its buffers.
+        let messages = text(&output.stderr);
+        assert!(output.status.success() || messages.contains("trap"), "{file}: {messages}");
+        assert!(!messages.contains(DIFFERENCE), "{file}: {messages}");
+    };
+    let (some, others) = launches.split_at(kernels / 2);
+    std::thread::scope(|scope| {
+        for (launches, engine) in [some, others].into_iter().zip(ENGINES) {
+            scope.spawn(move || launches.iter().for_each(|launch| silicon(launch, engine)));
+        }
+    });
 }

@@ -16,6 +16,7 @@ use reconverge_isa::sets::NumberSet;
 
 use crate::code::Code;
 use crate::decode::{joined, row};
+use crate::driver_fixes::{self, DriverFixes};
 use crate::graph::{graph, listed};
 use crate::inst::{
     Arith, Base, Chip, Control, Dst, Group, Idle, Inst, Op, Operand, Space, Special, Stage, TexOp,
@@ -35,7 +36,7 @@ reconverge_isa::rules! {
     // The token stack
     JOIN_EMPTY = "join-empty", Error, "A joinat has pushed what a join pops.", "tesla.md 9.4, rnndb (STACK_UNDERFLOW)", "put a joinat before the branch, or remove the join modifier";
     JOIN_MISMATCH = "join-mismatch", Error, "A join finds a BRANCH or JOINAT token on top of the stack.", "tesla.md 9.4, rnndb (STACK_MISMATCH)", "join what the subroutine or loop has pushed before the join, and nothing else";
-    JOINAT_UNANSWERED = "joinat-unanswered", Note, "Some join pops what a joinat pushes.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
+    JOINAT_UNANSWERED = "joinat-unanswered", Note, "Some join pops what a joinat pushes, unless an exit is at its address.", "tesla.md 9.4, 9.5", "give the instruction at the joinat's address the join modifier, or remove the joinat";
     JOINAT_ADDRESS = "joinat-address", Warning, "The address in a joinat is that of an instruction with the join modifier.", "tesla.md 9.4, 13.3", "name the instruction that joins";
     BREAK_EMPTY = "break-empty", Error, "A breakaddr has pushed where a break goes.", "tesla.md 9.5, 13.5, rnndb (STACK_UNDERFLOW)", "put a breakaddr before the loop";
     BREAK_MISMATCH = "break-mismatch", Error, "A break leaves a loop of its own subroutine.", "tesla.md 9.5, rnndb (STACK_MISMATCH)", "put the breakaddr into the subroutine, or return before the break";
@@ -67,7 +68,7 @@ reconverge_isa::rules! {
     ROUNDING = "rounding", Warning, "f32 add and mul round to nearest or toward zero.", "tesla.md 6.2, 13.16", "use rn or rz";
     SPECIAL_REGISTER = "special-register", Warning, "Special registers have the numbers 0 to 8.", "tesla.md 1.5", "read another register";
     UNDOCUMENTED = "undocumented", Warning, "What an instruction does is documented.", "tesla.md 6.9", "use another texture instruction";
-    SPARE_BITS = "spare-bits", Note, "Bits without a meaning are 0.", "tesla.md 2.1, 13: the machine ignores them, a later chip may not", "clear them";
+    SPARE_BITS = "spare-bits", Note, "Bits without a meaning are those that the assembler writes, or 0.", "tesla.md 2.1, 13: the machine ignores them, a later chip may not", "clear them";
 }
 
 /// A program, taken apart for its rules.
@@ -84,10 +85,20 @@ struct Subject<'a> {
 
 /// The findings in a program, in order of address. Words that are no instruction are not among them.
 pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
-    let code = Code::new(&program.words, program.base, stage, chip);
-    let graph = graph(&code, &program.constants);
+    findings(program, &Code::new(&program.words, program.base, stage, chip), chip)
+}
+
+/// The findings in a kernel as a launch with [`DriverFixes`] runs it: a fault of the compiler that these fix is not found.
+pub fn lint_fixed(program: &Program, chip: Chip, fixes: DriverFixes) -> Vec<Finding> {
+    let code = Code::new(&program.words, program.base, Stage::Compute, chip);
+    findings(program, &driver_fixes::fixed(&code, fixes), chip)
+}
+
+fn findings(program: &Program, code: &Code, chip: Chip) -> Vec<Finding> {
+    let stage = code.stage();
+    let graph = graph(code, &program.constants);
     let (found, header_is_named) = (Vec::new(), false);
-    let mut subject = Subject { program, code: &code, graph: &graph, stage, chip, found, header_is_named };
+    let mut subject = Subject { program, code, graph: &graph, stage, chip, found, header_is_named };
     subject.places();
     subject.instructions();
     values::unwritten(&mut subject);
@@ -163,7 +174,8 @@ impl Subject<'_> {
     fn bits(&mut self, pc: u32) {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
-        let bits = joined(words) & row.unclaimed();
+        // `ld lock` and `mov $c` of all compilers set bit 6 of the second word, as instructions that may write flags do.
+        let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {
             let (first, second) = (bits as u32, (bits >> 32) as u32);
             let which = [("first", first), ("second", second)].into_iter().filter(|(_, bits)| *bits != 0);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reconverge_isa::lint::Finding;
 use reconverge_isa::program::{Stage, UnknownIsa};
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_simt::{Mode, Options};
@@ -153,9 +154,7 @@ impl LaunchFile {
     /// # Errors
     /// A launch that does not fit the program or the machine.
     pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
-        let chip = self.common.chip.as_deref().or(image.chip.as_deref());
-        let target = Target::new(self.isa, chip).map_err(|error| Error::Machine(error.to_string()))?;
-        let target = Target { stage: self.stage()?, ..target };
+        let target = self.target(image)?;
         let request = Request { common: &self.common, image, program, target: &target, files };
         let session = self.machine.prepare(&request)?;
         match &self.common.piece {
@@ -167,6 +166,28 @@ impl LaunchFile {
             }),
             None => Ok(session),
         }
+    }
+
+    /// The machine, with the chip and the program type that the launch or else the file of the program states.
+    fn target(&self, image: &Image) -> Result<Target, Error> {
+        let chip = self.common.chip.as_deref().or(image.chip.as_deref());
+        let target = Target::new(self.isa, chip).map_err(|error| Error::Machine(error.to_string()))?;
+        Ok(Target { stage: self.stage()?, ..target })
+    }
+
+    /// Returns the findings of [`Machine::lint`](crate::Machine::lint) in the program as the launch runs it, or `None` if it runs
+    /// the words as they are.
+    ///
+    /// # Errors
+    /// A launch that does not fit the program or the machine.
+    pub fn lint(
+        &self,
+        image: &Image,
+        program: &Program,
+        files: &dyn Files,
+    ) -> Result<Option<Vec<Finding>>, Error> {
+        let target = self.target(image)?;
+        self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
     /// Adds to a trap of the launch what can be seen there, by repeating it up to the trap.

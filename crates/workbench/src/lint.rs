@@ -3,7 +3,11 @@
 use reconverge_isa::Program;
 use reconverge_isa::lint::Finding;
 
+use crate::error::Error;
+use crate::launch::LaunchFile;
+use crate::open::Opened;
 use crate::target::{Target, TargetError};
+use crate::values::Files;
 
 /// Every place where a program breaks a rule, in order of address, errors first. What is malformed is named once, though
 /// a machine's own rules may find it too.
@@ -11,9 +15,34 @@ use crate::target::{Target, TargetError};
 /// # Errors
 /// A program that cannot be loaded.
 pub fn findings(target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-    let machine = target.machine();
-    let mut found = machine.lint(target, program)?;
-    for fault in machine.faults(target, program)? {
+    let found = target.machine().lint(target, program)?;
+    with_faults(target, program, found)
+}
+
+/// [`findings`] of a program as a launch runs it: with the fixes of the driver's faults that the launch states.
+///
+/// # Errors
+/// A program that cannot be loaded, or a launch that does not fit it.
+pub fn findings_in_launch(
+    opened: &Opened,
+    program: &Program,
+    launch: &LaunchFile,
+    files: &dyn Files,
+) -> Result<Vec<Finding>, Error> {
+    let target = &opened.target;
+    let found = match launch.lint(&opened.image, program, files)? {
+        Some(found) => with_faults(target, program, found),
+        None => findings(target, program),
+    };
+    found.map_err(|error| Error::Machine(error.to_string()))
+}
+
+fn with_faults(
+    target: &Target,
+    program: &Program,
+    mut found: Vec<Finding>,
+) -> Result<Vec<Finding>, TargetError> {
+    for fault in target.machine().faults(target, program)? {
         if !found.iter().any(|known| known.pc == fault.pc && known.message == fault.message) {
             found.push(fault);
         }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use reconverge_isa::limits::{LANES, NoRoom, room};
+use reconverge_isa::lint::Finding;
 use reconverge_isa::source::suggest;
 use reconverge_isa::{Image as File, Isa, Program};
 use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
@@ -76,6 +77,15 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// # Errors
     /// A launch that does not fit the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
+
+    /// Returns the findings of [`Machine::lint`](crate::Machine::lint) in the program as this launch runs it, or `None` if it runs
+    /// the words as they are.
+    ///
+    /// # Errors
+    /// A launch that does not fit the program or the machine.
+    fn lint(&self, _request: &Request<'_>) -> Result<Option<Vec<Finding>>, Error> {
+        Ok(None)
+    }
 
     /// Takes one option of the command line, by its name without the dashes, and its value.
     ///

@@ -69,7 +69,7 @@ pub(super) fn follow(subject: &mut Subject<'_>) {
         let (walk, paths) = paths(subject);
         let Walk { broken, rules, answered, .. } = walk;
         found.extend(broken.into_iter().map(|(pc, rule, message)| (rules[&rule], pc, message)));
-        unanswered(&paths, &answered, &mut found);
+        unanswered(subject, &paths, &answered, &mut found);
         addresses(subject, &paths, &answered, &mut found);
         differing(&paths, &mut found);
         returning(&paths, &mut found);
@@ -256,10 +256,12 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Tokens that nothing pops as it should.
-fn unanswered(paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
-    for Token { kind, by, .. } in paths.tokens().iter().filter(|token| !answered.contains(token.by)) {
+/// Tokens that nothing pops as it should. Where a JOINAT token names an `exit`, the lanes end instead of joining.
+fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
+    let exits = |pc: u32| subject.code.at(pc).is_ok_and(|inst| inst.end == End::Exit);
+    for Token { kind, by, to, .. } in paths.tokens().iter().filter(|token| !answered.contains(token.by)) {
         match kind {
+            TokenType::Joinat if exits(*to) => {}
             TokenType::Joinat => found.push((&JOINAT_UNANSWERED, *by, "no join pops its token".to_owned())),
             TokenType::Break => {
                 found.push((&BREAKADDR_UNANSWERED, *by, "no break goes where it says".to_owned()))

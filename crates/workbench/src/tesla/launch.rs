@@ -9,10 +9,12 @@ mod kernel;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
+use reconverge_isa::lint::Finding;
 use reconverge_isa::source::parse_number;
 use reconverge_tesla::inst::Stage;
 pub use reconverge_tesla::launch::MOST_LOCAL;
 use reconverge_tesla::launch::{self as machine, Fragment, Geometry, LaunchError, Setup, Varying, Vertex};
+use reconverge_tesla::lint::lint_fixed;
 use reconverge_tesla::texture::{Component, Texture, TextureSampler};
 use serde::Deserialize;
 
@@ -174,6 +176,13 @@ pub struct InputValues {
 impl MachineLaunch for Launch {
     fn copy(&self) -> Arc<dyn MachineLaunch> {
         Arc::new(self.clone())
+    }
+
+    fn lint(&self, request: &Request<'_>) -> Result<Option<Vec<Finding>>, Error> {
+        let fixes = self.driver_fixes.as_ref().map(|_| self.kernel(request)).transpose()?;
+        let fixes = fixes.and_then(|(compute, _)| compute.setup.driver_fixes);
+        let found = |fixes| lint_fixed(request.program, request.target.tesla(), fixes);
+        Ok(fixes.map(found))
     }
 
     fn set(&mut self, option: &str, text: &str) -> Result<(), Error> {
