@@ -85,7 +85,7 @@ impl Addresses {
     /// Addresses after the last allocation, so that those that were freed stay unused for a while; else the first that fit.
     fn place(&self, bytes: u64) -> Option<u32> {
         let fits = |start: u64| {
-            let end = start.checked_add(bytes + GAP).filter(|end| *end <= LAST)?;
+            let end = start.checked_add(bytes)?.checked_add(GAP).filter(|end| *end <= LAST)?;
             let before = self.allocations.range(..end as u32).next_back();
             before
                 .is_none_or(|(address, last)| u64::from(*address) + last.bytes <= start)
@@ -152,6 +152,10 @@ mod tests {
         assert_eq!(addresses.find(u64::from(second.address) + 999, 1), Some(second));
         assert_eq!(addresses.find(u64::from(second.address) + 999, 2), None);
         assert_eq!(addresses.allocate(1 << 20, 7, AllocationKind::Memory), None);
+        // Memory of the host takes addresses only.
+        for bytes in [1 << 32, u64::MAX - 300, u64::MAX] {
+            assert_eq!(addresses.allocate(bytes, 7, AllocationKind::Host(16)), None, "{bytes}");
+        }
         addresses.free_all(7);
         assert_eq!(addresses.free_bytes(), 1 << 20);
     }

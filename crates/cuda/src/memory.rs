@@ -36,6 +36,11 @@ pub(crate) fn place(
     contents.resize(bytes as usize, 0);
     let buffer = Buffer::new(allocation.address, contents);
     lock(&context.memory).insert(buffer).map_err(|_| give_back())?;
+    // Another thread may have destroyed the context, and freed what it had before.
+    if context::CONTEXTS.get(context.handle).is_none() {
+        give_back();
+        return Err(CudaError::CONTEXT_IS_DESTROYED);
+    }
     Ok(allocation)
 }
 
@@ -62,11 +67,17 @@ pub(crate) fn find(address: u64, bytes: u64) -> Result<Allocation, CudaError> {
     lock(&started()?.addresses).find(address, bytes).ok_or(CudaError::INVALID_VALUE)
 }
 
+/// The address on the host of bytes of the device, if they are memory of the host.
+pub(crate) fn mapped(address: u64, count: usize) -> Option<usize> {
+    let found = find(address, count as u64).ok()?;
+    let AllocationKind::Host(start) = found.kind else { return None };
+    Some(start + (address - u64::from(found.address)) as usize)
+}
+
 /// Calls a function with bytes of the device.
 fn with_bytes<T>(address: u64, count: usize, work: impl FnOnce(&mut [u8]) -> T) -> Result<T, CudaError> {
     let found = find(address, count as u64)?;
-    if let AllocationKind::Host(start) = found.kind {
-        let at = start + (address - u64::from(found.address)) as usize;
+    if let Some(at) = mapped(address, count) {
         // SAFETY: the program has allocated or registered these bytes, and did not free them.
         return Ok(work(unsafe { std::slice::from_raw_parts_mut(at as *mut u8, count) }));
     }
