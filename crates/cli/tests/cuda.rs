@@ -139,6 +139,11 @@ fn hostile_arguments_are_errors() {
 }
 
 #[test]
+fn a_stream_frees_memory_once() {
+    holds("a_stream_frees_memory_once", "gt215");
+}
+
+#[test]
 fn a_context_is_usable_at_exit() {
     holds("a_context_is_usable_at_exit", "gt215");
 }

@@ -32,6 +32,8 @@ pub(crate) struct Allocation {
 pub(crate) enum AllocationKind {
     /// Memory of the device that the program has allocated.
     Memory,
+    /// Memory that a stream will free.
+    Leaving,
     /// A variable of a module.
     Variable,
     /// The contents of an array, whose address the program does not get.
@@ -108,6 +110,12 @@ impl Addresses {
         Some(found)
     }
 
+    /// Marks memory that starts at an address for [`Addresses::free`]; `None` if there is none, or if it is marked already.
+    pub(crate) fn leave(&mut self, address: u32) -> Option<()> {
+        let found = self.allocations.get_mut(&address)?;
+        (found.kind == AllocationKind::Memory).then(|| found.kind = AllocationKind::Leaving)
+    }
+
     /// Frees everything of a context.
     pub(crate) fn free_all(&mut self, context: usize) {
         let of_context = |found: &&Allocation| found.context == context;
@@ -156,6 +164,7 @@ mod tests {
         for bytes in [1 << 32, u64::MAX - 300, u64::MAX] {
             assert_eq!(addresses.allocate(bytes, 7, AllocationKind::Host(16)), None, "{bytes}");
         }
+        assert_eq!((addresses.leave(first.address), addresses.leave(first.address)), (Some(()), None));
         addresses.free_all(7);
         assert_eq!(addresses.free_bytes(), 1 << 20);
     }

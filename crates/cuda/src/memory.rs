@@ -222,12 +222,10 @@ pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> C
 /// `cuMemFreeAsync`: the memory is freed in the order of the stream.
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
-    let is_memory = find(address, 1)
-        .is_ok_and(|found| found.kind == AllocationKind::Memory && u64::from(found.address) == address);
-    if !is_memory {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Memory).map(|_| ()));
+    let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
+    // Until then a second call is an error of that call, not of the stream.
+    lock(&started()?.addresses).leave(start).ok_or(CudaError::INVALID_VALUE)?;
+    stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Leaving).map(|_| ()));
     Ok(())
 }
 

@@ -46,7 +46,8 @@ R cuLaunchKernelEx(const struct config *, handle, void **, void **);
 R cuFuncSetBlockShape(handle, int, int, int), cuParamSetSize(handle, unsigned), cuParamSeti(handle, int, unsigned);
 R cuParamSetv(handle, int, void *, unsigned), cuLaunchGrid(handle, int, int);
 R cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address), cuMemGetInfo_v2(size_t *, size_t *);
-R cuMemAlloc(uint32_t *, uint32_t), cuMemFree(uint32_t);
+R cuMemAlloc(uint32_t *, uint32_t), cuMemFree(uint32_t), cuMemFreeAsync(address, handle);
+R cuMemsetD8Async(address, uint8_t, size_t, handle);
 R cuMemAllocPitch_v2(address *, size_t *, size_t, size_t, unsigned), cuMemGetAddressRange_v2(address *, size_t *, address);
 R cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *), cuMemHostGetDevicePointer_v2(address *, void *, unsigned);
 R cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *);
@@ -686,6 +687,24 @@ static void a_child_loses_contexts_with_busy_streams(void) {
     OK(cuCtxDestroy_v2(context));
 }
 
+static void a_stream_frees_memory_once(void) {
+    handle module, context = start(&module), stream;
+    address memory;
+    int ends[2];
+    IS(pipe(ends), 0);
+    OK(cuStreamCreate(&stream, 0));
+    OK(cuMemAlloc_v2(&memory, 4));
+    OK(cuLaunchHostFunc(stream, hold, ends));
+    OK(cuMemsetD8Async(memory, 1, 4, stream));
+    OK(cuMemFreeAsync(memory, stream));
+    IS(cuMemFreeAsync(memory, stream), VALUE);
+    IS(cuMemFree_v2(memory), VALUE);
+    IS(write(ends[1], "", 1), 1);
+    OK(cuCtxSynchronize());
+    IS(cuMemsetD8_v2(memory, 1, 4), VALUE);
+    OK(cuCtxDestroy_v2(context));
+}
+
 static void a_reset_does_not_release_the_primary_context(void) {
     handle primary, same;
     unsigned flags;
@@ -767,6 +786,7 @@ int main(int count, char **arguments) {
     CLAIM(hostile_arguments_are_errors)
     CLAIM(a_context_is_usable_at_exit)
     CLAIM(a_child_loses_contexts_with_busy_streams)
+    CLAIM(a_stream_frees_memory_once)
     CLAIM(a_reset_does_not_release_the_primary_context)
     CLAIM(a_context_may_end_while_threads_use_it)
     fprintf(stderr, "no claim %s\n", arguments[1]);
