@@ -303,7 +303,8 @@ fn any_words_of_any_methods_end_in_a_result_or_a_fault() {
                 stream.call(COMPUTE, method, &[word]);
             }
             // Many blocks are many results, not a fault.
-            stream.call(COMPUTE, 0x03a4, &[1 + random.below(3) | (1 + random.below(3)) << 16]);
+            let [x, y] = [(); 2].map(|()| 1 + random.below(3));
+            stream.call(COMPUTE, 0x03a4, &[y << 16 | x]);
             stream.call(COMPUTE, 0x0368, &[0]);
             // A fault is a result.
             let _ = stream.push(&mut gpu, &mut memory);
