@@ -143,7 +143,7 @@ pub(crate) fn launch_file(
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let mut changed = fields.clone();
     changed.extend(LaunchFile::fields(changes).map_err(errors::wrong)?);
-    let launch = LaunchFile::of(changed).map_err(|error| wrong(error.to_string()))?;
+    let launch = LaunchFile::of(&changed).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     let arrays = arrays.iter().map(FromNumpy::read).collect::<PyResult<_>>()?;

@@ -127,6 +127,37 @@ fn contexts_are_a_stack_and_the_primary_one_counts() {
     holds("contexts_are_a_stack_and_the_primary_one_counts", "gt215");
 }
 
+/// CUDA driver API, `cuDevicePrimaryCtxReset`.
+#[test]
+fn a_reset_does_not_release_the_primary_context() {
+    holds("a_reset_does_not_release_the_primary_context", "gt215");
+}
+
+#[test]
+fn hostile_arguments_are_errors() {
+    holds("hostile_arguments_are_errors", "gt215");
+}
+
+#[test]
+fn a_stream_frees_memory_once() {
+    holds("a_stream_frees_memory_once", "gt215");
+}
+
+#[test]
+fn a_context_is_usable_at_exit() {
+    holds("a_context_is_usable_at_exit", "gt215");
+}
+
+#[test]
+fn a_child_loses_contexts_with_busy_streams() {
+    holds("a_child_loses_contexts_with_busy_streams", "gt215");
+}
+
+#[test]
+fn a_context_may_end_while_threads_use_it() {
+    holds("a_context_may_end_while_threads_use_it", "gt215");
+}
+
 #[test]
 fn attributes_are_those_of_the_chip() {
     for chip in ["g84", "gt215", "gt200"] {

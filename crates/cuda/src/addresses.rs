@@ -32,6 +32,8 @@ pub(crate) struct Allocation {
 pub(crate) enum AllocationKind {
     /// Memory of the device that the program has allocated.
     Memory,
+    /// Memory that a stream will free.
+    Leaving,
     /// A variable of a module.
     Variable,
     /// The contents of an array, whose address the program does not get.
@@ -85,7 +87,7 @@ impl Addresses {
     /// Addresses after the last allocation, so that those that were freed stay unused for a while; else the first that fit.
     fn place(&self, bytes: u64) -> Option<u32> {
         let fits = |start: u64| {
-            let end = start.checked_add(bytes + GAP).filter(|end| *end <= LAST)?;
+            let end = start.checked_add(bytes)?.checked_add(GAP).filter(|end| *end <= LAST)?;
             let before = self.allocations.range(..end as u32).next_back();
             before
                 .is_none_or(|(address, last)| u64::from(*address) + last.bytes <= start)
@@ -106,6 +108,12 @@ impl Addresses {
             self.used -= found.bytes.next_multiple_of(ALIGNMENT);
         }
         Some(found)
+    }
+
+    /// Marks memory that starts at an address for [`Addresses::free`]; `None` if there is none, or if it is marked already.
+    pub(crate) fn leave(&mut self, address: u32) -> Option<()> {
+        let found = self.allocations.get_mut(&address)?;
+        (found.kind == AllocationKind::Memory).then(|| found.kind = AllocationKind::Leaving)
     }
 
     /// Frees everything of a context.
@@ -152,6 +160,11 @@ mod tests {
         assert_eq!(addresses.find(u64::from(second.address) + 999, 1), Some(second));
         assert_eq!(addresses.find(u64::from(second.address) + 999, 2), None);
         assert_eq!(addresses.allocate(1 << 20, 7, AllocationKind::Memory), None);
+        // Memory of the host takes addresses only.
+        for bytes in [1 << 32, u64::MAX - 300, u64::MAX] {
+            assert_eq!(addresses.allocate(bytes, 7, AllocationKind::Host(16)), None, "{bytes}");
+        }
+        assert_eq!((addresses.leave(first.address), addresses.leave(first.address)), (Some(()), None));
         addresses.free_all(7);
         assert_eq!(addresses.free_bytes(), 1 << 20);
     }

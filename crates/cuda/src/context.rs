@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::thread::ThreadId;
 
 use reconverge_simt::memory::Memory;
 
@@ -37,8 +37,9 @@ pub(crate) struct CudaContext {
     /// Memory of the device. A kernel has it while it runs.
     pub(crate) memory: Mutex<Memory>,
     pub(crate) null_stream: Arc<Stream>,
-    /// The default stream of each thread that uses one.
-    per_thread: Mutex<HashMap<ThreadId, Arc<Stream>>>,
+    /// The default stream of each thread that uses one. A new thread takes over the stream of one that has ended, if the system gives
+    /// it the same number.
+    per_thread: Mutex<HashMap<libc::pid_t, Arc<Stream>>>,
     cache: AtomicU32,
 }
 
@@ -62,7 +63,9 @@ impl CudaContext {
     pub(crate) fn per_thread_stream(&self) -> Arc<Stream> {
         let mut streams = lock(&self.per_thread);
         let new = || Stream::new(self.handle, 0, Order::Blocking, &self.health);
-        streams.entry(std::thread::current().id()).or_insert_with(new).clone()
+        // SAFETY: no arguments; unlike `std::thread::current`, also in functions that run at the exit of the process.
+        let thread = unsafe { libc::gettid() };
+        streams.entry(thread).or_insert_with(new).clone()
     }
 
     /// Returns the error of a kernel, if there was one.
@@ -79,6 +82,8 @@ impl CudaContext {
     fn end(&self) {
         queue::wait_for_context(self.handle);
         CONTEXTS.remove(self.handle);
+        // For threads that have found the context before.
+        self.health.fail(CudaError::CONTEXT_IS_DESTROYED);
         for ending in ENDINGS.get().into_iter().copied().flatten() {
             ending(self.handle);
         }
@@ -108,14 +113,24 @@ impl Primary {
     }
 }
 
+/// Ends a context in the child of a process that has forked while a stream was busy. Its memory stays as it is, since a thread that
+/// does not exist may have its lock.
+pub(crate) fn lose(handle: usize) {
+    if let Some(context) = CONTEXTS.remove(handle) {
+        context.health.fail(CudaError::CONTEXT_IS_DESTROYED);
+        std::mem::forget(context);
+    }
+}
+
 /// Sets what ends with a context.
 pub(crate) fn set_endings(endings: &'static [fn(usize)]) {
     let _ = ENDINGS.set(endings);
 }
 
 thread_local! {
-    /// The handles of this thread's contexts; the last one is current.
-    static STACK: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// The handles of this thread's contexts; the last one is current. They are not dropped, since functions that run at the exit of
+    /// the process use them after the variables of the main thread were dropped.
+    static STACK: RefCell<ManuallyDrop<Vec<usize>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 /// The context of a handle that an object has.
@@ -250,7 +265,7 @@ pub(crate) unsafe fn push(handle: usize) -> CallResult {
 /// `cuCtxPopCurrent`
 pub(crate) unsafe fn pop(to: *mut usize) -> CallResult {
     driver()?;
-    let handle = STACK.with_borrow_mut(Vec::pop).ok_or(CudaError::INVALID_CONTEXT)?;
+    let handle = STACK.with_borrow_mut(|stack| stack.pop()).ok_or(CudaError::INVALID_CONTEXT)?;
     // SAFETY: the caller's pointer.
     unsafe { offer(to, handle) };
     Ok(())
@@ -434,7 +449,8 @@ pub(crate) unsafe fn retain_primary(to: *mut usize, device: c_int) -> CallResult
     driver()?;
     let mut primary = lock(&PRIMARY);
     primary.retained += 1;
-    if primary.retained == 1 {
+    // It is not active if nothing has retained it, and after a reset.
+    if primary.context().is_none() {
         // The handle stays the same when the context is created anew.
         if primary.handle == 0 {
             primary.handle = fresh();
@@ -459,12 +475,11 @@ pub(crate) unsafe fn release_primary(device: c_int) -> CallResult {
     Ok(())
 }
 
-/// `cuDevicePrimaryCtxReset`
+/// `cuDevicePrimaryCtxReset`: the context ends, and stays retained.
 pub(crate) unsafe fn reset_primary(device: c_int) -> CallResult {
     device::check(device)?;
     driver()?;
     let mut primary = lock(&PRIMARY);
-    primary.retained = 0;
     primary.flags = 0;
     if let Some(context) = primary.context() {
         context.end();
@@ -497,6 +512,6 @@ pub(crate) unsafe fn primary_state(device: c_int, flags: *mut c_uint, active: *m
     // SAFETY: the caller's pointers.
     unsafe {
         give(flags, primary.flags)?;
-        give(active, c_int::from(primary.retained > 0))
+        give(active, c_int::from(primary.context().is_some()))
     }
 }

@@ -7,7 +7,7 @@ use crate::board::MOST_PITCH;
 use crate::context;
 use crate::driver::{driver, ready};
 use crate::handles::lock;
-use crate::host::is_pinned;
+use crate::host::{exists, is_pinned};
 use crate::memory;
 use crate::queue;
 use crate::status::{CallResult, CudaError};
@@ -20,6 +20,16 @@ pub(crate) enum CopySide {
     Host(usize),
     /// An address of the device.
     Device(u64),
+}
+
+impl CopySide {
+    /// The side that has the bytes: those at an address of the device may be memory of the host.
+    fn of_host(self, count: usize) -> CopySide {
+        match self {
+            CopySide::Device(at) => memory::mapped(at, count).map_or(self, CopySide::Host),
+            CopySide::Host(_) => self,
+        }
+    }
 }
 
 /// One end of a copy.
@@ -87,8 +97,9 @@ impl Copy {
         for end in [&self.to, &self.from] {
             let extent = self.extent(end)?;
             match end.side {
-                CopySide::Host(0) => return Err(CudaError::INVALID_VALUE),
-                CopySide::Host(_) => {}
+                CopySide::Host(at) => {
+                    at.checked_add(extent as usize).filter(|_| at != 0).ok_or(CudaError::INVALID_VALUE)?;
+                }
                 CopySide::Device(at) => {
                     memory::find(at, extent)?;
                 }
@@ -136,7 +147,7 @@ impl Copy {
 }
 
 fn copy_row(to: CopySide, from: CopySide, count: usize) -> CallResult {
-    match (to, from) {
+    match (to.of_host(count), from.of_host(count)) {
         (CopySide::Host(to), CopySide::Host(from)) => {
             // SAFETY: the program says that it has these bytes; they may overlap.
             unsafe { (to as *mut u8).copy_from(from as *const u8, count) };
@@ -196,9 +207,15 @@ pub(crate) fn in_stream(copy: Copy, handle: usize) -> CallResult {
 }
 
 /// Returns the memory to which an address of any kind belongs.
+///
+/// # Errors
+/// Neither the device nor the host has it: memory that was freed, for example.
 fn any(address: u64) -> Result<CopySide, CudaError> {
-    let is_device = lock(&driver()?.addresses).find(address, 1).is_some();
-    Ok(if is_device { CopySide::Device(address) } else { CopySide::Host(address as usize) })
+    if lock(&driver()?.addresses).find(address, 1).is_some() {
+        return Ok(CopySide::Device(address));
+    }
+    let is_host = address != 0 && exists(address as usize, 1);
+    if is_host { Ok(CopySide::Host(address as usize)) } else { Err(CudaError::INVALID_VALUE) }
 }
 
 /// `cuMemcpyHtoD`
@@ -266,11 +283,17 @@ pub(crate) unsafe fn on_device_async_32(to: u32, from: u32, bytes: u32, stream: 
 
 /// `cuMemcpy`: an address of an allocation is the device's, any other the host's.
 pub(crate) unsafe fn anywhere(to: u64, from: u64, bytes: usize) -> CallResult {
+    if bytes == 0 {
+        return stream::find_for_work(0).map(|_| ());
+    }
     now(Copy::linear(any(to)?, any(from)?, bytes))
 }
 
 /// `cuMemcpyAsync`
 pub(crate) unsafe fn anywhere_async(to: u64, from: u64, bytes: usize, stream: usize) -> CallResult {
+    if bytes == 0 {
+        return stream::find_for_work(stream).map(|_| ());
+    }
     in_stream(Copy::linear(any(to)?, any(from)?, bytes), stream)
 }
 
@@ -371,6 +394,7 @@ fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
         // CU_MEMORYTYPE_HOST, CU_MEMORYTYPE_DEVICE, CU_MEMORYTYPE_UNIFIED
         1 | 2 | 4 => {
             let side = match end.kind {
+                1 if end.host == 0 => return Err(CudaError::INVALID_VALUE),
                 1 => CopySide::Host(end.host),
                 2 => CopySide::Device(end.device),
                 _ => any(end.device)?,
@@ -381,11 +405,13 @@ fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
             if pitch < row || pitch as u64 > MOST_PITCH {
                 return Err(CudaError::INVALID_VALUE);
             }
-            let rows = if end.height == 0 { end.y + height } else { end.height };
-            if depth > 1 && rows < end.y + height {
+            let least = end.y.checked_add(height).ok_or(CudaError::INVALID_VALUE)?;
+            let rows = if end.height == 0 { least } else { end.height };
+            if depth > 1 && rows < least {
                 return Err(CudaError::INVALID_VALUE);
             }
-            CopyEnd { side, pitch: pitch as u64, slice: pitch as u64 * rows as u64 }
+            let slice = (pitch as u64).checked_mul(rows as u64).ok_or(CudaError::INVALID_VALUE)?;
+            CopyEnd { side, pitch: pitch as u64, slice }
         }
         // CU_MEMORYTYPE_ARRAY
         3 => {
@@ -397,7 +423,11 @@ fn end(end: &End3, size: [usize; 3]) -> Result<CopyEnd, CudaError> {
         }
         _ => return Err(CudaError::INVALID_VALUE),
     };
-    found.shifted(end.x as u64 + end.y as u64 * found.pitch + end.z as u64 * found.slice)
+    let rows = (end.y as u64).checked_mul(found.pitch);
+    let slices = (end.z as u64).checked_mul(found.slice);
+    let start =
+        rows.zip(slices).and_then(|(rows, slices)| rows.checked_add(slices)?.checked_add(end.x as u64));
+    found.shifted(start.ok_or(CudaError::INVALID_VALUE)?)
 }
 
 fn of_block(copy: &Copy3) -> Result<Copy, CudaError> {

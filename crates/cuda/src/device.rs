@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
+use crate::array::Texel;
 use crate::board::Board;
 use crate::call::{give, give_text, text};
 use crate::driver::driver;
@@ -201,8 +202,12 @@ pub(crate) unsafe fn peer_attribute(
 }
 
 /// `cuDeviceGetExecAffinitySupport`
-pub(crate) unsafe fn exec_affinity(supported: *mut c_int, _kind: c_int, device: c_int) -> CallResult {
+pub(crate) unsafe fn exec_affinity(supported: *mut c_int, kind: c_int, device: c_int) -> CallResult {
     check(device)?;
+    // CU_EXEC_AFFINITY_TYPE_SM_COUNT is the only kind.
+    if kind != 0 {
+        return Err(CudaError::INVALID_VALUE);
+    }
     // SAFETY: the caller's pointer.
     unsafe { give(supported, 0) }
 }
@@ -210,11 +215,12 @@ pub(crate) unsafe fn exec_affinity(supported: *mut c_int, _kind: c_int, device: 
 /// `cuDeviceGetTexture1DLinearMaxWidth`
 pub(crate) unsafe fn linear_width(
     width: *mut usize,
-    _format: c_int,
-    _channels: c_uint,
+    format: c_int,
+    channels: c_uint,
     device: c_int,
 ) -> CallResult {
     let board = board(device)?;
+    Texel::new(format, channels)?;
     // SAFETY: the caller's pointer.
     unsafe { give(width, board.attribute(69).unwrap_or(0) as usize) }
 }

@@ -35,7 +35,19 @@ struct EventRecord {
     time: Arc<Mutex<Option<Instant>>>,
 }
 
+impl EventRecord {
+    /// The time at which the mark was reached, if it was.
+    fn reached(&self) -> Option<Instant> {
+        *lock(&self.time)
+    }
+}
+
 impl CudaEvent {
+    /// The last mark. The lock ends with the call: both events of a pair may be the same.
+    fn record(&self) -> Option<EventRecord> {
+        lock(&self.record).clone()
+    }
+
     /// The point that the event marks, if it was recorded.
     pub(crate) fn point(&self) -> Option<Point> {
         lock(&self.record).as_ref().map(|record| record.point)
@@ -145,14 +157,16 @@ pub(crate) unsafe fn elapsed_time(to: *mut f32, start: usize, end: usize) -> Cal
     if (start.flags | end.flags) & DISABLE_TIMING != 0 || start.context != end.context {
         return Err(CudaError::INVALID_HANDLE);
     }
-    let records = (lock(&start.record).clone(), lock(&end.record).clone());
-    let (Some(start), Some(end)) = records else { return Err(CudaError::INVALID_HANDLE) };
+    let (Some(start), Some(end)) = (start.record(), end.record()) else {
+        return Err(CudaError::INVALID_HANDLE);
+    };
     if !queue::is_reached(start.point) || !queue::is_reached(end.point) {
         return Err(CudaError::NOT_READY);
     }
-    let times = (*lock(&start.time), *lock(&end.time));
     // An event that an error has left out has no time.
-    let (Some(start), Some(end)) = times else { return Err(CudaError::INVALID_HANDLE) };
+    let (Some(start), Some(end)) = (start.reached(), end.reached()) else {
+        return Err(CudaError::INVALID_HANDLE);
+    };
     let elapsed = match end.checked_duration_since(start) {
         Some(time) => time.as_secs_f32(),
         None => -start.duration_since(end).as_secs_f32(),

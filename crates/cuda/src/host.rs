@@ -93,13 +93,36 @@ fn allocate(bytes: usize, flags: c_uint) -> Result<usize, CudaError> {
         return Err(CudaError::OUT_OF_MEMORY);
     }
     let address = address as usize;
-    pin(address, bytes, flags, context.handle, true)?;
+    pin(address, bytes, flags, context.handle, true).inspect_err(|_| {
+        // SAFETY: the pages of this call, whose address nothing else has.
+        unsafe { libc::munmap(address as *mut c_void, pages) };
+    })?;
     Ok(address)
 }
 
+/// Whether the process has all pages of a range.
+pub(crate) fn exists(address: usize, bytes: usize) -> bool {
+    /// Pages per call.
+    const PART: usize = 1 << 16;
+    let Some(end) = address.checked_add(bytes) else { return false };
+    let mut states = vec![0u8; PART.min(bytes / PAGE + 2)];
+    (address / PAGE * PAGE..end).step_by(PART * PAGE).all(|start| {
+        let count = (end - start).min(PART * PAGE);
+        // SAFETY: the system checks the pages, and there is a byte for the state of each.
+        unsafe { libc::mincore(start as *mut c_void, count, states.as_mut_ptr()) == 0 }
+    })
+}
+
 /// Adds a range.
+///
+/// # Errors
+/// Bytes of it are in another range, or no addresses of the device are left.
 fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool) -> CallResult {
     let driver = driver()?;
+    let mut pinned = lock(&PINNED);
+    if pinned.overlaps(address, bytes) {
+        return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
+    }
     let device = match flags & MAPPED != 0 && driver.board.maps_host_memory() {
         true => {
             let mut addresses = lock(&driver.addresses);
@@ -111,7 +134,7 @@ fn pin(address: usize, bytes: usize, flags: c_uint, context: usize, is_own: bool
         false => None,
     };
     let range = Range { address, bytes, context, device, id: id(), flags, is_own };
-    lock(&PINNED).ranges.insert(address, range);
+    pinned.ranges.insert(address, range);
     Ok(())
 }
 
@@ -137,13 +160,19 @@ pub(crate) unsafe fn alloc_plain_32(to: *mut usize, bytes: u32) -> CallResult {
     unsafe { alloc(to, bytes as usize, 0) }
 }
 
-/// Removes a range after what its context has.
+/// Removes a range after what its context and the current one have.
 fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
-    let driver = driver()?;
+    let (driver, current) = (driver()?, context::usable()?);
     let known = lock(&PINNED).ranges.get(&address).copied().filter(|range| range.is_own == is_own);
     let range = known.ok_or(absent)?;
     queue::wait_for_context(range.context);
-    lock(&PINNED).ranges.remove(&address);
+    queue::wait_for_context(current.handle);
+    // Another thread may have removed it, and the system may have given its address to another range.
+    let mut pinned = lock(&PINNED);
+    if pinned.ranges.get(&address).is_none_or(|found| found.id != range.id) {
+        return Err(absent);
+    }
+    pinned.ranges.remove(&address);
     if let Some(device) = range.device {
         lock(&driver.addresses).free(device, |_| true);
     }
@@ -155,7 +184,6 @@ fn unpin(address: usize, is_own: bool, absent: CudaError) -> CallResult {
 
 /// `cuMemFreeHost`
 pub(crate) unsafe fn free(address: usize) -> CallResult {
-    context::usable()?;
     unpin(address, true, CudaError::INVALID_VALUE)
 }
 
@@ -169,15 +197,14 @@ pub(crate) unsafe fn register(address: usize, bytes: usize, flags: c_uint) -> Ca
         // CU_MEMHOSTREGISTER_IOMEMORY
         return Err(CudaError::NOT_SUPPORTED);
     }
-    if lock(ready(&PINNED)?).overlaps(address, bytes) {
-        return Err(CudaError::HOST_MEMORY_ALREADY_REGISTERED);
+    if !exists(address, bytes) {
+        return Err(CudaError::INVALID_VALUE);
     }
     pin(address, bytes, flags, context.handle, false)
 }
 
 /// `cuMemHostUnregister`
 pub(crate) unsafe fn unregister(address: usize) -> CallResult {
-    context::usable()?;
     unpin(address, false, CudaError::HOST_MEMORY_NOT_REGISTERED)
 }
 

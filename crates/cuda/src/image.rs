@@ -41,7 +41,7 @@ pub(crate) fn readable(address: usize, to: &mut [u8]) -> usize {
 }
 
 fn bytes_at(address: usize, count: usize) -> Result<Vec<u8>, CudaError> {
-    if count > LARGEST {
+    if count > LARGEST || address.checked_add(count).is_none() {
         return Err(CudaError::INVALID_IMAGE);
     }
     let mut bytes = vec![0; count];
@@ -82,7 +82,7 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
     let mut size = tables.into_iter().max().unwrap_or(0).max(if wide { 64 } else { 52 });
     let least = if wide { 0x40 } else { 0x28 };
     if section >= least && size <= LARGEST as u64 {
-        let table = bytes_at(address + sections as usize, (section * section_count) as usize)?;
+        let table = bytes_at(address.wrapping_add(sections as usize), (section * section_count) as usize)?;
         for entry in table.chunks_exact(section as usize) {
             let (start, bytes) = match wide {
                 true => (number(entry, 0x18, 8), number(entry, 0x20, 8)),
@@ -99,6 +99,11 @@ fn elf_size(address: usize) -> Result<usize, CudaError> {
 
 /// The bytes of an image whose size the program does not give: it follows from the contents.
 pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
+    image_at(address, false)
+}
+
+/// The bytes of an image, which is not a wrapper if a wrapper refers to it.
+fn image_at(address: usize, is_wrapped: bool) -> Result<Vec<u8>, CudaError> {
     const WRAPPER: u64 = 0x4662_43b1;
     const FATBIN: u64 = 0xba55_ed50;
     if address == 0 {
@@ -111,7 +116,8 @@ pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
         }
         match number(&start, 0, 4) {
             // The wrapper that nvcc writes: magic, version, address of the archive.
-            WRAPPER => return at(number(&bytes_at(address, 16)?, 8, 8) as usize),
+            WRAPPER if is_wrapped => return Err(CudaError::INVALID_IMAGE),
+            WRAPPER => return image_at(number(&bytes_at(address, 16)?, 8, 8) as usize, true),
             FATBIN => {
                 let header = bytes_at(address, 16)?;
                 let size = number(&header, 6, 2).checked_add(number(&header, 8, 8));
@@ -125,7 +131,7 @@ pub(crate) fn at(address: usize) -> Result<Vec<u8>, CudaError> {
     // A text, which ends with a zero byte.
     let mut text = Vec::new();
     while text.len() < LARGEST {
-        let here = address + text.len();
+        let Some(here) = address.checked_add(text.len()) else { break };
         let mut part = vec![0; 4096 - here % 4096];
         let count = readable(here, &mut part);
         if let Some(end) = part[..count].iter().position(|byte| *byte == 0) {
@@ -235,8 +241,28 @@ mod tests {
     }
 
     #[test]
+    fn a_wrapper_of_a_wrapper_is_no_image() {
+        let mut words = [0x4662_43b1_u64, 0];
+        words[1] = words.as_ptr() as u64;
+        assert_eq!(at(words.as_ptr() as usize), Err(CudaError::INVALID_IMAGE));
+    }
+
+    #[test]
+    fn a_header_that_states_too_much_is_no_image() {
+        let mut header = [0xff_u8; 64];
+        header[..4].copy_from_slice(b"\x7fELF");
+        for class in [1, 2] {
+            header[4] = class;
+            assert_eq!(at(header.as_ptr() as usize), Err(CudaError::INVALID_IMAGE), "class {class}");
+        }
+        header[..4].copy_from_slice(&0xba55_ed50_u32.to_le_bytes());
+        assert_eq!(at(header.as_ptr() as usize), Err(CudaError::INVALID_IMAGE));
+    }
+
+    #[test]
     fn addresses_without_memory_are_no_image() {
         assert_eq!(at(0), Err(CudaError::INVALID_VALUE));
         assert_eq!(at(0x10), Err(CudaError::INVALID_IMAGE));
+        assert_eq!(at(usize::MAX - 2), Err(CudaError::INVALID_IMAGE));
     }
 }

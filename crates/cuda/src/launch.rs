@@ -149,20 +149,27 @@ impl Mapped {
 
     /// Copies runs of bytes that the kernel has changed, so that the program may use the others meanwhile.
     fn give_back(self, memory: &mut Memory) {
+        /// Bytes that are compared at a time.
+        const PART: usize = 4096;
         for (address, start, before) in self.ranges {
             let Some(after) = memory.remove(address) else { continue };
-            let mut at = 0;
-            while at < before.len() {
-                let same =
-                    before[at..].iter().zip(&after.bytes[at..]).take_while(|(old, new)| old == new).count();
-                at += same;
-                let differ =
-                    before[at..].iter().zip(&after.bytes[at..]).take_while(|(old, new)| old != new).count();
-                // SAFETY: the range is registered, so that the program has it.
-                unsafe {
-                    ((start + at) as *mut u8).copy_from_nonoverlapping(after.bytes[at..].as_ptr(), differ)
-                };
-                at += differ;
+            // Parts that are equal, which are most of a large range, are compared as a whole.
+            let parts = before.chunks(PART).zip(after.bytes.chunks(PART));
+            for (number, (before, after)) in parts.enumerate().filter(|(_, (before, after))| before != after)
+            {
+                let mut at = 0;
+                while at < before.len() {
+                    let pairs = before[at..].iter().zip(&after[at..]);
+                    at += pairs.take_while(|(old, new)| old == new).count();
+                    let pairs = before[at..].iter().zip(&after[at..]);
+                    let differ = pairs.take_while(|(old, new)| old != new).count();
+                    // SAFETY: the range is registered, so that the program has it.
+                    unsafe {
+                        let to = (start + PART * number + at) as *mut u8;
+                        to.copy_from_nonoverlapping(after[at..].as_ptr(), differ);
+                    }
+                    at += differ;
+                }
             }
         }
     }

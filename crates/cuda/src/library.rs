@@ -43,7 +43,7 @@ impl Library {
         if let Some(module) = modules.get(&context.handle) {
             return Ok(module.clone());
         }
-        let module = module::load(&context, &self.parsed)?;
+        let module = module::load(&context, &self.parsed, true)?;
         modules.insert(context.handle, module.clone());
         Ok(module)
     }

@@ -55,7 +55,7 @@ unsafe fn search(
         return Err(CudaError::INVALID_VALUE);
     }
     // SAFETY: the caller's text.
-    let name = unsafe { text(symbol) }?;
+    let name = unsafe { text(symbol) }.unwrap_or_default();
     let found = find(name, version, flags == PER_THREAD);
     let address = match found {
         SearchResult::Function(row) => row.address as *const c_void,

@@ -36,6 +36,11 @@ pub(crate) fn place(
     contents.resize(bytes as usize, 0);
     let buffer = Buffer::new(allocation.address, contents);
     lock(&context.memory).insert(buffer).map_err(|_| give_back())?;
+    // Another thread may have destroyed the context, and freed what it had before.
+    if context::CONTEXTS.get(context.handle).is_none() {
+        give_back();
+        return Err(CudaError::CONTEXT_IS_DESTROYED);
+    }
     Ok(allocation)
 }
 
@@ -62,11 +67,17 @@ pub(crate) fn find(address: u64, bytes: u64) -> Result<Allocation, CudaError> {
     lock(&started()?.addresses).find(address, bytes).ok_or(CudaError::INVALID_VALUE)
 }
 
+/// The address on the host of bytes of the device, if they are memory of the host.
+pub(crate) fn mapped(address: u64, count: usize) -> Option<usize> {
+    let found = find(address, count as u64).ok()?;
+    let AllocationKind::Host(start) = found.kind else { return None };
+    Some(start + (address - u64::from(found.address)) as usize)
+}
+
 /// Calls a function with bytes of the device.
 fn with_bytes<T>(address: u64, count: usize, work: impl FnOnce(&mut [u8]) -> T) -> Result<T, CudaError> {
     let found = find(address, count as u64)?;
-    if let AllocationKind::Host(start) = found.kind {
-        let at = start + (address - u64::from(found.address)) as usize;
+    if let Some(at) = mapped(address, count) {
         // SAFETY: the program has allocated or registered these bytes, and did not free them.
         return Ok(work(unsafe { std::slice::from_raw_parts_mut(at as *mut u8, count) }));
     }
@@ -211,12 +222,10 @@ pub(crate) unsafe fn alloc_async(to: *mut u64, bytes: usize, stream: usize) -> C
 /// `cuMemFreeAsync`: the memory is freed in the order of the stream.
 pub(crate) unsafe fn free_async(address: u64, stream: usize) -> CallResult {
     let (_, stream) = stream::find_for_work(stream)?;
-    let is_memory = find(address, 1)
-        .is_ok_and(|found| found.kind == AllocationKind::Memory && u64::from(found.address) == address);
-    if !is_memory {
-        return Err(CudaError::INVALID_VALUE);
-    }
-    stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Memory).map(|_| ()));
+    let start = u32::try_from(address).map_err(|_| CudaError::INVALID_VALUE)?;
+    // Until then a second call is an error of that call, not of the stream.
+    lock(&started()?.addresses).leave(start).ok_or(CudaError::INVALID_VALUE)?;
+    stream.enqueue(move || free_kind(address, |kind| kind == AllocationKind::Leaving).map(|_| ()));
     Ok(())
 }
 

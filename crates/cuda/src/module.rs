@@ -36,6 +36,8 @@ pub(crate) struct Module {
     owned: Vec<u32>,
     /// The texture references of the module.
     pub(crate) textures: Vec<Arc<TextureReference>>,
+    /// Whether a library has loaded it, and unloads it.
+    is_of_library: bool,
 }
 
 /// A variable of a module.
@@ -85,9 +87,13 @@ pub(crate) fn end_of_context(context: usize) {
 }
 
 /// Loads an image into a context.
-pub(crate) fn load(context: &CudaContext, parsed: &Parsed) -> Result<Arc<Module>, CudaError> {
+pub(crate) fn load(
+    context: &CudaContext,
+    parsed: &Parsed,
+    is_of_library: bool,
+) -> Result<Arc<Module>, CudaError> {
     let mut owned = Vec::new();
-    let module = build(context, parsed, &mut owned).inspect_err(|_| {
+    let module = build(context, parsed, is_of_library, &mut owned).inspect_err(|_| {
         for address in &owned {
             let _ = memory::free_kind((*address).into(), |_| true);
         }
@@ -103,7 +109,12 @@ pub(crate) fn load(context: &CudaContext, parsed: &Parsed) -> Result<Arc<Module>
     Ok(module)
 }
 
-fn build(context: &CudaContext, parsed: &Parsed, owned: &mut Vec<u32>) -> Result<Arc<Module>, CudaError> {
+fn build(
+    context: &CudaContext,
+    parsed: &Parsed,
+    is_of_library: bool,
+    owned: &mut Vec<u32>,
+) -> Result<Arc<Module>, CudaError> {
     let (handle, board) = (fresh(), driver()?.board);
     let module = &parsed.module;
     let mut constants = Constants::new();
@@ -198,14 +209,18 @@ fn build(context: &CudaContext, parsed: &Parsed, owned: &mut Vec<u32>) -> Result
         }));
     }
     let owned = owned.clone();
-    Ok(Arc::new(Module { handle, context: context.handle, functions, globals, owned, textures }))
+    let context = context.handle;
+    Ok(Arc::new(Module { handle, context, functions, globals, owned, textures, is_of_library }))
 }
 
 /// Removes a module after what its context has.
 pub(crate) fn unload(module: &Module) -> CallResult {
     driver()?;
     queue::wait_for_context(module.context);
-    MODULES.remove(module.handle);
+    // Another thread may have unloaded it, or ended its context.
+    if MODULES.remove(module.handle).is_none() {
+        return Err(CudaError::INVALID_HANDLE);
+    }
     for function in &module.functions {
         FUNCTIONS.remove(function.handle);
     }
@@ -238,7 +253,7 @@ pub(crate) fn find(handle: usize) -> Result<Arc<Module>, CudaError> {
 fn load_bytes(to: *mut usize, bytes: &[u8]) -> CallResult {
     let context = context::usable()?;
     let parsed = image::parse(bytes, driver()?.board.minor)?;
-    let module = load(&context, &parsed)?;
+    let module = load(&context, &parsed, false)?;
     // SAFETY: the caller's pointer.
     unsafe { give(to, module.handle) }
 }
@@ -287,7 +302,26 @@ pub(crate) unsafe fn load_data_with(
     for index in 0..count as usize {
         // SAFETY: the caller's arrays have so many elements.
         let (option, value) = unsafe { (*options.add(index), values.add(index)) };
-        // CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES and CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES become the bytes that were written.
+        // CU_JIT_INFO_LOG_BUFFER and CU_JIT_ERROR_LOG_BUFFER, with their sizes in bytes: texts that programs print.
+        if matches!(option, 3 | 5) {
+            let size = (0..count as usize).find_map(|other| {
+                // SAFETY: as above.
+                let (found, value) = unsafe { (*options.add(other), *values.add(other)) };
+                (found == option + 1).then_some(value as usize)
+            });
+            // SAFETY: the value is null or the address of a buffer of this size.
+            unsafe {
+                let buffer = (*value).cast::<u8>();
+                if size.is_some_and(|size| size > 0) && !buffer.is_null() {
+                    buffer.write(0);
+                }
+            }
+        }
+    }
+    for index in 0..count as usize {
+        // SAFETY: the caller's arrays have so many elements.
+        let (option, value) = unsafe { (*options.add(index), values.add(index)) };
+        // The sizes become the bytes that were written.
         if matches!(option, 4 | 6) {
             // SAFETY: as above.
             unsafe { value.write(std::ptr::null_mut()) };
@@ -297,10 +331,11 @@ pub(crate) unsafe fn load_data_with(
     unsafe { load_data(to, image) }
 }
 
-/// `cuModuleUnload`
+/// `cuModuleUnload`: not for modules of libraries.
 pub(crate) unsafe fn unload_handle(handle: usize) -> CallResult {
     context::current()?;
-    unload(&*find(handle)?)
+    let module = find(handle)?;
+    if module.is_of_library { Err(CudaError::NOT_PERMITTED) } else { unload(&module) }
 }
 
 /// `cuModuleGetFunction`

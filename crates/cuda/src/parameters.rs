@@ -43,6 +43,7 @@ impl ParameterLayout {
         // A cubin that does not state the shared memory gives no bound.
         let shared = program.resources.shared_bytes.unwrap_or(PARAMETERS + MOST as u32);
         let bytes = program.resources.param_bytes.unwrap_or_else(|| shared.saturating_sub(PARAMETERS));
+        let bytes = bytes.min(MOST as u32);
         if bytes == 0 {
             return ParameterLayout::Known(Vec::new());
         }
@@ -101,6 +102,10 @@ impl ParameterLayout {
     }
 
     unsafe fn of_addresses(&self, parameters: *const *const c_void) -> Result<Vec<u8>, CudaError> {
+        // A cubin may list any sizes.
+        if self.bytes() > MOST {
+            return Err(CudaError::LAUNCH_OUT_OF_RESOURCES);
+        }
         let mut area = vec![0; self.bytes()];
         match self {
             ParameterLayout::Known(list) => {
@@ -250,6 +255,17 @@ mod tests {
         let layout = ParameterLayout::of(&listed, Some(8));
         assert_eq!(layout, ParameterLayout::Known(vec![Parameter { offset: 8, bytes: 2 }]));
         assert_eq!(layout.bytes(), 10);
+    }
+
+    #[test]
+    fn parameters_beyond_the_largest_size_are_not_read() {
+        let mut listed = program("k", 16);
+        listed.params = vec![Param { name: None, offset: u32::MAX, bytes: u32::MAX }];
+        let layout = ParameterLayout::of(&listed, None);
+        let list = [std::ptr::null()];
+        // SAFETY: the address of the parameter is not followed.
+        let bytes = unsafe { layout.collect(list.as_ptr(), std::ptr::null()) };
+        assert_eq!(bytes, Err(CudaError::LAUNCH_OUT_OF_RESOURCES));
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //! The null stream of a context waits for what its blocking streams have, and they wait for what it has. (CUDA driver API,
 //! "Stream synchronization behavior")
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::handles::lock;
 
@@ -52,19 +53,54 @@ struct StreamLine {
     closed: bool,
 }
 
-static LINES: Mutex<Option<HashMap<usize, StreamLine>>> = Mutex::new(None);
+static LINES: Mutex<Option<Lines>> = Mutex::new(None);
 static CHANGED: Condvar = Condvar::new();
 
-fn with<T>(work: impl FnOnce(&mut HashMap<usize, StreamLine>) -> T) -> T {
+fn with<T>(work: impl FnOnce(&mut Lines) -> T) -> T {
     work(lock(&LINES).get_or_insert_default())
 }
 
-fn is_over(lines: &HashMap<usize, StreamLine>, point: &Point) -> bool {
+type Lines = HashMap<usize, StreamLine>;
+
+thread_local! {
+    /// The lock that a thread has while it forks.
+    static FORKING: Cell<Option<MutexGuard<'static, Option<Lines>>>> = const { Cell::new(None) };
+}
+
+/// Prepares the process for `fork`: the child has no threads of lines. There, a line that is busy ends, and `lost` is called with its
+/// context.
+pub(crate) fn survive_fork(lost: fn(usize)) {
+    static LOST: OnceLock<fn(usize)> = OnceLock::new();
+    unsafe extern "C" fn before() {
+        let _ = FORKING.try_with(|forking| forking.set(Some(lock(&LINES))));
+    }
+    unsafe extern "C" fn in_parent() {
+        let _ = FORKING.try_with(Cell::take);
+    }
+    unsafe extern "C" fn in_child() {
+        let Ok(Some(mut lines)) = FORKING.try_with(Cell::take) else { return };
+        let known = lines.get_or_insert_default();
+        let busy = known.values().filter(|line| line.done < line.issued);
+        let contexts: BTreeSet<usize> = busy.map(|line| line.context).collect();
+        // Their tasks are not dropped: locks of theirs belong to threads that do not exist.
+        known.extract_if(|_, line| contexts.contains(&line.context)).for_each(std::mem::forget);
+        drop(lines);
+        if let Some(lost) = LOST.get() {
+            contexts.into_iter().for_each(lost);
+        }
+    }
+    if LOST.set(lost).is_ok() {
+        // SAFETY: the functions exist as long as the library. Without memory for them, a child waits for its busy streams.
+        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    }
+}
+
+fn is_over(lines: &Lines, point: &Point) -> bool {
     lines.get(&point.line).is_none_or(|line| line.done >= point.position)
 }
 
 /// Waits until a condition holds for the lines.
-fn until(mut condition: impl FnMut(&HashMap<usize, StreamLine>) -> bool) {
+fn until(mut condition: impl FnMut(&Lines) -> bool) {
     let mut lines = lock(&LINES);
     while !condition(lines.get_or_insert_default()) {
         lines = CHANGED.wait(lines).unwrap_or_else(PoisonError::into_inner);
@@ -119,8 +155,12 @@ pub(crate) fn enqueue(line: usize, after: &[Point], elsewhere: bool, task: Task)
     let point = Point { line, position: found.issued };
     if after.is_empty() && !elsewhere && found.done + 1 == point.position {
         drop(lines);
-        task();
+        // A task that panics is over as well: others wait for its end.
+        let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(task));
         finish(point);
+        if let Err(panic) = ran {
+            std::panic::resume_unwind(panic);
+        }
         return point;
     }
     found.waiting.push_back(QueuedTask { position: point.position, after, task });
@@ -234,6 +274,16 @@ mod tests {
     fn the_null_stream_waits_for_blocking_streams_and_not_for_others() {
         assert_eq!(order_of(Order::Blocking), ["main", "held", "null"]);
         assert_eq!(order_of(Order::Free), ["null", "main", "held"]);
+    }
+
+    #[test]
+    fn a_task_that_panics_is_over() {
+        let line = crate::handles::fresh();
+        open(line, 1, Order::Free);
+        let panics = || enqueue(line, &[], false, Box::new(|| panic!("expected")));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        assert!(is_reached(last(line)));
+        wait(enqueue(line, &[], true, Box::new(|| panic!("expected"))));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::ffi::c_uint;
 
 use crate::status::CallResult;
-use crate::{array, context, driver, event, host, library, module, stream, texture};
+use crate::{array, context, driver, event, host, library, module, queue, stream, texture};
 
 /// `cuInit`
 pub(crate) fn init(flags: c_uint) -> CallResult {
@@ -17,5 +17,6 @@ pub(crate) fn init(flags: c_uint) -> CallResult {
         texture::end_of_context,
         host::end_of_context,
     ]);
+    queue::survive_fork(context::lose);
     Ok(())
 }

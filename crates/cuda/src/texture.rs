@@ -8,6 +8,7 @@ use reconverge_simt::texture::{Filter, Image, Level, Sampler, Shape, Texels, Wra
 use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
 
 use crate::array::{self, ChannelFormat, CudaArray, Descriptor, Texel};
+use crate::board::MOST_PITCH;
 use crate::call::{give, offer};
 use crate::context;
 use crate::driver::ready;
@@ -87,6 +88,15 @@ impl ReferenceState {
     /// The texels of the source: dimensions, bytes from a row to the next, shape, address.
     fn layout(&self) -> Option<([usize; 3], usize, Shape, u32)> {
         let texel = self.texel.bytes() as usize;
+        // The format may have changed after the source.
+        let is_other = match &self.source {
+            TexelSource::Rows(_, width, _, pitch) => width * texel > *pitch,
+            TexelSource::Array(array) => array.texel.bytes() != self.texel.bytes(),
+            TexelSource::Nothing | TexelSource::Row(..) => false,
+        };
+        if is_other {
+            return None;
+        }
         Some(match &self.source {
             TexelSource::Nothing => return None,
             TexelSource::Row(address, bytes) => {
@@ -310,6 +320,7 @@ pub(crate) unsafe fn set_rows(
         || width > 65000
         || height > 65000
         || pitch < row
+        || pitch as u64 > MOST_PITCH
         || !pitch.is_multiple_of(32)
     {
         return Err(CudaError::INVALID_VALUE);

@@ -22,7 +22,7 @@ impl Health {
     }
 
     /// Sets the error, unless there is one.
-    fn fail(&self, error: CudaError) {
+    pub(crate) fn fail(&self, error: CudaError) {
         let _ = self.0.compare_exchange(0, error.0, Ordering::AcqRel, Ordering::Acquire);
     }
 }

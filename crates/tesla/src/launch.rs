@@ -69,6 +69,8 @@ pub struct Setup {
     pub modes: Modes,
     /// The program is one of Mesa's compiler, and runs with the addresses in s[] that are meant.
     pub driver_fixes: Option<DriverFixes>,
+    /// $pm0 to $pm3, which no instruction changes.
+    pub counters: [u32; 4],
 }
 
 impl Setup {
@@ -84,6 +86,7 @@ impl Setup {
             limits: Limits::default(),
             modes: Modes::default(),
             driver_fixes: None,
+            counters: [0; 4],
         }
     }
 
@@ -131,6 +134,7 @@ impl Setup {
             limits,
             modes,
             driver_fixes,
+            counters: _,
         } = self;
         (*chip, *registers, *local_bytes) == (other.chip, other.registers, other.local_bytes)
             && (*code_base, *limits, *modes) == (other.code_base, other.limits, other.modes)

@@ -542,7 +542,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 let input = self.warp.inputs.get(usize::from(SAMPLE_ID)).and_then(Option::as_ref);
                 input.map_or(0, |input| input.at(Position::Centre).0[lane.index()])
             }
-            Special::Sr2 | Special::Pm(_) | Special::Unknown(_) => 0,
+            Special::Pm(number) => self.context.setup.counters[usize::from(number & 3)],
+            Special::Sr2 | Special::Unknown(_) => 0,
         }
     }
 

@@ -6,7 +6,10 @@ use reconverge_isa::lint::Finding;
 use reconverge_isa::program::{Stage, UnknownIsa};
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_simt::{Mode, Options};
+use serde::Deserialize as _;
 use thiserror::Error as ThisError;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::error::{Error, Trapped};
 use crate::machine;
@@ -35,8 +38,13 @@ pub enum LaunchFileError {
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
     /// A field is unknown, or has a value of another type.
-    #[error("{}", .0.to_string().trim_end())]
-    Field(toml::de::Error),
+    #[error("{}{}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .error.to_string().trim_end())]
+    Field {
+        /// The error, with the path of the field.
+        error: toml::de::Error,
+        /// The line of a TOML text, from 1 on.
+        line: Option<usize>,
+    },
     /// The text does not name a machine.
     #[error("the launch file names no machine: add a line such as isa = \"r500\"")]
     NoMachine,
@@ -62,7 +70,11 @@ impl LaunchFile {
     /// # Errors
     /// See [`LaunchFileError`].
     pub fn parse(text: &str) -> Result<LaunchFile, LaunchFileError> {
-        LaunchFile::of(LaunchFile::fields(text)?)
+        if text.trim_start().starts_with('{') {
+            return LaunchFile::of(&LaunchFile::fields(text)?);
+        }
+        let line = |at: usize| text.get(..at).map(|before| before.matches('\n').count() + 1);
+        LaunchFile::of_fields(DeTable::parse(text)?, line)
     }
 
     /// Returns the fields of a launch file as they are written, without checks of their names and values.
@@ -80,23 +92,40 @@ impl LaunchFile {
     ///
     /// # Errors
     /// No machine, an unknown field, or a field with a value of another type.
-    pub fn of(mut table: toml::Table) -> Result<LaunchFile, LaunchFileError> {
-        let isa = match table.remove("isa") {
-            Some(toml::Value::String(name)) => name.parse()?,
+    pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
+        // The lines of this text are not those of a file.
+        LaunchFile::of_fields(DeTable::parse(&table.to_string())?, |_| None)
+    }
+
+    /// Reads the fields. `line` returns the line of a position.
+    fn of_fields(
+        table: Spanned<DeTable<'_>>,
+        line: impl Fn(usize) -> Option<usize>,
+    ) -> Result<LaunchFile, LaunchFileError> {
+        let whole = table.span();
+        let mut table = table.into_inner();
+        let isa = match table.remove("isa").map(Spanned::into_inner) {
+            Some(DeValue::String(name)) => name.parse()?,
             _ => return Err(LaunchFileError::NoMachine),
         };
-        let (common, own): (toml::Table, toml::Table) =
-            table.into_iter().partition(|(name, _)| COMMON.contains(&name.as_str()));
+        let (common, own): (DeTable<'_>, DeTable<'_>) =
+            table.into_iter().partition(|(name, _)| COMMON.contains(&name.get_ref().as_ref()));
+        let fields = |table| toml::Deserializer::from(Spanned::new(whole.clone(), table));
+        let refused = |error: toml::de::Error| {
+            let line = error.span().and_then(|span| line(span.start));
+            LaunchFileError::Field { error, line }
+        };
         Ok(LaunchFile {
             isa,
-            common: common.try_into().map_err(LaunchFileError::Field)?,
-            machine: machine(isa).launch(own).map_err(LaunchFileError::Field)?,
+            common: Common::deserialize(fields(common)).map_err(refused)?,
+            machine: machine(isa).launch(fields(own)).map_err(refused)?,
         })
     }
 
     /// A launch that states nothing.
     pub fn empty(isa: Isa) -> LaunchFile {
-        let machine = machine(isa).launch(toml::Table::new());
+        let nothing = toml::Deserializer::from(Spanned::new(0..0, DeTable::new()));
+        let machine = machine(isa).launch(nothing);
         let machine = machine.unwrap_or_else(|error| unreachable!("no field is required: {error}"));
         LaunchFile { isa, common: Common::default(), machine }
     }
@@ -288,7 +317,12 @@ mod tests {
         let nested = wrong("isa = \"r500\"\n[ctm]\ndomain = [1]\nnonsense = 1\n");
         assert!(nested.contains("unknown field `nonsense`") && nested.contains("in `ctm`"), "{nested}");
         let typed = wrong("isa = \"tesla\"\nlanes = \"many\"\n");
-        assert!(typed.contains("in `lanes`"), "{typed}");
+        assert!(typed.starts_with("line 2: ") && typed.contains("in `lanes`"), "{typed}");
+        let segment = "[[segment]]\nnumber = 1\nlimit = 0\n";
+        let second = wrong(&format!("isa = \"tesla\"\n{segment}{segment}base = -1\n"));
+        assert!(second.starts_with("line 8: ") && second.contains("in `segment.base`"), "{second}");
+        let json = wrong("{\"isa\": \"tesla\", \"grid_id\": 65536}");
+        assert!(json.starts_with("invalid value") && json.contains("in `grid_id`"), "{json}");
         // What only another machine has is unknown as well.
         assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown field `grid`"));
     }

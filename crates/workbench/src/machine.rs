@@ -159,7 +159,7 @@ pub trait Machine: Sync + fmt::Debug {
     ///
     /// # Errors
     /// An unknown field, or a value of another type than the field's, with its path.
-    fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
+    fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
 /// What a program is whose words read well only with their bytes in the other order.

@@ -69,6 +69,12 @@ fn a_buffer_is_any_segment_of_global_memory() {
         ("g0 is bound twice", "segment = [{ number = 0, limit = 3 }]\n"),
         ("both pitch and tile_rows", "segment = [{ number = 1, limit = 3, pitch = 64 }]\n"),
         ("a power of two", "segment = [{ number = 1, limit = 3, pitch = 64, tile_rows = 3 }]\n"),
+        ("shared_bytes: unknown value `16385`: 0 to 16384 fits here", "shared_bytes = 16385\n"),
+        ("barriers: unknown value `17`: 0 to 16 fits here", "barriers = 17\n"),
+        (
+            "driver_fixes: unknown value `no`",
+            "shared_bytes = 16384\nshared = 0xffff_ffff\ndriver_fixes = \"no\"\n",
+        ),
     ] {
         let text = format!("{launch}{wrong}");
         let file = LaunchFile::parse(&text).unwrap();

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef int R;
@@ -17,36 +19,48 @@ struct copy2 {
     size_t to_x, to_y; unsigned to_kind; void *to_host; address to_device; handle to_array; size_t to_pitch;
     size_t width, height;
 };
+struct copy3 {
+    size_t from_x, from_y, from_z, from_level; unsigned from_kind; const void *from_host; address from_device; handle from_array, from_context;
+    size_t from_pitch, from_height;
+    size_t to_x, to_y, to_z, to_level; unsigned to_kind; void *to_host; address to_device; handle to_array, to_context;
+    size_t to_pitch, to_height;
+    size_t width, height, depth;
+};
 struct array { size_t width, height; int format; unsigned channels; };
 struct config { unsigned grid[3], block[3], shared; handle stream; void *attributes; unsigned count; };
 
 R cuInit(unsigned), cuDriverGetVersion(int *), cuDeviceGet(device *, int), cuDeviceGetCount(int *);
 R cuDeviceGetName(char *, int, device), cuDeviceGetAttribute(int *, int, device), cuDeviceTotalMem_v2(size_t *, device);
 R cuDevicePrimaryCtxRetain(handle *, device), cuDevicePrimaryCtxRelease_v2(device);
-R cuDevicePrimaryCtxGetState(device, unsigned *, int *);
+R cuDevicePrimaryCtxGetState(device, unsigned *, int *), cuDevicePrimaryCtxReset_v2(device);
+R cuDeviceGetTexture1DLinearMaxWidth(size_t *, int, unsigned, device), cuDeviceGetExecAffinitySupport(int *, int, device);
 R cuCtxCreate_v2(handle *, unsigned, device), cuCtxDestroy_v2(handle), cuCtxPushCurrent_v2(handle), cuCtxPopCurrent_v2(handle *);
 R cuCtxSetCurrent(handle), cuCtxGetCurrent(handle *), cuCtxSynchronize(void), cuCtxGetLimit(size_t *, int), cuCtxGetDevice(device *);
 R cuModuleLoad(handle *, const char *), cuModuleLoadData(handle *, const void *), cuModuleUnload(handle);
 R cuModuleGetFunction(handle *, handle, const char *), cuModuleGetGlobal_v2(address *, size_t *, handle, const char *);
+R cuModuleLoadDataEx(handle *, const void *, unsigned, int *, void **), cuLibraryUnload(handle), cuLibraryGetModule(handle *, handle);
+R cuLibraryLoadFromFile(handle *, const char *, int *, void **, unsigned, int *, void **, unsigned);
 R cuFuncGetAttribute(int *, int, handle);
 R cuLaunchKernel(handle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle, void **, void **);
 R cuLaunchKernelEx(const struct config *, handle, void **, void **);
 R cuFuncSetBlockShape(handle, int, int, int), cuParamSetSize(handle, unsigned), cuParamSeti(handle, int, unsigned);
 R cuParamSetv(handle, int, void *, unsigned), cuLaunchGrid(handle, int, int);
 R cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address), cuMemGetInfo_v2(size_t *, size_t *);
-R cuMemAlloc(uint32_t *, uint32_t), cuMemFree(uint32_t);
+R cuMemAlloc(uint32_t *, uint32_t), cuMemFree(uint32_t), cuMemFreeAsync(address, handle);
+R cuMemsetD8Async(address, uint8_t, size_t, handle);
 R cuMemAllocPitch_v2(address *, size_t *, size_t, size_t, unsigned), cuMemGetAddressRange_v2(address *, size_t *, address);
 R cuMemHostAlloc(void **, size_t, unsigned), cuMemFreeHost(void *), cuMemHostGetDevicePointer_v2(address *, void *, unsigned);
 R cuMemHostRegister_v2(void *, size_t, unsigned), cuMemHostUnregister(void *);
 R cuPointerGetAttribute(void *, int, address);
 R cuMemcpyHtoD_v2(address, const void *, size_t), cuMemcpyDtoH_v2(void *, address, size_t), cuMemcpyDtoD_v2(address, address, size_t);
 R cuMemcpyHtoDAsync_v2(address, const void *, size_t, handle), cuMemcpyDtoHAsync_v2(void *, address, size_t, handle);
-R cuMemcpy(address, address, size_t), cuMemcpy2D_v2(const struct copy2 *);
+R cuMemcpy(address, address, size_t), cuMemcpy2D_v2(const struct copy2 *), cuMemcpy3D_v2(const struct copy3 *);
 R cuMemsetD8_v2(address, uint8_t, size_t), cuMemsetD16_v2(address, uint16_t, size_t), cuMemsetD32_v2(address, uint32_t, size_t);
 R cuMemsetD2D32_v2(address, size_t, uint32_t, size_t, size_t);
 R cuArrayCreate_v2(handle *, const struct array *), cuArrayDestroy(handle);
 R cuModuleGetTexRef(handle *, handle, const char *), cuTexRefSetAddress_v2(size_t *, handle, address, size_t);
 R cuTexRefSetArray(handle, handle, unsigned), cuTexRefSetFormat(handle, int, int), cuTexRefSetFlags(handle, unsigned);
+R cuTexRefSetAddress2D_v3(handle, const struct array *, address, size_t);
 R cuTexRefSetFilterMode(handle, int), cuTexRefGetFormat(int *, int *, handle);
 R cuStreamCreate(handle *, unsigned), cuStreamDestroy_v2(handle), cuStreamQuery(handle), cuStreamSynchronize(handle);
 R cuStreamWaitEvent(handle, handle, unsigned), cuLaunchHostFunc(handle, void (*)(void *), void *);
@@ -553,6 +567,208 @@ static void attributes_are_those_of_the_chip(void) {
     IS(block, expected < 2 ? 384 : 512);
 }
 
+/* Each of these pointers, sizes and handles is refused, and nothing after it waits. */
+static void hostile_arguments_are_errors(void) {
+    handle module, context = start(&module), library, event, other, texture;
+    address memory, mapped;
+    void *host;
+    float time = 1;
+    size_t size;
+    int number;
+    uint64_t wrapper[2] = { 0x466243b1, (uint64_t)wrapper };
+    uint32_t bytes[16] = { 0 };
+    OK(cuMemAlloc_v2(&memory, 4096));
+    IS(cuModuleLoadData(&other, wrapper), IMAGE);
+    /* The logs of a compiler that has nothing to say. */
+    char log[4] = "log";
+    int options[] = { 3, 4 };
+    void *values[] = { log, (void *)sizeof log };
+    IS(cuModuleLoadDataEx(&other, wrapper, 2, options, values), IMAGE);
+    IS(log[0], 0);
+    IS((size_t)values[1], 0);
+    OK(cuLibraryLoadFromFile(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    OK(cuLibraryGetModule(&other, library));
+    IS(cuModuleUnload(other), PERMITTED);
+    OK(cuLibraryUnload(library));
+    OK(cuEventCreate(&event, 0));
+    OK(cuEventRecord(event, NULL));
+    OK(cuEventElapsedTime(&time, event, event));
+    IS(time == 0, 1);
+    IS(cuMemHostRegister_v2((void *)16, -300, 2), VALUE);
+    IS(cuMemHostRegister_v2((void *)0x10000, 4096, 2), VALUE);
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    OK(cuMemHostRegister_v2(pages, 4096, 2));
+    IS(cuMemHostRegister_v2(pages + 100, 40, 2), REGISTERED);
+    OK(cuMemHostGetDevicePointer_v2(&mapped, pages, 0));
+    /* Both sides are the same memory. */
+    for (int i = 0; i < 100; i++) pages[i] = i;
+    OK(cuMemcpyDtoH_v2(pages + 1, mapped, 99));
+    IS(pages[99], 98);
+    OK(cuMemcpyDtoD_v2(mapped, mapped + 1, 99));
+    IS(pages[98], 98);
+    IS(cuMemFreeHost(pages), VALUE);
+    OK(cuMemHostUnregister(pages));
+    IS(cuMemHostUnregister(pages), NOT_REGISTERED);
+    IS(cuMemHostAlloc(&host, (size_t)1 << 60, 2), MEMORY);
+    OK(cuMemHostAlloc(&host, 100, 2));
+    OK(cuMemFreeHost(host));
+    IS(cuMemFreeHost(host), VALUE);
+    IS(cuMemcpyHtoD_v2(memory - 1, bytes, 2), VALUE);
+    IS(cuMemcpyHtoD_v2(memory + 4095, bytes, 2), VALUE);
+    IS(cuMemcpy(memory, memory + 0x1000000, 4), VALUE);
+    struct copy2 rows = { .from_kind = 1, .from_x = 64, .to_kind = 2, .to_device = memory, .width = 4, .height = 1 };
+    IS(cuMemcpy2D_v2(&rows), VALUE);
+    rows.from_host = bytes, rows.from_x = 0, rows.from_y = -1;
+    IS(cuMemcpy2D_v2(&rows), VALUE);
+    struct copy3 block = { .from_kind = 2, .from_device = memory, .from_pitch = 0x7fffffff, .from_height = ((size_t)1 << 33) + 3,
+                           .to_kind = 2, .to_device = memory, .to_pitch = 4, .to_height = 1, .width = 4, .height = 1, .depth = 3 };
+    IS(cuMemcpy3D_v2(&block), VALUE);
+    OK(cuModuleGetTexRef(&texture, module, "picture"));
+    struct array texels = { 16, 16, 1, 1 };
+    IS(cuTexRefSetAddress2D_v3(texture, &texels, memory, (size_t)1 << 62), VALUE);
+    IS(cuDeviceGetTexture1DLinearMaxWidth(&size, 7, 1, 0), VALUE);
+    IS(cuDeviceGetExecAffinitySupport(&number, 7, 0), VALUE);
+    OK(cuCtxSynchronize());
+    OK(cuCtxDestroy_v2(context));
+}
+
+static handle at_exit_context, at_exit_module;
+
+static void at_exit(void) {
+    handle current, stream;
+    uint32_t memory, count = 4, value = 1;
+    void *parameters[] = { &memory, &count, &value };
+    OK(cuCtxGetCurrent(&current));
+    IS(current == at_exit_context, 1);
+    OK(cuMemAlloc(&memory, 16));
+    OK(cuStreamCreate(&stream, 0));
+    handle function = kernel(at_exit_module, "fill"), streams[] = { NULL, (handle)2, stream };
+    for (int i = 0; i < 3; i++) OK(cuLaunchKernel(function, 1, 1, 1, 4, 1, 1, 0, streams[i], parameters, NULL));
+    OK(cuCtxSynchronize());
+    OK(cuMemFree(memory));
+    OK(cuModuleUnload(at_exit_module));
+    OK(cuCtxDestroy_v2(current));
+}
+
+/* As destructors of C++ do, after the variables of the main thread were dropped. */
+static void a_context_is_usable_at_exit(void) {
+    atexit(at_exit);
+    at_exit_context = start(&at_exit_module);
+    OK(cuCtxSynchronize());
+}
+
+static void hold(void *pipe) {
+    char byte;
+    if (read(*(int *)pipe, &byte, 1) < 0) _exit(1);
+}
+
+static void a_child_loses_contexts_with_busy_streams(void) {
+    handle module, context = start(&module), stream, other;
+    address memory;
+    int ends[2], status;
+    IS(pipe(ends), 0);
+    OK(cuStreamCreate(&stream, 0));
+    OK(cuMemAlloc_v2(&memory, 4));
+    OK(cuLaunchHostFunc(stream, hold, ends));
+    pid_t child = fork();
+    if (!child) {
+        IS(cuMemsetD8_v2(memory, 1, 4), DESTROYED);
+        IS(cuCtxSynchronize(), DESTROYED);
+        OK(cuCtxCreate_v2(&other, 0, 0));
+        OK(cuMemAlloc_v2(&memory, 4));
+        OK(cuMemsetD8_v2(memory, 1, 4));
+        OK(cuCtxDestroy_v2(other));
+        _exit(0);
+    }
+    IS(waitpid(child, &status, 0), child);
+    IS(status, 0);
+    IS(write(ends[1], "", 1), 1);
+    OK(cuCtxSynchronize());
+    OK(cuCtxDestroy_v2(context));
+}
+
+static void a_stream_frees_memory_once(void) {
+    handle module, context = start(&module), stream;
+    address memory;
+    int ends[2];
+    IS(pipe(ends), 0);
+    OK(cuStreamCreate(&stream, 0));
+    OK(cuMemAlloc_v2(&memory, 4));
+    OK(cuLaunchHostFunc(stream, hold, ends));
+    OK(cuMemsetD8Async(memory, 1, 4, stream));
+    OK(cuMemFreeAsync(memory, stream));
+    IS(cuMemFreeAsync(memory, stream), VALUE);
+    IS(cuMemFree_v2(memory), VALUE);
+    IS(write(ends[1], "", 1), 1);
+    OK(cuCtxSynchronize());
+    IS(cuMemsetD8_v2(memory, 1, 4), VALUE);
+    OK(cuCtxDestroy_v2(context));
+}
+
+static void a_reset_does_not_release_the_primary_context(void) {
+    handle primary, same;
+    unsigned flags;
+    int active;
+    address memory;
+    OK(cuInit(0));
+    OK(cuDevicePrimaryCtxRetain(&primary, 0));
+    OK(cuDevicePrimaryCtxReset_v2(0));
+    OK(cuDevicePrimaryCtxGetState(0, &flags, &active));
+    IS(active, 0);
+    OK(cuDevicePrimaryCtxRetain(&same, 0));
+    OK(cuCtxSetCurrent(same));
+    OK(cuDevicePrimaryCtxRelease_v2(0));
+    OK(cuMemAlloc_v2(&memory, 4));
+    OK(cuDevicePrimaryCtxRelease_v2(0));
+    IS(cuMemFree_v2(memory), DESTROYED);
+    IS(cuDevicePrimaryCtxRelease_v2(0), CONTEXT);
+}
+
+/* Uses a context that ends meanwhile. Any result is right, as long as there is one. */
+static void *user(void *data) {
+    struct work *work = data;
+    cuCtxSetCurrent(work->context);
+    for (int turn = 0; turn < 200; turn++) {
+        handle stream, events[2];
+        address memory = 0;
+        uint32_t words[64] = { 0 }, count = 64, value = 1;
+        float time;
+        cuMemAlloc_v2(&memory, sizeof words);
+        uint32_t to = memory;
+        void *parameters[] = { &to, &count, &value };
+        if (cuStreamCreate(&stream, turn & 1) || cuEventCreate(&events[0], 0) || cuEventCreate(&events[1], 0)) continue;
+        cuMemcpyHtoDAsync_v2(memory, words, sizeof words, stream);
+        cuEventRecord(events[0], stream);
+        cuLaunchKernel(work->function, 2, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
+        cuEventRecord(events[1], NULL);
+        cuStreamWaitEvent(stream, events[1], 0);
+        cuEventElapsedTime(&time, events[turn & 1], events[1 - (turn & 1)]);
+        cuStreamDestroy_v2(stream);
+        cuMemcpyDtoH_v2(words, memory, sizeof words);
+        cuMemFree_v2(memory);
+        cuEventDestroy_v2(events[0]);
+    }
+    return NULL;
+}
+
+static void a_context_may_end_while_threads_use_it(void) {
+    size_t free, total;
+    handle context;
+    for (int round = 0; round < 8; round++) {
+        handle module, function;
+        context = start(&module), function = kernel(module, "fill");
+        struct work work = { context, function, 0 };
+        pthread_t threads[8];
+        for (int t = 0; t < 8; t++) pthread_create(&threads[t], NULL, user, &work);
+        usleep(500 * round);
+        OK(cuCtxDestroy_v2(context));
+        for (int t = 0; t < 8; t++) pthread_join(threads[t], NULL);
+    }
+    OK(cuCtxCreate_v2(&context, 0, 0));
+    OK(cuMemGetInfo_v2(&free, &total));
+    IS(free, total);
+}
+
 int main(int count, char **arguments) {
     if (count > 2) image = arguments[2];
 #define CLAIM(name) if (!strcmp(arguments[1], #name)) { name(); return 0; }
@@ -567,6 +783,12 @@ int main(int count, char **arguments) {
     CLAIM(four_threads_use_four_streams_each)
     CLAIM(contexts_are_a_stack_and_the_primary_one_counts)
     CLAIM(attributes_are_those_of_the_chip)
+    CLAIM(hostile_arguments_are_errors)
+    CLAIM(a_context_is_usable_at_exit)
+    CLAIM(a_child_loses_contexts_with_busy_streams)
+    CLAIM(a_stream_frees_memory_once)
+    CLAIM(a_reset_does_not_release_the_primary_context)
+    CLAIM(a_context_may_end_while_threads_use_it)
     fprintf(stderr, "no claim %s\n", arguments[1]);
     return 2;
 }

@@ -16,7 +16,9 @@ use reconverge_tesla::spaces::{Segment, Segments, Tiling};
 
 use super::Nv50;
 use super::faults::{self, Signature};
-use super::methods::{BindTic, BindTsc, BlockAlloc, ComputeCb, GlobalMode, compute as c, tesla as m};
+use super::methods::{
+    BindTic, BindTsc, BlockAlloc, ComputeCb, GlobalMode, MpPmControl, compute as c, tesla as m,
+};
 use super::shader::{self, COMPUTE, Cache, WINDOW};
 use super::state::{State, Unknown, fields, load};
 use super::texture;
@@ -93,6 +95,17 @@ impl Nv50 {
                     *place = bound.valid.then_some(bound.id);
                 }
                 self.known.fragment = None;
+            }
+            c::MP_PM_SET..c::MP_PM_CONTROL => {
+                self.multiprocessor.set((method - c::MP_PM_SET) as usize / 4, word);
+            }
+            c::MP_PM_CONTROL..0x02f0 => {
+                let control = fields!(self.unknown, MpPmControl, word);
+                self.multiprocessor.control(
+                    (method - c::MP_PM_CONTROL) as usize / 4,
+                    control,
+                    &mut self.unknown,
+                );
             }
             c::CODE_CB_FLUSH => self.faults.flushed = true,
             c::QUERY_GET => self.query(memory, word),
@@ -195,6 +208,7 @@ impl Nv50 {
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
         setup.driver_fixes = self.faults.handled.then_some(fixes);
+        setup.counters = self.multiprocessor.values();
         let bound = (&self.tesla, &self.bindings, &mut self.unknown);
         texture::bind(&mut setup.textures, (COMPUTE, self.chip), &program.reads, bound, images, memory);
         let bare = setup.clone();
@@ -259,8 +273,11 @@ impl Nv50 {
         if let (Some(captured), Some(launched)) = (captured, launched) {
             captured.launches.push(launched);
         }
-        if result.as_ref().is_ok_and(|outcome| outcome.dropped) {
-            self.faults.name(faults::DriverFault::Beyond);
+        if let Ok(outcome) = &result {
+            self.multiprocessor.count(&outcome.statistics, grid);
+            if outcome.dropped {
+                self.faults.name(faults::DriverFault::Beyond);
+            }
         }
         result.map(|_| ()).map_err(|error| match error {
             RunError::Trap(trap) => fault(trap.to_string()),

@@ -236,6 +236,8 @@ methods! {
         CB_DEF_SET = 0x02ac * 1;
         BLOCK_ALLOC = 0x02b4 * 1;
         CP_REG_ALLOC_TEMP = 0x02c0 * 1;
+        MP_PM_SET = 0x02d0 * 4;
+        MP_PM_CONTROL = 0x02e0 * 4;
         QUERY_ADDRESS_HIGH = 0x0310 * 2;
         QUERY_SEQUENCE = 0x0318 * 1;
         QUERY_GET = 0x031c * 1;
@@ -364,6 +366,7 @@ const COMPUTE: &[Method] = &[
     ignored("UNK02A0", 0x02a0, 1, "unknown; always 1"),
     ignored("LANES32_ENABLE", 0x02b8, 1, "a warp has 32 lanes"),
     ignored("TIC_ADDRESS_HIGH", 0x02c4, 3, OF_3D),
+    ignored("MP_PM_OVERFLOW_TRAP_ENABLE", 0x02f0, 1, "counters of 32 bits wrap"),
     ignored("BLOCKDIM_LATCH", 0x02f8, 1, "sizes are read at a launch"),
     ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "local memory is a lane's own"),
     ignored("LINKED_TSC", 0x0378, 1, FIXED),
@@ -505,6 +508,13 @@ word! {
     pub(super) struct BlockAlloc(u32) = "BLOCK_ALLOC" {
         threads: u16 [15:0],
         barriers: u8 [23:16],
+    }
+    /// Signal and function of a multiprocessor's counter.
+    pub(super) struct MpPmControl(u32) = "MP_PM_CONTROL" {
+        pulse: bool [0:0],
+        unit: u8 [6:4],
+        function: u16 [23:8],
+        signal: u8 [31:24],
     }
     /// The layout of a segment of g[].
     pub(super) struct GlobalMode(u32) = "GLOBAL_MODE" {

@@ -8,7 +8,7 @@
 //! | `draw`, `multisample` | from methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
 //! | `twod`, `copy` | the 2D object and the copying one |
-//! | `compute`, `faults` | the compute object, and faults of the driver that show in it |
+//! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that show in it |
 //! | `surface`, `format` | where the bytes of a surface are, and what they mean |
 //!
 //! A program that traps ends its draw; the commands after it are executed, fences among them, as on the chip. Addresses are
@@ -26,6 +26,7 @@ mod fifo;
 mod format;
 mod geometry;
 mod methods;
+mod multiprocessor;
 mod multisample;
 mod query;
 mod shader;
@@ -162,6 +163,7 @@ pub struct Nv50 {
     since_base: u32,
     upload: Upload,
     counters: Counters,
+    multiprocessor: multiprocessor::MpCounters,
     feedback: Feedback,
     /// Whether the submission binds the 3D object: it is the driver's start-up.
     starts: bool,
@@ -204,6 +206,7 @@ impl Nv50 {
             since_base: 0,
             upload: Upload::default(),
             counters: Counters::default(),
+            multiprocessor: multiprocessor::MpCounters::default(),
             feedback: Feedback::default(),
             starts: false,
             draws: 0,

@@ -244,3 +244,70 @@ fn a_query_says_that_everything_before_is_done() {
     assert_eq!(word(&memory, RESULT + 16), 0x5678);
     assert_ne!(word(&memory, RESULT + 24), 0, "the time");
 }
+
+/// Source: Mesa `nv50_query_hw_sm.c`.
+#[test]
+fn counters_of_a_multiprocessor_count_until_they_are_stopped() {
+    let (mut gpu, mut memory) = gpu();
+    let mut stream = started();
+    out(&mut stream, 0x100);
+    program(&mut stream, &assembled("mov b32 $r0 0x0\nexit nop"));
+    stream.call(COMPUTE, 0x02d0, &[0, 0, 0, 7]);
+    // Instructions and blocks. Branches are not counted, and neither are functions of several signals.
+    stream.call(COMPUTE, 0x02e0, &[0x04aa_aa40, 0x33cc_cc10, 0x02f0_f040, 0x0455_5540]);
+    // Two blocks of two warps.
+    launch(&mut stream, [2, 1, 1], [33, 1, 1], &[]);
+    stream.call(COMPUTE, 0x02e0, &[0; 4]);
+    program(
+        &mut stream,
+        &assembled(
+            "mov b32 $r0 0x0\nmov $r1 $pm0\nst b32 g0[$r0] $r1\nmov b32 $r0 0x4\nmov $r1 $pm1
+            st b32 g0[$r0] $r1\nmov b32 $r0 0x8\nmov $r1 $pm3\nst b32 g0[$r0] $r1\nexit nop",
+        ),
+    );
+    launch(&mut stream, [1, 1, 1], [1, 1, 1], &[]);
+    stream.push(&mut gpu, &mut memory).unwrap();
+    assert_eq!(words(&memory, 3), [8, 2, 7]);
+    let unknown: Vec<_> = gpu.unknown().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(unknown, ["MP_PM_CONTROL: branches", "MP_PM_CONTROL: function 0x5555 of counter 3"]);
+}
+
+/// Words with which sizes and addresses begin, end and overflow.
+const EDGES: [u32; 12] =
+    [0, 1, 0x3f, 0x40, 0xff, 0x200, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_0000, 0xffff_fff8, u32::MAX];
+
+#[test]
+fn any_words_of_any_methods_end_in_a_result_or_a_fault() {
+    let loads = assembled("ld b32 $r1 g15[$r0]\nld b32 $r2 g3[$r1]\nst b32 g7[$r2] $r1\nexit nop");
+    let shared = assembled("mov b32 $r1 $r0\nst b32 s[0x20] $r1\nbar inc wait 0x0 0xfff\nexit nop");
+    for (number, words) in [assembled(NUMBERS), loads, shared].iter().enumerate() {
+        for seed in 0..40 {
+            let mut random = Random::new(seed << 8 | number as u64);
+            let mut gpu = Nv50::new(random.one_of(&[Chip::G80, Chip::G84, Chip::G200, Chip::Gt215]))
+                .with_driver_fixes(random.below(2) == 0);
+            let mut memory = vec![0; BYTES];
+            let mut stream = started();
+            program(&mut stream, words);
+            out(&mut stream, 0x1000);
+            launch(&mut stream, [2, 1, 1], [33, 1, 1], &[OUT as u32]);
+            for _ in 0..24 {
+                // All methods but the launch, and those that state sizes more often.
+                let method = match random.below(2) {
+                    0 => 4 * (0x40 + random.below(0x9a)),
+                    _ => random.one_of(&[
+                        0x0238, 0x023c, 0x02a8, 0x02ac, 0x02b4, 0x02c0, 0x031c, 0x0374, 0x03a8, 0x03ac,
+                        0x03b0, 0x03b4, 0x0404, 0x040c, 0x0468, 0x046c, 0x0470, 0x05ec,
+                    ]),
+                };
+                let word = if random.below(2) == 0 { random.one_of(&EDGES) } else { random.next() };
+                stream.call(COMPUTE, method, &[word]);
+            }
+            // Many blocks are many results, not a fault.
+            let [x, y] = [(); 2].map(|()| 1 + random.below(3));
+            stream.call(COMPUTE, 0x03a4, &[y << 16 | x]);
+            stream.call(COMPUTE, 0x0368, &[0]);
+            // A fault is a result.
+            let _ = stream.push(&mut gpu, &mut memory);
+        }
+    }
+}

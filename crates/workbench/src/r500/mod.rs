@@ -23,6 +23,7 @@ use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
 use reconverge_r500::uses::uses;
 use reconverge_simt::uses::UsesAt;
+use serde::Deserialize as _;
 
 use crate::listing::{Listing, Style};
 use crate::machine::{Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, line_at};
@@ -208,8 +209,8 @@ impl Machine for R500 {
         &["elf"]
     }
 
-    fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
-        Ok(Arc::new(table.try_into::<Launch>()?))
+    fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
+        Ok(Arc::new(Launch::deserialize(fields)?))
     }
 }
 

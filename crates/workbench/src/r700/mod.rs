@@ -19,6 +19,7 @@ use reconverge_r700::lint::{Components, Known, lint_with};
 use reconverge_r700::text;
 use reconverge_r700::uses::uses;
 use reconverge_simt::uses::UsesAt;
+use serde::Deserialize as _;
 
 use crate::listing::{Listing, Style};
 use crate::machine::{
@@ -231,8 +232,8 @@ impl Machine for R700 {
         &["gsh"]
     }
 
-    fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
-        Ok(Arc::new(table.try_into::<Launch>()?))
+    fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
+        Ok(Arc::new(Launch::deserialize(fields)?))
     }
 }
 

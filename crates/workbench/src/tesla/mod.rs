@@ -17,6 +17,7 @@ use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, describe, length, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::text::{self, About, Member, NamedParam};
+use serde::Deserialize as _;
 
 use crate::listing::{Listing, Style, check_nesting};
 use crate::machine::{Assembled, ExplainError, ExplainedField, Explanation, Machine, in_source};
@@ -331,8 +332,8 @@ impl Machine for Tesla {
         &["cubin", "elf", "cubin-elf32", "cubin-elf64"]
     }
 
-    fn launch(&self, table: toml::Table) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
-        Ok(Arc::new(table.try_into::<Launch>()?))
+    fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
+        Ok(Arc::new(Launch::deserialize(fields)?))
     }
 }
 

@@ -91,10 +91,10 @@ impl Lower<'_> {
                 (fetch.dst, self.zero())
             }
             Operand::Special(special) => match special {
-                Special::Physid | Special::Clock => return None,
+                Special::Physid | Special::Clock | Special::Pm(_) => return None,
                 Special::Vstride => (self.constant(0x20)?, self.zero()),
                 Special::Sampleid => (self.input_word(SAMPLE_ID, number), self.zero()),
-                Special::Sr2 | Special::Pm(_) | Special::Unknown(_) => (self.zero(), self.zero()),
+                Special::Sr2 | Special::Unknown(_) => (self.zero(), self.zero()),
             },
             Operand::Mem(mem) => (self.uniform(&mem, number)?, self.zero()),
         };

@@ -3,10 +3,11 @@
 use reconverge_isa::Program;
 use reconverge_isa::program::Param;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
+use reconverge_tesla::barrier::BARRIERS;
 use reconverge_tesla::driver_fixes::DriverFixes;
 use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Compute, LaunchError};
+use reconverge_tesla::launch::{Compute, LaunchError, MOST_SHARED};
 use reconverge_tesla::spaces::{Segment, Segments, Tiling};
 
 use super::grid::{Outputs, Placed, impossible};
@@ -70,8 +71,12 @@ impl Launch {
         compute.grid = sizes("grid", &self.grid)?;
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
-        compute.shared_bytes = self.shared_bytes.or(compute.shared_bytes);
-        compute.barriers = self.barriers.or(compute.barriers);
+        let most = |name, value, most| match value {
+            Some(value) if value > most => Err(Error::name(name, value, format!("0 to {most} fits here"))),
+            value => Ok(value),
+        };
+        compute.shared_bytes = most("shared_bytes", self.shared_bytes, MOST_SHARED)?.or(compute.shared_bytes);
+        compute.barriers = most("barriers", self.barriers, BARRIERS as u32)?.or(compute.barriers);
         compute.grid_id = self.grid_id;
         // Without a chip, G80 stands for any.
         let stated = target.chip.as_ref().and(self.registers.or(program.resources.registers));
@@ -95,7 +100,7 @@ impl Launch {
             }
             // The first word of the parameters is the driver's own.
             let argument_bytes = compute.params.len().saturating_sub(4) as u32;
-            let shared_bytes = compute.shared_bytes.unwrap_or(0) + compute.dynamic_shared;
+            let shared_bytes = compute.shared_bytes.unwrap_or(0).saturating_add(compute.dynamic_shared);
             compute.setup_mut().driver_fixes = Some(DriverFixes { argument_bytes, shared_bytes });
         }
         Ok((compute, Outputs::Buffers(placed)))
