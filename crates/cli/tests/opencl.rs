@@ -99,7 +99,7 @@ fn a_captured_launch_runs_again_and_programs_are_words_text_and_words_again() {
 /// The pairs of engines that run in lockstep.
 const ENGINES: [&str; 2] = ["lockstep", "lockstep=reference,compiled"];
 
-/// What a message about a difference begins with.
+/// Start of a message about a difference.
 const DIFFERENCE: &str = "the engines differ";
 
 /// Checks Mesa's programs of the kernels of the suite. Words are text and the same words again. `lint` has no finding in a launch with

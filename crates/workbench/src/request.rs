@@ -78,7 +78,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// A launch that does not fit the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
-    /// Returns the findings of [`Machine::lint`](crate::Machine::lint) in the program as this launch runs it, or `None` if it runs
+    /// Returns the findings of `Machine::lint` in the program as this launch runs it, or `None` if it runs
     /// the words as they are.
     ///
     /// # Errors
