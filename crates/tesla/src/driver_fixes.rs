@@ -32,9 +32,9 @@ use std::collections::HashSet;
 use crate::arith::Arith;
 use crate::code::Code;
 use crate::decode::decode;
-use crate::inst::{Access, Base, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
+use crate::inst::{Access, Base, Chip, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
 use crate::lane::convert::{Integer, Size};
-use crate::lane::integer::Product;
+use crate::lane::integer::{Addition, Product};
 use crate::lane::{Modifiers, Width};
 
 /// Bytes that hardware and driver write.
@@ -140,13 +140,13 @@ impl<'a> SharedLayout<'a> {
             };
             let Some(mem) = inst.src[0].mem().filter(|mem| mem.space == Space::Shared) else { continue };
             if is_input(inst) {
-                found.loaded.insert(4 * input_number(mem));
+                found.loaded.insert(4 * input_number(code, place));
             }
             if !becomes_address(code, place, register) {
                 continue;
             }
             if is_input(inst) {
-                found.pointers.insert(4 * input_number(mem));
+                found.pointers.insert(4 * input_number(code, place));
             } else if let [at] = found.within(mem, Access::B32)[..] {
                 found.pointers.insert(at);
             }
@@ -173,7 +173,7 @@ impl<'a> SharedLayout<'a> {
             return Meaning::Indexed;
         }
         if is_input(inst) {
-            return Meaning::Input { number: input_number(mem) };
+            return Meaning::Input { number: input_number(self.code, place) };
         }
         let access = folded_access(inst, mem);
         if mem.base != Base::A(0) || mem.increment || matches!(inst.op, Op::Memory(_)) {
@@ -289,9 +289,10 @@ fn is_input(inst: &Inst) -> bool {
         && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
 }
 
-/// The number of an argument in the form of a shader's input: two of its bits have the place of the type.
-fn input_number(mem: &Mem) -> i32 {
-    mem.offset / mem.access.bytes() as i32 + 32 * mode(mem.access)
+/// Returns the number of an argument that an instruction loads in the form of a shader's input. `srcAddr16` writes 15 bits of it, of which bits
+/// 5 and 6 are at the place of the type, and the next ones where the form has none.
+fn input_number(code: &Code, place: usize) -> i32 {
+    (code.words()[place] >> 9 & 0x7fff) as i32
 }
 
 /// The bits that a type has. A signed byte has the bits of a 32-bit word, because `CodeEmitterNV50::setSrcFileBits` has no case
@@ -392,19 +393,24 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     code.mapped(map)
 }
 
+/// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have it; in a compute program, the
+/// compiler means an argument with an index (F5).
+pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
+    let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
+    let indexed = inst.src[0].mem().is_some_and(|mem| {
+        matches!(mem.base, Base::A(1..)) && !mem.increment && mem.space == Space::Attribute
+    });
+    let loads = matches!((inst.op, inst.dst), (Op::Memory(Memory::Ld), Dst::R32(_)));
+    indexed && loads && decode(words, chip, Stage::Compute).is_err()
+}
+
 /// Returns the program with loads of 32-bit arguments where the compiler writes loads of an attribute with an address register (F5), and
-/// their places. Only vertex programs have the latter.
+/// their places.
 fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>) {
     let mut words = code.words().to_vec();
     let mut places = Vec::new();
     for (pair, words) in words.chunks_exact_mut(2).enumerate() {
-        let pair_words = [words[0], words[1]];
-        let Ok(inst) = decode(pair_words, code.chip(), Stage::Vertex) else { continue };
-        let indexed = inst.src[0].mem().is_some_and(|mem| {
-            matches!(mem.base, Base::A(1..)) && !mem.increment && mem.space == Space::Attribute
-        });
-        let loads = matches!((inst.op, inst.dst), (Op::Memory(Memory::Ld), Dst::R32(_)));
-        if !indexed || !loads || decode(pair_words, code.chip(), Stage::Compute).is_ok() {
+        if !is_indexed_argument([words[0], words[1]], code.chip()) {
             continue;
         }
         // The form of s[], whose offset counts words as well, from the header on.
@@ -456,19 +462,43 @@ fn has_small_values(inst: &Inst) -> bool {
     halves && small
 }
 
-/// Whether a product is one of values of 16 bits of OpenCL C (F6). The compiler splits a product of 32 bits into several of the
-/// halves of the same two registers, close to each other; a product alone is one of small values.
+/// Whether a product is one of values of 16 bits of OpenCL C (F6), and not a part of a product of 32 bits. The compiler splits the latter:
+/// it shifts the sum of the products with an upper half by 16, and adds the product of the lower halves. For the upper word, it adds
+/// the product of the upper halves with a carry.
 fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
-    /// Words between the parts of a split product, at most: the scheduler leaves them together.
-    const NEAR: usize = 16;
-    let factors = |inst: &Inst| match inst.src {
-        [Operand::R16(Half(a)), Operand::R16(Half(b)), _] if is_short_product(inst) => Some([a, b]),
-        _ => None,
+    let by_16 = |inst: &Inst| {
+        matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))
+            && matches!(inst.src[1], Operand::Imm(16))
     };
-    let Some([a, b]) = factors(inst) else { return false };
-    let near = place.saturating_sub(NEAR)..(place + NEAR).min(code.words().len());
-    let others = near.filter(|other| *other != place).filter_map(|other| factors(code.slot(other)?));
-    !others.into_iter().any(|[c, d]| [c / 2, d / 2] == [a / 2, b / 2] && [c, d] != [a, b])
+    let Dst::R32(mut sum) = inst.dst else { return false };
+    if !is_short_product(inst) || !inst.src.iter().any(|src| matches!(src, Operand::R16(_))) {
+        return false;
+    }
+    let before = (0..place).rev().filter_map(|place| code.slot(place));
+    let after = (place + 1..code.words().len()).filter_map(|place| code.slot(place));
+    if let Op::Arith(Arith::Mad { addition, .. }) = inst.op {
+        let shifted = match inst.src[2] {
+            Operand::R32(addend) => {
+                before.into_iter().find(|inst| inst.dst == Dst::R32(addend)).is_some_and(by_16)
+            }
+            _ => false,
+        };
+        if shifted || addition == Addition::Addc {
+            return false;
+        }
+    }
+    for next in after {
+        if next.src.contains(&Operand::R32(sum)) {
+            match next.dst {
+                _ if by_16(next) => return false,
+                Dst::R32(register) if is_short_product(next) => sum = register,
+                _ => return true,
+            }
+        } else if next.dst == Dst::R32(sum) {
+            return true;
+        }
+    }
+    true
 }
 
 /// The type of an argument that is loaded to `dst` at a place: what the next instruction takes it for. `None` if none reads it.
@@ -567,7 +597,6 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::inst::Chip;
     use crate::text::assemble;
 
     fn code(text: &str) -> Code {
@@ -625,6 +654,15 @@ mod tests {
             _ => None,
         });
         assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
+    }
+
+    /// Captured from rusticl: a `char` at byte 198 of the arguments, of which bit 7 is where the form has none.
+    #[test]
+    fn numbers_of_small_arguments_have_15_bits() {
+        let number = 198;
+        let words = [0x1000_0005 | number << 9, 0x0020_0780, 0xf000_0001, 0xe000_0001];
+        let code = Code::reachable(&words, 0, Stage::Compute, Chip::Gt215);
+        assert_eq!(places(&code, 0x100), [(Access::U8, 198 + 0x14)]);
     }
 
     /// Captured from rusticl: `s.e[i & 7]` of an argument that is a structure.

@@ -12,6 +12,7 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, length};
+use reconverge_tesla::driver_fixes::is_indexed_argument;
 use reconverge_tesla::inst::{
     Base, Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Special, Stage, TexOp,
 };
@@ -518,7 +519,8 @@ impl Found {
                 (found.is_special, found.sees_coverage) = (true, true);
                 // A trap when it is reached. Where a branch goes further, there may be more.
                 complete = false;
-                if at > furthest {
+                let goes_on = stage == Stage::Compute && is_indexed_argument(words, chip);
+                if at > furthest && !goes_on {
                     break;
                 }
                 continue;
