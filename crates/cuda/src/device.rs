@@ -2,7 +2,6 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
-use crate::array::Texel;
 use crate::board::Board;
 use crate::call::{give, give_text, text};
 use crate::driver::driver;
@@ -14,7 +13,7 @@ pub(crate) fn check(device: c_int) -> CallResult {
     if device == 0 { Ok(()) } else { Err(CudaError::INVALID_DEVICE) }
 }
 
-fn board(device: c_int) -> Result<&'static Board, CudaError> {
+pub(crate) fn board(device: c_int) -> Result<&'static Board, CudaError> {
     check(device)?;
     Ok(driver()?.board)
 }
@@ -210,17 +209,4 @@ pub(crate) unsafe fn exec_affinity(supported: *mut c_int, kind: c_int, device: c
     }
     // SAFETY: the caller's pointer.
     unsafe { give(supported, 0) }
-}
-
-/// `cuDeviceGetTexture1DLinearMaxWidth`
-pub(crate) unsafe fn linear_width(
-    width: *mut usize,
-    format: c_int,
-    channels: c_uint,
-    device: c_int,
-) -> CallResult {
-    let board = board(device)?;
-    Texel::new(format, channels)?;
-    // SAFETY: the caller's pointer.
-    unsafe { give(width, board.attribute(69).unwrap_or(0) as usize) }
 }

@@ -44,7 +44,7 @@ functions! {
     cuDeviceGetExecAffinitySupport 11040 cuDeviceGetExecAffinitySupport
         (supported: *mut c_int, kind: c_int, device: c_int) => device::exec_affinity;
     cuDeviceGetTexture1DLinearMaxWidth 11010 cuDeviceGetTexture1DLinearMaxWidth
-        (width: *mut usize, format: c_int, channels: c_uint, device: c_int) => device::linear_width;
+        (width: *mut usize, format: c_int, channels: c_uint, device: c_int) => texture::linear_width;
     cuDevicePrimaryCtxRetain 7000 cuDevicePrimaryCtxRetain (to: *mut usize, device: c_int) => context::retain_primary;
     cuDevicePrimaryCtxRelease 7000 cuDevicePrimaryCtxRelease (device: c_int) => context::release_primary;
     cuDevicePrimaryCtxRelease 11000 cuDevicePrimaryCtxRelease_v2 (device: c_int) => context::release_primary;

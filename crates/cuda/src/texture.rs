@@ -11,6 +11,7 @@ use crate::array::{self, ChannelFormat, CudaArray, Descriptor, Texel};
 use crate::board::MOST_PITCH;
 use crate::call::{give, offer};
 use crate::context;
+use crate::device;
 use crate::driver::ready;
 use crate::handles::{Handles, fresh, lock};
 use crate::memory;
@@ -446,6 +447,19 @@ pub(crate) unsafe fn get_format(format: *mut c_int, channels: *mut c_int, handle
 pub(crate) unsafe fn get_anisotropy(to: *mut c_int, handle: usize) -> CallResult {
     // SAFETY: the caller's pointer.
     unsafe { give(to, with(handle, |state| Ok(state.anisotropy as c_int))?) }
+}
+
+/// `cuDeviceGetTexture1DLinearMaxWidth`
+pub(crate) unsafe fn linear_width(
+    width: *mut usize,
+    format: c_int,
+    channels: c_uint,
+    device: c_int,
+) -> CallResult {
+    let board = device::board(device)?;
+    Texel::new(format, channels)?;
+    // SAFETY: the caller's pointer.
+    unsafe { give(width, board.attribute(69).unwrap_or(0) as usize) }
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@
 //! compiler writes seven, of which two fall on the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127).
 //! Values of 8 and 16 bits live in registers of 32 bits (`Converter::convert` of a `nir_ssa_def`), but their numbers are written
 //! where the instruction has the number of a half register (F6). Counts of shifts are meant modulo 32 (F9, `emitShift`).
-//! Conversions to 8 and 16 bits are meant to drop bits, and the chip saturates (F10).
+//! Conversions to 8 and 16 bits are meant to drop bits, and the chip saturates (F10). Comparisons and shifts of 64 bits are written as
+//! those of 16 bits (F17).
 //!
 //! The form of an operand shows its meaning:
 //!
@@ -67,6 +68,8 @@ pub enum ProgramFault {
     Saturates,
     /// F9: a count of a shift is meant modulo 32.
     Shift,
+    /// F17: a comparison or a shift of 64 bits is written as one of 16.
+    Long,
     /// An operand may mean several places.
     Ambiguous,
 }
@@ -377,7 +380,16 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
             inst.op = Op::Arith(Arith::Mov { width: Width::B32 });
             inst.dst = Dst::R32(register);
         }
-        if arguments > 0 && (has_small_values(&inst) || is_product_of_small_values(code, place, &inst)) {
+        let long = arguments > 0 && is_long(code, place, &inst);
+        if long {
+            take_lower_words(&mut inst);
+        }
+        if arguments > 0
+            && !long
+            && (has_small_values(&inst)
+                || is_of_16_bits(&inst)
+                || is_product_of_small_values(code, place, &inst))
+        {
             let whole = |half: Half| Half(half.0.wrapping_mul(2));
             for operand in &mut inst.src {
                 if let Operand::R16(half) = operand {
@@ -460,6 +472,54 @@ fn has_small_values(inst: &Inst) -> bool {
             )
     );
     halves && small
+}
+
+/// Whether an instruction compares or shifts integers of 16 bits, as its words say.
+fn is_of_16_bits(inst: &Inst) -> bool {
+    let (Op::Arith(Arith::Set { width, .. })
+    | Op::Arith(Arith::Shl { width, .. })
+    | Op::Arith(Arith::Shr { width, .. })) = inst.op
+    else {
+        return false;
+    };
+    width == Width::B16
+}
+
+/// Whether an instruction of 16 bits is meant for 64 (F17): `emitSET` and `emitShift` have no other form, and write the numbers of the
+/// first registers of two pairs. Values of 16 bits come from instructions that [`has_small_values`] names.
+fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
+    let is_pair = |operand: &Operand| {
+        let Operand::R16(Half(number)) = *operand else { return false };
+        let mut before = (0..place).rev().filter_map(|place| code.slot(place));
+        let writes = |inst: &&Inst| match inst.dst {
+            Dst::R32(register) => register == number,
+            Dst::R16(Half(register)) => register == number && has_small_values(inst),
+            _ => false,
+        };
+        // The compiler writes 63 for a zero.
+        (number % 2 == 0 || number == 63)
+            && before.find(writes).is_none_or(|writer| !has_small_values(writer))
+    };
+    let [first, second, _] = &inst.src;
+    is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
+}
+
+/// Makes an instruction that is meant for 64 bits one of the lower 32. The compiler adds these alone. Its comparisons do not show
+/// whether they are signed; they are taken as signed.
+fn take_lower_words(inst: &mut Inst) {
+    for operand in &mut inst.src {
+        if let Operand::R16(Half(register)) = *operand {
+            *operand = Operand::R32(register);
+        }
+    }
+    if let Dst::R16(Half(register)) = inst.dst {
+        inst.dst = Dst::R32(register);
+    }
+    match &mut inst.op {
+        Op::Arith(Arith::Set { width, signed, .. }) => (*width, *signed) = (Width::B32, true),
+        Op::Arith(Arith::Shl { width, .. } | Arith::Shr { width, .. }) => *width = Width::B32,
+        _ => {}
+    }
 }
 
 /// Whether a product is one of values of 16 bits of OpenCL C (F6), and not a part of a product of 32 bits. The compiler splits the latter:
@@ -578,6 +638,9 @@ pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
                     }
                 }
             }
+        }
+        if fixes.argument_bytes > 0 && is_long(code, place, inst) {
+            add(ProgramFault::Long, place);
         }
         if fixes.argument_bytes > 0 && truncates(inst).is_some() {
             add(ProgramFault::Saturates, place);
@@ -723,6 +786,31 @@ mod tests {
         let variable = (Access::B32, 0x10 + 0x1c + 0x14);
         let all = [variable, header[0], header[1], (Access::B32, 0x24), variable];
         assert_eq!(places(&code, 0x1c), all);
+    }
+
+    /// Captured from rusticl: `i < n` of `long` in registers 0 and 8, and of `ushort` in registers 2 and 4.
+    #[test]
+    fn comparisons_of_64_bits_take_the_lower_words() {
+        let code = code(
+            "mov b32 $r8 b32 s[0x0]
+             add b32 $r0 $r0 $r8
+             set $c0 # ge u16 $r0l $r4l
+             ld u16 $r2 g0[$r1]
+             mov b16 $r1l u8 s[0x2]
+             mov b16 $r2l u8 s[0x3]
+             set $r3l l u16 $r1l $r2l
+             exit nop",
+        );
+        let fixed = fixed(&code, fixes(0x40));
+        let sets = fixed.slots().flatten().filter(|inst| matches!(inst.op, Op::Arith(Arith::Set { .. })));
+        let [long, small] = sets.map(|inst| (inst.op, inst.src[0], inst.src[1])).collect::<Vec<_>>()[..]
+        else {
+            panic!("two comparisons");
+        };
+        assert_eq!((long.1, long.2), (Operand::R32(0), Operand::R32(8)));
+        assert!(matches!(long.0, Op::Arith(Arith::Set { width: Width::B32, signed: true, .. })));
+        assert_eq!((small.1, small.2), (Operand::R16(Half(4)), Operand::R16(Half(8))));
+        assert!(faults(&code, fixes(0x40)).iter().any(|(fault, _)| *fault == ProgramFault::Long));
     }
 
     /// `setSrc` combines bits 5 and 6 of the number of a word with those of its type.

@@ -39,6 +39,8 @@ pub(super) enum DriverFault {
     Shift,
     /// Conversions saturate.
     Saturates,
+    /// Integers of 64 bits are not computed as such.
+    Long,
     /// An operand in s[] may mean several things.
     Ambiguous,
     /// The limit of an image has too many rows.
@@ -54,6 +56,9 @@ impl DriverFault {
             DriverFault::StartUp | DriverFault::Ambiguous | DriverFault::Beyond => "",
             DriverFault::SeveralPrograms if handled => {
                 "; the one that followed before or ran longest ago is taken, and of OpenCL's kernels the last one"
+            }
+            DriverFault::Long if handled => {
+                "; comparisons and shifts take the lower 32 bits, and results beyond them are wrong"
             }
             _ if handled => "; it is fixed on the way to the chip",
             _ => "; --driver-fixes nv50-compute fixes it",
@@ -88,6 +93,10 @@ impl DriverFault {
             DriverFault::Saturates => {
                 "F10: a kernel converts to 8 or 16 bits, for which the chip saturates and OpenCL C drops bits (nv50_ir_from_nir.cpp: \
                  Converter::visit of nir_op_u2u8 and others emits OP_CVT)"
+            }
+            DriverFault::Long => {
+                "F17: a kernel compares or shifts integers of 64 bits, for which the compiler writes instructions of 16 bits \
+                 (nv50_ir_emit_nv50.cpp: CodeEmitterNV50::emitSET and emitShift have no case for 8 bytes)"
             }
             DriverFault::Ambiguous => {
                 "F7: in a compute program, the bits of an operand in s[] may mean several arguments or variables \
@@ -246,6 +255,7 @@ impl Faults {
             DriverFault::Half,
             DriverFault::Shift,
             DriverFault::Saturates,
+            DriverFault::Long,
             DriverFault::Ambiguous,
         ]
         .iter()
@@ -259,6 +269,7 @@ impl Faults {
                 driver_fixes::ProgramFault::Form => DriverFault::Form,
                 driver_fixes::ProgramFault::Half => DriverFault::Half,
                 driver_fixes::ProgramFault::Saturates => DriverFault::Saturates,
+                driver_fixes::ProgramFault::Long => DriverFault::Long,
                 driver_fixes::ProgramFault::Shift => DriverFault::Shift,
                 driver_fixes::ProgramFault::Ambiguous => DriverFault::Ambiguous,
             });
