@@ -90,7 +90,7 @@ pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
 
 /// The findings in a kernel as a launch with [`DriverFixes`] runs it: a fault of the compiler that these fix is not found.
 pub fn lint_fixed(program: &Program, chip: Chip, fixes: DriverFixes) -> Vec<Finding> {
-    let code = Code::new(&program.words, program.base, Stage::Compute, chip);
+    let code = Code::reachable(&program.words, program.base, Stage::Compute, chip);
     findings(program, &driver_fixes::fixed(&code, fixes), chip)
 }
 
