@@ -17,7 +17,7 @@ use std::sync::Arc;
 use reconverge_isa::Image;
 use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
-use crate::bytes::to_bytes;
+use crate::bytes::{push_element, to_bytes};
 use crate::error::{counted, quoted};
 use crate::{Endian, Error, Format, Hints, bin, load_as, recognise_marked};
 
@@ -122,7 +122,7 @@ fn read(text: &str) -> Result<Dump, Error> {
         gaps += usize::from(place.is_none());
         let digits = place.clone().map_or("", |place| &text[place]);
         let value = u64::from_str_radix(digits, 16).unwrap_or(0);
-        crate::c_array::push_element(&mut bytes, value, width, in_order);
+        push_element(&mut bytes, value, width, in_order);
     }
     if gaps > 0 {
         notes.push(format!("{} between the lines' addresses are taken as 0", counted(gaps, "number")));

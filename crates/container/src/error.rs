@@ -181,6 +181,9 @@ pub enum Error {
         /// Why not, and what to do instead.
         remedy: String,
     },
+    /// A definition of a macro that does not follow its form.
+    #[error("definition `{0}`: expected NAME, NAME=VALUE or NAME(x)=VALUE")]
+    Define(String),
     /// A format name that is none.
     #[error("unknown format `{0}`: expected one of {names}", names = crate::Format::ALL.map(crate::Format::name).join(", "))]
     UnknownFormat(String),

@@ -15,7 +15,7 @@
 
 pub mod bin;
 mod bytes;
-pub mod c_array;
+pub mod c;
 pub mod cal_elf;
 pub mod ctm_elf;
 pub mod cubin_elf;
@@ -59,8 +59,8 @@ reconverge_isa::choices! {
         CubinElf64 = "cubin-elf64",
         /// CUDA's archive of cubins.
         Fatbin = "fatbin",
-        /// C source with a dumped file in an array.
-        CArray = "c-array",
+        /// C source with a dumped file in an array or a string.
+        C = "c",
         /// Object file of LLVM's R600 target.
         R600Elf = "r600-elf",
         /// Wii U.
@@ -88,7 +88,7 @@ impl Format {
             Format::CubinElf32 => "32-bit ELF cubin of CUDA 3.x to 6.x (sm_10 to sm_13)",
             Format::CubinElf64 => "64-bit ELF cubin of CUDA 3.x to 6.x (sm_10 to sm_13)",
             Format::Fatbin => "CUDA fat binary with uncompressed cubins",
-            Format::CArray => "C or C++ source with one of the other formats in integer arrays",
+            Format::C => "C or C++ source with one of the other formats in integer arrays or strings",
             Format::R600Elf => "ELF object of LLVM's R600 target (R600, R700)",
             Format::Gsh => "Wii U shader file (Gfx2 container)",
             Format::CtmElf => "ATI CTM executable (R500)",
@@ -131,6 +131,8 @@ pub struct Hints {
     pub chip: Option<String>,
     /// The byte order, for raw words and arrays whose contents do not show it. Little endian if not given.
     pub endian: Option<Endian>,
+    /// Macros that a C source is read with: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    pub defines: Vec<String>,
 }
 
 reconverge_isa::choices! {
@@ -169,9 +171,10 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     }
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
+        Some(text) if c::declares_array(text) => Format::C,
         Some(text) if dump::looks_like(text) => Format::Dump,
         Some(text) if hex::starts_like(text) => Format::Hex32,
-        Some(text) if c_array::looks_like(text) => Format::CArray,
+        Some(text) if c::looks_like(text) => Format::C,
         Some(_) => Format::Hex32,
         None => {
             magic::refuse(bytes)?;
@@ -293,7 +296,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::CubinText => cubin_text::load(need_text(bytes)?),
         Format::CubinElf32 | Format::CubinElf64 => cubin_elf::load(bytes),
         Format::Fatbin => fatbin::load(bytes),
-        Format::CArray => c_array::load(need_text(bytes)?, hints),
+        Format::C => c::load(need_text(bytes)?, hints),
         Format::R600Elf => r600_elf::load(bytes),
         Format::Gsh => gsh::load(bytes),
         Format::CtmElf => ctm_elf::load(bytes),

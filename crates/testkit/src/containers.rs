@@ -276,7 +276,14 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("cubin-elf32", cubin(false).build()),
         ("cubin-elf64", cubin(true).build()),
         ("fatbin", fatbin(&[(2, 13, 0, cubin(true).build()), (1, 10, 0, b"ptx".to_vec())])),
-        ("c-array", format!("unsigned char a[] = {{ {c} }};").into_bytes()),
+        (
+            "c",
+            format!(
+                "#define W(x) (x)\n#if defined(W) && 1\nunsigned char a[] = {{ {c} }};\n#else\n0\n#endif\n\
+                const char s[] = \"a\\x41\" R\"(b)\"; unsigned w[] = {{ W(1), htonl(2) }};\n"
+            )
+            .into_bytes(),
+        ),
         ("r600-elf", r600().build()),
         ("gsh", gsh(&[1, 2, 3, 4])),
         ("cal-elf", cal(&[(4, 0, &[1, 2], &[(0x28850, 3)]), (9, 0, &[3], &[])])),

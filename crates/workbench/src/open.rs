@@ -145,7 +145,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     }
     let target = Target { stage, ..Target::new(isa, chip.or(image.chip.as_deref()))? };
     let raw =
-        [Format::Bin, Format::Hex32, Format::CArray, Format::Dump].map(Format::name).contains(&image.format);
+        [Format::Bin, Format::Hex32, Format::C, Format::Dump].map(Format::name).contains(&image.format);
     if raw && stage.is_none() {
         let mistaken = image.programs.iter().find_map(|program| target.machine().mistaken(&target, program));
         if let Some(what) = mistaken {
