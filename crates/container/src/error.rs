@@ -221,6 +221,13 @@ impl Error {
         Error::Syntax { line, column: 1, found: quoted(found.trim()), expected: expected.into() }
     }
 
+    /// Returns an error at `part`, which is a slice of `line`.
+    pub(crate) fn at(number: usize, line: &str, part: &str, expected: impl Into<String>) -> Error {
+        let at = (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize);
+        let before = at.and_then(|at| line.get(..at)).map_or(0, |before| before.chars().count());
+        Error::Syntax { line: number, column: before + 1, found: quoted(part), expected: expected.into() }
+    }
+
     /// Blocks that nest too deep at a byte of a text.
     pub(crate) fn too_deep(text: &str, at: usize, limit: usize) -> Error {
         let (line, column) = Span::new(at, at).line_column(text);

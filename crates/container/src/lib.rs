@@ -20,6 +20,7 @@ pub mod cal_elf;
 pub mod ctm_elf;
 pub mod cubin_elf;
 pub mod cubin_text;
+pub mod diff;
 pub mod dump;
 mod elf;
 pub mod embedded;
@@ -75,6 +76,8 @@ reconverge_isa::choices! {
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
+        /// Changes of text files.
+        Diff = "diff",
     }
 }
 
@@ -97,6 +100,7 @@ impl Format {
                 "executable, library, object, archive or other file with images inside (OpenCL binaries too)"
             }
             Format::Gzip => "one of the other formats, compressed",
+            Format::Diff => "unified diff of files with one of the text formats (the new side, or --old)",
             Format::Dump => {
                 "words in a listing or hex dump (Mesa's, envydis, cuobjdump -sass, xxd, hexdump, od)"
             }
@@ -133,6 +137,8 @@ pub struct Hints {
     pub endian: Option<Endian>,
     /// Macros that a C source is read with: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
     pub defines: Vec<String>,
+    /// Read the old side of a diff instead of the new one.
+    pub old: bool,
 }
 
 reconverge_isa::choices! {
@@ -169,8 +175,10 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
+    // A declaration with contents is C whatever its lines look like, a diff whatever it changes.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
+        Some(text) if diff::looks_like(text) => Format::Diff,
         Some(text) if c::declares_array(text) => Format::C,
         Some(text) if dump::looks_like(text) => Format::Dump,
         Some(text) if hex::starts_like(text) => Format::Hex32,
@@ -304,6 +312,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Embedded => embedded::load(bytes, hints),
         Format::Gzip => gzip::load(bytes, hints),
         Format::Dump => dump::load(need_text(bytes)?, hints),
+        Format::Diff => diff::load(need_text(bytes)?, hints),
     }
 }
 

@@ -289,6 +289,7 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("cal-elf", cal(&[(4, 0, &[1, 2], &[(0x28850, 3)]), (9, 0, &[3], &[])])),
         ("embedded", host.build()),
         ("gzip", packed.finish().expect("memory takes it")),
+        ("diff", b"--- a/a.h\n+++ b/a.h\n@@ -1,2 +1,2 @@\n-u32 a[] = {1,\n+u32 a[] = {3,\n 2};\n".to_vec()),
         ("dump", b"00000000: 10004205 00000780 mov\n00000008: f0000001 exit\n".to_vec()),
     ]
 }
