@@ -143,6 +143,14 @@ pub enum Error {
         /// What is read here.
         expected: &'static str,
     },
+    /// A file of another format than the one that was stated.
+    #[error("the file is {found}, not {asked}")]
+    OtherFormat {
+        /// The format of its content.
+        found: &'static str,
+        /// The format that was stated.
+        asked: &'static str,
+    },
     /// A form of a format that is known by name and cannot be read.
     #[error("byte {at:#x}: {what} cannot be read: {remedy}")]
     Unsupported {

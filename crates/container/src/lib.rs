@@ -302,7 +302,12 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Hex32 => hex::load(need_text(bytes)?),
         Format::Bin => bin::load(bytes, hints.endian.unwrap_or(Endian::Little)),
         Format::CubinText => cubin_text::load(need_text(bytes)?),
-        Format::CubinElf32 | Format::CubinElf64 => cubin_elf::load(bytes),
+        Format::CubinElf32 | Format::CubinElf64 => {
+            cubin_elf::load(bytes).and_then(|image| match image.format == format.name() {
+                true => Ok(image),
+                false => Err(Error::OtherFormat { found: image.format, asked: format.name() }),
+            })
+        }
         Format::Fatbin => fatbin::load(bytes),
         Format::C => c::load(need_text(bytes)?, hints),
         Format::R600Elf => r600_elf::load(bytes),
@@ -311,7 +316,13 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::CalElf => cal_elf::load(bytes),
         Format::Embedded => embedded::load(bytes, hints),
         Format::Gzip => gzip::load(bytes, hints),
-        Format::Dump => dump::load(need_text(bytes)?, hints),
+        Format::Dump => {
+            let text = need_text(bytes)?;
+            if c::declares_array(text) {
+                return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
+            }
+            dump::load(text, hints)
+        }
         Format::Diff => diff::load(need_text(bytes)?, hints),
     }
 }
