@@ -122,7 +122,7 @@ impl Sources {
             isa: Some(launch.isa),
             chip: launch.common.chip.clone(),
             stage: launch.stage().map_err(|error| error.to_string())?,
-            endian: None,
+            ..Known::default()
         };
         let bytes = files.read(program).map_err(|why| format!("program {program}: {why}"))?;
         let opened = open(&bytes, is_source(program), &known).map_err(|error| match &error {

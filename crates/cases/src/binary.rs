@@ -63,19 +63,32 @@ struct Index {
 /// # Errors
 /// The file is not recognised, or is damaged.
 pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
+    read_as(path, bytes, folder, is_source(path), Known { isa, ..Known::default() })
+}
+
+/// The programs of a file that is an assembler source or a container.
+///
+/// # Errors
+/// The file is damaged, or contradicts `known`.
+pub fn read_as(
+    path: &str,
+    bytes: &[u8],
+    folder: &dyn Folder,
+    is_source: bool,
+    mut known: Known,
+) -> Result<Vec<Case>, ReadError> {
     let item = indexed(folder);
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
-    let mut known = Known { isa, ..Known::default() };
     if let Some(item) = &item {
         // The index says r600 for the older family of the same machine.
-        known.isa = isa.or(match item.isa.as_str() {
+        known.isa = known.isa.or(match item.isa.as_str() {
             "r600" => Some(Isa::R700),
             other => other.parse().ok(),
         });
         known.chip = item.arch.clone().filter(|arch| isa_of_chip(arch).is_some());
         known.stage = item.stage.as_deref().and_then(|stage| stage.parse().ok());
     }
-    let opened = match open(bytes, is_source(path), &known) {
+    let opened = match open(bytes, is_source, &known) {
         Ok(opened) => opened,
         Err(OpenError::Target(TargetError::Unknown(_))) => {
             let why = "bare words, and nothing states their machine: no index.json above, no --isa";

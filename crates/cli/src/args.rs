@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use reconverge_board::driver_fixes::DriverFixes;
-use reconverge_container::Endian;
+use reconverge_container::{Endian, Format};
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_simt::{Engine, Level, Mode, Options};
@@ -27,10 +27,90 @@ pub(crate) struct TargetArgs {
     pub(crate) endian: Option<Endian>,
 }
 
+/// Options for reading a file.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ReadArgs {
+    /// Format of the file, by default as its content shows; a file of another format is an error
+    #[arg(long, value_name = "FORMAT", value_parser = file_kind())]
+    pub(crate) format: Option<FileKind>,
+    /// Define a macro for C sources, with the value 1 by default; NAME(x)=x defines a function; may be repeated
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    pub(crate) defines: Vec<String>,
+    /// Read the old side of a diff instead of the new one
+    #[arg(long)]
+    pub(crate) old: bool,
+}
+
+impl ReadArgs {
+    /// Whether anything is stated.
+    pub(crate) fn is_given(&self) -> bool {
+        self.format.is_some() || self.old || !self.defines.is_empty()
+    }
+
+    /// Whether a file is read as an assembler source, which is `otherwise` if no format is stated.
+    pub(crate) fn is_source(&self, otherwise: impl FnOnce() -> bool) -> bool {
+        self.format.map_or_else(otherwise, |format| format == FileKind::Source)
+    }
+
+    /// Adds what is stated to other facts about a file.
+    pub(crate) fn known(&self, known: Known) -> Known {
+        let format = match self.format {
+            Some(FileKind::Container(format)) => Some(format),
+            Some(FileKind::Source) | None => None,
+        };
+        Known { format, defines: self.defines.clone(), old: self.old, ..known }
+    }
+}
+
+/// A kind of file that holds programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// Assembler text.
+    Source,
+    /// A container.
+    Container(Format),
+}
+
+impl FileKind {
+    fn name(&self) -> &'static str {
+        match self {
+            FileKind::Source => "source",
+            FileKind::Container(format) => format.name(),
+        }
+    }
+}
+
+/// Options for a file of programs.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct InputArgs {
+    #[command(flatten)]
+    pub(crate) target: TargetArgs,
+    #[command(flatten)]
+    pub(crate) read: ReadArgs,
+}
+
+impl InputArgs {
+    /// Facts about a file.
+    pub(crate) fn known(&self) -> Known {
+        self.read.known(self.target.known())
+    }
+
+    /// Refuses options about a program's file where the program is a case's.
+    pub(crate) fn no_case(&self) -> anyhow::Result<()> {
+        match self.read.is_given() {
+            true => anyhow::bail!(
+                "--format, --define and --old are for files of programs: --case says where its program is"
+            ),
+            false => Ok(()),
+        }
+    }
+}
+
 impl TargetArgs {
     /// Facts about a file.
     pub(crate) fn known(&self) -> Known {
-        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage, endian: self.endian }
+        let (isa, chip, stage, endian) = (self.isa, self.chip.clone(), self.stage, self.endian);
+        Known { isa, chip, stage, endian, ..Known::default() }
     }
 
     /// The target, once the machine is known.
@@ -85,6 +165,11 @@ pub(crate) fn endian() -> impl TypedValueParser<Value = Endian> {
     one_of(Endian::ALL.to_vec(), |endian| endian.name())
 }
 
+fn file_kind() -> impl TypedValueParser<Value = FileKind> {
+    let containers = Format::ALL.into_iter().map(FileKind::Container);
+    one_of([FileKind::Source].into_iter().chain(containers).collect(), FileKind::name)
+}
+
 pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
     let names = Engine::ALL.map(|engine| match engine {
         Engine::Lockstep => PossibleValue::new(engine.name()).alias("lockstep=reference,fast"),
@@ -116,7 +201,7 @@ pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
 pub(crate) fn files_help() -> String {
     let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
     format!(
-        "Formats that are recognised:\n  source       assembler text, by the file name's ending .s or .asm\n{}",
+        "Formats that are recognised, by their names for --format:\n  source       assembler text, by the file name's extension .s or .asm\n{}",
         formats.collect::<Vec<_>>().join("\n")
     )
 }

@@ -19,7 +19,7 @@ use reconverge_simt::{Engine, Mode, Shares, pool};
 use regex_lite::Regex;
 use walkdir::WalkDir;
 
-use crate::args::{Answer, EngineArgs};
+use crate::args::{Answer, EngineArgs, ReadArgs};
 use crate::beside::{allowed, folder_of};
 use crate::messages::{answer_json, bar, counted, note, quiet};
 use crate::part::Part;
@@ -68,6 +68,8 @@ pub(crate) struct Check {
     /// The machine of bare words, where nothing else states it
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
+    #[command(flatten)]
+    read: ReadArgs,
     /// Read what launch files and manifests name wherever it is, not only in the folder that is checked (of a single
     /// file, its own folder; of a manifest, the folder above)
     #[arg(long)]
@@ -499,7 +501,16 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     };
     let disk: Arc<dyn Folder> = Arc::new(disk);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match reconverge_cases::read(&name, &bytes, &disk, args.isa) {
+    // A stated format is a program's, so that no other kind of file is looked for.
+    let read = match args.read.is_given() {
+        true => {
+            let known = args.read.known(reconverge_workbench::Known { isa: args.isa, ..Default::default() });
+            let source = args.read.is_source(|| reconverge_workbench::open::is_source(&name));
+            reconverge_cases::binary::read_as(&name, &bytes, &*disk, source, known)
+        }
+        false => reconverge_cases::read(&name, &bytes, &disk, args.isa),
+    };
+    match read {
         Ok(read) => cases.extend(read),
         Err(ReadError::Unknown { .. }) if folder.is_some() && OTHER_FILES.contains(&extension) => {
             let why = format!("not recognised, and the name ends in .{extension}");

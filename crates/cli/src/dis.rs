@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use reconverge_workbench::Style;
 use reconverge_workbench::launch::choose_program;
 
-use crate::args::{Answer, TargetArgs};
+use crate::args::{Answer, InputArgs};
 use crate::files::open_program_or_case;
 use crate::launch::open_programs;
 
@@ -32,13 +32,13 @@ pub(crate) struct Dis {
     #[arg(long)]
     idioms: bool,
     #[command(flatten)]
-    target: TargetArgs,
+    known: InputArgs,
 }
 
 pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let opened = match args.file.extension().is_some_and(|extension| extension == "toml") {
-        true => open_programs(&args.file, args.case.as_deref(), false, &args.target)?.opened,
-        false => open_program_or_case(&args.file, args.case.as_deref(), &args.target)?,
+        true => open_programs(&args.file, args.case.as_deref(), false, &args.known)?.opened,
+        false => open_program_or_case(&args.file, args.case.as_deref(), &args.known)?,
     };
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
     let mut image = opened.image;

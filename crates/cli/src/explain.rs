@@ -8,7 +8,7 @@ use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::machine::{ExplainedField, Explanation};
 use reconverge_workbench::target::{TargetError, isa_of_chip};
 
-use crate::args::{Answer, TargetArgs};
+use crate::args::{Answer, InputArgs};
 use crate::files::open_program_or_case;
 use crate::messages::{SourceErrors, answer_as};
 
@@ -31,7 +31,7 @@ pub(crate) struct Explain {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    target: TargetArgs,
+    known: InputArgs,
 }
 
 pub(crate) fn run(args: &Explain) -> Result<Answer> {
@@ -45,7 +45,7 @@ fn explained(args: &Explain) -> Result<Explanation> {
         && (Path::new(file).exists() || file == "-")
     {
         let address = crate::patch::address(address).map_err(|why| anyhow!("{place}: {why}"))?;
-        let opened = open_program_or_case(Path::new(file), args.case.as_deref(), &args.target)?;
+        let opened = open_program_or_case(Path::new(file), args.case.as_deref(), &args.known)?;
         let program = choose_program(&opened.image, args.kernel.as_deref()).context(file.to_owned())?;
         let explained = opened.target.machine().explain_at(&opened.target, program, address);
         return explained.context(file.to_owned());
@@ -53,9 +53,9 @@ fn explained(args: &Explain) -> Result<Explanation> {
     if args.kernel.is_some() || args.case.is_some() {
         bail!("--kernel and --case go with FILE@ADDRESS, and there is no such file");
     }
-    let isa = args.target.isa.or_else(|| args.target.chip.as_deref().and_then(isa_of_chip));
+    let isa = args.known.target.isa.or_else(|| args.known.target.chip.as_deref().and_then(isa_of_chip));
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;
-    let target = args.target.target(isa)?;
+    let target = args.known.target.target(isa)?;
     match args.instruction.iter().map(|word| word_of(word)).collect::<Option<Vec<u32>>>() {
         Some(words) => Ok(target.machine().explain(&target, &words)?),
         None => of_text(&target, &args.instruction.join(" ")),

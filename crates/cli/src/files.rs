@@ -14,7 +14,7 @@ use reconverge_workbench::open::{OpenError, is_source};
 use reconverge_workbench::target::isa_of_source;
 use reconverge_workbench::{Opened, open};
 
-use crate::args::TargetArgs;
+use crate::args::{InputArgs, TargetArgs};
 use crate::messages::{SourceErrors, answer_bytes, note, warn};
 
 /// The bytes of a file, as many as [`FILE`] allows.
@@ -76,14 +76,15 @@ pub(crate) fn leave(status: i32) -> ! {
 }
 
 /// Opens a program file, printing its notes and warnings.
-pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
+pub(crate) fn open_program(path: &Path, args: &InputArgs) -> Result<Opened> {
     opened(path, &read(path)?, args)
 }
 
 /// Opens a program file, or of a file of cases the program of one.
-pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &TargetArgs) -> Result<Opened> {
+pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &InputArgs) -> Result<Opened> {
     let Some(case) = case else { return open_program(path, args) };
-    let cases = cases(path, args)?;
+    args.no_case()?;
+    let cases = cases(path, &args.target)?;
     let found = reconverge_cases::find(&cases, case).with_context(|| crate::shown::path(&path))?;
     Ok(found.open().with_context(|| crate::shown::path(&path))?.opened)
 }
@@ -95,9 +96,10 @@ pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
 }
 
 /// Opens the content of a program file, printing its notes and warnings.
-pub(crate) fn opened(path: &Path, bytes: &[u8], args: &TargetArgs) -> Result<Opened> {
+pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Opened> {
     let name = crate::shown::path(&path);
-    match open(bytes, is_source(&name) || path == Path::new("-") && reads_as_source(bytes), &args.known()) {
+    let source = || is_source(&name) || path == Path::new("-") && reads_as_source(bytes);
+    match open(bytes, args.read.is_source(source), &args.known()) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
             warn(path, &String::from_utf8_lossy(bytes), &opened.warnings);

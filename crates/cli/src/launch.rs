@@ -17,7 +17,7 @@ use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::Outcome;
 use reconverge_workbench::{Opened, Session};
 
-use crate::args::{EngineArgs, TargetArgs};
+use crate::args::{EngineArgs, InputArgs, TargetArgs};
 use crate::beside::{Beside, folder_of};
 use crate::files;
 use crate::files::open_program;
@@ -104,7 +104,7 @@ pub(crate) struct LaunchArgs {
     #[arg(long)]
     allow_outside: bool,
     #[command(flatten)]
-    target: TargetArgs,
+    known: InputArgs,
 }
 
 /// A launch that is ready, with its program.
@@ -139,7 +139,7 @@ impl LaunchArgs {
 
     /// The programs of the file, and no launch.
     pub(crate) fn programs(&self) -> Result<Programs> {
-        open_programs(&self.file, self.case.as_deref(), self.allow_outside, &self.target)
+        open_programs(&self.file, self.case.as_deref(), self.allow_outside, &self.known)
     }
 
     /// The engine, level and threads.
@@ -266,8 +266,9 @@ fn root(allow_outside: bool, folder: PathBuf) -> Option<PathBuf> {
 
 fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
     let file = crate::shown::path(&args.file);
+    args.known.no_case()?;
     let folder: Arc<dyn Folder> = Arc::new(NoFolder);
-    let cases = reconverge_cases::read(&file, &files::read(&args.file)?, &folder, args.target.isa)?;
+    let cases = reconverge_cases::read(&file, &files::read(&args.file)?, &folder, args.known.target.isa)?;
     let case = reconverge_cases::find(&cases, name).with_context(|| file.clone())?;
     let mut case = case.open().with_context(|| file.clone())?;
     let count = case.launches.len();
@@ -337,13 +338,14 @@ fn read_manifest(
     let path = beside.path(&format!("../{}", manifest.binary)).or_else(|_| beside.path(&manifest.binary));
     let path = path.map_err(|why| anyhow!("{name}: {}: {why}", manifest.binary))?;
     let isa = manifest.isa.parse::<Isa>().with_context(|| name.clone())?;
-    let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), stage: None, endian: None };
+    let target = TargetArgs { isa: Some(isa), chip: Some(manifest.arch.clone()), ..TargetArgs::default() };
+    let target = InputArgs { target, ..InputArgs::default() };
     Ok((manifest, open_program(&path, &target)?, path, beside))
 }
 
 fn from_launch_file(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
     only_of_programs(matches, "a launch file")?;
-    let (launch, opened, path, beside) = read_launch_file(&args.file, args.allow_outside, &args.target)?;
+    let (launch, opened, path, beside) = read_launch_file(&args.file, args.allow_outside, &args.known)?;
     let width = ("group-width", args.group_width.map(|width| width.to_string()));
     let launch = launch_of(args, &opened, launch, &[width])?;
     prepared(args, launch, opened, path, beside)
@@ -353,7 +355,7 @@ fn from_launch_file(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared>
 fn read_launch_file(
     file: &Path,
     allow_outside: bool,
-    known: &TargetArgs,
+    known: &InputArgs,
 ) -> Result<(LaunchFile, Opened, PathBuf, Beside)> {
     let bytes = files::read(file)?;
     let name = crate::shown::path(&file);
@@ -366,12 +368,12 @@ fn read_launch_file(
     let path = beside.path(file).map_err(|why| anyhow!("{name}: program {file}: {why}"))?;
     let stage = launch.stage().with_context(|| name.clone())?;
     let target = TargetArgs {
-        isa: known.isa.or(Some(launch.isa)),
-        chip: known.chip.clone().or(launch.common.chip.clone()),
-        stage: known.stage.or(stage),
-        endian: known.endian,
+        isa: known.target.isa.or(Some(launch.isa)),
+        chip: known.target.chip.clone().or(launch.common.chip.clone()),
+        stage: known.target.stage.or(stage),
+        endian: known.target.endian,
     };
-    let opened = open_program(&path, &target)?;
+    let opened = open_program(&path, &InputArgs { target, read: known.read.clone() })?;
     Ok((launch, opened, path, beside))
 }
 
@@ -385,8 +387,7 @@ pub(crate) struct LaunchOfFile {
 
 impl LaunchOfFile {
     pub(crate) fn read(file: &Path) -> Result<LaunchOfFile> {
-        let known = TargetArgs { isa: None, chip: None, stage: None, endian: None };
-        let (launch, opened, path, beside) = read_launch_file(file, false, &known)?;
+        let (launch, opened, path, beside) = read_launch_file(file, false, &InputArgs::default())?;
         let program = choose_program(&opened.image, launch.common.kernel.as_deref());
         let program = program.with_context(|| crate::shown::path(&path))?.clone();
         Ok(LaunchOfFile { launch, opened, program, beside })
@@ -439,7 +440,7 @@ pub(crate) fn open_programs(
     file: &Path,
     case: Option<&str>,
     allow_outside: bool,
-    known: &TargetArgs,
+    known: &InputArgs,
 ) -> Result<Programs> {
     let of_launch = file.extension().is_some_and(|extension| extension == "toml" || extension == "json");
     if case.is_some() || !of_launch {
@@ -459,7 +460,7 @@ pub(crate) fn open_programs(
 }
 
 fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
-    let opened = open_program(&args.file, &args.target)?;
+    let opened = open_program(&args.file, &args.known)?;
     let mut launch = LaunchFile::empty(opened.target.isa);
     launch.common.lanes = args.lanes;
     launch.common.stage = opened.target.stage.map(|stage| stage.name().to_owned());

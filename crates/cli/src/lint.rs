@@ -14,7 +14,7 @@ use reconverge_workbench::target::isa_of_chip;
 use reconverge_workbench::{Style, machine};
 use serde_json::{Value, json};
 
-use crate::args::{Answer, TargetArgs};
+use crate::args::{Answer, InputArgs};
 use crate::launch::{Programs, open_programs};
 use crate::messages::{answer_coloured, counted};
 use crate::shown;
@@ -45,7 +45,7 @@ pub(crate) struct Lint {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    target: TargetArgs,
+    known: InputArgs,
 }
 
 /// A finding with what a reader needs to know of its place.
@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Lint) -> Result<Answer> {
         return Ok(Answer::Yes);
     }
     check_names(&args.allow)?;
-    let opened = args.files.iter().map(|file| open_programs(file, args.case.as_deref(), false, &args.target));
+    let opened = args.files.iter().map(|file| open_programs(file, args.case.as_deref(), false, &args.known));
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let mut found = Found::default();
     for programs in &opened {
@@ -205,7 +205,7 @@ fn check_names(allowed: &[String]) -> Result<()> {
 
 /// Lists the rules.
 fn rules(args: &Lint) -> Result<()> {
-    let chosen = match (args.target.isa, &args.target.chip) {
+    let chosen = match (args.known.target.isa, &args.known.target.chip) {
         (None, Some(chip)) => Some(isa_of_chip(chip).with_context(|| format!("unknown chip `{chip}`"))?),
         (isa, _) => isa,
     };

@@ -8,7 +8,7 @@ use reconverge_cases::Case;
 use reconverge_workbench::contents::{Contents, ProgramContents, contents};
 use regex_lite::Regex;
 
-use crate::args::{Answer, TargetArgs};
+use crate::args::{Answer, InputArgs, TargetArgs};
 use crate::files::{cases, open_program};
 use crate::messages::{self, answer_as, answer_json, counted};
 use crate::shown;
@@ -23,11 +23,11 @@ pub(crate) struct List {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    target: TargetArgs,
+    known: InputArgs,
 }
 
 pub(crate) fn run(args: &List) -> Result<Answer> {
-    let opened = open_program(&args.file, &args.target)?;
+    let opened = open_program(&args.file, &args.known)?;
     let contents = contents(&opened)?;
     answer_as(args.json, &contents, print);
     Ok(Answer::Yes)

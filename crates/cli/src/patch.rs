@@ -9,7 +9,7 @@ use reconverge_workbench::edit::{self, EditError};
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::open::is_source;
 
-use crate::args::{Answer, TargetArgs};
+use crate::args::{Answer, InputArgs};
 use crate::files;
 use crate::messages::SourceErrors;
 
@@ -33,7 +33,7 @@ pub(crate) struct Patch {
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     #[command(flatten)]
-    target: TargetArgs,
+    known: InputArgs,
 }
 
 /// An address, decimal or `0x…`.
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Patch) -> Result<Answer> {
         bail!("{name}: a source is changed by editing it: patch is for files of machine code");
     }
     let bytes = files::read(&args.file)?;
-    let opened = files::opened(&args.file, &bytes, &args.target)?;
+    let opened = files::opened(&args.file, &bytes, &args.known)?;
     let program = choose_program(&opened.image, args.kernel.as_deref()).with_context(|| name.clone())?;
     let change =
         edit::replace(&opened.target, program, args.at, &args.text).map_err(|error| match error {
@@ -57,10 +57,14 @@ pub(crate) fn run(args: &Patch) -> Result<Answer> {
         })?;
     let index =
         opened.image.programs.iter().position(|other| std::ptr::eq(other, program)).unwrap_or_default();
+    let known = args.known.known();
     let hints = Hints {
         isa: Some(opened.target.isa),
         chip: opened.target.chip_name().map(str::to_owned),
-        ..Hints::default()
+        format: known.format,
+        endian: known.endian,
+        defines: known.defines,
+        old: known.old,
     };
     let patched = reconverge_container::patch(&bytes, &hints, index, change.first, &change.words)
         .with_context(|| name.clone())?;

@@ -1,4 +1,4 @@
-//! `lint`, `cfg` and `run --exactness`: what they print, and how they end.
+//! `lint`, `cfg` and `run --exactness`, and files as people have them: what they print, and how they end.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -282,4 +282,63 @@ fn a_grade_that_there_is_not_is_refused_with_those_there_are() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("'precise' for '--require <GRADE>'"), "{said}");
     assert!(said.contains("exact, specified, approximate, recommended"), "{said}");
+}
+
+/// Two groups and a macro; both arrays have one name.
+const C_SOURCE: &str = "#ifdef SECOND\nu32 ps[] = {\n\t0x00000000, END(0x94200688),\n};\n#else\nu32 ps[] = { 0, 0x94200688 };\n#endif\n\
+    u32 vs[] = { 0x00000000, 0x94200688 };\n";
+
+#[test]
+fn a_c_source_is_read_with_macros_of_the_command_line() {
+    let files = [("a.h", C_SOURCE)];
+    let output = run("c-source", &files, "list a.h --isa r700");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("lines 2 to 4 are left out (SECOND is not defined"), "{said}");
+    let programs = text(&output.stdout);
+    assert!(
+        programs.starts_with("c: 2 programs\n") && programs.contains("\nps ") && programs.contains("\nvs ")
+    );
+    let output = run("c-source", &files, "dis a.h --isa r700 -D SECOND --kernel ps");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("line 3, column 14") && said.contains("-D 'END(x)=x'"), "{said}");
+    for command in ["dis a.h --kernel ps", "explain a.h@0 --kernel ps", "list a.h", "check a.h"] {
+        let isa = " --isa r700 -D SECOND --define END(x)=x";
+        let output = run("c-source", &files, &format!("{command}{isa}"));
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", text(&output.stderr));
+    }
+    let output = run("c-source", &files, "dis a.h --isa r700 -D 1");
+    assert!(text(&output.stderr).contains("definition `1`"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_file_of_another_format_than_the_stated_one_is_an_error() {
+    let files = [("a.h", C_SOURCE), ("a.txt", SOUND), ("a.hex", "00000000\n94200688\n")];
+    for format in ["hex32", "cubin-text", "dump", "diff", "gsh", "r600-elf", "source"] {
+        for command in ["list", "lint", "dis", "check"] {
+            let output = run("format", &files, &format!("{command} a.h --isa r700 --format {format}"));
+            let said = text(&output.stderr) + &text(&output.stdout);
+            let status = if command == "check" { 1 } else { 2 };
+            assert_eq!(output.status.code(), Some(status), "{command} {format}: {said}");
+            assert!(said.contains("a.h"), "{command} {format}: {said}");
+        }
+    }
+    for (name, format) in [("a.h", "c"), ("a.txt", "source"), ("a.hex", "hex32"), ("a.hex", "dump")] {
+        for command in ["list", "dis", "check"] {
+            let output = run("format", &files, &format!("{command} {name} --isa r700 --format {format}"));
+            assert_eq!(output.status.code(), Some(0), "{command} {name}: {}", text(&output.stderr));
+        }
+    }
+}
+
+#[test]
+fn either_side_of_a_diff_is_read() {
+    let diff = "--- a/a.h\n+++ b/a.h\n@@ -1,1 +1,1 @@\n-u32 a[] = { 0, 0x94200688 };\n+u32 b[] = { 0, 0x94200688 };\n";
+    for (option, name) in [("", "b"), (" --old", "a")] {
+        let output = run("diff", &[("a.diff", diff)], &format!("list a.diff --isa r700{option}"));
+        let said = text(&output.stdout);
+        assert!(said.contains(&format!("\n{name} ")), "{said}{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("lines are read"), "{}", text(&output.stderr));
+    }
 }

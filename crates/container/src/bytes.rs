@@ -121,3 +121,13 @@ pub(crate) fn numbers(places: Vec<Range<usize>>, digits: Digits) -> CodeAt {
 pub(crate) fn to_bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
+
+/// Appends the bytes of an element of `width` bytes.
+pub(crate) fn push_element(bytes: &mut Vec<u8>, value: u64, width: usize, big_endian: bool) {
+    let value = value.to_le_bytes();
+    let element = &value[..width];
+    match big_endian {
+        false => bytes.extend(element),
+        true => bytes.extend(element.iter().rev()),
+    }
+}

@@ -5,20 +5,24 @@
 //! 0  0:CMN_INST   0x00007807:TEX …           Mesa r300, one line a word
 //! 00000000: 10004205 00000780 mov b32 …      envydis, and listings like it
 //! /*0000*/ /*0x1000c8010423c780*/ MOV R0 …   cuobjdump -sass: the first word first
+//! /*0000*/ MOV R0, …; /* 0x0423c7801000c801 */   the same of CUDA 5 and later: the second word first
 //! 00000000  05 42 00 10 80 07 00 00 |.B..…|  hexdump -C, xxd, od, with bytes, halves or words
 //! 0x10004205, 0x00000780,                    numbers alone
 //! ```
 //! Addresses decide where words go; they must fit, in the first way to count that does. Lines without words are passed
-//! over and counted in a note.
+//! over and counted in a note; a number next to words, or among lines of numbers, that is not a word of the dump is an
+//! error. Each `Function : NAME` of cuobjdump begins a program, for the chip of the `code for sm_NN` line before it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_isa::Image;
-use reconverge_isa::program::{CodeAt, Digits, Numbers};
+use reconverge_isa::program::{CodeAt, Digits, Module, Numbers};
+use reconverge_isa::{Image, Isa};
 
-use crate::bytes::to_bytes;
-use crate::error::{counted, quoted};
+use crate::bytes::{push_element, to_bytes};
+use crate::c::GAP;
+use crate::cubin_text::CHIPS;
+use crate::error::{Unread, counted, quoted};
 use crate::{Endian, Error, Format, Hints, bin, load_as, recognise_marked};
 
 /// Words that two lines may be apart: clauses are aligned.
@@ -36,16 +40,56 @@ struct Line<'a> {
     in_order: bool,
     /// The address may be anywhere: it has no mark of its own, as in Mesa's dumps.
     loose: bool,
+    /// The units are the halves of one number, and the text of the instruction comes before it.
+    halves: Option<bool>,
+    /// A number in the line that is not among the units.
+    extra: Option<&'a str>,
 }
 
-/// Whether the text reads as a dump and as nothing simpler.
+/// Whether the text reads as a dump and as nothing simpler, or begins with a line of one.
 pub(crate) fn looks_like(text: &str) -> bool {
-    read(text).is_ok_and(|dump| dump.addressed || dump.lines > 0)
+    let reads = |part: &Part<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let is_r300 = text.lines().any(|line| line.contains("CMN_INST") && line.contains("0x"));
+    is_r300 || parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
 }
 
 /// Whether each line begins with its own address, so that numbers alone would be misread.
 pub(crate) fn is_addressed(text: &str) -> bool {
-    read(text).is_ok_and(|dump| dump.addressed && dump.lines > 1)
+    parts(text).iter().any(|part| read(text, part).is_ok_and(|dump| dump.addressed && dump.lines > 1))
+}
+
+/// The lines of one program.
+struct Part<'a> {
+    name: Option<&'a str>,
+    chip: Option<&'a str>,
+    bytes: Range<usize>,
+    /// Number of the first line.
+    line: usize,
+}
+
+/// Splits a listing of cuobjdump into functions; any other text is one part.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part<'_>> = Vec::new();
+    let mut chip = None;
+    let mut start = 0;
+    let after = |line: &'_ str, mark: &str| line.trim().strip_prefix(mark).map(str::trim_ascii).map(str::len);
+    for (number, line) in (1..).zip(text.split('\n')) {
+        let rest = |len: usize| &line.trim_end()[line.trim_end().len() - len..];
+        if let Some(len) = after(line, "code for ") {
+            chip = Some(rest(len));
+        } else if let Some(len) = after(line, "Function :") {
+            if let Some(last) = parts.last_mut() {
+                last.bytes.end = start;
+            }
+            parts.push(Part { name: Some(rest(len)), chip, bytes: start..text.len(), line: number });
+        }
+        start += line.len() + 1;
+    }
+    if parts.is_empty() {
+        parts.push(Part { name: None, chip, bytes: 0..text.len(), line: 1 });
+    }
+    parts
 }
 
 struct Dump {
@@ -57,9 +101,50 @@ struct Dump {
     notes: Vec<String>,
 }
 
-/// Reads the words of a dump as one nameless program; the dump of another container as that container.
+/// Reads the words of a dump as one nameless program, or as one for each `Function :` of cuobjdump; the dump of another
+/// container as that container.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
-    let dump = read(text)?;
+    let parts = parts(text);
+    if let [part @ Part { name: None, .. }] = &parts[..] {
+        return load_part(text, part, hints);
+    }
+    let mut image = Image { format: Format::Dump.name(), isa: Some(Isa::Tesla), ..Image::default() };
+    let mut unread = Unread::default();
+    for part in &parts {
+        let name = part.name.unwrap_or("");
+        match load_part(text, part, hints) {
+            Ok(mut found) => {
+                let module = image.modules.iter().position(|module| module.chip == found.chip);
+                let module = module.unwrap_or_else(|| {
+                    image.modules.push(Module { chip: found.chip.clone(), ..Module::default() });
+                    image.modules.len() - 1
+                });
+                for program in &mut found.programs {
+                    program.module = module;
+                    program.name = Some(name.to_owned());
+                }
+                image.programs.append(&mut found.programs);
+                image.notes.extend(found.notes.iter().map(|note| format!("{name}: {note}")));
+            }
+            Err(source) => {
+                let (name, at) = (name.to_owned(), part.bytes.start as u64);
+                unread.push(Error::Member { name, at, source: Box::new(source) });
+            }
+        }
+    }
+    unread.settle(&mut image, "a word", "no function has words".to_owned())?;
+    if let [module] = &image.modules[..] {
+        image.chip.clone_from(&module.chip);
+    }
+    Ok(image)
+}
+
+fn load_part(text: &str, part: &Part<'_>, hints: &Hints) -> Result<Image, Error> {
+    if let Some(chip) = part.chip.filter(|chip| !CHIPS.contains(chip)) {
+        let expected = "code for sm_10, sm_11, sm_12 or sm_13: later chips have another instruction set";
+        return Err(Error::OtherChip { found: quoted(chip), expected });
+    }
+    let dump = read(text, part)?;
     let mut image = match recognise_marked(&dump.bytes)? {
         Some(format) => load_as(&dump.bytes, format, hints)?,
         None => Image {
@@ -68,6 +153,9 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
         },
     };
     image.notes.extend(dump.notes);
+    if let Some(chip) = part.chip {
+        (image.isa, image.chip) = (Some(Isa::Tesla), Some(chip.to_owned()));
+    }
     for program in &mut image.programs {
         let inner = Box::new(std::mem::take(&mut program.code_at));
         if let Some(numbers) = &dump.numbers {
@@ -77,27 +165,45 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-fn read(text: &str) -> Result<Dump, Error> {
+fn read(text: &str, part: &Part<'_>) -> Result<Dump, Error> {
     if text.contains("CMN_INST") {
         return r300(text);
     }
     let mut lines = Vec::new();
     let mut passed = Passed::default();
-    let mut start = 0;
-    for (number, line) in (1..).zip(text.split('\n')) {
+    let (mut stray, mut stray_addressed) = (None, None);
+    let mut start = part.bytes.start;
+    for (number, line) in (part.line..).zip(text[part.bytes.clone()].split('\n')) {
         match numbers(line, start, number) {
             Some(found) => lines.push(found),
+            None if line.trim() == GAP && !lines.is_empty() => {
+                return Err(Error::line(number, line, "all lines, some of which are left out here"));
+            }
             None if line.trim() == "*" => {
                 return Err(Error::line(number, line, "all lines: hexdump -v and od -v leave none out"));
             }
-            None => passed.add(number, line),
+            None => {
+                let mut tokens =
+                    line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
+                if let Some(first) = tokens.next().filter(|first| is_number(first)) {
+                    // An address with a number; prose has one number at most in this place.
+                    let second = tokens.next().filter(|second| first.len() >= 4 && is_number(second));
+                    stray.get_or_insert((number, line, first));
+                    if let Some(second) = second {
+                        stray_addressed.get_or_insert((number, line, second));
+                    }
+                }
+                passed.add(number, line);
+            }
         }
         start += line.len() + 1;
     }
     // hexdump and od end with the address behind the last byte.
     if lines.len() > 1
         && lines[0].address.is_some()
-        && lines.last().is_some_and(|line| line.address.is_none() && line.units.len() == 1)
+        && lines
+            .last()
+            .is_some_and(|line| line.address.is_none() && line.units.len() == 1 && line.extra.is_none())
     {
         lines.pop();
     }
@@ -113,16 +219,31 @@ fn read(text: &str) -> Result<Dump, Error> {
     if let Some(line) = lines.iter().find(other) {
         return Err(wrong(text, line, "numbers and an address as in the lines before"));
     }
+    let as_long = || format!("a number of {} digits as those before it, or a source: --format c", 2 * width);
+    if let Some((line, extra)) = lines.iter().find_map(|line| Some((line, line.extra?))) {
+        return Err(Error::at(
+            line.number,
+            text.split('\n').nth(line.number - 1).unwrap_or(""),
+            extra,
+            as_long(),
+        ));
+    }
+    // Prose between the lines of a listing may begin with a number; a list of numbers has no prose.
+    if let Some((number, line, found)) = if addressed { stray_addressed } else { stray } {
+        return Err(Error::at(number, line, found, as_long()));
+    }
+    let order = order_halves(text, &mut lines)?;
     let count = lines.len();
     let places = place(text, &lines)?;
     let mut notes = passed.note();
+    notes.extend(order);
     let mut bytes = Vec::new();
     let mut gaps = 0;
     for place in &places {
         gaps += usize::from(place.is_none());
         let digits = place.clone().map_or("", |place| &text[place]);
         let value = u64::from_str_radix(digits, 16).unwrap_or(0);
-        crate::c_array::push_element(&mut bytes, value, width, in_order);
+        push_element(&mut bytes, value, width, in_order);
     }
     if gaps > 0 {
         notes.push(format!("{} between the lines' addresses are taken as 0", counted(gaps, "number")));
@@ -136,6 +257,47 @@ fn read(text: &str) -> Result<Dump, Error> {
         big_endian: in_order,
     });
     Ok(Dump { bytes, numbers, lines: count, addressed, notes })
+}
+
+/// Puts the words of each long instruction in the order of memory: the first one has bit 0 set. Both may have it set (the
+/// second one's means the end of the program), so another line must tell, or else the form of the listing: CUDA 5 and later
+/// print the number after the text, its second word first.
+fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
+    let mut second_first = None;
+    let mut after_text = None;
+    for line in lines.iter() {
+        let Some(after) = line.halves else { continue };
+        let odd = |unit: &Range<usize>| {
+            text.as_bytes()
+                .get(unit.end - 1)
+                .is_some_and(|digit| char::from(*digit).to_digit(16).is_some_and(|digit| digit & 1 == 1))
+        };
+        after_text.get_or_insert(after);
+        let order = match (odd(&line.units[0]), odd(&line.units[1])) {
+            (true, false) => false,
+            (false, true) => true,
+            _ => continue,
+        };
+        if *second_first.get_or_insert(order) != order {
+            return Err(wrong(text, line, "a number with its words in the order of those before it"));
+        }
+    }
+    let swap = second_first.or(after_text).unwrap_or(false);
+    if swap {
+        lines.iter_mut().filter(|line| line.halves.is_some()).for_each(|line| line.units.reverse());
+    }
+    let uncertain = second_first.is_none() && after_text.is_some();
+    Ok(uncertain.then(|| {
+        let which = if swap { "second" } else { "first" };
+        format!("no instruction has bit 0 set in one word only: the {which} word is taken as the first")
+    }))
+}
+
+/// Whether a part of a line is a number rather than a word of text.
+fn is_number(token: &str) -> bool {
+    let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has_digit = token.contains(|c: char| c.is_ascii_digit());
+    token.starts_with(|c: char| c.is_ascii_digit()) || is_hex && has_digit && token.len().is_multiple_of(2)
 }
 
 /// The numbers of a line that starts at byte `start`.
@@ -154,11 +316,17 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         .collect();
     if let Some(words) = comments.iter().find_map(|text| text.strip_prefix("0x"))
         && is_hex(words)
-        && [8, 16].contains(&words.len())
     {
         let address = comments.first().copied().filter(|text| is_hex(text));
-        let units = (0..words.len() / 8).map(|unit| place(&words[8 * unit..][..8])).collect();
-        return Some(Line { number, address, units, width: 4, in_order: false, loose: false });
+        let units: Vec<_> = match words.len() {
+            8 | 16 => (0..words.len() / 8).map(|unit| place(&words[8 * unit..][..8])).collect(),
+            _ => vec![place(words)],
+        };
+        let extra = (![8, 16].contains(&words.len())).then_some(words);
+        let text = |from: &str| !from.trim_start().starts_with("/*");
+        let after = line.split_once("*/").is_some_and(|(_, rest)| text(rest));
+        let halves = (units.len() == 2).then_some(after);
+        return Some(Line { number, address, units, width: 4, in_order: false, loose: false, halves, extra });
     }
     // The characters beside a hex dump.
     let mut rest = line.split('|').next().unwrap_or("").split("//").next().unwrap_or("").trim();
@@ -193,9 +361,14 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         return None;
     }
     let units = tokens[..count].iter().map(|token| place(token)).collect();
+    // Mesa numbers the groups, in the text of a line.
+    let loose = bare && width == 4;
+    let extra = tokens.get(count).copied().filter(|token| is_number(token));
+    let has_prefix = |token: &str| line[..place(token).start - start].ends_with("0x");
+    let extra = extra.filter(|token| !loose || address.is_none() || token.len() >= 4 || has_prefix(token));
     // xxd groups bytes; hexdump and od print halves of the host, and all print words as numbers.
     let in_order = width == 2 && colon;
-    Some(Line { number, address, units, width, in_order, loose: bare && width == 4 })
+    Some(Line { number, address, units, width, in_order, loose, halves: None, extra })
 }
 
 /// The numbers by their addresses: the first way to count in which they follow each other, or else (clauses) lie apart.
@@ -301,12 +474,13 @@ fn r300(text: &str) -> Result<Dump, Error> {
     for (number, line) in (1..).zip(text.lines()) {
         let found = NAMES.iter().find_map(|(name, index)| {
             let at = line.find(name)?;
-            let digits = line[at + name.len()..].split_once("0x")?.1.get(..8)?;
-            Some((*index, u32::from_str_radix(digits, 16).ok()?))
+            let digits = line[at + name.len()..].split_once("0x")?.1.get(..8);
+            Some((*index, digits.and_then(|digits| u32::from_str_radix(digits, 16).ok())))
         });
         match found {
             None => passed.add(number, line),
-            Some((index, word)) => {
+            Some((_, None)) => return Err(Error::line(number, line, "a word of eight digits after 0x")),
+            Some((index, Some(word))) => {
                 lines += 1;
                 if index == 0 {
                     words.resize(words.len() + 6, 0);
@@ -417,6 +591,65 @@ mod tests {
     }
 
     #[test]
+    fn listings_with_the_second_word_first_are_read_by_the_bit_of_long_instructions() {
+        let text = "\tcode for sm_12\n\t\tFunction : first\n\t.headerflags    @\"EF_CUDA_SM12\"\n\
+            \t/*0000*/     I2I.U32.U16 R0, R0L;   /* 0x04000780a0000001 */\n\
+            \t/*0008*/     MOV R2, R0;   /* 0x10008008 */\n\
+            \t/*000c*/     NOP;   /* 0xe0000001f0000001 */\n\t\t........\n\n\t\tFunction : _Z6secondPf\n\
+            \t/*0000*/     NOP;   /* 0xe0000001f0000001 */\n\t\t........\n";
+        assert_eq!(crate::recognise(text.as_bytes()), Ok(Format::Dump));
+        let image = crate::load(text.as_bytes(), &Hints::default()).unwrap();
+        assert_eq!((image.isa, image.chip.as_deref()), (Some(Isa::Tesla), Some("sm_12")));
+        let [first, second] = &image.programs[..] else { panic!("{:?}", image.programs) };
+        assert_eq!(first.name.as_deref(), Some("first"));
+        assert_eq!(first.words, [0xa000_0001, 0x0400_0780, 0x1000_8008, 0xf000_0001, 0xe000_0001]);
+        // Its only instruction does not tell, the form of the listing does.
+        assert_eq!(
+            (second.name.as_deref(), &second.words[..]),
+            (Some("_Z6secondPf"), &[0xf000_0001, 0xe000_0001][..])
+        );
+        assert!(
+            image.notes.iter().any(|note| note.contains("the second word is taken as")),
+            "{:?}",
+            image.notes
+        );
+        let patched = patch(text.as_bytes(), &Hints::default(), 0, 1, &[0x1234_5678]).unwrap();
+        assert!(String::from_utf8(patched).unwrap().contains("/* 0x12345678a0000001 */"));
+        let both = text.replace("0xe0000001f0000001", "0x1000420500000780");
+        let error = crate::load(both.as_bytes(), &Hints::default()).unwrap().notes.join("\n");
+        assert!(
+            error.contains("`first`") && error.contains("line 6") && error.contains("in the order of"),
+            "{error}"
+        );
+        let error = crate::load(text.replace("sm_12", "sm_20").as_bytes(), &Hints::default()).unwrap_err();
+        assert!(error.to_string().contains("`sm_20`"), "{error}");
+    }
+
+    #[test]
+    fn a_number_that_is_not_taken_is_an_error_with_its_line() {
+        for (text, line, found) in [
+            ("0x10004205, 0x00000780,\n0x12345, 0x00000780\n", 2, "0x12345"),
+            ("0x10004205, 0x00000780, 0x12345,\n0x00000780\n", 1, "0x12345"),
+            ("0x10004205,\n0xa03c, 0x00000780\n", 2, "0xa03c"),
+            ("0x10004205,\n17,\n", 2, "17"),
+            ("10004205 00000780\n10004205 1234567g\n", 2, "1234567g"),
+            ("00000000: 10004205 0000780\n", 1, "0000780"),
+            ("00000000: 0542 0010 80\n", 1, "80"),
+            ("0000 00000004 A0040000 0x12\n0002 00000004 A0040000 ALU\n", 1, "12"),
+            ("/*0000*/ /*0x1000420500000780*/ MOV;\n/*0008*/ /*0x100042*/ MOV;\n", 2, "100042"),
+            ("0\t0:CMN_INST   0x00007807:TEX\n\t1:TEX_INST:  0x0240000: id\n", 2, "0x0240000"),
+        ] {
+            assert_eq!(crate::recognise(text.as_bytes()), Ok(Format::Dump), "{text}");
+            let error = crate::load(text.as_bytes(), &Hints::default()).unwrap_err().to_string();
+            assert!(
+                error.starts_with(&format!("line {line}, "))
+                    && error.contains(found.trim_start_matches("0x")),
+                "{text}: {error}"
+            );
+        }
+    }
+
+    #[test]
     fn hex_dumps_of_every_kind_give_their_words() {
         let words = [0x1000_4205, 0x780, 0xf000_0001, 0xe000_0001, 0x4142_4344];
         for text in [
@@ -436,7 +669,12 @@ mod tests {
 
     #[test]
     fn a_text_that_does_not_fit_is_refused_with_its_line() {
-        let refused = |text: &str| load(text, &Hints::default()).map(|_| ()).unwrap_err().to_string();
+        let refused = |text: &str| {
+            crate::load(text.as_bytes(), &Hints { format: Some(Format::Dump), ..Hints::default() })
+                .map(|_| ())
+                .unwrap_err()
+                .to_string()
+        };
         let gap = "00000000: 10004205 00000780 mov\n00000010: f0000001 exit\n00000014: f0000001 exit\n";
         assert!(refused(gap).starts_with("line "), "{}", refused(gap));
         assert!(

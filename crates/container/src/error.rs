@@ -143,6 +143,14 @@ pub enum Error {
         /// What is read here.
         expected: &'static str,
     },
+    /// A file of another format than the one that was stated.
+    #[error("the file is {found}, not {asked}")]
+    OtherFormat {
+        /// The format of its content.
+        found: &'static str,
+        /// The format that was stated.
+        asked: &'static str,
+    },
     /// A form of a format that is known by name and cannot be read.
     #[error("byte {at:#x}: {what} cannot be read: {remedy}")]
     Unsupported {
@@ -181,6 +189,9 @@ pub enum Error {
         /// Why not, and what to do instead.
         remedy: String,
     },
+    /// A definition of a macro that does not follow its form.
+    #[error("definition `{0}`: expected NAME, NAME=VALUE or NAME(x)=VALUE")]
+    Define(String),
     /// A format name that is none.
     #[error("unknown format `{0}`: expected one of {names}", names = crate::Format::ALL.map(crate::Format::name).join(", "))]
     UnknownFormat(String),
@@ -216,6 +227,13 @@ impl Error {
     /// Makes an error about a line of a text.
     pub(crate) fn line(line: usize, found: &str, expected: impl Into<String>) -> Error {
         Error::Syntax { line, column: 1, found: quoted(found.trim()), expected: expected.into() }
+    }
+
+    /// Returns an error at `part`, which is a slice of `line`.
+    pub(crate) fn at(number: usize, line: &str, part: &str, expected: impl Into<String>) -> Error {
+        let at = (part.as_ptr() as usize).checked_sub(line.as_ptr() as usize);
+        let before = at.and_then(|at| line.get(..at)).map_or(0, |before| before.chars().count());
+        Error::Syntax { line: number, column: before + 1, found: quoted(part), expected: expected.into() }
     }
 
     /// Blocks that nest too deep at a byte of a text.

@@ -7,7 +7,7 @@
 //! ```
 //! (cuobjdump's output; gdev.) The older form of CUDA 1.x and 2.x, magic 0x1ee55a01, is a structure of host
 //! pointers and cannot be followed in a file; its cubins are in arrays of their own, see
-//! [`c_array`](crate::c_array).
+//! [`c`](crate::c).
 
 use reconverge_isa::Image;
 

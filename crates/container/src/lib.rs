@@ -15,11 +15,12 @@
 
 pub mod bin;
 mod bytes;
-pub mod c_array;
+pub mod c;
 pub mod cal_elf;
 pub mod ctm_elf;
 pub mod cubin_elf;
 pub mod cubin_text;
+pub mod diff;
 pub mod dump;
 mod elf;
 pub mod embedded;
@@ -59,8 +60,8 @@ reconverge_isa::choices! {
         CubinElf64 = "cubin-elf64",
         /// CUDA's archive of cubins.
         Fatbin = "fatbin",
-        /// C source with a dumped file in an array.
-        CArray = "c-array",
+        /// C source with a dumped file in an array or a string.
+        C = "c",
         /// Object file of LLVM's R600 target.
         R600Elf = "r600-elf",
         /// Wii U.
@@ -75,6 +76,8 @@ reconverge_isa::choices! {
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
+        /// Changes of text files.
+        Diff = "diff",
     }
 }
 
@@ -88,7 +91,7 @@ impl Format {
             Format::CubinElf32 => "32-bit ELF cubin of CUDA 3.x to 6.x (sm_10 to sm_13)",
             Format::CubinElf64 => "64-bit ELF cubin of CUDA 3.x to 6.x (sm_10 to sm_13)",
             Format::Fatbin => "CUDA fat binary with uncompressed cubins",
-            Format::CArray => "C or C++ source with one of the other formats in integer arrays",
+            Format::C => "C or C++ source with one of the other formats in integer arrays or strings",
             Format::R600Elf => "ELF object of LLVM's R600 target (R600, R700)",
             Format::Gsh => "Wii U shader file (Gfx2 container)",
             Format::CtmElf => "ATI CTM executable (R500)",
@@ -97,6 +100,7 @@ impl Format {
                 "executable, library, object, archive or other file with images inside (OpenCL binaries too)"
             }
             Format::Gzip => "one of the other formats, compressed",
+            Format::Diff => "unified diff of files with one of the text formats (the new side, or --old)",
             Format::Dump => {
                 "words in a listing or hex dump (Mesa's, envydis, cuobjdump -sass, xxd, hexdump, od)"
             }
@@ -131,6 +135,10 @@ pub struct Hints {
     pub chip: Option<String>,
     /// The byte order, for raw words and arrays whose contents do not show it. Little endian if not given.
     pub endian: Option<Endian>,
+    /// Macros that a C source is read with: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    pub defines: Vec<String>,
+    /// Read the old side of a diff instead of the new one.
+    pub old: bool,
 }
 
 reconverge_isa::choices! {
@@ -167,11 +175,14 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
+    // A declaration with contents is C whatever its lines look like, a diff whatever it changes.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
+        Some(text) if diff::looks_like(text) => Format::Diff,
+        Some(text) if c::declares_array(text) => Format::C,
         Some(text) if dump::looks_like(text) => Format::Dump,
         Some(text) if hex::starts_like(text) => Format::Hex32,
-        Some(text) if c_array::looks_like(text) => Format::CArray,
+        Some(text) if c::looks_like(text) => Format::C,
         Some(_) => Format::Hex32,
         None => {
             magic::refuse(bytes)?;
@@ -291,16 +302,28 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Hex32 => hex::load(need_text(bytes)?),
         Format::Bin => bin::load(bytes, hints.endian.unwrap_or(Endian::Little)),
         Format::CubinText => cubin_text::load(need_text(bytes)?),
-        Format::CubinElf32 | Format::CubinElf64 => cubin_elf::load(bytes),
+        Format::CubinElf32 | Format::CubinElf64 => {
+            cubin_elf::load(bytes).and_then(|image| match image.format == format.name() {
+                true => Ok(image),
+                false => Err(Error::OtherFormat { found: image.format, asked: format.name() }),
+            })
+        }
         Format::Fatbin => fatbin::load(bytes),
-        Format::CArray => c_array::load(need_text(bytes)?, hints),
+        Format::C => c::load(need_text(bytes)?, hints),
         Format::R600Elf => r600_elf::load(bytes),
         Format::Gsh => gsh::load(bytes),
         Format::CtmElf => ctm_elf::load(bytes),
         Format::CalElf => cal_elf::load(bytes),
         Format::Embedded => embedded::load(bytes, hints),
         Format::Gzip => gzip::load(bytes, hints),
-        Format::Dump => dump::load(need_text(bytes)?, hints),
+        Format::Dump => {
+            let text = need_text(bytes)?;
+            if c::declares_array(text) {
+                return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
+            }
+            dump::load(text, hints)
+        }
+        Format::Diff => diff::load(need_text(bytes)?, hints),
     }
 }
 

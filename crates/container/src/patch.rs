@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
-use crate::c_array::{constant, integer, push_element};
+use crate::bytes::push_element;
+use crate::c::{constant, integer};
 use crate::error::counted;
 use crate::{Error, Hints, load};
 
@@ -73,9 +74,10 @@ fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
 fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Vec<Edit>, String> {
     let beyond = || "its place in the file is not known".to_owned();
     match place {
-        CodeAt::Nowhere => {
-            Err("they are not in the file as such (it is compressed?): unpack it first".to_owned())
-        }
+        CodeAt::Nowhere => Err(
+            "they are not in the file as such (it is compressed, or a string of a C source): unpack it first"
+                .to_owned(),
+        ),
         CodeAt::Bytes { start, big_endian } => {
             let at = start + 4 * first;
             let place = at..at + 4 * words.len();
@@ -85,7 +87,8 @@ fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Ve
         }
         CodeAt::Numbers(numbers, inner) => {
             let text = bytes.get(numbers.start..).ok_or_else(beyond)?;
-            let member = spelled(text, numbers).ok_or_else(beyond)?;
+            let member = spelled(text, numbers)
+                .ok_or_else(|| "a number there comes from a macro: change its definition".to_owned())?;
             let edits = edits(&member, inner, first, words)?;
             if edits.iter().any(|edit| edit.place.len() != edit.with.len()) {
                 return Err("the new number needs more room than the array has".to_owned());

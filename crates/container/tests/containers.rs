@@ -28,7 +28,7 @@ fn content_decides_the_format() {
         (b"hello", Format::Hex32),
         (b"\x01\x00\x00\x80", Format::Bin),
         (b"modname      {cubin}", Format::CubinText),
-        (b"unsigned char a[] = { 1 };", Format::CArray),
+        (b"unsigned char a[] = { 1 };", Format::C),
         (b"Gfx2", Format::Gsh),
         (b"\x50\xed\x55\xba", Format::Fatbin),
     ];

@@ -100,7 +100,8 @@ fn every_truncation_of_a_binary_sample_is_an_error() {
     for (format, bytes) in samples() {
         for end in 0..bytes.len() {
             let result = try_load_as(&bytes[..end], Some(format));
-            let is_text = matches!(format, Format::Hex32 | Format::CubinText | Format::CArray | Format::Dump);
+            let is_text =
+                matches!(format, Format::Hex32 | Format::CubinText | Format::C | Format::Dump | Format::Diff);
             // Whole words are a file of raw words; a cut right behind the last program loses nothing.
             let may_load = is_text
                 || format == Format::Bin && end % 4 == 0
@@ -122,7 +123,7 @@ proptest! {
 
     #[test]
     fn flipped_and_cut_samples_never_panic(
-        which in 0..14usize,
+        which in 0..Format::ALL.len(),
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
@@ -213,6 +214,27 @@ fn large_files_of_small_parts_take_a_small_multiple_of_memory() {
     assert_eq!(try_load(array.as_bytes()), Ok(()), "array");
     let arrays = "int a[]={1};".repeat(20_000);
     assert_eq!(try_load(arrays.as_bytes()), Ok(()), "arrays");
+    for (line, what) in [
+        ("#if 0\n1\n#endif\n", "groups"),
+        ("#if 1\n", "conditions"),
+        ("#define A 1\n", "definitions"),
+        ("A;", "macros"),
+        ("\"\\0\"", "strings"),
+        ("R\"(", "raw strings"),
+        ("u8 a[]=\"\\1\\0\\0\\0\";", "arrays of a string"),
+        ("u8 a[]={A,A,A,A,};", "elements of macros"),
+        ("(", "parentheses"),
+    ] {
+        let text = format!("#define A 1\nu32 a[] = {{ 1 }};\n{}", line.repeat(200_000 / line.len()));
+        let _ = try_load_as(text.as_bytes(), Some(Format::C));
+        let inside = format!("u32 a[] = {{ 1,\n{}", line.repeat(200_000 / line.len()));
+        assert!(try_load_as(inside.as_bytes(), Some(Format::C)).is_err(), "{what}");
+    }
+    let lines = " u32 a[]={1};\n".repeat(10_000);
+    let diff = format!("--- a\n+++ b\n@@ -1,10000 +1,10000 @@\n{lines}");
+    assert_eq!(try_load(diff.as_bytes()), Ok(()), "a diff of arrays");
+    let diff = "--- a\n+++ b\n@@ -1 +1 @@\n u32 a[]={1};\n".repeat(10_000);
+    assert_eq!(try_load(diff.as_bytes()), Ok(()), "files of a diff");
     let sections = std::iter::once(sec(".text.k", &[])).chain((0..20_000).map(|_| sec("x", &[]))).collect();
     assert_eq!(try_load(&Elf { sections, ..cubin(false) }.build()), Ok(()), "sections");
     let members: Vec<_> = std::iter::once((2, 13, 0, cubin(true).build()))

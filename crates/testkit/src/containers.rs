@@ -276,12 +276,20 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("cubin-elf32", cubin(false).build()),
         ("cubin-elf64", cubin(true).build()),
         ("fatbin", fatbin(&[(2, 13, 0, cubin(true).build()), (1, 10, 0, b"ptx".to_vec())])),
-        ("c-array", format!("unsigned char a[] = {{ {c} }};").into_bytes()),
+        (
+            "c",
+            format!(
+                "#define W(x) (x)\n#if defined(W) && 1\nunsigned char a[] = {{ {c} }};\n#else\n0\n#endif\n\
+                const char s[] = \"a\\x41\" R\"(b)\"; unsigned w[] = {{ W(1), htonl(2) }};\n"
+            )
+            .into_bytes(),
+        ),
         ("r600-elf", r600().build()),
         ("gsh", gsh(&[1, 2, 3, 4])),
         ("cal-elf", cal(&[(4, 0, &[1, 2], &[(0x28850, 3)]), (9, 0, &[3], &[])])),
         ("embedded", host.build()),
         ("gzip", packed.finish().expect("memory takes it")),
+        ("diff", b"--- a/a.h\n+++ b/a.h\n@@ -1,2 +1,2 @@\n-u32 a[] = {1,\n+u32 a[] = {3,\n 2};\n".to_vec()),
         ("dump", b"00000000: 10004205 00000780 mov\n00000008: f0000001 exit\n".to_vec()),
     ]
 }

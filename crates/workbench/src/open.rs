@@ -43,6 +43,12 @@ pub struct Known {
     pub stage: Option<Stage>,
     /// The byte order of raw words.
     pub endian: Option<Endian>,
+    /// The format of the container, instead of the one that its content shows.
+    pub format: Option<Format>,
+    /// Macros that a C source is read with: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    pub defines: Vec<String>,
+    /// Read the old side of a diff instead of the new one.
+    pub old: bool,
 }
 
 /// A file that cannot be opened as a program.
@@ -106,7 +112,7 @@ pub const SOURCES: [&str; 2] = [".s", ".asm"];
 /// # Errors
 /// See [`OpenError`].
 pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, OpenError> {
-    let Known { isa, chip, stage, endian } = known.clone();
+    let Known { isa, chip, stage, endian, format, defines, old } = known.clone();
     let chip = chip.as_deref();
     let known = isa.or_else(|| chip.and_then(isa_of_chip));
     if is_source {
@@ -129,7 +135,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         let lines = image.programs.iter().map(of_program).collect();
         return Ok(Opened { target, image, warnings: assembly.warnings, lines });
     }
-    let hints = Hints { isa: known, endian, ..Hints::default() };
+    let hints = Hints { isa: known, endian, format, defines, old, ..Hints::default() };
     let image = load(bytes, &hints)?;
     if let (Some(found), Some(asked)) = (image.isa, known)
         && found != asked
@@ -144,8 +150,8 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         return Err(OpenError::OtherChip { found: found.clone(), asked: asked.to_owned() });
     }
     let target = Target { stage, ..Target::new(isa, chip.or(image.chip.as_deref()))? };
-    let raw =
-        [Format::Bin, Format::Hex32, Format::CArray, Format::Dump].map(Format::name).contains(&image.format);
+    let raw = [Format::Bin, Format::Hex32, Format::C, Format::Dump, Format::Diff];
+    let raw = raw.map(Format::name).contains(&image.format);
     if raw && stage.is_none() {
         let mistaken = image.programs.iter().find_map(|program| target.machine().mistaken(&target, program));
         if let Some(what) = mistaken {

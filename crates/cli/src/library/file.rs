@@ -64,7 +64,7 @@ impl OpenOptions {
 
     fn known(&self) -> Known {
         let (isa, stage) = (self.isa.map(Into::into), self.stage.map(Into::into));
-        Known { isa, chip: self.chip.clone(), stage, endian: self.endian }
+        Known { isa, chip: self.chip.clone(), stage, endian: self.endian, ..Known::default() }
     }
 }
 

@@ -1,0 +1,522 @@
+//! C and C++ sources that hold binaries in integer arrays, as `xxd -i`, `bin2c` and nvcc's fat binary stubs
+//! write them, `unsigned char name[] = { 0x7f, 0x45, … };`, or in strings, `"architecture {sm_10}\n" …`.
+//!
+//! Only arrays and strings are read, nothing else of the language; [`preprocess`] chooses among groups of `#if` and replaces
+//! macros. An element is an integer constant, or an expression of them (sums, shifts, casts, functions such as `htonl`); an
+//! array with other elements, such as unknown macros, is passed over with a note. The bytes of each array and string are
+//! recognised again by their content. An array without a mark of its own has raw words; a string without a mark is passed
+//! over. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
+//! other order or [`Hints::endian`] says so. `long` has no one size and is refused.
+
+mod preprocess;
+mod tokens;
+mod value;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use reconverge_isa::program::{CodeAt, Digits, Numbers};
+use reconverge_isa::{Image, Span};
+
+use self::preprocess::Tokens;
+use self::tokens::{Kind, Lexer, Token, push_string};
+use self::value::{Names, evaluate, integer_type};
+pub(crate) use self::value::{constant, integer};
+use crate::bytes::push_element;
+use crate::error::{Unread, counted, quoted};
+use crate::{Endian, Error, Format, Hints, load_as, magic, merge, recognise_marked};
+
+/// Braces inside an array's braces.
+const DEEPEST: usize = 8;
+
+/// Tokens of an element, and words of a declaration.
+const MOST_TOKENS: usize = 1000;
+
+/// A character that C does not have, for lines that a text leaves out.
+pub(crate) const GAP: &str = "@";
+
+/// Whether a text is such a source for certain: it declares an integer array with
+/// contents.
+pub(crate) fn declares_array(text: &str) -> bool {
+    let mut types: Vec<&str> = Vec::new();
+    let mut brackets = false;
+    for token in Lexer::new(text) {
+        match (token.kind, token.text) {
+            (Kind::Mark, "[") => brackets = types.len() > 1,
+            (Kind::Mark, "]" | "=") | (Kind::Directive, _) => {}
+            (Kind::Word | Kind::Number, _) if brackets => {}
+            (Kind::Word, word) if types.len() < MOST_TOKENS => types.push(word),
+            (Kind::Mark, "{") if brackets && integer_type(&types).is_some() => return true,
+            (Kind::String, _) if brackets && integer_type(&types).is_some_and(|kind| kind.bytes == 1) => {
+                return true;
+            }
+            _ => {
+                types.clear();
+                brackets = false;
+            }
+        }
+    }
+    false
+}
+
+/// Whether a text that is nothing else could be such a source: it has braces, and brackets, strings or preprocessor lines.
+pub(crate) fn looks_like(text: &str) -> bool {
+    text.contains('{') && text.contains(['[', '"']) || text.lines().any(|line| line.starts_with("#include"))
+}
+
+/// Reads all arrays and strings of a source.
+///
+/// A program of raw words has its array's name; if several arrays have one name, their lines follow it. Arrays that hold neither
+/// a known container nor whole words, and those that cannot be read, are passed over with a note.
+pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
+    let mut reader = Reader {
+        text,
+        hints,
+        tokens: Tokens::new(text, &hints.defines)?,
+        image: Image { format: Format::C.name(), ..Image::default() },
+        unread: Unread::default(),
+        arrays: 0,
+        strings: 0,
+        room: text.len(),
+        raw: Vec::new(),
+    };
+    reader.read()?;
+    let Reader { tokens, mut image, unread, arrays, strings, raw, .. } = reader;
+    let found =
+        format!("{} and {}", counted(arrays, "integer array"), counted(strings, "string with a mark"));
+    let remedy = format!("found {found}, expected an array such as `unsigned char name[] = {{ 0x7f, … }};`");
+    tell_apart(&mut image, text, &raw);
+    let notes = tokens.into_notes();
+    unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
+        // The group that is left out is the likely reason.
+        Some(note) if matches!(error, Error::Missing { .. }) => {
+            Error::missing("an array with machine code", note.clone())
+        }
+        _ => error,
+    })?;
+    image.notes.splice(0..0, notes);
+    Ok(image)
+}
+
+/// Renames arrays that share a name. `raw` has the index of each program of raw words and its name's offset.
+fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
+        *uses.entry(name.clone()).or_default() += 1;
+    }
+    let mut taken: HashSet<String> = uses.keys().cloned().collect();
+    uses.retain(|_, uses| *uses > 1);
+    let several = uses.len();
+    // From here on, numbers of arrays on one line.
+    uses.values_mut().for_each(|number| *number = 2);
+    let (mut line, mut counted_to) = (1, 0);
+    let mut first: Option<(String, String)> = None;
+    for (program, at) in raw {
+        line += text.get(counted_to..*at).unwrap_or("").matches('\n').count();
+        counted_to = *at;
+        let Some(program) = image.programs.get_mut(*program) else { continue };
+        let Some(name) = &program.name else { continue };
+        let Some(number) = uses.get_mut(name) else { continue };
+        let mut new = format!("{name}:{line}");
+        while !taken.insert(new.clone()) {
+            new = format!("{name}:{line}.{number}");
+            *number += 1;
+        }
+        first.get_or_insert_with(|| (name.clone(), new.clone()));
+        program.name = Some(new);
+    }
+    if let Some((name, new)) = first {
+        let names = counted(several, "name");
+        image.notes.push(format!(
+            "{names} of several arrays: the array's line follows the name of each program, such as {new} for {name}"
+        ));
+    }
+}
+
+/// An error, and whether the reader can continue after it.
+enum Failure {
+    /// Only this array is wrong, and the reader is at its end.
+    Array(Error),
+    /// The text cannot be read on.
+    Text(Error),
+}
+
+/// An error of the preprocessor, which decides what the rest of the text is.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Text(error)
+    }
+}
+
+struct Array<'a> {
+    name: &'a str,
+    name_at: usize,
+    start: usize,
+    /// Bytes of an element.
+    width: usize,
+    values: Vec<u64>,
+    /// Places of the values in the text.
+    numbers: Numbers,
+}
+
+impl Array<'_> {
+    /// The bytes that the array has in the memory of a host of this byte order.
+    fn bytes(&self, big_endian: bool) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.values.len() * self.width);
+        for value in &self.values {
+            push_element(&mut bytes, *value, self.width, big_endian);
+        }
+        bytes
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    hints: &'a Hints,
+    tokens: Tokens<'a>,
+    image: Image,
+    unread: Unread,
+    arrays: usize,
+    strings: usize,
+    /// Elements that may still be read: macros cannot make more of them than the text could spell.
+    room: usize,
+    /// Programs of raw words by number, and the places of their names.
+    raw: Vec<(usize, usize)>,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self) -> Result<(), Error> {
+        // The words since the last statement's end: the type and name of what is being declared.
+        let mut words: Vec<Token<'a>> = Vec::new();
+        let mut name = None;
+        // Since a gap: the gap, if a number that may be an element was seen and no brace.
+        let mut gap = None;
+        while let Some(token) = self.tokens.next()? {
+            match token.kind {
+                Kind::Word if words.len() < MOST_TOKENS => words.push(token),
+                Kind::Mark if token.is("*") && !words.is_empty() => words.push(token),
+                Kind::Word | Kind::Directive => {}
+                Kind::Mark if token.is("=") => {}
+                Kind::Mark if token.is("[") && !words.is_empty() => {
+                    name = words.last().copied();
+                    gap = None;
+                    match self.array(&words, token) {
+                        Ok(Some(array)) => {
+                            self.arrays += 1;
+                            self.add(array).unwrap_or_else(|error| self.unread.push(error));
+                        }
+                        Ok(None) => {}
+                        Err(Failure::Array(error)) => self.unread.push(error),
+                        Err(Failure::Text(error)) => return Err(error),
+                    }
+                    words.clear();
+                }
+                Kind::String => {
+                    let name = words.last().copied().filter(|word| word.kind == Kind::Word).or(name);
+                    self.string(token, name, None)?;
+                    words.clear();
+                }
+                Kind::Number | Kind::Character | Kind::Mark => {
+                    match token.text {
+                        GAP => gap = Some((token, false)),
+                        "}" => {
+                            if let Some((_, true)) = gap {
+                                let expected =
+                                    "the beginning of the array too, which the lines before leave out";
+                                self.unread.push(token.wrong(self.text, expected));
+                            }
+                            gap = None;
+                        }
+                        "{" | ";" => gap = None,
+                        _ if token.kind == Kind::Number => {
+                            gap = gap.map(|(at, _)| (at, true));
+                        }
+                        _ => {}
+                    }
+                    words.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn need(&mut self, expected: &str) -> Result<Token<'a>, Error> {
+        self.tokens.next()?.ok_or_else(|| self.end().wrong(self.text, expected))
+    }
+
+    /// The end of the text as a token, for errors.
+    fn end(&self) -> Token<'a> {
+        let end = self.text.len();
+        Token { kind: Kind::Mark, text: "the end of the text", start: end, end }
+    }
+
+    /// Reads a string with the strings that follow it, which C joins. The contents are read if they have a mark. With
+    /// `raw`, the offset of an array's name, contents without a mark are raw words.
+    fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        let mut result = push_string(self.text, &first, &mut bytes);
+        while let Some(next) = self.tokens.next()? {
+            if next.kind != Kind::String {
+                self.tokens.unread(next);
+                break;
+            }
+            result = result.and_then(|()| push_string(self.text, &next, &mut bytes));
+        }
+        if raw.is_none() && recognise_marked(&bytes) == Ok(None) {
+            return Ok(());
+        }
+        let line = || Span::new(first.start, first.start).line_column(self.text).0;
+        let name = name.map_or_else(|| format!("string of line {}", line()), |name| name.text.to_owned());
+        let added = result.and_then(|()| self.add_string(&name, &first, bytes, raw));
+        added.unwrap_or_else(|error| self.unread.push(error));
+        Ok(())
+    }
+
+    fn add_string(
+        &mut self,
+        name: &str,
+        first: &Token<'a>,
+        bytes: Vec<u8>,
+        raw: Option<usize>,
+    ) -> Result<(), Error> {
+        let in_member = |source| Error::Member {
+            name: name.to_owned(),
+            at: first.start as u64,
+            source: Box::new(source),
+        };
+        let member = match (recognise_marked(&bytes).map_err(in_member)?, raw) {
+            (Some(format), _) => load_as(&bytes, format, self.hints).map_err(in_member)?,
+            (None, Some(at)) if is_code(&bytes) => {
+                magic::refuse(&bytes).map_err(in_member)?;
+                let endian = self.hints.endian.unwrap_or(Endian::Little);
+                let words = named(crate::bin::load(&bytes, endian), name).map_err(in_member)?;
+                self.raw.push((self.image.programs.len(), at));
+                words
+            }
+            (None, _) => return Ok(()),
+        };
+        self.strings += 1;
+        merge(&mut self.image, self.hints, name, member, |place| *place = CodeAt::Nowhere);
+        Ok(())
+    }
+
+    fn add(&mut self, mut array: Array<'_>) -> Result<(), Error> {
+        let Array { name, start, width, .. } = array;
+        let hints = self.hints;
+        let in_member =
+            |source| Error::Member { name: name.to_owned(), at: start as u64, source: Box::new(source) };
+        let mut bytes = array.bytes(false);
+        let mut format = recognise_marked(&bytes).map_err(in_member)?;
+        if width > 1 && (format.is_none() || hints.endian == Some(Endian::Big)) {
+            let other = array.bytes(true);
+            let marked = recognise_marked(&other).unwrap_or(None);
+            if marked.is_some() || (format.is_none() && hints.endian == Some(Endian::Big)) {
+                (bytes, format, array.numbers.big_endian) = (other, marked, true);
+            }
+        }
+        let member = match format {
+            Some(format) => load_as(&bytes, format, hints).map_err(in_member)?,
+            None if !is_code(&bytes) => {
+                let note = format!("array {name} holds no known container and no words, and was passed over");
+                self.image.notes.push(note);
+                return Ok(());
+            }
+            None => {
+                magic::refuse(&bytes).map_err(in_member)?;
+                // The order of larger elements has been settled above.
+                let endian = hints.endian.filter(|_| width == 1).unwrap_or(Endian::Little);
+                let words = named(crate::bin::load(&bytes, endian), name).map_err(in_member)?;
+                self.raw.push((self.image.programs.len(), array.name_at));
+                words
+            }
+        };
+        merge(&mut self.image, hints, name, member, |place| {
+            *place = CodeAt::Numbers(array.numbers.clone(), Box::new(std::mem::take(place)));
+        });
+        Ok(())
+    }
+
+    /// Reads a declaration `words [` from after the `[` to the end of its initialiser, if it has one.
+    fn array(&mut self, words: &[Token<'a>], bracket: Token<'a>) -> Result<Option<Array<'a>>, Failure> {
+        let [types @ .., name] = words else { return Ok(None) };
+        let types: Vec<&str> = types.iter().map(|word| word.text).collect();
+        let kind = integer_type(&types);
+        let mut declared = Vec::new();
+        let mut dimensions = 1;
+        let mut depth = 1;
+        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` next to the brackets.
+        let mut closed = false;
+        let first = loop {
+            let Some(token) = self.tokens.next()? else { return Ok(None) };
+            let was_closed = std::mem::take(&mut closed);
+            match (token.kind, token.text) {
+                (Kind::Mark, "[") => {
+                    depth += 1;
+                    dimensions += 1;
+                }
+                (Kind::Mark, "]") if depth > 0 => {
+                    depth -= 1;
+                    closed = depth == 0;
+                }
+                (Kind::Mark, "=") if depth == 0 => break self.need("`{`")?,
+                (Kind::Mark, "{") if was_closed && !types.is_empty() => break token,
+                (Kind::Mark, ";" | "{" | "}" | "," | GAP) if depth <= 0 => {
+                    self.tokens.unread(token);
+                    return Ok(None);
+                }
+                _ if depth == 1 && dimensions == 1 && declared.len() < MOST_TOKENS => declared.push(token),
+                _ => {}
+            }
+        };
+        if first.kind == Kind::String {
+            let raw = kind.filter(|kind| kind.bytes == 1).map(|_| name.start);
+            self.string(first, Some(*name), raw)?;
+            return Ok(None);
+        }
+        if !first.is("{") {
+            self.tokens.unread(first);
+            return Ok(None);
+        }
+        let Some(kind) = kind else {
+            let spelled = quoted(&types.join(" "));
+            if types.contains(&"long") && !types.contains(&"*") {
+                let expected = "a type of one size on every host, such as unsigned int or unsigned long long";
+                return Err(Failure::Array(Error::syntax(self.text, bracket.start, spelled, expected)));
+            }
+            let remedy = match &types[..] {
+                [.., name] if !types.contains(&"*") && !["float", "double"].contains(name) => {
+                    format!("; -D {name}=uint32_t takes it for one")
+                }
+                _ => String::new(),
+            };
+            let note = format!(
+                "array {}: type {spelled} is not a known integer and was passed over{remedy}",
+                name.text
+            );
+            self.image.notes.push(note);
+            return Ok(None);
+        };
+        self.tokens.inside = true;
+        let elements = self.elements(kind.bytes);
+        self.tokens.inside = false;
+        let (values, places) = elements?;
+        let names = Names::AreFunctions { big_endian: false };
+        let declared = evaluate(self.text, &declared, bracket, names).ok().filter(|_| dimensions == 1);
+        let elements = values.len() as i128;
+        if let Some(declared) =
+            declared.map(|declared| declared.value).filter(|declared| *declared != elements)
+        {
+            if declared < elements {
+                let expected = format!("at most the {declared} elements that the array declares");
+                let found = counted(values.len(), "element");
+                return Err(Failure::Array(Error::syntax(self.text, bracket.start, found, expected)));
+            }
+            self.image.notes.push(format!(
+                "array {}: declares {declared} elements and gives {elements}; the zeros after them are left out",
+                name.text
+            ));
+        }
+        let places = Arc::new(places);
+        let numbers = Numbers { start: 0, places, digits: Digits::C, width: kind.bytes, big_endian: false };
+        let (start, name_at) = (first.start, name.start);
+        Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
+    }
+
+    /// Reads the elements of an initialiser after its brace, and their places.
+    fn elements(&mut self, width: usize) -> Result<(Vec<u64>, Vec<Range<usize>>), Failure> {
+        let (mut values, mut places) = (Vec::new(), Vec::new());
+        let mut depth = 1;
+        let mut wrong = None;
+        let mut element: Vec<Token<'a>> = Vec::new();
+        let mut parentheses = 0_usize;
+        while depth > 0 {
+            let token = self.need("`}`")?;
+            match (token.kind, token.text) {
+                (Kind::Mark, GAP) => {
+                    let expected = "all lines of the array, some of which are left out here";
+                    return Err(Failure::Array(token.wrong(self.text, expected)));
+                }
+                (Kind::Mark, "," | "}") if parentheses == 0 || token.is("}") => {
+                    depth -= usize::from(token.is("}"));
+                    parentheses = 0;
+                    if wrong.is_none() && !element.is_empty() {
+                        match self.element(&element, token, width) {
+                            Ok((value, place)) => {
+                                values.push(value);
+                                places.push(place);
+                            }
+                            Err(error) => wrong = Some(error),
+                        }
+                    }
+                    element.clear();
+                }
+                (Kind::Mark, "{") => {
+                    depth += 1;
+                    if depth > DEEPEST {
+                        return Err(Failure::Text(Error::too_deep(self.text, token.start, DEEPEST)));
+                    }
+                    if let Some(before) = element.first() {
+                        wrong.get_or_insert_with(|| {
+                            before.wrong(self.text, "an integer constant before a `{`")
+                        });
+                    }
+                }
+                // The rest of the array is passed over token by token.
+                _ if wrong.is_some() => {}
+                _ => {
+                    parentheses += usize::from(token.is("("));
+                    parentheses -= usize::from(token.is(")") && parentheses > 0);
+                    element.push(token);
+                    if element.len() > MOST_TOKENS {
+                        wrong = Some(token.wrong(self.text, "`,` or `}`"));
+                    }
+                }
+            }
+        }
+        wrong.map_or(Ok((values, places)), |error| Err(Failure::Array(error)))
+    }
+
+    /// An element's value, cut to its width, and its place.
+    fn element(
+        &mut self,
+        tokens: &[Token<'a>],
+        end: Token<'a>,
+        width: usize,
+    ) -> Result<(u64, Range<usize>), Error> {
+        let (first, last) = (tokens[0], tokens[tokens.len() - 1]);
+        let Some(room) = self.room.checked_sub(1) else {
+            return Err(
+                first.wrong(self.text, "macros that become at most as many elements as the text has bytes")
+            );
+        };
+        self.room = room;
+        let big_endian = self.hints.endian == Some(Endian::Big);
+        let value = evaluate(self.text, tokens, end, Names::AreFunctions { big_endian })?;
+        let place = first.start..last.end;
+        let bits = 8 * width as u32;
+        if !(-(1 << (bits - 1))..1 << bits).contains(&value.value) {
+            let found = quoted(&self.text[place]);
+            let expected = format!("an integer of at most {bits} bits");
+            return Err(Error::syntax(self.text, first.start, found, expected));
+        }
+        Ok((value.value as u64 & (u64::MAX >> (64 - bits)), place))
+    }
+}
+
+/// Whether bytes without a mark can be words of machine code.
+fn is_code(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.len().is_multiple_of(4) && crate::as_text(bytes).is_none()
+}
+
+/// Raw words with the name of what holds them.
+fn named(image: Result<Image, Error>, name: &str) -> Result<Image, Error> {
+    let mut image = image?;
+    for program in &mut image.programs {
+        program.name = Some(name.to_owned());
+    }
+    Ok(image)
+}
+
+#[cfg(test)]
+mod tests;
