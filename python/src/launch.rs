@@ -154,7 +154,7 @@ pub(crate) fn launch_file(
     let file = beside.path(&name).map_err(|why| wrong(format!("{name}: {why}")))?;
     let bytes = std::fs::read(&file).map_err(|error| wrong(format!("{name}: {error}")))?;
     let stage = launch.stage().map_err(errors::run)?;
-    let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, endian: None };
+    let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
     let opened = reconverge_workbench::open(&bytes, is_source(&file), &known);
     let opened = opened.map_err(|error| errors::open(&name, &bytes, &error))?;
     let program = choose_program(&opened.image, launch.common.kernel.as_deref()).map_err(errors::run)?;

@@ -60,7 +60,13 @@ pub(crate) fn open(
     endian: Option<&str>,
 ) -> PyResult<(Vec<Program>, String)> {
     let endian = endian.map(|name| named("endian", name, &Endian::ALL.map(|endian| (endian.name(), endian))));
-    let known = Known { isa: isa_named(isa)?, chip, stage: stage_named(stage)?, endian: endian.transpose()? };
+    let known = Known {
+        isa: isa_named(isa)?,
+        chip,
+        stage: stage_named(stage)?,
+        endian: endian.transpose()?,
+        ..Known::default()
+    };
     let opened = reconverge_workbench::open(data, is_source, &known);
     let opened = opened.map_err(|error| match error {
         // The workbench names options of the command line.

@@ -102,7 +102,7 @@ impl Kept {
             isa: Some(self.file.isa),
             chip: self.file.common.chip.clone(),
             stage: self.file.stage().unwrap(),
-            endian: None,
+            ..Known::default()
         };
         let opened = open(&self.shelf.0[&name], is_source(&name), &known).unwrap();
         let [program] = &opened.image.programs[..] else { panic!("{}", opened.image.programs.len()) };
