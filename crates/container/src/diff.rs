@@ -35,7 +35,7 @@ pub(crate) fn looks_like(text: &str) -> bool {
 }
 
 /// The side of a file that is read.
-struct File {
+struct ChangedFile {
     name: String,
     /// Offset of the first hunk's line, and lines before it.
     start: usize,
@@ -58,7 +58,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     if files.len() > MOST_FILES {
         image.notes.push(format!("only the first {} are read", counted(MOST_FILES, "file")));
     }
-    for File { name, start, lines_before, text } in files.into_iter().take(MOST_FILES) {
+    for ChangedFile { name, start, lines_before, text } in files.into_iter().take(MOST_FILES) {
         if text.trim().is_empty() {
             image.notes.push(format!("{name}: this side of the diff is empty"));
             continue;
@@ -78,8 +78,8 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-fn files(text: &str, old: bool) -> Result<Vec<File>, Error> {
-    let mut files: Vec<File> = Vec::new();
+fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
+    let mut files: Vec<ChangedFile> = Vec::new();
     let mut names = ["", ""];
     // Lines of the current hunk that are still to come, on the old and on the new side.
     let mut left = [0_u32; 2];
@@ -99,7 +99,7 @@ fn files(text: &str, old: bool) -> Result<Vec<File>, Error> {
                 // A time may follow.
                 let name = name.split('\t').next().unwrap_or(name);
                 let name = name.strip_prefix(["a/", "b/"][usize::from(!old)]).unwrap_or(name).to_owned();
-                files.push(File {
+                files.push(ChangedFile {
                     name,
                     start: start + whole.len(),
                     lines_before: number + 1,

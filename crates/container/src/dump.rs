@@ -48,7 +48,8 @@ struct Line<'a> {
 
 /// Whether the text reads as a dump and as nothing simpler, or begins with a line of one.
 pub(crate) fn looks_like(text: &str) -> bool {
-    let reads = |part: &Part<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
+    let reads =
+        |part: &ListedFunction<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
     let first = text.lines().find(|line| !line.trim().is_empty());
     let is_r300 = text.lines().any(|line| line.contains("CMN_INST") && line.contains("0x"));
     is_r300 || parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
@@ -60,7 +61,7 @@ pub(crate) fn is_addressed(text: &str) -> bool {
 }
 
 /// The lines of one program.
-struct Part<'a> {
+struct ListedFunction<'a> {
     name: Option<&'a str>,
     chip: Option<&'a str>,
     bytes: Range<usize>,
@@ -69,8 +70,8 @@ struct Part<'a> {
 }
 
 /// Splits a listing of cuobjdump into functions; any other text is one part.
-fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part<'_>> = Vec::new();
+fn parts(text: &str) -> Vec<ListedFunction<'_>> {
+    let mut parts: Vec<ListedFunction<'_>> = Vec::new();
     let mut chip = None;
     let mut start = 0;
     let after = |line: &'_ str, mark: &str| line.trim().strip_prefix(mark).map(str::trim_ascii).map(str::len);
@@ -82,12 +83,17 @@ fn parts(text: &str) -> Vec<Part<'_>> {
             if let Some(last) = parts.last_mut() {
                 last.bytes.end = start;
             }
-            parts.push(Part { name: Some(rest(len)), chip, bytes: start..text.len(), line: number });
+            parts.push(ListedFunction {
+                name: Some(rest(len)),
+                chip,
+                bytes: start..text.len(),
+                line: number,
+            });
         }
         start += line.len() + 1;
     }
     if parts.is_empty() {
-        parts.push(Part { name: None, chip, bytes: 0..text.len(), line: 1 });
+        parts.push(ListedFunction { name: None, chip, bytes: 0..text.len(), line: 1 });
     }
     parts
 }
@@ -105,7 +111,7 @@ struct Dump {
 /// container as that container.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let parts = parts(text);
-    if let [part @ Part { name: None, .. }] = &parts[..] {
+    if let [part @ ListedFunction { name: None, .. }] = &parts[..] {
         return load_part(text, part, hints);
     }
     let mut image = Image { format: Format::Dump.name(), isa: Some(Isa::Tesla), ..Image::default() };
@@ -139,7 +145,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-fn load_part(text: &str, part: &Part<'_>, hints: &Hints) -> Result<Image, Error> {
+fn load_part(text: &str, part: &ListedFunction<'_>, hints: &Hints) -> Result<Image, Error> {
     if let Some(chip) = part.chip.filter(|chip| !CHIPS.contains(chip)) {
         let expected = "code for sm_10, sm_11, sm_12 or sm_13: later chips have another instruction set";
         return Err(Error::OtherChip { found: quoted(chip), expected });
@@ -165,7 +171,7 @@ fn load_part(text: &str, part: &Part<'_>, hints: &Hints) -> Result<Image, Error>
     Ok(image)
 }
 
-fn read(text: &str, part: &Part<'_>) -> Result<Dump, Error> {
+fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
     if text.contains("CMN_INST") {
         return r300(text);
     }

@@ -318,7 +318,8 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Gzip => gzip::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            if c::declares_array(text) {
+            // A log may have both.
+            if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }
             dump::load(text, hints)

@@ -83,9 +83,10 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     };
     reader.read()?;
     let Reader { tokens, mut image, unread, arrays, strings, raw, .. } = reader;
-    let found =
-        format!("{} and {}", counted(arrays, "integer array"), counted(strings, "string with a mark"));
-    let remedy = format!("found {found}, expected an array such as `unsigned char name[] = {{ 0x7f, … }};`");
+    let found = format!("{} and {}", counted(arrays, "integer array"), counted(strings, "string"));
+    let remedy = format!(
+        "found {found} with contents that are read, expected an array such as `unsigned char name[] = {{ 0x7f, … }};`"
+    );
     tell_apart(&mut image, text, &raw);
     let notes = tokens.into_notes();
     unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
@@ -210,7 +211,14 @@ impl<'a> Reader<'a> {
                         Err(Failure::Array(error)) => self.unread.push(error),
                         Err(Failure::Text(error)) => return Err(error),
                     }
-                    words.clear();
+                    // The next declarator has the same type.
+                    match self.tokens.next()? {
+                        Some(comma) if comma.is(",") => drop(words.pop()),
+                        next => {
+                            next.into_iter().for_each(|next| self.tokens.unread(next));
+                            words.clear();
+                        }
+                    }
                 }
                 Kind::String => {
                     let name = words.last().copied().filter(|word| word.kind == Kind::Word).or(name);
@@ -340,12 +348,14 @@ impl<'a> Reader<'a> {
     /// Reads a declaration `words [` from after the `[` to the end of its initialiser, if it has one.
     fn array(&mut self, words: &[Token<'a>], bracket: Token<'a>) -> Result<Option<Array<'a>>, Failure> {
         let [types @ .., name] = words else { return Ok(None) };
-        let types: Vec<&str> = types.iter().map(|word| word.text).collect();
-        let kind = integer_type(&types);
+        let mut types: Vec<&str> = types.iter().map(|word| word.text).collect();
+        let mut kind = integer_type(&types);
+        let mut literal = integer_type(&[name.text]).and(integer_type(&[&types[..], &[name.text]].concat()));
         let mut declared = Vec::new();
         let mut dimensions = 1;
         let mut depth = 1;
-        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` next to the brackets.
+        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` next to the brackets or, as in
+        // `(const u32[]){ … }`, to their parenthesis. The last one has the name of its type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -358,6 +368,11 @@ impl<'a> Reader<'a> {
                 (Kind::Mark, "]") if depth > 0 => {
                     depth -= 1;
                     closed = depth == 0;
+                }
+                (Kind::Mark, ")") if was_closed && literal.is_some() => {
+                    kind = literal.take();
+                    types.push(name.text);
+                    closed = true;
                 }
                 (Kind::Mark, "=") if depth == 0 => break self.need("`{`")?,
                 (Kind::Mark, "{") if was_closed && !types.is_empty() => break token,

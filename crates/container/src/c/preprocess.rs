@@ -32,7 +32,7 @@ struct Macro<'a> {
 }
 
 /// An `#if` that is not yet closed.
-struct Condition {
+struct OpenIf {
     /// The `#if`.
     start: usize,
     /// One of its groups has been taken.
@@ -46,7 +46,7 @@ pub(super) struct Tokens<'a> {
     text: &'a str,
     lexer: Lexer<'a>,
     macros: HashMap<&'a str, Macro<'a>>,
-    conditions: Vec<Condition>,
+    conditions: Vec<OpenIf>,
     /// Tokens before those of the lexer, expanded.
     pending: VecDeque<Token<'a>>,
     /// An initialiser is being read, so that nothing can be passed over.
@@ -133,7 +133,7 @@ impl<'a> Tokens<'a> {
             }
             "if" | "ifdef" | "ifndef" => {
                 let (holds, undefined) = self.holds(token, name, rest)?;
-                self.conditions.push(Condition { start: token.start, taken: holds, last: false });
+                self.conditions.push(OpenIf { start: token.start, taken: holds, last: false });
                 if !holds {
                     self.skip(token, &undefined)?;
                 }

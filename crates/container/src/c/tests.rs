@@ -375,6 +375,19 @@ fn arrays_of_one_name_are_told_apart_by_their_lines() {
 }
 
 #[test]
+fn every_declarator_and_compound_literal_is_read() {
+    let image = loaded(
+        "u32 a[1] = { 0x80000001 }, b[] = { 0x80000002 };\nvoid f(u32 x[], int n) { if (sizeof(u32[4])) { g(); } }\nvoid g(const u32 y[]) { h(1); }\n\
+         int i = send((const u32[]){ 0x80000003 }, 1);\nu32 x[2], c[] = { 0x80000004 };",
+        &[],
+    );
+    let expected: [(&str, &[u32]); 4] =
+        [("a", &[0x8000_0001]), ("b", &[0x8000_0002]), ("u32", &[0x8000_0003]), ("c", &[0x8000_0004])];
+    assert_eq!(programs(&image), expected);
+    assert!(image.notes.is_empty(), "{:?}", image.notes);
+}
+
+#[test]
 fn a_text_cubin_in_a_string_is_read() {
     for text in [
         "const char *k = \"architecture {sm_11}\\n\"\n  \"code { name = k reg = 3 \" \"bincode { 0x10000001 } }\\n\";",

@@ -25,7 +25,7 @@ pub(super) fn evaluate(
     end: Token<'_>,
     names: Names,
 ) -> Result<Value, Error> {
-    let mut reader = Reader { source, tokens, at: 0, end, names };
+    let mut reader = Expression { source, tokens, at: 0, end, names };
     let value = reader.expression(0, 0)?;
     match reader.peek() {
         None => Ok(value),
@@ -41,7 +41,7 @@ pub(crate) fn constant(text: &str, width: usize) -> Option<u64> {
     Some(value as u64 & (u64::MAX >> (64 - 8 * width)))
 }
 
-struct Reader<'s, 'a> {
+struct Expression<'s, 'a> {
     source: &'s str,
     tokens: &'s [Token<'a>],
     at: usize,
@@ -49,7 +49,7 @@ struct Reader<'s, 'a> {
     names: Names,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> Expression<'_, 'a> {
     fn peek(&self) -> Option<Token<'a>> {
         self.tokens.get(self.at).copied()
     }
