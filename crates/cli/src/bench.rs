@@ -84,7 +84,7 @@ pub(crate) struct Bench {
 #[derive(Serialize)]
 struct Measured {
     isa: &'static str,
-    /// Its name, or a launch file's path.
+    /// The name of the kernel, or the path of the launch file.
     kernel: String,
     engine: &'static str,
     threads: usize,

@@ -100,7 +100,7 @@ impl ErrataArgs {
 /// What runs the chip's shaders, and where they are written.
 #[derive(clap::Args)]
 pub(crate) struct Shaders {
-    /// Which engine runs shaders: fast when absent. Of two in lockstep, a difference resets the chip
+    /// Which engine runs programs: compiled when absent. Of two in lockstep, a difference resets the chip
     #[arg(long, value_parser = crate::args::engine())]
     pub(crate) engine: Option<Engine>,
     /// Write each vertex and pixel program into this folder, once, for check, lint and dis

@@ -1,4 +1,4 @@
-//! What `bench` runs: the two kernels that count per lane, the suite, and launch files.
+//! The programs of `bench`. They are the two kernels that count per lane, the suite, and launch files.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -85,7 +85,7 @@ impl Work {
         }
     }
 
-    /// Returns the options of a run: those that were asked for, with what a launch file states.
+    /// Returns `asked` with the mode and the watchdog of a launch file.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),

@@ -361,7 +361,7 @@ const ICD: &str = "rusticl.icd";
 /// The functions of OpenCL C that Mesa adds to kernels, where Debian and others have them.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
-/// The command that installs Mesa's OpenCL on Debian. The library of [`libdrm`] has a command of its own.
+/// The command that installs Mesa's OpenCL on Debian. Another command installs the library of [`libdrm`].
 const INSTALL_OPENCL: &str = "apt-get install mesa-opencl-icd libclc-15 ocl-icd-libopencl1";
 
 /// The path of [`ICD`].

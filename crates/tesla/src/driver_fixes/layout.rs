@@ -1,0 +1,375 @@
+//! The arguments and variables of a kernel in s[], and what an operand in s[] means.
+//!
+//! The form of an operand shows its meaning:
+//!
+//! | operand | means |
+//! |---|---|
+//! | `cvt` or `ld` of u16 s\[0x2\] to s\[0x12\] | a word of hardware or driver, at this offset |
+//! | `mov` of s[], 32 bits | an argument; the type is bits 5 and 6 of the number of its word |
+//! | `mov` of s[], 16 bits | a small argument; what reads it next has the type |
+//! | folded into another instruction, within the arguments | an argument |
+//! | all others, stores, locks, and with an address register | a variable |
+//!
+//! Where several places have the same bits, one within the arguments is taken unless the program stores to one at a fixed
+//! offset, and [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) says so.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use super::DriverFixes;
+use super::values::{has_small_values, is_product_of_small_values, is_short_product};
+use crate::arith::Arith;
+use crate::code::Code;
+use crate::decode::decode;
+use crate::inst::{Access, Base, Chip, Dst, Guard, Half, Inst, Mem, Memory, Op, Operand, Space, Stage};
+use crate::lane::convert::{Integer, Size};
+
+/// Bytes that hardware and driver write.
+pub(super) const HEADER: i32 = 0x14;
+
+/// The meaning of an operand in s[].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    /// A word of hardware or driver.
+    Header,
+    /// An argument at a byte, folded.
+    Argument { at: i32, access: Access, sure: bool },
+    /// The argument with this number, in units of its size, in the form of a shader's input.
+    Input { number: i32 },
+    /// An argument with an index, which is at the place that is meant.
+    Indexed,
+    /// A variable at a byte after the base.
+    Variable { at: i32, access: Access, sure: bool },
+}
+
+/// The arguments and variables of a program in s[], as far as its instructions show them.
+#[derive(Debug)]
+pub(super) struct SharedLayout<'a> {
+    code: &'a Code,
+    fixes: DriverFixes,
+    /// The lowest offset of a variable that shows, if one does.
+    lowest: Option<i32>,
+    /// Words that are stored at fixed offsets.
+    stored: HashSet<i32>,
+    /// Arguments of 32 bits that are loaded in the form of a shader's input, by their bytes.
+    loaded: HashSet<i32>,
+    /// Arguments that are pointers.
+    pointers: HashSet<i32>,
+    /// Places of loads of arguments with an index.
+    indexed: &'a [usize],
+}
+
+impl<'a> SharedLayout<'a> {
+    pub(super) fn of(code: &'a Code, indexed: &'a [usize], fixes: DriverFixes) -> SharedLayout<'a> {
+        let mut found = SharedLayout {
+            code,
+            fixes,
+            indexed,
+            // Without arguments, variables begin at 0; rusticl leaves as many bytes before them as they have.
+            lowest: (fixes.argument_bytes == 0).then_some(0),
+            stored: HashSet::new(),
+            loaded: HashSet::new(),
+            pointers: HashSet::new(),
+        };
+        // For each register, the number that the last instruction before has added for it.
+        let mut added: [Option<i32>; 256] = [None; 256];
+        for (place, inst) in insts(code) {
+            let offset = match (inst.op, inst.src) {
+                (Op::Arith(Arith::ShlA), [Operand::R32(register), ..]) => added[usize::from(register)],
+                (Op::Memory(_), [Operand::Mem(mem), ..])
+                    if mem.space == Space::Shared && mem.base == Base::A(0) && !is_header(inst, &mem) =>
+                {
+                    if matches!(inst.op, Op::Memory(Memory::St)) {
+                        found.stored.insert(mem.offset & !3);
+                    }
+                    Some(mem.offset)
+                }
+                _ => None,
+            };
+            found.lowest = found.lowest.into_iter().chain(offset).min();
+            let Dst::R32(register) = inst.dst else { continue };
+            added[usize::from(register)] = match (inst.op, inst.src) {
+                (Op::Arith(Arith::Add { .. }), [Operand::R32(_), Operand::Imm(number), _]) => {
+                    Some(number as i32)
+                }
+                _ => None,
+            };
+            let Some(mem) = inst.src[0].mem().filter(|mem| mem.space == Space::Shared) else { continue };
+            if is_input(inst) {
+                found.loaded.insert(4 * input_number(code, place));
+            }
+            if !becomes_address(code, place, register) {
+                continue;
+            }
+            if is_input(inst) {
+                found.pointers.insert(4 * input_number(code, place));
+            } else if let [at] = found.within(mem, Access::B32)[..] {
+                found.pointers.insert(at);
+            }
+        }
+        found
+    }
+
+    /// Returns the places within the arguments that an operand may mean.
+    fn within(&self, mem: &Mem, access: Access) -> Vec<i32> {
+        let is_argument = |at: &i32| *at as u32 + access.bytes() <= self.fixes.argument_bytes;
+        candidates(mem, access).into_iter().filter(is_argument).collect()
+    }
+
+    /// Bytes of variables, at most.
+    fn variable_bytes(&self) -> u32 {
+        self.fixes.shared_bytes.saturating_sub(HEADER as u32 + self.fixes.argument_bytes)
+    }
+
+    pub(super) fn meaning(&self, place: usize, inst: &Inst, mem: &Mem) -> Meaning {
+        if is_header(inst, mem) {
+            return Meaning::Header;
+        }
+        if self.indexed.contains(&place) {
+            return Meaning::Indexed;
+        }
+        if is_input(inst) {
+            return Meaning::Input { number: input_number(self.code, place) };
+        }
+        let access = folded_access(inst, mem);
+        if mem.base != Base::A(0) || mem.increment || matches!(inst.op, Op::Memory(_)) {
+            let at = mem.offset / mem.access.bytes() as i32 * access.bytes() as i32;
+            return Meaning::Variable { at, access, sure: true };
+        }
+        let mut within = self.within(mem, access);
+        let is_variable = |at: &i32| {
+            self.lowest.is_some_and(|lowest| *at >= lowest)
+                && *at as u32 + access.bytes() <= self.variable_bytes()
+        };
+        let mut beyond = candidates(mem, access);
+        beyond.retain(is_variable);
+        let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
+        let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
+        // The offsets of the grid are the last arguments, and are only added.
+        let is_offset =
+            |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
+        if is_address && !within.is_empty() {
+            beyond.clear();
+        } else if within.iter().any(is_offset)
+            && (adds_to_block(self.code, place, inst) || !beyond.iter().any(|at| self.stored.contains(at)))
+        {
+            within.retain(is_offset);
+            beyond.clear();
+        } else if !matches!(inst.op, Op::Arith(Arith::Set { .. })) {
+            within.retain(|at| !self.pointers.contains(at) && !self.pointers.contains(&(at & !3)));
+        }
+        let sure = within.len() + beyond.len() == 1;
+        let unread = within.iter().find(|at| !self.loaded.contains(&(**at & !3)));
+        let stored = beyond.iter().find(|at| self.stored.contains(&(**at & !3)));
+        match (stored, unread.or(within.first())) {
+            (None, Some(at)) => Meaning::Argument { at: *at, access, sure },
+            (at, _) => {
+                let at = *at.or(beyond.first()).unwrap_or(&mem.offset);
+                Meaning::Variable { at, access, sure }
+            }
+        }
+    }
+}
+
+/// The instructions of a program with their places.
+pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
+    code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
+}
+
+/// Whether the number that an instruction has in a register becomes an address of g[] or s[]: additions and copies are followed, through the
+/// program and once from its begin on.
+fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
+    let mut holders = vec![register];
+    let words = code.words().len();
+    for inst in (place + 1..words).chain(0..place).filter_map(|place| code.slot(place)) {
+        let holds = |operand: &Operand| matches!(operand, Operand::R32(number) if holders.contains(number));
+        let addresses = |operand: &Operand| {
+            operand.mem().is_some_and(|mem| matches!(mem.base, Base::R(number) if holders.contains(&number)))
+        };
+        let is_local = matches!(inst.op, Op::Arith(Arith::ShlA)) && holds(&inst.src[0]);
+        if is_local || inst.src.iter().any(addresses) {
+            return true;
+        }
+        let Dst::R32(to) = inst.dst else { continue };
+        let passes = matches!(inst.op, Op::Arith(Arith::Add { .. } | Arith::Mov { .. }));
+        match (passes && inst.src.iter().any(holds), inst.guard == Guard::ALWAYS) {
+            (true, _) => holders.push(to),
+            (false, true) => holders.retain(|holder| *holder != to),
+            (false, false) => {}
+        }
+        if holders.is_empty() {
+            return false;
+        }
+    }
+    false
+}
+
+/// Whether an instruction adds to a number that comes from the number of the block. The compiler adds the offset of the grid to such a
+/// number, the first work-item of the block.
+fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
+    let mut holders: HashSet<u8> = HashSet::new();
+    let holds = |holders: &HashSet<u8>, operand: &Operand| match operand {
+        Operand::R32(number) => holders.contains(number),
+        Operand::R16(Half(number)) => holders.contains(&(number / 2)),
+        _ => false,
+    };
+    for before in (0..place).filter_map(|place| code.slot(place)) {
+        let Dst::R32(to) = before.dst else { continue };
+        let is_block = |mem: &Mem| is_header(before, mem) && mem.offset >= 0xc;
+        let counts = matches!(
+            before.op,
+            Op::Arith(Arith::Add { .. } | Arith::Mul { .. } | Arith::Mad { .. } | Arith::Shl { .. })
+        );
+        let mut shared = operands(before).map(|(_, mem)| mem);
+        let passes = counts && shared.clone().next().is_none();
+        if shared.any(|mem| is_block(&mem)) || passes && before.src.iter().any(|src| holds(&holders, src)) {
+            holders.insert(to);
+        } else if before.guard == Guard::ALWAYS {
+            holders.remove(&to);
+        }
+    }
+    inst.src.iter().any(|src| holds(&holders, src))
+}
+
+/// Whether an operand is a word of hardware or driver.
+fn is_header(inst: &Inst, mem: &Mem) -> bool {
+    let widens =
+        matches!(inst.op, Op::Arith(Arith::I2I { .. } | Arith::I2F32 { .. }) | Op::Memory(Memory::Ld));
+    widens && mem.access == Access::U16 && mem.base == Base::A(0) && (2..HEADER).contains(&mem.offset)
+}
+
+/// Whether an instruction has the form of a load of a shader's input.
+fn is_input(inst: &Inst) -> bool {
+    let mem = inst.src[0].mem();
+    matches!(inst.op, Op::Arith(Arith::Mov { .. }))
+        && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
+}
+
+/// Returns the number of an argument that an instruction loads in the form of a shader's input. `srcAddr16` writes 15 bits of the number. Bits 5
+/// and 6 are at the place of the type. The form has no field for the next ones.
+fn input_number(code: &Code, place: usize) -> i32 {
+    (code.words()[place] >> 9 & 0x7fff) as i32
+}
+
+/// The bits that a type has. A signed byte has the bits of a 32-bit word, because `CodeEmitterNV50::setSrcFileBits` has no case
+/// for it.
+fn mode(access: Access) -> i32 {
+    match access {
+        Access::U16 => 1,
+        Access::S16 => 2,
+        Access::B32 | Access::S8 => 3,
+        _ => 0,
+    }
+}
+
+/// The type that the compiler means for an operand that is folded into an instruction.
+fn folded_access(inst: &Inst, mem: &Mem) -> Access {
+    match inst.op {
+        Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) => match from {
+            Integer { size: Size::B8, signed: false } => Access::U8,
+            Integer { size: Size::B8, signed: true } => Access::S8,
+            Integer { size: Size::B16, signed: false } => Access::U16,
+            Integer { size: Size::B16, signed: true } => Access::S16,
+            Integer { size: Size::B32, .. } => Access::B32,
+        },
+        Op::Arith(Arith::Mul { .. } | Arith::Mad { .. }) if mem.access == Access::B32 => {
+            if is_short_product(inst) { Access::U16 } else { Access::B32 }
+        }
+        _ => mem.access,
+    }
+}
+
+/// Offsets, in ascending order, that the compiler writes as the bits of this operand.
+fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
+    let low = mem.offset / mem.access.bytes() as i32;
+    let (meant, written) = (mode(access), mode(mem.access));
+    // The compiler combines the type's bits with those of the offset.
+    let high = (0..4).filter(|bits| bits | meant == written);
+    high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
+}
+
+/// The operands in s[] of an instruction, by their numbers.
+pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
+    let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
+    let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();
+    all.into_iter().filter(|(_, mem)| mem.space == Space::Shared)
+}
+
+/// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have it; in a compute program, the
+/// compiler means an argument with an index (F5).
+pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
+    let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
+    let indexed = inst.src[0].mem().is_some_and(|mem| {
+        matches!(mem.base, Base::A(1..)) && !mem.increment && mem.space == Space::Attribute
+    });
+    let loads = matches!((inst.op, inst.dst), (Op::Memory(Memory::Ld), Dst::R32(_)));
+    indexed && loads && decode(words, chip, Stage::Compute).is_err()
+}
+
+/// Returns the program with loads of 32-bit arguments where the compiler writes loads of an attribute with an address register (F5), and
+/// their places.
+pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>) {
+    let mut words = code.words().to_vec();
+    let mut places = Vec::new();
+    for (pair, words) in words.chunks_exact_mut(2).enumerate() {
+        if !is_indexed_argument([words[0], words[1]], code.chip()) {
+            continue;
+        }
+        // The form of s[], whose offset counts words as well, from the header on.
+        words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
+        words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
+        places.push(2 * pair);
+    }
+    let code = match places[..] {
+        [] => Cow::Borrowed(code),
+        _ => Cow::Owned(Code::reachable(&words, code.base(), code.stage(), code.chip())),
+    };
+    (code, places)
+}
+
+/// The type of an argument that is loaded to `dst` at a place: what the next instruction takes it for. `None` if none reads it.
+pub(super) fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
+    let Dst::R16(Half(register)) = dst else { return Some(Access::B32) };
+    // The registers that have the value.
+    let mut holders = vec![register];
+    for (place, inst) in (place + 1..code.words().len()).filter_map(|place| Some((place, code.slot(place)?)))
+    {
+        let reads = |src: &Operand| match src {
+            Operand::R16(Half(number)) | Operand::R32(number) => holders.contains(number),
+            _ => false,
+        };
+        let written = match inst.dst {
+            Dst::R16(Half(number)) if has_small_values(inst) => Some(number),
+            Dst::R32(number) => Some(number),
+            _ => None,
+        };
+        let bytes = |size: Size| if size == Size::B8 { Access::U8 } else { Access::U16 };
+        match inst.op {
+            Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) if reads(&inst.src[0]) => {
+                return Some(bytes(from.size));
+            }
+            Op::Memory(Memory::St) if inst.src[1..].iter().any(reads) => {
+                let byte = inst.src[0].mem().is_some_and(|mem| mem.access.bytes() == 1);
+                return Some(if byte { Access::U8 } else { Access::U16 });
+            }
+            Op::Arith(Arith::Mov { .. }) if reads(&inst.src[0]) => {
+                holders.extend(written);
+                continue;
+            }
+            Op::Arith(Arith::F2F32 { .. } | Arith::F2I { .. }) if reads(&inst.src[0]) => {
+                return Some(Access::U16);
+            }
+            Op::Arith(Arith::Mul { .. } | Arith::Mad { .. })
+                if inst.src[..2].iter().any(reads) && is_product_of_small_values(code, place, inst) =>
+            {
+                return Some(Access::U16);
+            }
+            _ => {}
+        }
+        holders.retain(|holder| Some(*holder) != written);
+        if holders.is_empty() {
+            break;
+        }
+    }
+    None
+}

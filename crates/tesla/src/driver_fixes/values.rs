@@ -1,0 +1,171 @@
+//! Values of 8, 16 and 64 bits in instructions whose fields have the numbers of other registers.
+
+use crate::arith::Arith;
+use crate::code::Code;
+use crate::inst::{Dst, Half, Inst, Op, Operand};
+use crate::lane::convert::Size;
+use crate::lane::integer::{Addition, Product};
+use crate::lane::{Modifiers, Width};
+
+/// The meaning of the numbers in the fields of half registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HalfNumbers {
+    /// Half registers, or there are none.
+    Halves,
+    /// Registers with values of 8 or 16 bits (F6).
+    Registers,
+    /// First registers of pairs with values of 64 bits (F17).
+    Pairs,
+}
+
+/// Returns the meaning of the numbers of half registers in an instruction of a kernel.
+pub(super) fn half_numbers(code: &Code, place: usize, inst: &Inst) -> HalfNumbers {
+    if is_long(code, place, inst) {
+        HalfNumbers::Pairs
+    } else if has_small_values(inst) || is_of_16_bits(inst) || is_product_of_small_values(code, place, inst) {
+        HalfNumbers::Registers
+    } else {
+        HalfNumbers::Halves
+    }
+}
+
+/// Takes the numbers of half registers for those of registers with small values.
+pub(super) fn take_registers(inst: &mut Inst) {
+    let lower = |half: Half| Half(half.0.wrapping_mul(2));
+    for operand in &mut inst.src {
+        if let Operand::R16(half) = operand {
+            *operand = Operand::R16(lower(*half));
+        }
+    }
+    if let Dst::R16(half) = inst.dst {
+        inst.dst = Dst::R16(lower(half));
+    }
+}
+
+/// Whether a product is one of 16-bit numbers.
+pub(super) fn is_short_product(inst: &Inst) -> bool {
+    let Op::Arith(Arith::Mul { product } | Arith::Mad { product, .. }) = inst.op else { return false };
+    matches!(product, Product::Bits16 { .. })
+}
+
+/// The register of 32 bits for a number that is meant without its upper bits (F10): what reads it takes the lower ones. The chip's
+/// conversion saturates.
+pub(super) fn truncates(inst: &Inst) -> Option<u8> {
+    let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
+    let Dst::R16(Half(register)) = inst.dst else { return None };
+    let plain = inst.modifiers[0] == Modifiers::default() && inst.cdst.is_none();
+    (from.size == Size::B32 && to.size != Size::B32 && plain).then_some(register)
+}
+
+/// Whether an instruction shifts 32 bits by a register (F9): NIR takes the count modulo 32, and the compiler emits no `and` for it.
+pub(super) fn is_shift(inst: &Inst) -> bool {
+    let width = match inst.op {
+        Op::Arith(Arith::Shl { width, .. } | Arith::Shr { width, .. }) => width,
+        _ => return false,
+    };
+    width == Width::B32 && !matches!(inst.src[1], Operand::Imm(_))
+}
+
+/// Whether an instruction has values of 8 or 16 bits of OpenCL C as its half registers (F6). The compiler computes with them in 32 bits, and
+/// makes products of them ([`is_product_of_small_values`]).
+pub(super) fn has_small_values(inst: &Inst) -> bool {
+    let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
+    let small = matches!(
+        inst.op,
+        Op::Memory(_)
+            | Op::Arith(
+                Arith::Mov { width: Width::B16 }
+                    | Arith::I2I { .. }
+                    | Arith::I2F32 { .. }
+                    | Arith::F2I { .. }
+                    | Arith::F2F32 { .. }
+                    | Arith::F2F16 { .. }
+            )
+    );
+    halves && small
+}
+
+/// Whether the form of an instruction is a comparison or a shift of 16 bits.
+fn is_of_16_bits(inst: &Inst) -> bool {
+    let Op::Arith(Arith::Set { width, .. } | Arith::Shl { width, .. } | Arith::Shr { width, .. }) = inst.op
+    else {
+        return false;
+    };
+    width == Width::B16
+}
+
+/// Whether an instruction of 16 bits is meant for 64 (F17): `emitSET` and `emitShift` have no other form, and write the numbers of the
+/// first registers of two pairs. Values of 16 bits come from instructions that [`has_small_values`] names.
+fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
+    let is_pair = |operand: &Operand| {
+        let Operand::R16(Half(number)) = *operand else { return false };
+        let mut before = (0..place).rev().filter_map(|place| code.slot(place));
+        let writes = |inst: &&Inst| match inst.dst {
+            Dst::R32(register) => register == number,
+            Dst::R16(Half(register)) => register == number && has_small_values(inst),
+            _ => false,
+        };
+        // The compiler writes 63 for a zero.
+        (number % 2 == 0 || number == 63)
+            && before.find(writes).is_none_or(|writer| !has_small_values(writer))
+    };
+    let [first, second, _] = &inst.src;
+    is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
+}
+
+/// Changes an instruction that is meant for 64 bits to one of the lower 32 bits. The compiler adds the lower 32 bits alone. The words of a comparison do
+/// not show whether it is signed; the result is a signed comparison.
+pub(super) fn take_lower_words(inst: &mut Inst) {
+    for operand in &mut inst.src {
+        if let Operand::R16(Half(register)) = *operand {
+            *operand = Operand::R32(register);
+        }
+    }
+    if let Dst::R16(Half(register)) = inst.dst {
+        inst.dst = Dst::R32(register);
+    }
+    match &mut inst.op {
+        Op::Arith(Arith::Set { width, signed, .. }) => (*width, *signed) = (Width::B32, true),
+        Op::Arith(Arith::Shl { width, .. } | Arith::Shr { width, .. }) => *width = Width::B32,
+        _ => {}
+    }
+}
+
+/// Whether a product is one of values of 16 bits of OpenCL C (F6), and not a part of a product of 32 bits. The compiler splits the latter:
+/// it shifts the sum of the products with an upper half by 16, and adds the product of the lower halves. For the upper word, it adds
+/// the product of the upper halves with a carry.
+pub(super) fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
+    let by_16 = |inst: &Inst| {
+        matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))
+            && matches!(inst.src[1], Operand::Imm(16))
+    };
+    let Dst::R32(mut sum) = inst.dst else { return false };
+    if !is_short_product(inst) || !inst.src.iter().any(|src| matches!(src, Operand::R16(_))) {
+        return false;
+    }
+    let before = (0..place).rev().filter_map(|place| code.slot(place));
+    let after = (place + 1..code.words().len()).filter_map(|place| code.slot(place));
+    if let Op::Arith(Arith::Mad { addition, .. }) = inst.op {
+        let shifted = match inst.src[2] {
+            Operand::R32(addend) => {
+                before.into_iter().find(|inst| inst.dst == Dst::R32(addend)).is_some_and(by_16)
+            }
+            _ => false,
+        };
+        if shifted || addition == Addition::Addc {
+            return false;
+        }
+    }
+    for next in after {
+        if next.src.contains(&Operand::R32(sum)) {
+            match next.dst {
+                _ if by_16(next) => return false,
+                Dst::R32(register) if is_short_product(next) => sum = register,
+                _ => return true,
+            }
+        } else if next.dst == Dst::R32(sum) {
+            return true;
+        }
+    }
+    true
+}
