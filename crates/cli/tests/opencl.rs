@@ -96,6 +96,25 @@ fn a_captured_launch_runs_again_and_programs_are_words_text_and_words_again() {
     assert!(checked.status.success(), "{}", text(&checked.stdout));
 }
 
+/// F5: the words of an argument with an index are no instruction of a compute program. In a launch with the driver's fixes they are
+/// a load of s[], and `lint` accepts them.
+#[test]
+fn lint_accepts_an_argument_with_an_index_in_a_launch_with_fixes() {
+    let folder = fresh("opencl-indexed");
+    let Some(program) = forms(&folder) else { return };
+    let captured = folder.join("captured");
+    let output = opencl(&["--capture", captured.to_str().unwrap()], &program, &["indexed"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let launch = captured.join("draw-0001.compute.toml");
+    let found = reconverge(&["lint", launch.to_str().unwrap()]);
+    // A product that loses a carry remains (F13).
+    assert!(!text(&found.stdout).contains("malformed"), "{}", text(&found.stdout));
+    let words = std::fs::read_to_string(&launch).unwrap().replace("driver_fixes", "# driver_fixes");
+    std::fs::write(&launch, words).unwrap();
+    let found = reconverge(&["lint", launch.to_str().unwrap()]);
+    assert!(text(&found.stdout).contains("malformed"), "{}", text(&found.stdout));
+}
+
 /// The pairs of engines that run in lockstep.
 const ENGINES: [&str; 2] = ["lockstep", "lockstep=reference,compiled"];
 

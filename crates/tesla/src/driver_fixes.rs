@@ -24,7 +24,7 @@ use crate::code::Code;
 use crate::inst::{Access, Dst, Inst, Op, Operand};
 use crate::lane::Width;
 
-pub use self::layout::is_indexed_argument;
+pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 
 /// The parts of a launch on which the addresses of a program depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -204,7 +204,7 @@ impl LaunchFile {
         Ok(Target { stage: self.stage()?, ..target })
     }
 
-    /// Returns the findings of [`Machine::lint`](crate::Machine::lint) in the program as the launch runs it, or `None` if it runs
+    /// Returns the program as the launch runs it and the findings of [`Machine::lint`](crate::Machine::lint) in it, or `None` if it runs
     /// the words as they are.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl LaunchFile {
         image: &Image,
         program: &Program,
         files: &dyn Files,
-    ) -> Result<Option<Vec<Finding>>, Error> {
+    ) -> Result<Option<(Program, Vec<Finding>)>, Error> {
         let target = self.target(image)?;
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }

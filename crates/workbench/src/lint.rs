@@ -31,7 +31,7 @@ pub fn findings_in_launch(
 ) -> Result<Vec<Finding>, Error> {
     let target = &opened.target;
     let found = match launch.lint(&opened.image, program, files)? {
-        Some(found) => with_faults(target, program, found),
+        Some((program, found)) => with_faults(target, &program, found),
         None => findings(target, program),
     };
     found.map_err(|error| Error::Machine(error.to_string()))

@@ -78,12 +78,12 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// A launch that does not fit the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
-    /// Returns the findings of `Machine::lint` in the program as this launch runs it, or `None` if it runs
+    /// Returns the program as this launch runs it and the findings of `Machine::lint` in it, or `None` if it runs
     /// the words as they are.
     ///
     /// # Errors
     /// A launch that does not fit the program or the machine.
-    fn lint(&self, _request: &Request<'_>) -> Result<Option<Vec<Finding>>, Error> {
+    fn lint(&self, _request: &Request<'_>) -> Result<Option<(Program, Vec<Finding>)>, Error> {
         Ok(None)
     }
 

@@ -306,13 +306,13 @@ pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     indexed && loads && decode(words, chip, Stage::Compute).is_err()
 }
 
-/// Returns the program with loads of 32-bit arguments where the compiler writes loads of an attribute with an address register (F5), and
+/// Returns the words with loads of 32-bit arguments where the compiler writes loads of an attribute with an address register (F5), and
 /// their places.
-pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>) {
-    let mut words = code.words().to_vec();
+pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec<usize>) {
+    let mut words = words.to_vec();
     let mut places = Vec::new();
     for (pair, words) in words.chunks_exact_mut(2).enumerate() {
-        if !is_indexed_argument([words[0], words[1]], code.chip()) {
+        if !is_indexed_argument([words[0], words[1]], chip) {
             continue;
         }
         // The form of s[], whose offset counts words as well, from the header on.
@@ -320,6 +320,12 @@ pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>)
         words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
         places.push(2 * pair);
     }
+    (words, places)
+}
+
+/// Returns the program of [`words_with_indexed_arguments`], and the places of these.
+pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>) {
+    let (words, places) = words_with_indexed_arguments(code.words(), code.chip());
     let code = match places[..] {
         [] => Cow::Borrowed(code),
         _ => Cow::Owned(Code::reachable(&words, code.base(), code.stage(), code.chip())),

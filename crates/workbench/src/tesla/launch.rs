@@ -8,9 +8,10 @@ mod kernel;
 
 use std::sync::Arc;
 
-use reconverge_isa::Isa;
 use reconverge_isa::lint::Finding;
 use reconverge_isa::source::parse_number;
+use reconverge_isa::{Isa, Program};
+use reconverge_tesla::driver_fixes::words_with_indexed_arguments;
 use reconverge_tesla::inst::Stage;
 pub use reconverge_tesla::launch::MOST_LOCAL;
 use reconverge_tesla::launch::{self as machine, Fragment, Geometry, LaunchError, Setup, Varying, Vertex};
@@ -178,11 +179,14 @@ impl MachineLaunch for Launch {
         Arc::new(self.clone())
     }
 
-    fn lint(&self, request: &Request<'_>) -> Result<Option<Vec<Finding>>, Error> {
+    fn lint(&self, request: &Request<'_>) -> Result<Option<(Program, Vec<Finding>)>, Error> {
         let fixes = self.driver_fixes.as_ref().map(|_| self.kernel(request)).transpose()?;
         let fixes = fixes.and_then(|(compute, _)| compute.setup.driver_fixes);
-        let found = |fixes| lint_fixed(request.program, request.target.tesla(), fixes);
-        Ok(fixes.map(found))
+        let Some(fixes) = fixes else { return Ok(None) };
+        let (target, mut program) = (request.target, request.program.clone());
+        (program.words, _) = words_with_indexed_arguments(&program.words, target.tesla());
+        let found = lint_fixed(&program, target.tesla(), fixes);
+        Ok(Some((program, found)))
     }
 
     fn set(&mut self, option: &str, text: &str) -> Result<(), Error> {
