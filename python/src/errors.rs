@@ -40,7 +40,7 @@ pub(crate) fn wrong(message: impl Display) -> PyErr {
 /// Messages about a source, with their places in its text.
 pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
     let message = |message: &Diagnostic| {
-        let (line, column) = message.span.line_column(source);
+        let (line, column) = message.line_column(source);
         json!({ "line": line, "column": column, "message": message.message, "help": message.help })
     };
     messages.iter().map(message).collect()
@@ -49,10 +49,7 @@ pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
 /// A source text that does not assemble.
 pub(crate) fn source(title: &str, text: &str, messages: &[Diagnostic]) -> PyErr {
     let (lines, more) = messages.split_at(messages.len().min(3));
-    let line = |message: &Diagnostic| {
-        let (line, column) = message.span.line_column(text);
-        format!("{title}:{line}:{column}: {message}")
-    };
+    let line = |message: &Diagnostic| format!("{}: {message}", message.place(title, text));
     let mut lines: Vec<String> = lines.iter().map(line).collect();
     if !more.is_empty() {
         lines.push(format!("and {} more", more.len()));

@@ -44,7 +44,7 @@ fn stage_named(name: Option<&str>) -> PyResult<Option<program::Stage>> {
     name.map(|name| named("stage", name, &program::Stage::ALL.map(|stage| (stage.name(), stage)))).transpose()
 }
 
-/// Every program of a file's bytes, and the warnings of the assembler as JSON.
+/// Every program of a file's bytes, and the warnings of the assembler as JSON. A source includes files from the folder of `title`.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -66,6 +66,13 @@ pub(crate) fn open(
         stage: stage_named(stage)?,
         endian: endian.transpose()?,
         ..Known::default()
+    };
+    let folder = Path::new(title).parent().unwrap_or(Path::new(""));
+    let known = match is_source {
+        true => known.with_included(data, &mut |name| {
+            std::fs::read(folder.join(name)).map_err(|error| error.to_string())
+        }),
+        false => known,
     };
     let opened = reconverge_workbench::open(data, is_source, &known);
     let opened = opened.map_err(|error| match error {

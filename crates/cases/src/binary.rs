@@ -88,6 +88,9 @@ pub fn read_as(
         known.chip = item.arch.clone().filter(|arch| isa_of_chip(arch).is_some());
         known.stage = item.stage.as_deref().and_then(|stage| stage.parse().ok());
     }
+    if is_source {
+        known = known.with_included(bytes, &mut |file| folder.read(file));
+    }
     let opened = match open(bytes, is_source, &known) {
         Ok(opened) => opened,
         Err(OpenError::Target(TargetError::Unknown(_))) => {
@@ -95,8 +98,9 @@ pub fn read_as(
             return Ok(vec![case("", CaseKind::Unsupported(why.to_owned()))]);
         }
         Err(OpenError::Source(errors)) => {
-            let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(bytes));
-            let why = format!("line {line}, column {column}: {}", errors[0]);
+            let (line, column) = errors[0].line_column(&String::from_utf8_lossy(bytes));
+            let file = errors[0].file.as_ref().map(|file| format!("{}: ", file.name)).unwrap_or_default();
+            let why = format!("{file}line {line}, column {column}: {}", errors[0]);
             return Err(ReadError::Damaged { file: path.to_owned(), why });
         }
         Err(error) => return Err(ReadError::Unknown { file: path.to_owned(), why: error.to_string() }),

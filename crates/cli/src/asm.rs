@@ -2,14 +2,16 @@
 
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use reconverge_workbench::Known;
 use reconverge_workbench::formats::{self, WriteError};
 use reconverge_workbench::open::OpenError;
 
 use crate::args::{Answer, TargetArgs};
 use crate::files;
-use crate::messages::{SourceErrors, note, warn};
+use crate::messages::{self, SourceErrors, counted, note, warn};
 
 /// Assemble a text
 ///
@@ -29,15 +31,64 @@ pub(crate) struct Asm {
     /// Write even where the format has no place for constants or other state of the source
     #[arg(long)]
     drop_state: bool,
+    /// Define a constant of the source, with the value 1 by default; may be repeated
+    #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
+    defines: Vec<String>,
+    /// Assemble again whenever the source or a file that it includes changes, until interrupted
+    #[arg(long)]
+    watch: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
 
 pub(crate) fn run(args: &Asm) -> Result<Answer> {
+    if args.watch {
+        return watch(args);
+    }
     let bytes = files::read(&args.file)?;
-    let text = String::from_utf8_lossy(&bytes);
+    assemble(args, &bytes, &known(args, &bytes))?;
+    Ok(Answer::Yes)
+}
+
+/// Assembles again and again. Errors are told, and the next change may mend them.
+fn watch(args: &Asm) -> Result<Answer> {
+    let Some(output) = args.output.as_deref().filter(|_| args.file != Path::new("-")) else {
+        bail!("--watch needs a file for the source and one for the result: -o OUT");
+    };
+    let folder = args.file.parent().unwrap_or(Path::new(""));
+    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
+    loop {
+        let mut watched = vec![(args.file.clone(), changed(&args.file))];
+        let assembled = files::read(&args.file).and_then(|bytes| {
+            let known = known(args, &bytes);
+            let included = known.included.iter().map(|file| folder.join(&file.name));
+            watched.extend(included.map(|path| (path.clone(), changed(&path))));
+            assemble(args, &bytes, &known)
+        });
+        match assembled {
+            Ok(programs) => tell!("{}: {}", crate::shown::path(&output), counted(programs as u64, "program")),
+            Err(error) => messages::error(&error, false),
+        }
+        while watched.iter().all(|(path, before)| changed(path) == *before) {
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// How often the files are looked at.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Facts about the source.
+fn known(args: &Asm, source: &[u8]) -> Known {
+    let known = Known { defines: args.defines.clone(), ..args.target.known() };
+    files::with_included(known, &args.file, source)
+}
+
+/// Returns the number of programs that were written.
+fn assemble(args: &Asm, bytes: &[u8], known: &Known) -> Result<usize> {
+    let text = String::from_utf8_lossy(bytes);
     let name = crate::shown::path(&args.file);
-    let opened = match reconverge_workbench::open(&bytes, true, &args.target.known()) {
+    let opened = match reconverge_workbench::open(bytes, true, known) {
         Ok(opened) => opened,
         Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
         Err(error) => bail!("{name}: {error}"),
@@ -62,5 +113,5 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
         bail!("{format} is not for a terminal: say -o FILE, or send the output elsewhere");
     }
     files::write(output, &written.content)?;
-    Ok(Answer::Yes)
+    Ok(opened.image.programs.len())
 }

@@ -12,6 +12,7 @@ use reconverge_workbench::array::Dtype;
 use reconverge_workbench::values::Files;
 
 use crate::files::read_bounded;
+use crate::messages::note;
 
 /// Where files that a request names are looked for, and where they may be.
 #[derive(Clone, Debug, Default)]
@@ -66,6 +67,10 @@ impl Files for Beside {
         if !types.contains(&known) {
             types.push(known);
         }
+    }
+
+    fn noted(&self, text: &str) {
+        note(text);
     }
 }
 

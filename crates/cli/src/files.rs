@@ -12,7 +12,7 @@ use reconverge_isa::limits::{FILE, Limit, host_room};
 use reconverge_output::{Whole, discard_unfinished};
 use reconverge_workbench::open::{OpenError, is_source};
 use reconverge_workbench::target::isa_of_source;
-use reconverge_workbench::{Opened, open};
+use reconverge_workbench::{Known, Opened, open};
 
 use crate::args::{InputArgs, TargetArgs};
 use crate::messages::{SourceErrors, answer_bytes, note, warn};
@@ -99,7 +99,9 @@ pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
 pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Opened> {
     let name = crate::shown::path(&path);
     let source = || is_source(&name) || path == Path::new("-") && reads_as_source(bytes);
-    match open(bytes, args.read.is_source(source), &args.known()) {
+    let source = args.read.is_source(source);
+    let known = if source { with_included(args.known(), path, bytes) } else { args.known() };
+    match open(bytes, source, &known) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
             warn(path, &String::from_utf8_lossy(bytes), &opened.warnings);
@@ -111,6 +113,14 @@ pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Open
         }
         Err(error) => Err(anyhow!(error).context(name)),
     }
+}
+
+/// Adds the files that a source includes, which are named from its folder.
+pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    known.with_included(source, &mut |name| {
+        read_bounded(&folder.join(name), &FILE).map_err(|error| format!("{error:#}"))
+    })
 }
 
 /// Whether what has no name is a source: a text that says which machine it is for, or one that begins like no other

@@ -63,15 +63,29 @@ pub(crate) struct LaunchArgs {
     /// How many lanes (all but kernels)
     #[arg(long, value_name = "N", value_parser = lanes)]
     lanes: Option<usize>,
-    /// Values at the start: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla)
+    /// Values at the start: temp0=VALUES (r500), R0=VALUES (r700), v4=VALUES for v[0x10] and following (tesla); (1,2,3,4) are
+    /// the numbers of one register, (1,2),(3,4) those of two lanes
     #[arg(long, value_name = "NAME=VALUES")]
     input: Vec<String>,
-    /// Constants: 3=1,2,3,4 (r500), 0=VALUES for constant buffer 0 (r700), c1[0x10]=VALUES (tesla)
+    /// A segment of global memory that is a buffer, and an output of this name: 1=VALUES for g1[] (tesla kernels)
+    #[arg(long, value_name = "NUMBER=VALUES")]
+    segment: Vec<String>,
+    /// Constants: 3=1,2,3,4 (r500), 0=VALUES for constant buffer 0 or C3=1,2,3,4 for the constant file (r700),
+    /// c1[0x10]=VALUES (tesla)
     #[arg(long = "const", value_name = "PLACE=VALUES")]
     constant: Vec<String>,
     /// A texture: 0=VALUES:8x8
     #[arg(long, value_name = "UNIT=VALUES:SIZE")]
     texture: Vec<String>,
+    /// A sampler: 0=mag=linear,min=linear,wrap=repeat, with the fields of [[sampler]] in a launch file
+    #[arg(long, value_name = "NUMBER=FIELDS")]
+    sampler: Vec<String>,
+    /// A loop constant: 0=COUNT,INIT,INC (r700)
+    #[arg(long = "loop", value_name = "NUMBER=VALUES")]
+    loop_constant: Vec<String>,
+    /// The address at which the program starts, in 64-bit words (r700)
+    #[arg(long, value_name = "ADDRESS")]
+    start: Option<u32>,
     /// Run over a domain of index pairs, WIDTHxHEIGHT, in the CTM model (r500)
     #[arg(long, value_name = "WxH")]
     domain: Option<String>,
@@ -235,7 +249,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
 }
 
 /// Options that describe a launch, by the names of their fields.
-const LAUNCH_OPTIONS: [(&str, &str); 12] = [
+const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("grid", "grid"),
     ("block", "block"),
     ("shared", "shared"),
@@ -247,6 +261,10 @@ const LAUNCH_OPTIONS: [(&str, &str); 12] = [
     ("input", "input"),
     ("constant", "const"),
     ("texture", "texture"),
+    ("segment", "segment"),
+    ("sampler", "sampler"),
+    ("loop_constant", "loop"),
+    ("start", "start"),
     ("domain", "domain"),
 ];
 
@@ -473,6 +491,7 @@ fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
         ("shared", args.shared.map(|bytes| bytes.to_string())),
         ("pointer-bytes", args.pointer_bytes.map(|bytes| bytes.to_string())),
         ("group-width", args.group_width.map(|width| width.to_string())),
+        ("start", args.start.map(|address| address.to_string())),
         ("uncached", args.uncached.then(String::new)),
     ];
     // Those that may be repeated, in the order in which they are given.
@@ -483,6 +502,9 @@ fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
         ("input", "input", &args.input),
         ("constant", "const", &args.constant),
         ("texture", "texture", &args.texture),
+        ("segment", "segment", &args.segment),
+        ("sampler", "sampler", &args.sampler),
+        ("loop_constant", "loop", &args.loop_constant),
     ] {
         let places = matches.indices_of(id).into_iter().flatten();
         repeated.extend(places.zip(values).map(|(place, value)| (place, (name, Some(value.clone())))));

@@ -42,6 +42,7 @@ mod exactness;
 mod explain;
 mod features;
 mod files;
+mod forms;
 mod interrupt;
 mod launch;
 mod limits;
@@ -104,6 +105,8 @@ enum Command {
     Patch(patch::Patch),
     /// Explain one instruction, field by field
     Explain(explain::Explain),
+    /// Show the legal forms of a mnemonic
+    Forms(forms::Forms),
     /// Find where programs break the rules of their machine
     Lint(lint::Lint),
     /// Draw the control flow of a program
@@ -229,6 +232,7 @@ fn main() -> ExitCode {
         Command::Cases(args) => list::run_cases(&args),
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Forms(args) => forms::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Cfg(args) => cfg::run(&args, chosen(&matches)),
         Command::Run(args) => run::run(&args, chosen(&matches)),

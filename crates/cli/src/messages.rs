@@ -40,8 +40,12 @@ pub(crate) struct SourceErrors {
 impl SourceErrors {
     pub(crate) fn new(path: &str, text: &str, diagnostics: &[Diagnostic]) -> SourceErrors {
         let of = |diagnostic: &Diagnostic| {
-            let (line, column) = diagnostic.span.line_column(text);
-            json!({"message": diagnostic.message, "line": line, "column": column, "help": diagnostic.help})
+            let (line, column) = diagnostic.line_column(text);
+            let mut object = json!({"message": diagnostic.message, "line": line, "column": column, "help": diagnostic.help});
+            if let Some(file) = &diagnostic.file {
+                object["file"] = file.name.clone().into();
+            }
+            object
         };
         let json = diagnostics.iter().take(SHOWN).map(of).collect();
         SourceErrors { rendered: render(path, text, diagnostics), json }
@@ -222,13 +226,20 @@ const SHOWN: usize = 50;
 /// Diagnostics with the lines they are about. The renderer gets these lines only: it walks all that it gets, for each
 /// diagnostic.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
-    let path = &*shown::name(path);
     let renderer = Renderer::styled();
-    let ends = text.match_indices('\n').map(|(at, _)| at + 1);
-    let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
-    let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
+    let starts_of = |text: &str| -> Vec<usize> {
+        std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+    };
+    let own_starts = starts_of(text);
     let mut out = String::new();
     for diagnostic in diagnostics.iter().take(SHOWN) {
+        // Included files are short.
+        let (path, text, starts) = match &diagnostic.file {
+            Some(file) => (&*file.name, &*file.text, &starts_of(&file.text)),
+            None => (path, text, &own_starts),
+        };
+        let path = &*shown::name(path);
+        let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
         let level = match diagnostic.level {
             source::Level::Error => Level::ERROR,
             source::Level::Warning => Level::WARNING,
@@ -250,7 +261,7 @@ fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
         let _ = writeln!(out, "{}", renderer.render(&[group]));
     }
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        let _ = writeln!(out, "{} more of {} in {path}", more, diagnostics.len());
+        let _ = writeln!(out, "{} more of {} in {}", more, diagnostics.len(), shown::name(path));
     }
     out
 }

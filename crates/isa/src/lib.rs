@@ -9,6 +9,8 @@
 //!   and encodes.
 //! * [`source`]: what an assembler needs whatever the machine: spans, a cursor over a line, diagnostics as
 //!   data with a suggestion of what would fit.
+//! * [`mod@expand`]: constants, expressions, included files and macros of a source, whatever the machine.
+//! * [`forms`]: the legal forms of a mnemonic, from the rows of a table.
 //! * [`program`]: machine code with the facts that its container gives; the type that containers produce and
 //!   machines consume.
 //! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
@@ -19,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 pub mod choices;
+pub mod expand;
+pub mod forms;
 pub mod graph;
 pub mod limits;
 pub mod lint;

@@ -106,8 +106,19 @@ pub static FILE: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
+/// Bytes of a source text with its macros and repetitions expanded.
+pub static EXPANSION: Limit = Limit {
+    name: "expansion",
+    unit: "bytes and lines",
+    about: "bytes and lines of a source with its macros and repetitions expanded",
+    default: 1 << 24,
+    most: 1 << 48,
+    raise: "--limits expansion=N",
+    set: AtomicU64::new(0),
+};
+
 /// All of them.
-pub static ALL: [&Limit; 6] = [&INSTRUCTIONS, &LANES, &MEMORY, &TRACE, &NESTING, &FILE];
+pub static ALL: [&Limit; 7] = [&INSTRUCTIONS, &LANES, &MEMORY, &TRACE, &NESTING, &FILE, &EXPANSION];
 
 impl Limit {
     /// The limit of a name.

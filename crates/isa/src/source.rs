@@ -3,6 +3,7 @@
 //! A [`Diagnostic`] holds what was found, where, and what would fit; colour and layout belong to the front end.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A place in a source text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,12 +53,33 @@ pub struct Diagnostic {
     pub label: String,
     /// What would fit, or what was probably meant.
     pub help: Option<String>,
+    /// Another place in the same text, and what is there, as in "the first is in line 3".
+    pub related: Option<(Span, &'static str)>,
+    /// The file of the place, where it is one that the source includes.
+    pub file: Option<Arc<SourceFile>>,
+}
+
+/// A file that a source includes.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// Its path from the folder of the source.
+    pub name: String,
+    /// Its text.
+    pub text: String,
 }
 
 impl Diagnostic {
     /// An error at `span`.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
-        Diagnostic { level: Level::Error, message: message.into(), span, label: String::new(), help: None }
+        Diagnostic {
+            level: Level::Error,
+            message: message.into(),
+            span,
+            label: String::new(),
+            help: None,
+            related: None,
+            file: None,
+        }
     }
 
     /// A warning at `span`.
@@ -81,6 +103,49 @@ impl Diagnostic {
         self.help = Some(help.into());
         self
     }
+
+    /// Adds advice behind the advice that is there.
+    pub(crate) fn and_help(mut self, help: &str) -> Self {
+        self.help = Some(match self.help {
+            Some(known) => format!("{known}; {help}"),
+            None => help.to_owned(),
+        });
+        self
+    }
+
+    /// Adds another place in the same text, and what is there: "the first" is in line 3.
+    pub fn related(mut self, span: Span, what: &'static str) -> Self {
+        self.related = Some((span, what));
+        self
+    }
+
+    /// Returns the message about a plain text whose lines are those of `source`: the related place becomes advice.
+    pub fn with_lines(self, source: &str) -> Self {
+        match self.related {
+            Some((span, what)) => {
+                let line = span.line_column(source).0;
+                Diagnostic { related: None, ..self }.and_help(&format!("{what} is in line {line}"))
+            }
+            None => self,
+        }
+    }
+
+    /// Returns the text that the place is in: that of the file that the source includes, or else `source`.
+    pub fn text<'a>(&'a self, source: &'a str) -> &'a str {
+        self.file.as_ref().map_or(source, |file| &file.text)
+    }
+
+    /// One-based line and column (in characters) of the place, in the text that it is in.
+    pub fn line_column(&self, source: &str) -> (usize, usize) {
+        self.span.line_column(self.text(source))
+    }
+
+    /// Returns the place as `NAME:LINE:COLUMN`, NAME being that of the source or of the file that it includes.
+    pub fn place(&self, name: &str, source: &str) -> String {
+        let (line, column) = self.line_column(source);
+        let name = self.file.as_ref().map_or(name, |file| &file.name);
+        format!("{name}:{line}:{column}")
+    }
 }
 
 impl fmt::Display for Diagnostic {
@@ -101,11 +166,15 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
+    // One mistake in a short word, two in a longer one; numbers resemble each other without meaning each other.
+    let most = if length <= 4 { 1 } else { 2 };
+    let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     candidates
+        .filter(|_| !is_number)
         // The distance is at least the difference of the lengths, which costs nothing to know.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= 2 && *distance < candidate.len())
+        .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

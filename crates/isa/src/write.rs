@@ -4,6 +4,7 @@
 //! each collecting the bits that its text determines. What fits nowhere is reported at the furthest token that any row
 //! reached, with everything that would have fitted there.
 
+use crate::forms::example;
 use crate::read::{Named, Table};
 use crate::reader::{Token, same, split_decimal, strip, tokenize};
 use crate::row::{BitPattern, Bits, Cases, Draft, Memory, Number, Part, Row, Scope, Style};
@@ -134,7 +135,11 @@ impl<'t, D: Draft> LineReader<'t, D> {
                 .help(suggest(name, sorted(self.table.names()).iter().copied()));
         }
         let mut failure = Failure::default();
-        for row in rows.iter().map(|named| named.row).filter(|row| row.scope.admits(self.here)) {
+        for (number, row) in rows.iter().map(|named| named.row).enumerate() {
+            if !row.scope.admits(self.here) {
+                continue;
+            }
+            failure.trying = number;
             let mut attempt = Attempt {
                 reader: Reader::new(line, tokens),
                 here: self.here,
@@ -161,7 +166,13 @@ impl<'t, D: Draft> LineReader<'t, D> {
             "" => "the instruction is not complete".to_owned(),
             text => format!("`{text}` does not fit here"),
         };
-        Diagnostic::error(span, message).help(suggest(found.peek(), fits.iter().copied()))
+        let mut help = suggest(found.peek(), fits.iter().copied());
+        let example =
+            rows.get(failure.row).and_then(|row| example(self.table, row.row, named.peek(), self.here));
+        if let Some(example) = example {
+            help.push_str(&format!(", as in `{example}`"));
+        }
+        Diagnostic::error(span, message).help(help)
     }
 }
 
@@ -176,6 +187,9 @@ fn sorted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 #[derive(Default)]
 struct Failure {
     place: Option<usize>,
+    /// The number of the row that is tried, and of the first that reached the place.
+    trying: usize,
+    row: usize,
     expected: Vec<String>,
     why: Option<String>,
 }
@@ -461,7 +475,10 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         let place = self.reader.at;
         let offset = if has_offset { self.reader.signed()? } else { 0 };
         let Some(bits) = memory.offset_bits(offset) else {
-            self.refuse(place, || format!("this is out of range, or no multiple, for {}", memory.name));
+            self.refuse(place, || match memory.offset {
+                Some(_) => format!("this is out of range, or no multiple, for {}", memory.name),
+                None => format!("{}[] takes no offset: add it to the register before", memory.space),
+            });
             self.reader.at = place;
             return None;
         };
@@ -546,7 +563,13 @@ fn can_begin<D>(part: &Part<D>, token: &[u8]) -> bool {
 impl Failure {
     fn reach(&mut self, place: usize) {
         if self.place.is_none_or(|furthest| furthest < place) {
-            *self = Failure { place: Some(place), expected: Vec::new(), why: None };
+            *self = Failure {
+                place: Some(place),
+                row: self.trying,
+                trying: self.trying,
+                expected: Vec::new(),
+                why: None,
+            };
         }
     }
 }

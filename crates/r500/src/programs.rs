@@ -165,7 +165,8 @@ mod tests {
         let source = ".program a\nOUT nop\n.program b\nOUT nopp\n";
         let error = &assemble_all(source, false).unwrap_err()[0];
         assert_eq!(error.span.line_column(source).0, 4);
-        let twice = assemble_all(".program a\nx:\n.program b\nx:\nx:\nOUT nop\n", false).unwrap_err();
-        assert_eq!(twice[0].help.as_deref(), Some("the first is in line 4"));
+        let source = ".program a\nx:\n.program b\nx:\nx:\nOUT nop\n";
+        let twice = assemble_all(source, false).unwrap_err();
+        assert_eq!(twice[0].related.map(|(first, _)| first.line_column(source).0), Some(4));
     }
 }

@@ -49,6 +49,7 @@ pub mod explain;
 pub mod fast;
 pub mod flow;
 pub mod format;
+pub mod forms;
 pub mod graph;
 pub mod lane;
 pub mod lane64;

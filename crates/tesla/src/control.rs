@@ -63,7 +63,7 @@ macro_rules! controls {
     ($(
         $(#[$doc:meta])*
         $Name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
-            => $name:literal, $grade:ident, $executing:ident, $effect:expr, $does:expr, $lanes:literal;
+            => $name:literal, $grade:ident, $executing:ident, $effect:expr, $does:expr, $lanes:expr;
     )*) => {
         /// Control flow. (9)
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -180,7 +180,7 @@ controls! {
         count: BarrierCount,
     } => "bar", Recommended, Active, Effect::Barrier,
         |_| bar_in_words(inc, wait, barrier, count),
-        "the warp waits until the barrier has the warps that it waits for";
+        bar_on_lanes(inc, wait);
     /// Error TRAP_INSTRUCTION. \[trap\]
     Trap => "trap", Specified, Active, Effect::Stop,
         |_| "Stops the launch with an error.".to_owned(),
@@ -208,6 +208,15 @@ impl Control {
     }
 }
 
+/// What a barrier does to the flow of lanes.
+const fn bar_on_lanes(inc: bool, wait: bool) -> &'static str {
+    match (inc, wait) {
+        (_, true) => "the warp waits until the barrier has the warps that it waits for",
+        (true, false) => "the warp counts as arrived and goes on",
+        (false, false) => "none: the warp neither counts as arrived nor waits",
+    }
+}
+
 fn bar_in_words(inc: bool, wait: bool, barrier: u8, count: BarrierCount) -> String {
     let warps = match count {
         BarrierCount::All | BarrierCount::Count(0xfff) => "all warps of the block".to_owned(),
@@ -217,7 +226,7 @@ fn bar_in_words(inc: bool, wait: bool, barrier: u8, count: BarrierCount) -> Stri
         (true, true) => "Arrives at, and waits at,",
         (true, false) => "Arrives at",
         (false, true) => "Waits at",
-        (false, false) => "Touches",
+        (false, false) => "Neither arrives nor waits at",
     };
     format!("{does} barrier {barrier} of {warps}.")
 }

@@ -51,6 +51,7 @@ reconverge_isa::rules! {
 
     // Barriers
     BAR_DIVERGENT = "bar-divergent", Warning, "A barrier is reached by all lanes of a warp that have not ended, at once.", "tesla.md 9.7: it counts once a warp for each path that executes it", "join before the barrier, or make the condition the same for all lanes";
+    BAR_IDLE = "bar-idle", Warning, "A barrier counts the warp, makes it wait, or both.", "tesla.md 9.7", "write `bar inc wait 0x0 0xfff` for a barrier of the whole block";
     BARRIER = "barrier", Error, "A barrier has a number below the declared count, where one is declared.", "tesla.md 1.6, 9.7", "declare more barriers, or use a lower number";
 
     // Values
@@ -253,7 +254,14 @@ impl Subject<'_> {
             Op::Group(Group::Tex(tex)) if tex.op == TexOp::Csaa => {
                 self.find(&UNDOCUMENTED, pc, "texcsaa");
             }
-            Op::Control(Control::Bar { barrier, .. }) => {
+            Op::Control(Control::Bar { inc, wait, barrier, .. }) => {
+                if !inc && !wait {
+                    self.find(
+                        &BAR_IDLE,
+                        pc,
+                        format!("barrier {barrier} neither counts the warp nor makes it wait"),
+                    );
+                }
                 let declared = self.program.resources.barriers;
                 // The oldest compilers declare none and use one.
                 if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {

@@ -464,7 +464,7 @@ impl Array {
         Array::of_numbers(shape, elements)
     }
 
-    /// Reads what a command line may have instead of a file: a list `1,2.5,-3`, a range `0..64` or
+    /// Reads what a command line may have instead of a file: a list `1,2.5,-3`, rows `(1,2),(3,4)`, a range `0..64` or
     /// `0..1..0.125` (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
     ///
     /// # Errors
@@ -487,9 +487,39 @@ impl Array {
         if text.contains("..") {
             return range(text);
         }
+        if text.trim_start().starts_with('(') {
+            return rows(text).ok_or_else(unknown)?;
+        }
         let numbers: Vec<Element> = text.split(',').map(number).collect::<Option<_>>().ok_or_else(unknown)?;
         Array::of_numbers(vec![numbers.len()], numbers)
     }
+
+    /// Returns an element as text.
+    pub(crate) fn shown(&self, index: usize) -> String {
+        match self.element(index) {
+            Element::Integer(value) => value.to_string(),
+            Element::Float(value) => value.to_string(),
+        }
+    }
+}
+
+/// Rows of equal length, each in parentheses: `(1,2),(3,4)`.
+fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
+    let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let rows: Vec<Vec<Element>> = inside
+        .split(')')
+        .enumerate()
+        .map(|(index, row)| {
+            let row = match index {
+                0 => row,
+                _ => row.trim_start().strip_prefix(',')?.trim_start().strip_prefix('(')?,
+            };
+            row.split(',').map(number).collect()
+        })
+        .collect::<Option<_>>()?;
+    let width = rows.first()?.len();
+    let shape = vec![rows.len(), width];
+    rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
 /// Nested lists of numbers, as [`Array::to_json`] has them, one element after the other.

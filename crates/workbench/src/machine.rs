@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::Image;
@@ -50,6 +51,13 @@ pub trait Machine: Sync + fmt::Debug {
     /// # Errors
     /// Every error of the source.
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
+
+    /// The legal forms of a mnemonic in programs of the target's stage (of any type when absent), with an example of each; none
+    /// for another word.
+    fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form>;
+
+    /// All mnemonics, sorted.
+    fn mnemonics(&self) -> Vec<&'static str>;
 
     /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
     fn keeps(&self, program: &Program, back: &Program) -> bool;

@@ -1,13 +1,14 @@
 //! A file's bytes to programs with their machine.
 
 use reconverge_container::{Endian, Format, Hints, load};
+use reconverge_isa::expand::{Given, Included};
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Image, Isa, Program};
 use thiserror::Error;
 
-use crate::target::{Target, TargetError, isa_of_chip, isa_of_source, same_chip};
-use crate::text::assemble;
+use crate::target::{Target, TargetError, isa_of_chip, same_chip};
+use crate::text::{Source, included};
 
 /// A file that has been read.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,10 +46,26 @@ pub struct Known {
     pub endian: Option<Endian>,
     /// The format of the container, instead of the one that its content shows.
     pub format: Option<Format>,
-    /// Macros that a C source is read with: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    /// Macros that a C source is read with, and constants of an assembler source: `NAME`, `NAME=VALUE`; of a C source also
+    /// `NAME(x)=VALUE`.
     pub defines: Vec<String>,
     /// Read the old side of a diff instead of the new one.
     pub old: bool,
+    /// The files that an assembler source includes.
+    pub included: Vec<Included>,
+}
+
+impl Known {
+    /// Adds the files that a source and they include. `read` returns the bytes of a file by its path from the folder of the
+    /// source, or why it cannot be read.
+    pub fn with_included(
+        mut self,
+        source: &[u8],
+        read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Known {
+        self.included = included(&String::from_utf8_lossy(source), read);
+        self
+    }
 }
 
 /// A file that cannot be opened as a program.
@@ -98,6 +115,14 @@ pub enum OpenError {
     Source(Vec<Diagnostic>),
 }
 
+/// The path of a file that stands in the folder of another or is named from there.
+pub fn beside(of: &str, name: &str) -> String {
+    match of.rsplit_once(['/', '\\']) {
+        Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// Whether a file of this name holds assembler source.
 pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
@@ -112,16 +137,18 @@ pub const SOURCES: [&str; 2] = [".s", ".asm"];
 /// # Errors
 /// See [`OpenError`].
 pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, OpenError> {
-    let Known { isa, chip, stage, endian, format, defines, old } = known.clone();
+    let Known { isa, chip, stage, endian, format, defines, old, included } = known.clone();
     let chip = chip.as_deref();
     let known = isa.or_else(|| chip.and_then(isa_of_chip));
     if is_source {
         let source = String::from_utf8_lossy(bytes);
+        let given = Given { files: included, defines };
+        let expanded = Source::new(&source, &given).map_err(OpenError::Source)?;
         let isa = known
-            .or_else(|| isa_of_source(&source))
+            .or_else(|| expanded.isa())
             .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
         let target = Target { stage, ..Target::new(isa, chip)? };
-        let assembly = assemble(&target, &source).map_err(OpenError::Source)?;
+        let assembly = expanded.assemble(&target).map_err(OpenError::Source)?;
         let stage = assembly.target.stage.or(stage);
         let target = Target { isa, chip: target.chip.or(assembly.target.chip), stage };
         let all = assembly.image.programs.clone();

@@ -168,6 +168,33 @@ pub struct SamplerValues {
 }
 
 impl SamplerValues {
+    /// Reads `NUMBER=FIELD=VALUE,FIELD=VALUE`, the form of an option's value. `wrap` takes one mode for s, t and r or three with
+    /// `/` between them, and `border` four numbers with `/` between them.
+    ///
+    /// # Errors
+    /// Another form, an unknown field, or a value that the field does not have.
+    pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
+        let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
+        let form = || wrong("0=mag=linear,wrap=repeat is the form, with the fields of [[sampler]]");
+        let (number, fields) = text.split_once('=').ok_or_else(form)?;
+        let number: u8 = number.parse().map_err(|_| form())?;
+        let mut table = toml::Table::from_iter([("number".to_owned(), toml::Value::from(i64::from(number)))]);
+        for field in fields.split(',') {
+            let (name, value) = field.split_once('=').ok_or_else(form)?;
+            let one = |text: &str| text.parse().unwrap_or_else(|_| toml::Value::from(text));
+            let mut parts: Vec<toml::Value> = value.split('/').map(one).collect();
+            let value = match (name, parts.len()) {
+                ("wrap", 1) => toml::Value::Array(vec![parts.remove(0); 3]),
+                (_, 1) => parts.remove(0),
+                _ => toml::Value::Array(parts),
+            };
+            if table.insert(name.to_owned(), value).is_some() {
+                return Err(wrong(&format!("`{name}` is there twice")));
+            }
+        }
+        table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string().trim_end()))
+    }
+
     /// The sampler, and its comparison.
     ///
     /// # Errors
@@ -350,8 +377,8 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// One to four numbers a lane, or one to four for all lanes. A row is a lane's; of numbers without rows, each lane has one,
-/// or all lanes have all. Files without rows are divided among the lanes.
+/// One to four numbers a lane, or one to four for all lanes. A row is a lane's, and a row alone is for all lanes; of numbers
+/// without rows, each lane has one, or all lanes have all. Files without rows are divided among the lanes.
 ///
 /// # Errors
 /// Another number of them, or elements that are not of 32 bits.
@@ -397,13 +424,36 @@ pub(crate) fn by_lane<'a, T>(
 ) -> Result<(usize, Vec<T>), Error> {
     let mut loaded = Vec::new();
     for (number, place, values) in inputs {
-        let values = values.load_float(&place, integers, request.files)?;
-        loaded.push((number, place, values));
+        let found = values.load_float(&place, integers, request.files)?;
+        loaded.push((number, place, values, found));
     }
-    let lanes = lanes(request.common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
-    let of_lanes =
-        |(number, place, values): (u8, String, Loaded)| Ok(input(number, per_lane(&place, &values, lanes)?));
+    let all = loaded.iter().map(|(_, place, _, loaded)| (&place[..], loaded));
+    let lanes = lanes(request.common.lanes, all)?;
+    for (_, place, values, loaded) in &loaded {
+        if let Some(note) = either_way(place, values, &loaded.array, lanes) {
+            request.files.noted(&note);
+        }
+    }
+    let of_lanes = |(number, place, _, loaded): (u8, String, _, Loaded)| {
+        Ok(input(number, per_lane(&place, &loaded, lanes)?))
+    };
     Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
+}
+
+/// Says how two to four numbers without rows are read where there are as many lanes: each lane could have one or all of them.
+fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
+    let count = array.len();
+    let listed = matches!(values, Values::Text(text) if text.contains(','));
+    if !listed || array.shape.len() > 1 || count != lanes || !(2..=4).contains(&count) {
+        return None;
+    }
+    let shown: Vec<String> = (0..count).map(|index| array.shown(index)).collect();
+    Some(format!(
+        "{place}: each of the {lanes} lanes has one of the {count} numbers; ({}) is one register for all lanes, ({}) says the same \
+         without this note",
+        shown.join(","),
+        shown.join("),(")
+    ))
 }
 
 /// The output that says which lanes were killed, if any was.

@@ -1,18 +1,95 @@
 //! Text to programs, and programs to text and back.
 
+use std::collections::VecDeque;
+
+use reconverge_isa::expand::{Expanded, Given, Included, expand, included_by};
+use reconverge_isa::limits::FILE;
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
-use reconverge_isa::{Program, Span};
+use reconverge_isa::{Isa, Program, Span};
 
 use crate::listing::Style;
 use crate::machine::{Assembled, same_program};
 use crate::target::{Target, directives, isa_of_chip, isa_of_source, same_chip};
 
-/// The programs of a source text for the machine of `target`.
+/// A source text with its constants, macros and included files resolved.
+#[derive(Clone, Debug)]
+pub struct Source<'a> {
+    text: &'a str,
+    expanded: Option<Expanded>,
+}
+
+impl<'a> Source<'a> {
+    /// Resolves a source text.
+    ///
+    /// # Errors
+    /// Everything that is wrong with what is resolved.
+    pub fn new(text: &'a str, given: &Given) -> Result<Source<'a>, Vec<Diagnostic>> {
+        Ok(Source { text, expanded: expand(text, given)? })
+    }
+
+    /// The text for the machine's assembler.
+    pub fn plain(&self) -> &str {
+        self.expanded.as_ref().map_or(self.text, |expanded| &expanded.text)
+    }
+
+    /// The machine that the source states.
+    pub fn isa(&self) -> Option<Isa> {
+        isa_of_source(self.plain())
+    }
+
+    /// The programs of the source for the machine of `target`.
+    ///
+    /// # Errors
+    /// Every error of the source; also a source that names another machine.
+    pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
+        let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
+            let one = |diagnostic| match &self.expanded {
+                Some(expanded) => expanded.in_source(diagnostic),
+                None => diagnostic.with_lines(self.text),
+            };
+            diagnostics.into_iter().map(one).collect()
+        };
+        let mut assembled = assemble_plain(target, self.plain()).map_err(in_source)?;
+        assembled.warnings = in_source(assembled.warnings);
+        if let Some(expanded) = &self.expanded {
+            let places = assembled.lines.iter_mut().flatten();
+            places.for_each(|(_, at)| *at = expanded.offset_in_source(*at));
+        }
+        Ok(assembled)
+    }
+}
+
+/// Returns the files that a source text and they include. `read` returns the bytes of a file by its path from the folder of the
+/// source, or why it cannot be read.
+pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Vec<Included> {
+    let mut files: Vec<Included> = Vec::new();
+    let mut asked: VecDeque<String> = included_by(source, "").into();
+    let mut bytes = 0;
+    while let Some(name) = asked.pop_front() {
+        if files.iter().any(|file| file.name == name) {
+            continue;
+        }
+        let text = read(&name).and_then(|content| {
+            bytes += content.len() as u64;
+            FILE.check(bytes).map_err(|error| error.to_string())?;
+            String::from_utf8(content).map_err(|_| "it is no text".to_owned())
+        });
+        asked.extend(text.iter().flat_map(|text| included_by(text, &name)));
+        files.push(Included { name, text });
+    }
+    files
+}
+
+/// The programs of a source text for the machine of `target`. The text includes no files.
 ///
 /// # Errors
 /// Every error of the source; also a source that names another machine.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
+    Source::new(source, &Given::default())?.assemble(target)
+}
+
+fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     let isa = target.isa;
     if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
         let at = directives(source).find(|(name, _, _)| [".isa", ".chip"].contains(name));

@@ -83,6 +83,9 @@ pub trait Files {
 
     /// Receives the type that numbers without a stated type got.
     fn typed(&self, _place: &str, _dtype: Dtype) {}
+
+    /// Receives something that a person should know about the numbers.
+    fn noted(&self, _text: &str) {}
 }
 
 /// No files: a launch that names none needs none.

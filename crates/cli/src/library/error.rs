@@ -134,7 +134,7 @@ pub struct SourceError {
 
 impl SourceError {
     pub(crate) fn new(source: &str, diagnostics: Vec<Diagnostic>) -> SourceError {
-        let places = diagnostics.iter().map(|error| error.span.line_column(source)).collect();
+        let places = diagnostics.iter().map(|error| error.line_column(source)).collect();
         SourceError { diagnostics, places }
     }
 

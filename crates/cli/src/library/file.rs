@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reconverge_container::{Endian, Written};
+use reconverge_isa::expand::Included;
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Diagnostic, program};
 use reconverge_workbench::listing::Line;
@@ -31,6 +32,10 @@ pub struct OpenOptions {
     pub stage: Option<Stage>,
     /// Byte order of raw words.
     pub endian: Option<Endian>,
+    /// Constants of a source and macros of a C source: `NAME`, `NAME=VALUE`.
+    pub defines: Vec<String>,
+    /// Files that a source includes: the name in `.include`, from the folder of the source, and the text.
+    pub included: Vec<(String, String)>,
 }
 
 impl OpenOptions {
@@ -62,9 +67,41 @@ impl OpenOptions {
         self
     }
 
+    /// Adds a constant of a source, or a macro of a C source: `NAME`, which is 1, or `NAME=VALUE`.
+    #[must_use]
+    pub fn define(mut self, constant: &str) -> OpenOptions {
+        self.defines.push(constant.to_owned());
+        self
+    }
+
+    /// Adds a file that a source includes by this name.
+    ///
+    /// ```
+    /// use reconverge::{Isa, OpenOptions, assemble};
+    /// let options = OpenOptions::default().isa(Isa::Tesla).include("n.inc", ".equ N, 4\n");
+    /// let file = assemble(".include \"n.inc\"\nmov b32 $r0 N\n", &options)?;
+    /// assert_eq!(file.programs()[0].words(), [0x1004_8001, 0x0000_0003]);
+    /// # Ok::<(), reconverge::Error>(())
+    /// ```
+    #[must_use]
+    pub fn include(mut self, name: &str, text: &str) -> OpenOptions {
+        self.included.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
     fn known(&self) -> Known {
         let (isa, stage) = (self.isa.map(Into::into), self.stage.map(Into::into));
-        Known { isa, chip: self.chip.clone(), stage, endian: self.endian, ..Known::default() }
+        let included =
+            self.included.iter().map(|(name, text)| Included { name: name.clone(), text: Ok(text.clone()) });
+        Known {
+            isa,
+            chip: self.chip.clone(),
+            stage,
+            endian: self.endian,
+            defines: self.defines.clone(),
+            included: included.collect(),
+            ..Known::default()
+        }
     }
 }
 

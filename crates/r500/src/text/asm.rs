@@ -34,19 +34,15 @@ pub(crate) fn assemble_lines<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
 ) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
-    let errors = each_line(lines, |number, cursor| {
-        assembler.line = number;
-        assembler.line(cursor)
-    });
+    let errors = each_line(lines, |_, cursor| assembler.line(cursor));
     assembler.finish(errors)
 }
 
 #[derive(Default)]
 struct Assembler {
     records: Vec<Record>,
-    /// The record behind it, and its line.
-    labels: HashMap<String, (usize, usize)>,
-    line: usize,
+    /// The record behind it, and its place.
+    labels: HashMap<String, (usize, Span)>,
     stated: Stated,
 }
 
@@ -76,11 +72,11 @@ impl Assembler {
             let span = cursor.since(start);
             match self.labels.entry(word.to_owned()) {
                 Entry::Vacant(free) => {
-                    free.insert((self.records.len(), self.line));
+                    free.insert((self.records.len(), span));
                 }
                 Entry::Occupied(first) => {
                     let error = Diagnostic::error(span, format!("label `{word}` is defined twice"));
-                    return Err(error.help(format!("the first is in line {}", first.get().1)));
+                    return Err(error.related(first.get().1, "the first"));
                 }
             }
             return self.line(cursor);

@@ -250,7 +250,12 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
     if !cursor.eat(":") {
         return Ok(word);
     }
+    let mut first = true;
     while !matches!(cursor.peek(), None | Some('{')) {
+        // Listings have spaces between sources; commas are what people write.
+        if !std::mem::take(&mut first) {
+            cursor.eat(",");
+        }
         let number = place(cursor, SOURCES, |name| format!("`{name}` is not a source"))?;
         sign(cursor, "=", "src0=temp[1] is the form")?;
         match declared.get_mut(number) {

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Variable};
 use reconverge_isa::source::{Cursor, Diagnostic, Span, lines, parse_number, suggest};
-use reconverge_isa::write::{LabelUse, LineReader, NameHash, Prefixes, Reader};
+use reconverge_isa::write::{LabelUse, Line, LineReader, NameHash, Prefixes, Reader};
 
+use super::written::{Names, bits_of, written};
 use crate::draft::Draft;
 use crate::inst::{Chip, Stage};
 use crate::parts::here;
@@ -27,6 +28,8 @@ pub struct Assembled {
     pub programs: Vec<Program>,
     /// For each program the instructions by address and their places in the text, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
+    /// What is allowed but probably not meant.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Assembled {
@@ -79,7 +82,6 @@ pub(super) const PARAMETERS: u32 = 0x10;
 /// Everything that is wrong with the text, in its order.
 pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler {
-        source,
         chip,
         stage,
         chip_name: None,
@@ -94,6 +96,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
         labels: HashMap::default(),
         uses: Vec::new(),
         errors: Vec::new(),
+        warnings: Vec::new(),
     };
     for (offset, line) in lines(source) {
         assembler.line(offset, line);
@@ -101,8 +104,9 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
     assembler.finish_program();
     Diagnostic::sort(&mut assembler.errors);
     if assembler.errors.is_empty() {
-        let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } =
-            assembler;
+        let Assembler {
+            stage, own_chip, chip_name, modules, opened, mut programs, mut lines, warnings, ..
+        } = assembler;
         if !modules.is_empty() && !opened && programs[0].words.is_empty() {
             programs.clear();
             lines.clear();
@@ -114,7 +118,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
             None => chip_name,
         };
         let chip = chip_name.as_deref().and_then(Chip::from_name).unwrap_or(own_chip);
-        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs, lines })
+        Ok(Assembled { chip, stage: first.unwrap_or(stage), chip_name, modules, programs, lines, warnings })
     } else {
         Err(assembler.errors)
     }
@@ -141,7 +145,6 @@ enum Data {
 }
 
 struct Assembler<'a> {
-    source: &'a str,
     chip: Chip,
     stage: Stage,
     /// The chip in the text's words, and as it is, outside modules.
@@ -161,6 +164,7 @@ struct Assembler<'a> {
     labels: HashMap<&'a str, (u32, Span), NameHash>,
     uses: Vec<Use<'a>>,
     errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl<'a> Assembler<'a> {
@@ -201,9 +205,8 @@ impl<'a> Assembler<'a> {
         let address = self.address();
         if let Some((_, first)) = self.labels.insert(name, (address, span)) {
             self.labels.insert(name, (address, first));
-            let (line, _) = first.line_column(self.source);
             let message = format!("the label `{name}` is defined twice");
-            self.errors.push(Diagnostic::error(span, message).help(format!("the first is in line {line}")));
+            self.errors.push(Diagnostic::error(span, message).related(first, "the first"));
         }
     }
 
@@ -212,15 +215,19 @@ impl<'a> Assembler<'a> {
         if self.in_module {
             self.belongs_to_a_program(Span::new(offset, offset + line.len()), "an instruction");
         }
-        match self.reader.read::<Prefix>(line) {
+        let read = match self.reader.read::<Prefix>(line) {
+            Ok(read) => Ok(read),
+            Err(error) => self.read_written(line, error),
+        };
+        match read {
             Err(mut error) => {
-                if let Some(help) = self.elsewhere(line) {
-                    error.help = Some(help);
-                }
                 error.span = moved(error.span, offset);
                 self.errors.push(*error);
             }
             Ok(read) => {
+                if read.row.id.starts_with("i.f") {
+                    self.integer_in_floats(offset, line);
+                }
                 if read.row.long && self.address() & 4 != 0 {
                     let span = Span::new(offset, offset + line.len());
                     let message = "a two-word instruction must start at an even word";
@@ -241,6 +248,57 @@ impl<'a> Assembler<'a> {
                     words.push((read.word >> 32) as u32);
                 }
             }
+        }
+    }
+
+    /// Reads a line that is written as no listing has it. `error` is what is wrong with it as it stands.
+    #[cold]
+    fn read_written(
+        &mut self,
+        line: &'a str,
+        mut error: Box<Diagnostic>,
+    ) -> Result<Line<'a, Draft>, Box<Diagnostic>> {
+        let Some(program) = self.programs.last() else { return Err(error) };
+        let names = Names { program, module: self.modules.last(), stage: self.stage };
+        let Some(written) = written(line, names)? else {
+            if let Some(help) = self.elsewhere(line) {
+                error.help = Some(help);
+            }
+            return Err(error);
+        };
+        match self.reader.read::<Prefix>(&written.text) {
+            Ok(Line { row, word, label }) => {
+                let label = label.map(|label| {
+                    let span = written.in_line(label.span);
+                    LabelUse {
+                        name: &line[span.start..span.end],
+                        span,
+                        field: label.field,
+                        shift: label.shift,
+                    }
+                });
+                Ok(Line { row, word, label })
+            }
+            Err(mut error) => {
+                if let Some(help) = self.elsewhere(&written.text) {
+                    error.help = Some(help);
+                }
+                error.span = written.in_line(error.span);
+                Err(error)
+            }
+        }
+    }
+
+    /// Warns of a decimal integer as the immediate of an operation on floats: its bits are a float near 0.
+    #[cold]
+    fn integer_in_floats(&mut self, offset: usize, line: &str) {
+        let is_integer = |word: &&str| *word != "0" && word.bytes().all(|byte| byte.is_ascii_digit());
+        let words = line.split([' ', '\t', ',', ')']).filter(|word| !word.is_empty());
+        if let Some(word) = words.take_while(|word| *word != "bits").find(is_integer) {
+            let start = offset + (word.as_ptr() as usize - line.as_ptr() as usize);
+            let message = format!("`{word}` is an integer, and the operation is on floats");
+            let warning = Diagnostic::warning(Span::new(start, start + word.len()), message);
+            self.warnings.push(warning.help(format!("write {word}.0, or its bits as a hexadecimal number")));
         }
     }
 
@@ -426,7 +484,7 @@ impl<'a> Assembler<'a> {
             }
             ".const" => self.constants(&mut cursor),
             ".word" => {
-                while let Some(word) = self.number(&mut cursor) {
+                while let Some(word) = self.bits(&mut cursor) {
                     self.program().words.push(word);
                     if cursor.at_end() {
                         break;
@@ -610,7 +668,7 @@ impl<'a> Assembler<'a> {
         while !cursor.at_end() {
             single |= cursor.eat_word("bytes");
             let here = cursor.here();
-            let Some(number) = self.number(cursor) else {
+            let Some(number) = self.bits(cursor) else {
                 while !cursor.at_end() {
                     cursor.token();
                 }
@@ -637,6 +695,24 @@ impl<'a> Assembler<'a> {
             self.error(cursor.since(start), "a parameter lies at `s[0x10]` or behind");
         }
         offset
+    }
+
+    /// Reads a 32-bit number, or the bits of a negative number or a float.
+    fn bits(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
+        let mut plain = cursor.clone();
+        if plain.number().is_some_and(|number| number <= u64::from(u32::MAX))
+            && !plain.rest().starts_with('.')
+        {
+            return self.number(cursor);
+        }
+        let mut ahead = cursor.clone();
+        match bits_of(ahead.token()) {
+            Some(bits) => {
+                *cursor = ahead;
+                Some(bits)
+            }
+            None => self.number(cursor),
+        }
     }
 
     /// Reads a 32-bit number.

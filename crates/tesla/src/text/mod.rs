@@ -17,11 +17,14 @@
 
 mod asm;
 mod dis;
+mod forms;
 mod notes;
 mod state;
+mod written;
 
 pub use asm::{Assembled, Prefix, assemble};
 pub use dis::{
     Listing, Member, disassemble, disassemble_image, disassemble_marked, disassemble_program, nesting,
 };
+pub use forms::{forms, mnemonics};
 pub use notes::{About, NamedParam};

@@ -6,6 +6,7 @@ use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
 
 use super::asm::PARAMETERS;
+use super::written::BUILT_INS;
 use crate::decode::{decode, length};
 use crate::inst::{
     Access, Arith, Base, Chip, Control, Dst, End, Group, Half, Idle, Inst, Mem, Memory, Op, Operand, Space,
@@ -63,17 +64,6 @@ pub(super) struct Notes<'a> {
     /// Up to this word, `$r0` is what it was at the start.
     first_r0: usize,
 }
-
-/// The words at the start of s[]. (1.6)
-const BUILT_INS: [(i32, &str); 7] = [
-    (0x2, "blockDim.x"),
-    (0x4, "blockDim.y"),
-    (0x6, "blockDim.z"),
-    (0x8, "gridDim.x"),
-    (0xa, "gridDim.y"),
-    (0xc, "blockIdx.x"),
-    (0xe, "blockIdx.y"),
-];
 
 impl<'a> Notes<'a> {
     pub(super) fn new(about: &'a About<'a>, program: &'a Program, chip: Chip, stage: Stage) -> Notes<'a> {
@@ -177,7 +167,7 @@ impl<'a> Notes<'a> {
             let end = signed + access.bytes() as i32;
             let names: Vec<&str> = BUILT_INS
                 .iter()
-                .filter(|(at, _)| (signed..end).contains(at))
+                .filter(|(at, _)| (signed..end).contains(&(*at as i32)))
                 .map(|(_, name)| *name)
                 .collect();
             return (!names.is_empty()).then(|| names.join(" and "));

@@ -182,6 +182,7 @@ impl MachineLaunch for Launch {
                     .map_err(|_| wrong(format!("`{name}` is not a constant; 0 to 255 fits here")))?;
                 self.constant.push(ConstantValues { number, values });
             }
+            "sampler" => self.sampler.push(SamplerValues::of_argument(text)?),
             "domain" => self.ctm = Some(CtmValues { domain: sizes(text)?, ..CtmValues::default() }),
             "uncached" | "buf" => {
                 let Some(ctm) = &mut self.ctm else {

@@ -9,6 +9,7 @@ pub mod vertex;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Stage};
@@ -80,6 +81,14 @@ impl Machine for R500 {
             chip = chip.or(assembled.chip);
         }
         Assembled::of(target.isa, chip.as_deref(), programs, lines)
+    }
+
+    fn forms(&self, _: &Target, mnemonic: &str) -> Vec<Form> {
+        text::forms(mnemonic)
+    }
+
+    fn mnemonics(&self) -> Vec<&'static str> {
+        text::mnemonics()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -22,7 +22,7 @@ use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
 use crate::request::{
     MachineLaunch, Request, SamplerValues, TextureValues, assigned, assignment, by_lane, channels, choose,
-    choose_or, killed,
+    choose_or, killed, number,
 };
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::values::{Files, Values};
@@ -185,10 +185,39 @@ impl MachineLaunch for Launch {
             }
             "const" => {
                 let (name, values) = assigned(option, text)?;
-                let number = name.strip_prefix("KC").unwrap_or(name).parse();
-                let number = number
-                    .map_err(|_| wrong(format!("`{name}` is not a constant buffer; 0 to 15 fits here")))?;
-                self.constant.push(ConstantValues { number, offset: 0, values });
+                let fits = "0 to 15 is a constant buffer, C0 to C255 an entry of the constant file";
+                let unknown = || wrong(format!("`{name}` has no constants: {fits}"));
+                if let Some(entry) = name.strip_prefix('C') {
+                    let number = entry.parse().ok().filter(|number| *number < 256).ok_or_else(unknown)?;
+                    self.constant_file.push(ConstantFileValues { number, values });
+                } else {
+                    let number = name.strip_prefix("KC").unwrap_or(name).parse();
+                    let number = number.ok().filter(|number| *number < 16).ok_or_else(unknown)?;
+                    self.constant.push(ConstantValues { number, offset: 0, values });
+                }
+            }
+            "start" => self.start = Some(number(option, text)?),
+            "sampler" => self.sampler.push(SamplerValues::of_argument(text)?),
+            "loop" => {
+                let form = || wrong("0=COUNT, 0=COUNT,INIT or 0=COUNT,INIT,INC is the form".to_owned());
+                let (name, spec) = assignment(option, text)?;
+                let parts: Vec<&str> = spec.split(',').collect();
+                let part = |index: usize| {
+                    parts.get(index).map(|part| part.parse::<u16>().map_err(|_| form())).transpose()
+                };
+                if parts.len() > 3 {
+                    return Err(form());
+                }
+                self.r#loop.push(LoopValues {
+                    number: name.parse().ok().filter(|number| *number < 32).ok_or_else(form)?,
+                    count: part(0)?.ok_or_else(form)?,
+                    init: part(1)?.unwrap_or_default(),
+                    inc: parts
+                        .get(2)
+                        .map(|part| part.parse().map_err(|_| form()))
+                        .transpose()?
+                        .unwrap_or_default(),
+                });
             }
             "buf" => {
                 let form = || wrong("160=VALUES:16 is the form, 16 being the bytes of an element".to_owned());

@@ -6,6 +6,7 @@ mod stats;
 use std::sync::Arc;
 
 use reconverge_container::Written;
+use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{ConstantBlock, Image, Stage};
@@ -85,6 +86,14 @@ impl Machine for R700 {
             lines.push(assembled.lines);
         }
         Assembled::of(target.isa, chip_name.as_deref(), programs, lines)
+    }
+
+    fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form> {
+        reconverge_r700::forms::forms(mnemonic, target.r700())
+    }
+
+    fn mnemonics(&self) -> Vec<&'static str> {
+        reconverge_r700::forms::mnemonics()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

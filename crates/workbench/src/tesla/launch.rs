@@ -205,6 +205,16 @@ impl MachineLaunch for Launch {
                     _ => ParamValue { name, value: values, ..ParamValue::default() },
                 });
             }
+            "segment" => {
+                let (name, values) = assigned(option, text)?;
+                let number =
+                    name.strip_prefix('g').unwrap_or(name).parse().ok().filter(|number| *number < 16);
+                let number: u8 = number
+                    .ok_or_else(|| wrong("0=VALUES to 15=VALUES is the form: g0[] to g15[]".to_owned()))?;
+                let name = format!("g{number}");
+                self.buffer.push(BufferValues { name, address: None, segment: Some(number), values });
+            }
+            "sampler" => self.sampler.push(SamplerValues::of_argument(text)?),
             "const" => {
                 let (name, values) = assigned(option, text)?;
                 let form = || wrong("c1=VALUES or c1[0x10]=VALUES is the form".to_owned());

@@ -7,6 +7,7 @@ mod stats;
 use std::sync::Arc;
 
 use reconverge_container::{Written, cubin_elf, cubin_text};
+use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Param, Stage as Any};
@@ -164,7 +165,17 @@ impl Machine for Tesla {
         let mut back = Assembled::of(target.isa, chip, assembled.programs, assembled.lines)?;
         back.target.stage = Some(assembled.stage.any());
         back.image.modules = assembled.modules;
+        back.warnings = assembled.warnings;
         Ok(back)
+    }
+
+    fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form> {
+        let chip = target.chip.as_ref().map(|_| target.tesla());
+        text::forms(mnemonic, chip, target.stage.and_then(Stage::of))
+    }
+
+    fn mnemonics(&self) -> Vec<&'static str> {
+        text::mnemonics()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -15,9 +15,11 @@
 pub(crate) mod asm;
 mod dis;
 mod explain;
+mod forms;
 mod meaning;
 mod syntax;
 
 pub use asm::assemble;
 pub use dis::{Listing, disassemble, disassemble_marked};
 pub use explain::explain;
+pub use forms::{forms, mnemonics};

@@ -1,0 +1,273 @@
+//! One line: its text with where the parts of it come from, and what is replaced in it.
+
+use std::collections::HashMap;
+
+use super::expression::{self, Reach, Value, Wrong, number_len, precedence, word_len};
+
+/// A place in a file that a part of a line comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) at: usize,
+    pub(super) len: usize,
+    /// Whether the part is the text that stands there, byte for byte.
+    pub(super) verbatim: bool,
+}
+
+/// The text of a line. Its parts begin where `parts` say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    pub(super) parts: Vec<(usize, Part)>,
+}
+
+impl Shown {
+    /// Text that stands at `at` of a file.
+    pub(super) fn verbatim(text: &str, at: usize) -> Shown {
+        Shown { text: text.to_owned(), parts: vec![(0, Part { at, len: text.len(), verbatim: true })] }
+    }
+
+    /// Text that replaces what stands at a part of a file.
+    pub(super) fn replaced(text: String, part: Part) -> Shown {
+        Shown { text, parts: vec![(0, Part { verbatim: false, ..part })] }
+    }
+
+    fn empty() -> Shown {
+        Shown { text: String::new(), parts: Vec::new() }
+    }
+
+    /// The whole of it, in its file, as far as it is of one place.
+    pub(super) fn all(&self) -> Part {
+        let start = self.text.len() - self.text.trim_start().len();
+        self.part(start, self.text.trim_end().len().max(start))
+    }
+
+    /// Where bytes `start` to `end` come from.
+    pub(super) fn part(&self, start: usize, end: usize) -> Part {
+        let place = |at: usize| {
+            let index = self.parts.partition_point(|(start, _)| *start <= at).max(1) - 1;
+            let (begin, part) = *self.parts.get(index)?;
+            Some((part.at + if part.verbatim { (at - begin).min(part.len) } else { 0 }, part))
+        };
+        let Some((first, part)) = place(start) else { return Part { at: 0, len: 0, verbatim: false } };
+        let end = match place(end.saturating_sub(1).max(start)) {
+            Some((last, part)) if part.verbatim => last + usize::from(end > start),
+            Some((_, part)) => part.at + part.len,
+            None => first,
+        };
+        Part { at: first, len: end.saturating_sub(first), verbatim: part.verbatim }
+    }
+
+    /// Bytes `start` to `end` of it.
+    pub(super) fn cut(&self, start: usize, end: usize) -> Shown {
+        let mut out = Shown::empty();
+        out.push(self, start, end);
+        out
+    }
+
+    /// Adds bytes `start` to `end` of another line.
+    fn push(&mut self, from: &Shown, start: usize, end: usize) {
+        if start >= end {
+            return;
+        }
+        let base = self.text.len();
+        let first = from.parts.partition_point(|(begin, _)| *begin <= start).max(1) - 1;
+        for (begin, part) in from.parts[first..].iter().take_while(|(begin, _)| *begin < end) {
+            let skipped = start.saturating_sub(*begin);
+            let part = match part.verbatim {
+                true => Part { at: part.at + skipped, len: part.len.saturating_sub(skipped), verbatim: true },
+                false => *part,
+            };
+            self.parts.push((base + begin.saturating_sub(start), part));
+        }
+        self.text.push_str(&from.text[start..end]);
+    }
+
+    /// Adds a text that stands for a part.
+    fn put(&mut self, text: &str, part: Part) {
+        self.parts.push((self.text.len(), Part { verbatim: false, ..part }));
+        self.text.push_str(text);
+    }
+}
+
+/// Bytes of the label at the start of a line, with its colon: `name:` or `@name:`.
+pub(super) fn label(text: &str) -> usize {
+    let trimmed = text.trim_start();
+    let name = trimmed.strip_prefix('@').unwrap_or(trimmed);
+    let len = word_len(name);
+    match len > 0 && name[len..].starts_with(':') {
+        true => text.len() - name.len() + len + 1,
+        false => 0,
+    }
+}
+
+/// The texts between the commas outside brackets, without space around them.
+pub(super) fn arguments(text: &str) -> Vec<&str> {
+    argument_places(text, 0).into_iter().map(|(start, end)| &text[start..end]).collect()
+}
+
+/// The places of the texts between the commas of a line, from `from` on.
+pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
+    let mut places = Vec::new();
+    let (mut depth, mut start, mut quoted) = (0_i32, from, false);
+    let trimmed = |start: usize, end: usize| {
+        let inside = &text[start..end];
+        let begin = start + inside.len() - inside.trim_start().len();
+        (begin, begin + inside.trim().len())
+    };
+    for (at, byte) in text.bytes().enumerate().skip(from) {
+        match byte {
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            b',' if depth <= 0 => {
+                places.push(trimmed(start, at));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = trimmed(start, text.len());
+    if !places.is_empty() || last.0 < last.1 {
+        places.push(last);
+    }
+    places
+}
+
+/// The line with `\NAME` replaced for each name that has a value.
+pub(super) fn filled(line: &Shown, values: &[(String, Shown)]) -> Shown {
+    let text = &line.text;
+    let mut out = Shown::empty();
+    let mut copied = 0;
+    for (at, _) in text.match_indices('\\') {
+        let rest = &text[at + 1..];
+        let len = if rest.starts_with('@') { 1 } else { word_len(rest) };
+        let Some((_, value)) = values.iter().find(|(name, _)| *name == rest[..len]) else { continue };
+        out.push(line, copied, at);
+        out.push(value, 0, value.text.len());
+        copied = at + 1 + len;
+    }
+    out.push(line, copied, text.len());
+    out
+}
+
+/// A `\NAME` that nothing replaced.
+pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
+    let text = &line.text;
+    text.match_indices('\\').find_map(|(at, _)| {
+        let len = word_len(&text[at + 1..]);
+        (len > 0).then(|| (text[at + 1..at + 1 + len].to_owned(), line.part(at, at + 1 + len)))
+    })
+}
+
+/// The line with its constants, expressions and aliases replaced.
+pub(super) fn resolved(
+    line: &Shown,
+    constant: &dyn Fn(&str) -> Option<Value>,
+    aliases: &HashMap<String, String>,
+) -> Result<Shown, Wrong> {
+    let text = line.text.as_str();
+    let bytes = text.as_bytes();
+    let mut out = Shown::empty();
+    let (mut copied, mut at) = (0, 0);
+    let mut quoted = false;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if byte == b'"' {
+            quoted = !quoted;
+        }
+        if quoted || !byte.is_ascii() {
+            at += 1;
+            continue;
+        }
+        let rest = &text[at..];
+        // `\(…)` is an expression wherever it stands.
+        if rest.starts_with("\\(") {
+            let read = expression::read(&rest[1..closing(rest)], Reach::Whole, constant);
+            let read =
+                read.map_err(|wrong| Wrong { at: wrong.at + at + 1, end: wrong.end + at + 1, ..wrong })?;
+            let end = at + 1 + read.len;
+            out.push(line, copied, at);
+            out.put(&read.value.to_string(), line.part(at, end));
+            (copied, at) = (end, end);
+            continue;
+        }
+        let before = text[..at].bytes().next_back();
+        // A part of a longer word: a component, a register, a label.
+        let inside = before.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_.$@%\\#".contains(&byte));
+        let word = word_len(rest);
+        let starts_name = word > 0 && !byte.is_ascii_digit();
+        if inside {
+            at += word.max(1);
+            continue;
+        }
+        if starts_name && rest[word..].starts_with(':') && text[..at].trim().trim_end_matches('@').is_empty()
+        {
+            at += word;
+            continue;
+        }
+        if starts_name && let Some(alias) = aliases.get(&rest[..word]) {
+            out.push(line, copied, at);
+            out.put(alias, line.part(at, at + word));
+            at += word;
+            copied = at;
+            continue;
+        }
+        let signed = matches!(byte, b'-' | b'~') && !is_binary(text, at);
+        if !(starts_name || signed || byte.is_ascii_digit() || byte == b'(') {
+            at += 1;
+            continue;
+        }
+        let read = expression::read(rest, reach(text, at), constant).ok();
+        // Parentheses alone belong to the machine's syntax.
+        let read = read.filter(|read| read.names && (byte != b'(' || read.operator));
+        match read {
+            Some(read) => {
+                out.push(line, copied, at);
+                out.put(&read.value.to_string(), line.part(at, at + read.len));
+                at += read.len;
+                copied = at;
+            }
+            None if byte.is_ascii_digit() => at += number_len(rest).max(1),
+            None => at += word.max(1),
+        }
+    }
+    out.push(line, copied, text.len());
+    Ok(out)
+}
+
+/// One past the parenthesis that closes the first of a text; its end if there is none.
+fn closing(text: &str) -> usize {
+    let mut depth = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth == 1 => return at + 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Whether the sign at a place has something on its left that it could connect.
+fn is_binary(text: &str, at: usize) -> bool {
+    let before = text[..at].trim_end();
+    let spaced = before.len() < at;
+    let behind = text[at + 1..].starts_with(char::is_whitespace);
+    let operand =
+        before.bytes().next_back().is_some_and(|byte| byte.is_ascii_alphanumeric() || b"_)]".contains(&byte));
+    operand && spaced == behind
+}
+
+/// How far an expression at a place reaches: not beyond an operator that binds its left side, which is no constant.
+fn reach(text: &str, at: usize) -> Reach {
+    let before = text[..at].trim_end();
+    let operator = before.bytes().next_back().and_then(precedence);
+    match operator.filter(|_| is_binary(text, before.len().saturating_sub(1))) {
+        // `+` does not change what stands behind it.
+        Some(_) if before.ends_with('+') => Reach::Within,
+        Some(precedence) => Reach::Behind(precedence),
+        None => Reach::Within,
+    }
+}

@@ -1,0 +1,780 @@
+//! What a source text may have whatever the machine: named constants, expressions, included files, conditions, repeated
+//! lines and macros.
+//!
+//! [`expand`] resolves them. It gives a plain text for the machine's assembler and keeps from where each part of it came,
+//! so that messages about the plain text become messages about the source ([`Expanded::in_source`]).
+//!
+//! ```
+//! use reconverge_isa::expand::{Given, expand};
+//!
+//! let source = ".equ N, 4\n.macro twice op\n\\op R0, N*2\n\\op R1, N\n.endm\ntwice ADD\n";
+//! let expanded = expand(source, &Given::default())?.expect("the text has a macro");
+//! assert_eq!(expanded.text, "ADD R0, 8\nADD R1, 4\n");
+//! # Ok::<(), Vec<reconverge_isa::Diagnostic>>(())
+//! ```
+
+mod expression;
+mod line;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub use expression::Value;
+use expression::{Reach, Wrong, word_len};
+use line::{Part, Shown};
+
+use crate::limits::EXPANSION;
+use crate::source::{Diagnostic, SourceFile, Span, lines, suggest};
+
+/// A file that a source includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Included {
+    /// Its path from the folder of the source, as [`included_by`] returns it.
+    pub name: String,
+    /// Its text, or why it cannot be read.
+    pub text: Result<String, String>,
+}
+
+/// What a source is expanded with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// The files that it and they include.
+    pub files: Vec<Included>,
+    /// Constants: `NAME` is 1, `NAME=EXPRESSION` has the value of the expression.
+    pub defines: Vec<String>,
+}
+
+/// The directives, with what follows them.
+#[rustfmt::skip]
+const DIRECTIVES: [(&str, Directive); 13] = [
+    (".equ", Directive::Equ), (".alias", Directive::Alias), (".include", Directive::Include),
+    (".macro", Directive::Macro), (".endm", Directive::EndMacro),
+    (".rept", Directive::Repeat), (".endr", Directive::EndRepeat),
+    (".if", Directive::If), (".ifdef", Directive::IfDefined), (".ifndef", Directive::IfDefined),
+    (".elif", Directive::Else), (".else", Directive::Else), (".endif", Directive::EndIf),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Directive {
+    Equ,
+    Alias,
+    Include,
+    Macro,
+    EndMacro,
+    Repeat,
+    EndRepeat,
+    If,
+    IfDefined,
+    Else,
+    EndIf,
+}
+
+/// The directive at the start of a line, its name, and what follows it.
+fn directive(line: &str) -> Option<(Directive, &str, &str)> {
+    let line = line.trim_start();
+    if !line.starts_with('.') {
+        return None;
+    }
+    let (name, rest) = line.split_at(1 + word_len(&line[1..]));
+    let ends = rest.chars().next().is_none_or(|next| next.is_whitespace() || next == '"' || next == '(');
+    let found = DIRECTIVES.iter().find(|(known, _)| ends && *known == name)?;
+    Some((found.1, name, rest))
+}
+
+/// Whether a text has anything to expand. A listing has not, and costs the search for it only.
+fn has_any(source: &str) -> bool {
+    source.contains("\\(") || lines(source).any(|(_, line)| directive(line).is_some())
+}
+
+/// Returns the paths of the files that a text includes, from the folder of the source. `of` is the text's own path from
+/// there, and empty for the source itself.
+pub fn included_by(text: &str, of: &str) -> Vec<String> {
+    let name = |(_, line)| match directive(line) {
+        Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),
+        _ => None,
+    };
+    lines(text).filter_map(name).collect()
+}
+
+/// The path of a file that the file `of` names.
+fn beside(of: &str, name: &str) -> String {
+    match of.rsplit_once('/') {
+        Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The text between quotation marks that the rest of a line is.
+fn quoted(text: &str) -> Option<&str> {
+    let inside = text.trim().strip_prefix('"')?.strip_suffix('"')?;
+    (!inside.is_empty() && !inside.contains('"')).then_some(inside)
+}
+
+/// A source text with everything resolved.
+#[derive(Clone, Debug)]
+pub struct Expanded {
+    /// The plain text.
+    pub text: String,
+    /// By ascending start: where the parts of the text come from.
+    pieces: Vec<Piece>,
+    contexts: Vec<Context>,
+    files: Vec<Arc<SourceFile>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    start: usize,
+    context: usize,
+    part: Part,
+}
+
+/// Why a line is read.
+#[derive(Clone, Debug)]
+struct Context {
+    /// Why, as messages say; nothing for the source itself.
+    what: String,
+    /// The file of its lines; 0 is the source.
+    file: usize,
+    /// The context that asked for it, and where in that.
+    parent: Option<(usize, Part)>,
+}
+
+/// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. `None`: the source has
+/// none of them, and is plain text.
+///
+/// # Errors
+/// Everything that is wrong with them, with places in the source or in a file that it includes.
+pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagnostic>> {
+    if given.defines.is_empty() && !has_any(source) {
+        return Ok(None);
+    }
+    let own = Arc::new(SourceFile { name: String::new(), text: source.to_owned() });
+    let mut expander = Expander {
+        given,
+        out: Expanded {
+            text: String::new(),
+            pieces: Vec::new(),
+            contexts: vec![Context { what: String::new(), file: 0, parent: None }],
+            files: vec![own],
+        },
+        constants: HashMap::new(),
+        aliases: HashMap::new(),
+        macros: HashMap::new(),
+        used: 0,
+        calls: 0,
+        full: false,
+        errors: Vec::new(),
+    };
+    expander.defines();
+    let own: Vec<Line> = whole(source);
+    expander.block(&own, 0);
+    match expander.errors.is_empty() {
+        true => Ok(Some(expander.out)),
+        false => Err(expander.errors),
+    }
+}
+
+impl Expanded {
+    /// The message about the plain text as one about the source.
+    pub fn in_source(&self, diagnostic: Diagnostic) -> Diagnostic {
+        let (context, span) = self.origin(diagnostic.span);
+        let diagnostic = Diagnostic { span, ..diagnostic };
+        let related = diagnostic.related.clone().map(|(span, what)| {
+            let (context, span) = self.origin(span);
+            let text = &self.files[self.contexts[context].file].text;
+            format!("{what} is in line {}", span.line_column(text).0)
+        });
+        let placed = self.placed(diagnostic, context);
+        match related {
+            Some(related) => Diagnostic { related: None, ..placed }.and_help(&related),
+            None => placed,
+        }
+    }
+
+    /// The place in the source of a place in the plain text: of what comes from a macro or another file, that of the line
+    /// that asks for it.
+    pub fn offset_in_source(&self, offset: usize) -> usize {
+        let (mut context, span) = self.origin(Span::new(offset, offset));
+        let mut at = span.start;
+        while let Some((parent, part)) = self.contexts[context].parent {
+            (context, at) = (parent, part.at);
+        }
+        at
+    }
+
+    /// Where a part of the plain text comes from: the context, and the place in the context's file.
+    fn origin(&self, span: Span) -> (usize, Span) {
+        let index = self.pieces.partition_point(|piece| piece.start <= span.start);
+        let Some(piece) = index.checked_sub(1).map(|index| self.pieces[index]) else {
+            return (0, Span::default());
+        };
+        let part = piece.part;
+        if !part.verbatim {
+            return (piece.context, Span::new(part.at, part.at + part.len));
+        }
+        let inside = |place: usize| part.at + place.saturating_sub(piece.start).min(part.len);
+        let end = self.pieces.partition_point(|piece| piece.start < span.end);
+        let last = self.pieces[end.max(index) - 1];
+        let end = match last.part.verbatim && last.context == piece.context {
+            true => last.part.at + (span.end - last.start.min(span.end)).min(last.part.len),
+            false if last.context == piece.context => last.part.at + last.part.len,
+            false => part.at + part.len,
+        };
+        let start = inside(span.start);
+        (piece.context, Span::new(start, end.max(start)))
+    }
+
+    /// Adds the file of a message, and what asked for its line.
+    fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
+        let file = self.contexts[context].file;
+        if file > 0 {
+            diagnostic.file = Some(self.files[file].clone());
+        }
+        let mut context = &self.contexts[context];
+        let mut shown = 0;
+        while let Some((parent, part)) = context.parent {
+            let from = &self.contexts[parent];
+            if !context.what.is_empty() && shown < 3 {
+                let (line, _) = Span::new(part.at, part.at).line_column(&self.files[from.file].text);
+                let file = match from.file {
+                    0 => String::new(),
+                    file => format!(" of {}", self.files[file].name),
+                };
+                diagnostic = diagnostic.and_help(&format!("in {}, line {line}{file}", context.what));
+                shown += 1;
+            }
+            context = from;
+        }
+        diagnostic
+    }
+}
+
+/// A line of a file, or of a macro with its parameters filled in.
+#[derive(Clone, Debug)]
+struct Line {
+    shown: Shown,
+}
+
+/// The lines of a file.
+fn whole(text: &str) -> Vec<Line> {
+    lines(text).map(|(at, line)| Line { shown: Shown::verbatim(line, at) }).collect()
+}
+
+/// A macro.
+#[derive(Clone, Debug)]
+struct Macro {
+    /// Parameters with what they are if nothing is given for them.
+    parameters: Vec<(String, Option<String>)>,
+    lines: Vec<Line>,
+    file: usize,
+}
+
+struct Expander<'a> {
+    given: &'a Given,
+    out: Expanded,
+    constants: HashMap<String, Value>,
+    aliases: HashMap<String, String>,
+    macros: HashMap<String, Arc<Macro>>,
+    /// Bytes and lines that came out so far, for the limit.
+    used: u64,
+    /// Macros that were used so far: `\@` in the next one.
+    calls: usize,
+    /// Whether the limit has been met.
+    full: bool,
+    errors: Vec<Diagnostic>,
+}
+
+/// Macros, repetitions and files within each other, at most.
+const DEPTH: usize = 64;
+
+/// Errors after which the rest is not read.
+const MOST_ERRORS: usize = 20;
+
+/// What a condition is about its lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Branch {
+    /// They are read.
+    Taken,
+    /// They are not, and the next branch may be.
+    Not,
+    /// A branch before was, or what is around is not.
+    Done,
+}
+
+impl Expander<'_> {
+    fn error(&mut self, context: usize, part: Part, message: impl Into<String>, help: &str) {
+        let mut diagnostic = Diagnostic::error(Span::new(part.at, part.at + part.len), message);
+        if !help.is_empty() {
+            diagnostic = diagnostic.help(help);
+        }
+        self.errors.push(self.out.placed(diagnostic, context));
+    }
+
+    /// Counts what comes out. Beyond the limit there is one error, and nothing more is read.
+    fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
+        self.used += bytes as u64 + 1;
+        if self.used > EXPANSION.get() && !self.full {
+            self.full = true;
+            self.error(context, part, EXPANSION.exceeded().to_string(), "");
+        }
+        !self.full
+    }
+
+    fn defines(&mut self) {
+        for define in &self.given.defines {
+            let (name, value) = define.split_once('=').unwrap_or((define, "1"));
+            let read = match is_name(name) {
+                true => expression::read(value, Reach::Whole, &|name| self.constants.get(name).copied()),
+                false => Err(Wrong { at: 0, end: 0, why: "`NAME` or `NAME=EXPRESSION` fits".to_owned() }),
+            };
+            match read {
+                Ok(read) => drop(self.constants.insert(name.to_owned(), read.value)),
+                Err(wrong) => {
+                    let message = format!("`-D {define}` is no constant: {}", wrong.why);
+                    self.errors.push(Diagnostic::error(Span::default(), message));
+                }
+            }
+        }
+    }
+
+    /// Reads lines that belong together: a file, a macro, a repetition.
+    fn block(&mut self, lines: &[Line], context: usize) {
+        let mut at = 0;
+        let mut branches: Vec<(Branch, bool, Part)> = Vec::new();
+        while let Some(line) = lines.get(at) {
+            at += 1;
+            if self.errors.len() >= MOST_ERRORS || self.full {
+                return;
+            }
+            let text = line.shown.text.as_str();
+            let part = line.shown.all();
+            let taken = branches.last().is_none_or(|(branch, ..)| *branch == Branch::Taken);
+            let Some((found, name, rest)) = directive(text) else {
+                if taken {
+                    self.plain(&line.shown, context, part);
+                }
+                continue;
+            };
+            if !self.count(0, context, part) {
+                return;
+            }
+            let start = text.len() - rest.len();
+            match found {
+                Directive::If | Directive::IfDefined => {
+                    let branch = match taken {
+                        false => Branch::Done,
+                        true if self.condition(name, line, start, context) => Branch::Taken,
+                        true => Branch::Not,
+                    };
+                    branches.push((branch, false, part));
+                }
+                Directive::Else => {
+                    let outer =
+                        branches.len().checked_sub(2).is_none_or(|outer| branches[outer].0 == Branch::Taken);
+                    let Some((branch, ended, _)) = branches.last().copied() else {
+                        self.error(context, part, format!("`{name}` without `.if`"), "");
+                        continue;
+                    };
+                    if ended {
+                        self.error(context, part, format!("`{name}` behind `.else`"), "");
+                    }
+                    let next = match branch {
+                        Branch::Taken | Branch::Done => Branch::Done,
+                        Branch::Not if !outer => Branch::Done,
+                        Branch::Not if name == ".else" || self.condition(".if", line, start, context) => {
+                            Branch::Taken
+                        }
+                        Branch::Not => Branch::Not,
+                    };
+                    if let Some(last) = branches.last_mut() {
+                        (last.0, last.1) = (next, name == ".else");
+                    }
+                }
+                Directive::EndIf => {
+                    if branches.pop().is_none() {
+                        self.error(context, part, "`.endif` without `.if`", "");
+                    }
+                }
+                // What is not read still ends where it ends.
+                Directive::Macro | Directive::Repeat => {
+                    let Some(end) = self.end_of(lines, at, found, context, part) else { return };
+                    let body = &lines[at..end];
+                    at = end + 1;
+                    match found {
+                        _ if !taken => {}
+                        Directive::Macro => self.define_macro(line, start, body, context),
+                        _ => self.repeat(line, start, body, context),
+                    }
+                }
+                _ if !taken => {}
+                Directive::Equ => self.equ(line, start, context),
+                Directive::Alias => self.alias(line, start, context),
+                Directive::Include => self.include(line, start, context),
+                Directive::EndMacro => self.error(context, part, "`.endm` without `.macro`", ""),
+                Directive::EndRepeat => self.error(context, part, "`.endr` without `.rept`", ""),
+            }
+        }
+        for (_, _, part) in branches {
+            self.error(context, part, "this condition has no `.endif`", "");
+        }
+    }
+
+    /// The line that ends a macro or a repetition, which may have others inside.
+    fn end_of(
+        &mut self,
+        lines: &[Line],
+        from: usize,
+        what: Directive,
+        context: usize,
+        part: Part,
+    ) -> Option<usize> {
+        let mut open = vec![what];
+        for (at, line) in lines.iter().enumerate().skip(from) {
+            let ends = match directive(&line.shown.text) {
+                Some((inner @ (Directive::Macro | Directive::Repeat), ..)) => {
+                    open.push(inner);
+                    continue;
+                }
+                Some((Directive::EndMacro, ..)) => Directive::Macro,
+                Some((Directive::EndRepeat, ..)) => Directive::Repeat,
+                _ => continue,
+            };
+            if open.pop() != Some(ends) {
+                break;
+            }
+            if open.is_empty() {
+                return Some(at);
+            }
+        }
+        let (begin, end) = match what {
+            Directive::Macro => (".macro", ".endm"),
+            _ => (".rept", ".endr"),
+        };
+        self.error(context, part, format!("this `{begin}` has no `{end}`"), "");
+        None
+    }
+
+    /// The value of an expression that is the rest of a line.
+    fn value(&mut self, line: &Line, start: usize, context: usize) -> Option<Value> {
+        let text = &line.shown.text[start..];
+        match expression::read(text, Reach::Whole, &|name| self.constants.get(name).copied()) {
+            Ok(read) => Some(read.value),
+            Err(wrong) => {
+                self.wrong(wrong, line, start, context);
+                None
+            }
+        }
+    }
+
+    fn wrong(&mut self, wrong: Wrong, line: &Line, start: usize, context: usize) {
+        let part = line.shown.part(start + wrong.at, start + wrong.end);
+        let help = match wrong.why.split('`').nth(1).filter(|_| wrong.why.starts_with("there is no constant"))
+        {
+            Some(name) => match self.constants.is_empty() {
+                true => "state it before this line: `.equ NAME, VALUE`".to_owned(),
+                false => {
+                    let mut names: Vec<&str> = self.constants.keys().map(String::as_str).collect();
+                    names.sort_unstable();
+                    suggest(name, names)
+                }
+            },
+            None => String::new(),
+        };
+        self.error(context, part, wrong.why, &help);
+    }
+
+    fn condition(&mut self, name: &str, line: &Line, start: usize, context: usize) -> bool {
+        if name == ".if" {
+            return self.value(line, start, context).is_some_and(Value::is_true);
+        }
+        let asked = line.shown.text[start..].trim();
+        if !is_name(asked) {
+            self.error(context, line.shown.all(), format!("`{name}` takes the name of a constant"), "");
+        }
+        let known = self.constants.contains_key(asked) || self.aliases.contains_key(asked);
+        known == (name == ".ifdef")
+    }
+
+    /// A name at the start of the rest of a line, with where what follows it (and a comma) begins.
+    fn name<'l>(
+        &mut self,
+        line: &'l Line,
+        start: usize,
+        context: usize,
+        usage: &str,
+    ) -> Option<(&'l str, usize)> {
+        let text = &line.shown.text[start..];
+        let trimmed = text.trim_start();
+        let len = word_len(trimmed);
+        let name = &trimmed[..len];
+        let rest = &trimmed[len..];
+        if !is_name(name) || rest.starts_with(|c: char| !c.is_whitespace() && c != ',') {
+            self.error(context, line.shown.all(), "a name is missing here", usage);
+            return None;
+        }
+        let behind = rest.trim_start();
+        let behind = behind.strip_prefix(',').unwrap_or(behind);
+        Some((name, line.shown.text.len() - behind.len()))
+    }
+
+    /// `.equ NAME, EXPRESSION`.
+    fn equ(&mut self, line: &Line, start: usize, context: usize) {
+        let Some((name, behind)) = self.name(line, start, context, "`.equ NAME, EXPRESSION` fits here")
+        else {
+            return;
+        };
+        let Some(value) = self.value(line, behind, context) else { return };
+        let before = self.constants.insert(name.to_owned(), value);
+        if before.is_some_and(|before| before != value) || self.aliases.contains_key(name) {
+            self.error(context, line.shown.all(), format!("`{name}` already has another value"), "");
+        }
+    }
+
+    /// `.alias NAME, TEXT`.
+    fn alias(&mut self, line: &Line, start: usize, context: usize) {
+        let usage = "`.alias NAME, TEXT` fits here";
+        let Some((name, behind)) = self.name(line, start, context, usage) else { return };
+        let text = line.shown.text[behind..].trim();
+        if text.is_empty() {
+            self.error(context, line.shown.all(), "an alias stands for a text", usage);
+            return;
+        }
+        let known = |name: &str| self.constants.get(name).copied();
+        let resolved = line::resolved(&Shown::verbatim(text, 0), &known, &self.aliases);
+        let text = resolved.map_or_else(|_| text.to_owned(), |shown| shown.text);
+        let before = self.aliases.insert(name.to_owned(), text.clone());
+        if before.is_some_and(|before| before != text) || self.constants.contains_key(name) {
+            self.error(context, line.shown.all(), format!("`{name}` already stands for something else"), "");
+        }
+    }
+
+    /// `.include "FILE"`.
+    fn include(&mut self, line: &Line, start: usize, context: usize) {
+        let part = line.shown.all();
+        let Some(name) = quoted(&line.shown.text[start..]) else {
+            self.error(context, part, "the name of a file in quotation marks is missing here", "");
+            return;
+        };
+        let own = self.out.contexts[context].file;
+        let path = beside(&self.out.files[own].name, name);
+        let text = match self.given.files.iter().find(|file| file.name == path).map(|file| &file.text) {
+            Some(Ok(text)) => text,
+            Some(Err(why)) => return self.error(context, part, format!("{path}: {why}"), ""),
+            None => return self.error(context, part, format!("{path}: there is no such file here"), ""),
+        };
+        let file = match self.out.files.iter().skip(1).position(|file| file.name == path) {
+            Some(known) => known + 1,
+            None => {
+                self.out.files.push(Arc::new(SourceFile { name: path, text: text.clone() }));
+                self.out.files.len() - 1
+            }
+        };
+        if let Some(context) = self.enter("an included file".to_owned(), file, context, part) {
+            self.block(&whole(text), context);
+        }
+    }
+
+    /// A context within another.
+    fn enter(&mut self, what: String, file: usize, parent: usize, part: Part) -> Option<usize> {
+        let mut depth = 0;
+        let mut around = Some(parent);
+        while let Some(context) = around {
+            depth += 1;
+            around = self.out.contexts[context].parent.map(|(parent, _)| parent);
+        }
+        if depth > DEPTH {
+            let message = format!("more than {DEPTH} macros, repetitions and files within each other");
+            self.error(parent, part, message, "something asks for itself without an end");
+            self.full = true;
+            return None;
+        }
+        self.out.contexts.push(Context { what, file, parent: Some((parent, part)) });
+        Some(self.out.contexts.len() - 1)
+    }
+
+    /// `.macro NAME [PARAMETER[=TEXT], …]`.
+    fn define_macro(&mut self, line: &Line, start: usize, body: &[Line], context: usize) {
+        let usage = "`.macro NAME PARAMETER, PARAMETER=TEXT` fits here";
+        let Some((name, behind)) = self.name(line, start, context, usage) else { return };
+        let mut parameters: Vec<(String, Option<String>)> = Vec::new();
+        for parameter in line::arguments(&line.shown.text[behind..]) {
+            let (name, default) = match parameter.split_once('=') {
+                Some((name, default)) => (name.trim(), Some(default.trim().to_owned())),
+                None => (parameter, None),
+            };
+            if !is_name(name) || parameters.iter().any(|(known, _)| known == name) {
+                self.error(
+                    context,
+                    line.shown.all(),
+                    format!("`{parameter}` is no parameter, or is there twice"),
+                    usage,
+                );
+                return;
+            }
+            parameters.push((name.to_owned(), default));
+        }
+        let file = self.out.contexts[context].file;
+        let new = Arc::new(Macro { parameters, lines: body.to_vec(), file });
+        if self.macros.insert(name.to_owned(), new).is_some() {
+            self.error(context, line.shown.all(), format!("the macro `{name}` is defined twice"), "");
+        }
+    }
+
+    /// `.rept COUNT[, NAME]`.
+    fn repeat(&mut self, line: &Line, start: usize, body: &[Line], context: usize) {
+        let text = &line.shown.text[start..];
+        let (count, name) = match text.rsplit_once(',') {
+            Some((count, name)) => (count, Some(name.trim())),
+            None => (text, None),
+        };
+        if name.is_some_and(|name| !is_name(name)) {
+            let usage = "`.rept COUNT, NAME` fits here: \\NAME is the number of the repetition, from 0 on";
+            return self.error(context, line.shown.all(), "a name is missing behind the comma", usage);
+        }
+        let count = match expression::read(count, Reach::Whole, &|name| self.constants.get(name).copied()) {
+            Ok(read) => read.value,
+            Err(wrong) => return self.wrong(wrong, line, start, context),
+        };
+        let Value::Int(count @ 0..) = count else {
+            return self.error(
+                context,
+                line.shown.all(),
+                format!("lines are not repeated {count} times"),
+                "",
+            );
+        };
+        let part = line.shown.all();
+        let file = self.out.contexts[context].file;
+        let Some(inner) = self.enter("lines that are repeated".to_owned(), file, context, part) else {
+            return;
+        };
+        for number in 0..count {
+            if !self.count(0, context, part) || self.errors.len() >= MOST_ERRORS {
+                return;
+            }
+            match name {
+                Some(name) => {
+                    let value = [(name.to_owned(), Shown::replaced(number.to_string(), part))];
+                    let lines: Vec<Line> =
+                        body.iter().map(|line| Line { shown: line::filled(&line.shown, &value) }).collect();
+                    self.block(&lines, inner);
+                }
+                None => self.block(body, inner),
+            }
+        }
+    }
+
+    /// A line that is no directive of these: a macro is used, or it is text for the machine.
+    fn plain(&mut self, line: &Shown, context: usize, part: Part) {
+        let label = line::label(&line.text);
+        let rest = &line.text[label..];
+        let start = line.text.len() - rest.trim_start().len();
+        let name = &line.text[start..start + word_len(&line.text[start..])];
+        if let Some(found) = self.macros.get(name).cloned()
+            && line.text[start + name.len()..].chars().next().is_none_or(char::is_whitespace)
+        {
+            if label > 0 {
+                self.write(&line.cut(0, label), context, part);
+            }
+            let arguments = start + name.len();
+            return self.call(name, &found, line, arguments, context);
+        }
+        self.write(line, context, part);
+    }
+
+    /// Uses a macro.
+    fn call(&mut self, name: &str, found: &Macro, line: &Shown, behind: usize, context: usize) {
+        let given = line::argument_places(&line.text, behind);
+        let part = line.all();
+        if given.len() > found.parameters.len() {
+            let message =
+                format!("the macro `{name}` has {}, not {}", parameters(found.parameters.len()), given.len());
+            return self.error(context, part, message, "");
+        }
+        let mut values = Vec::new();
+        for (index, (parameter, default)) in found.parameters.iter().enumerate() {
+            let given = given.get(index).filter(|(start, end)| start < end);
+            let value = match (given, default) {
+                (Some(&(start, end)), _) => {
+                    Shown::replaced(line.text[start..end].to_owned(), line.part(start, end))
+                }
+                (None, Some(default)) => Shown::replaced(default.clone(), part),
+                (None, None) => {
+                    return self.error(
+                        context,
+                        part,
+                        format!("`{parameter}` of the macro `{name}` is missing"),
+                        "",
+                    );
+                }
+            };
+            values.push((parameter.clone(), value));
+        }
+        values.push(("@".to_owned(), Shown::replaced(self.calls.to_string(), part)));
+        self.calls += 1;
+        let Some(context) = self.enter(format!("the macro `{name}`"), found.file, context, part) else {
+            return;
+        };
+        let mut unknown = None;
+        let lines: Vec<Line> = found
+            .lines
+            .iter()
+            .map(|line| {
+                let shown = line::filled(&line.shown, &values);
+                unknown = unknown.take().or_else(|| line::unknown_parameter(&shown));
+                Line { shown }
+            })
+            .collect();
+        // The parameters of what is defined or repeated inside are filled in there.
+        let inner = lines.iter().any(|line| {
+            matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
+        });
+        if let Some((name, part)) = unknown.filter(|_| !inner) {
+            let mut names: Vec<&str> = found.parameters.iter().map(|(name, _)| name.as_str()).collect();
+            names.sort_unstable();
+            return self.error(
+                context,
+                part,
+                format!("there is no parameter `\\{name}`"),
+                &suggest(&name, names),
+            );
+        }
+        self.block(&lines, context);
+    }
+
+    /// Writes a line with its constants and expressions resolved.
+    fn write(&mut self, line: &Shown, context: usize, part: Part) {
+        let known = |name: &str| self.constants.get(name).copied();
+        let resolved = match line::resolved(line, &known, &self.aliases) {
+            Ok(resolved) => resolved,
+            Err(wrong) => return self.wrong(wrong, &Line { shown: line.clone() }, 0, context),
+        };
+        if !self.count(resolved.text.len(), context, part) {
+            return;
+        }
+        let out = &mut self.out;
+        let base = out.text.len();
+        let pieces =
+            resolved.parts.iter().map(|(start, part)| Piece { start: base + start, context, part: *part });
+        out.pieces.extend(pieces);
+        out.text.push_str(&resolved.text);
+        // The end of the line has a place too: messages about what is missing point there.
+        let end = resolved.part(resolved.text.len(), resolved.text.len());
+        out.pieces.push(Piece { start: out.text.len(), context, part: end });
+        out.text.push('\n');
+    }
+}
+
+fn parameters(count: usize) -> String {
+    match count {
+        1 => "1 parameter".to_owned(),
+        count => format!("{count} parameters"),
+    }
+}
+
+/// Whether a text is a name: letters, digits and `_`, no digit first.
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && word_len(text) == text.len() && !text.starts_with(|c: char| c.is_ascii_digit())
+}

@@ -1,0 +1,181 @@
+//! The legal forms of a mnemonic, with an example of each, from the rows of a table.
+
+use crate::read::Table;
+use crate::row::{Draft, Memory, Number, Part, Row, Scope, Style};
+
+/// A form of an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Its text: `a|b` is one of both, `[a]` may be left out, capital letters stand for numbers.
+    pub text: String,
+    /// An instruction of this form.
+    pub example: String,
+    /// What it is, and where it exists if not everywhere; may be empty.
+    pub about: String,
+    /// Where it is documented.
+    pub source: String,
+}
+
+/// Alternatives that a form spells out; of more, the first ones.
+const SPELLED: usize = 12;
+
+/// The text of a row here, as [`Form::text`] has it. Of several mnemonics that the row has, the text has `name`.
+pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> String {
+    let mut out = String::new();
+    parts(row.parts, here, &mut out);
+    match row.names.contains('|') {
+        true => out.replacen(row.names, name, 1),
+        false => out,
+    }
+}
+
+/// An instruction of a row with the mnemonic `name` here; `None` if no simple one has a text that reads back as the same word.
+pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, here: Scope) -> Option<String> {
+    let mut plain = row.fixed | row.default & !row.mask;
+    for part in row.parts {
+        if let Part::Word(words) = part
+            && let Some(value) = words.texts.iter().position(|text| *text == Some(name))
+        {
+            plain = plain & !(words.field.mask() & !row.mask) | words.field.put(value as u32);
+        }
+    }
+    let mut filled = plain;
+    fill(row.parts, here, row.mask, &mut filled, &mut 0);
+    [filled, plain].into_iter().find_map(|word| {
+        let mut out = String::new();
+        let found = table.print(word, here, None, &mut out).ok()?;
+        (found.id == row.id && !out.contains(" bits ")).then_some(out)
+    })
+}
+
+fn parts<D>(parts: &[Part<D>], here: Scope, out: &mut String) {
+    for part in parts {
+        let text = part_text(part, here);
+        match part {
+            _ if text.is_empty() => {}
+            Part::Close => out.push(')'),
+            _ if out.is_empty() || out.ends_with('(') => out.push_str(&text),
+            _ => {
+                out.push(' ');
+                out.push_str(&text);
+            }
+        }
+    }
+}
+
+fn part_text<D>(part: &Part<D>, here: Scope) -> String {
+    match part {
+        Part::Text(text) => (*text).to_owned(),
+        Part::Open => "(".to_owned(),
+        Part::Close => ")".to_owned(),
+        Part::Word(words) => {
+            let known: Vec<String> = words.texts.iter().flatten().map(|text| (*text).to_owned()).collect();
+            one_of(known)
+        }
+        Part::Number(number) => number_text(number),
+        Part::Memory(memory) => memory_text(memory),
+        Part::Custom(custom) => format!("<{}>", custom.name),
+        Part::Case(cases) => {
+            let here_only = cases.cases.iter().filter(|case| case.scope.admits(here));
+            let texts = here_only.map(|case| {
+                let mut text = String::new();
+                self::parts(case.parts, here, &mut text);
+                text
+            });
+            one_of(texts.collect())
+        }
+        Part::Set(_) => String::new(),
+    }
+}
+
+/// `a|b`, in brackets if one of them is nothing.
+fn one_of(texts: Vec<String>) -> String {
+    let optional = texts.iter().any(String::is_empty);
+    let mut kept: Vec<String> = Vec::new();
+    for text in texts {
+        if !text.is_empty() && !kept.contains(&text) {
+            kept.push(text);
+        }
+    }
+    if kept.len() > SPELLED {
+        kept.truncate(SPELLED - 1);
+        kept.push("…".to_owned());
+    }
+    let joined = kept.join("|");
+    match (optional, kept.len()) {
+        (_, 0) => String::new(),
+        (true, _) => format!("[{joined}]"),
+        (false, 1) => joined,
+        (false, _) if kept.iter().any(|text| text.contains(' ')) => format!("{{{joined}}}"),
+        (false, _) => joined,
+    }
+}
+
+fn number_text<D>(number: &Number<D>) -> String {
+    match number.style {
+        Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => format!("{prefix}N{suffix}"),
+        Style::Half(prefix) => format!("{prefix}Nl|{prefix}Nh"),
+        Style::Hex | Style::Signed if number.name == "immediate" => "IMMEDIATE".to_owned(),
+        Style::Hex => format!("N ({})", number.name),
+        Style::Signed => format!("±N ({})", number.name),
+        Style::Code(_) => "LABEL".to_owned(),
+    }
+}
+
+fn memory_text<D>(memory: &Memory<D>) -> String {
+    let bank = if memory.bank.is_some() { "N" } else { "" };
+    let inside = match (memory.base, memory.always_base, memory.offset) {
+        (Some((prefix, _)), _, Some(_)) if memory.increment => format!("{prefix}N++OFFSET"),
+        (Some((prefix, _)), true, Some(_)) => format!("{prefix}N+OFFSET"),
+        (Some((prefix, _)), true, None) => format!("{prefix}N"),
+        (Some((prefix, _)), false, Some(_)) => format!("[{prefix}N+]OFFSET"),
+        (Some((prefix, _)), false, None) => format!("[{prefix}N]"),
+        (None, ..) => "OFFSET".to_owned(),
+    };
+    format!("{}{bank}[{inside}]", memory.space)
+}
+
+/// Gives the operands that a text has with these bits small numbers of their own.
+fn fill<D>(parts: &[Part<D>], here: Scope, fixed: u64, word: &mut u64, next: &mut u32) {
+    for part in parts {
+        match part {
+            Part::Number(number) => {
+                let field = number.field;
+                let step = match number.style {
+                    Style::Aligned(_, _, count) => count,
+                    Style::Half(_) => 2,
+                    Style::Code(shift) => 1 << shift,
+                    Style::Register(..) | Style::Hex | Style::Signed => 1,
+                };
+                let value = match number.style {
+                    Style::Hex | Style::Signed => 4,
+                    Style::Code(_) => 0,
+                    _ => *next * step,
+                };
+                if field.mask() & fixed == 0 && field.get(*word) == 0 && field.get(field.put(value)) == value
+                {
+                    *word |= field.put(value);
+                    *next += 1;
+                }
+            }
+            Part::Memory(memory) => {
+                if let Some((_, field)) = memory.base.filter(|_| memory.always_base)
+                    && field.mask() & fixed == 0
+                    && field.get(*word) == 0
+                {
+                    *word |= field.put(*next);
+                    *next += 1;
+                }
+                if let Some(offset) = memory.offset.filter(|offset| offset.mask() & fixed == 0) {
+                    *word |= offset.put(16 >> memory.shift);
+                }
+            }
+            Part::Case(cases) => {
+                if let Some(case) = cases.cases.iter().find(|case| case.holds(*word, here)) {
+                    fill(case.parts, here, fixed | case.mask, word, next);
+                }
+            }
+            Part::Text(_) | Part::Open | Part::Close | Part::Word(_) | Part::Custom(_) | Part::Set(_) => {}
+        }
+    }
+}

@@ -1,0 +1,435 @@
+//! What people write and listings do not have: commas, floats, negative numbers, names of parameters and built-in variables.
+//!
+//! A line that the rows do not read is written again as a listing has it, and read once more. Lines of listings cost
+//! nothing.
+
+use reconverge_isa::Program;
+use reconverge_isa::program::{Module, Place};
+use reconverge_isa::source::{Diagnostic, Span, parse_number, suggest};
+
+use super::asm::PARAMETERS;
+use crate::inst::Stage;
+
+/// What the names in a line can mean.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    pub(super) program: &'a Program,
+    pub(super) module: Option<&'a Module>,
+    pub(super) stage: Stage,
+}
+
+/// A line as a listing has it.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    pub(super) text: String,
+    /// By ascending start: where pieces of the text begin, and which bytes of the line they stand for.
+    pieces: Vec<(usize, Span)>,
+}
+
+/// The words that compute kernels have at the start of s[]. (1.6)
+pub(super) const BUILT_INS: [(u32, &str); 7] = [
+    (0x2, "blockDim.x"),
+    (0x4, "blockDim.y"),
+    (0x6, "blockDim.z"),
+    (0x8, "gridDim.x"),
+    (0xa, "gridDim.y"),
+    (0xc, "blockIdx.x"),
+    (0xe, "blockIdx.y"),
+];
+
+impl Written {
+    fn put(&mut self, text: &str, line: Span) {
+        self.pieces.push((self.text.len(), line));
+        self.text.push_str(text);
+    }
+
+    /// The place in the line of a place in the text.
+    pub(super) fn in_line(&self, span: Span) -> Span {
+        let piece = |at: usize| {
+            let index = self.pieces.partition_point(|(start, _)| *start <= at).checked_sub(1);
+            index.map_or(Span::default(), |index| self.pieces[index].1)
+        };
+        match span.start == span.end {
+            true if span.start == self.text.len() => {
+                let end = self.pieces.last().map_or(0, |(_, line)| line.end);
+                Span::new(end, end)
+            }
+            _ => Span::new(piece(span.start).start, piece(span.end.saturating_sub(1).max(span.start)).end),
+        }
+    }
+}
+
+/// The kind of numbers that an instruction computes with, as far as its text shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    /// `f32` is in the text.
+    Float,
+    /// Only bits: a float is as good as an integer.
+    Bits32,
+    /// 16 bits.
+    Bits16,
+    /// Integers.
+    Integer,
+}
+
+fn type_of(line: &str) -> Type {
+    let has = |name: &str| line.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name);
+    if has("f32") {
+        Type::Float
+    } else if has("b16") || has("u16") || has("s16") {
+        Type::Bits16
+    } else if has("b32") {
+        Type::Bits32
+    } else {
+        Type::Integer
+    }
+}
+
+/// A number as 32 bits: an integer with or without a sign, or a float with a point or an exponent, perhaps with `f` behind it.
+pub(super) fn bits_of(text: &str) -> Option<u32> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    if let Some(value) = parse_number(digits) {
+        return match negative {
+            true => i64::try_from(value)
+                .ok()
+                .and_then(|value| i32::try_from(-value).ok())
+                .map(|value| value as u32),
+            false => u32::try_from(value).ok(),
+        };
+    }
+    Some(float(digits)?.to_bits() | u32::from(negative) << 31)
+}
+
+/// A float without a sign, which is finite.
+fn float(text: &str) -> Option<f32> {
+    let plain = text.strip_suffix(['f', 'F']).unwrap_or(text);
+    let known = |byte: u8| byte.is_ascii_digit() || b".eE+-".contains(&byte);
+    let is_float = plain.len() < text.len() || plain.contains(['.', 'e', 'E']);
+    let value: f32 = (is_float && plain.bytes().all(known)).then(|| plain.parse().ok()).flatten()?;
+    value.is_finite().then_some(value)
+}
+
+/// The line as a listing has it; `None` if nothing in it is written differently there.
+///
+/// # Errors
+/// A name without a meaning, or a number that the operation does not have. Places are bytes of the line.
+pub(super) fn written(line: &str, names: Names<'_>) -> Result<Option<Written>, Box<Diagnostic>> {
+    let kind = type_of(line);
+    let bytes = line.as_bytes();
+    let mut out = Written::default();
+    let (mut at, mut changed) = prefixes(line, &mut out);
+    while let Some(&byte) = bytes.get(at) {
+        let rest = &line[at..];
+        let starts = at == 0 || matches!(bytes[at - 1], b' ' | b'\t' | b',' | b'(');
+        let len = word(rest);
+        match byte {
+            b',' => {
+                out.put(" ", Span::new(at, at + 1));
+                (at, changed) = (at + 1, true);
+            }
+            b'[' => {
+                let end = rest.find(']').map_or(line.len(), |end| at + end);
+                let inside = Span::new(at + 1, end);
+                out.put("[", Span::new(at, at + 1));
+                match address(line, inside, names)? {
+                    Some(text) => {
+                        out.put(&text, inside);
+                        changed = true;
+                    }
+                    None => out.put(&line[inside.start..end], inside),
+                }
+                at = end;
+            }
+            b'-' | b'.' | b'0'..=b'9' if starts && number_len(rest) > 0 => {
+                let end = at + number_len(rest);
+                let text = &line[at..end];
+                match number(text, kind).map_err(|why| wrong(Span::new(at, end), why))? {
+                    Some(bits) => {
+                        out.put(&format!("{bits:#x}"), Span::new(at, end));
+                        changed = true;
+                    }
+                    None => out.put(text, Span::new(at, end)),
+                }
+                at = end;
+            }
+            _ if len > 0 => {
+                let (text, span) = (&rest[..len], Span::new(at, at + len));
+                match built_in(text, names.stage).map_err(|why| wrong(span, why))? {
+                    Some(operand) => {
+                        let typed = line[..at].trim_end().ends_with("u16");
+                        let moves = line.contains("b16") || line.contains("u16");
+                        let prefix = if typed || operand.starts_with('$') && moves { "" } else { "u16 " };
+                        out.put(&format!("{prefix}{operand}"), span);
+                        changed = true;
+                    }
+                    None => out.put(text, span),
+                }
+                at += len;
+            }
+            _ => {
+                let len = rest.chars().next().map_or(1, char::len_utf8);
+                out.put(&rest[..len], Span::new(at, at + len));
+                at += len;
+            }
+        }
+    }
+    Ok(changed.then_some(out))
+}
+
+/// Writes the prefixes in the order of listings: `exit` and `join` stand before the predicate. Returns where the rest of the line
+/// begins, and whether the order is another.
+fn prefixes(line: &str, out: &mut Written) -> (usize, bool) {
+    let (mut words, mut others) = (Vec::new(), Vec::new());
+    let (mut at, mut changed) = (0, false);
+    loop {
+        let rest = &line[at..];
+        let start = at + rest.len() - rest.trim_start().len();
+        let rest = &line[start..];
+        let len = match rest.strip_prefix('(') {
+            Some(inside) => inside.find(')').map_or(0, |end| end + 2),
+            None => ["exit", "join"]
+                .iter()
+                .find(|known| rest[..word(rest)] == ***known)
+                .map_or(0, |known| known.len()),
+        };
+        if len == 0 {
+            break;
+        }
+        let predicate = rest.starts_with('(');
+        changed |= !predicate && !others.is_empty();
+        if predicate { &mut others } else { &mut words }.push(Span::new(start, start + len));
+        at = start + len;
+    }
+    if !changed {
+        return (0, false);
+    }
+    for span in words.into_iter().chain(others) {
+        out.put(&line[span.start..span.end], span);
+        out.put(" ", Span::new(span.end, span.end));
+    }
+    (at, true)
+}
+
+fn wrong(span: Span, (message, help): (String, String)) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(span, message).help(help))
+}
+
+/// Bytes of a word: letters, digits, `_`, `$` and points.
+fn word(text: &str) -> usize {
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
+    text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len())
+}
+
+/// Bytes of the number at the start of a text, with its sign and that of its exponent; 0 if it is none.
+fn number_len(text: &str) -> usize {
+    let sign = usize::from(text.starts_with('-'));
+    let digits = &text[sign..];
+    let first = word(digits);
+    let starts = digits.strip_prefix('.').unwrap_or(digits).starts_with(|c: char| c.is_ascii_digit());
+    if !starts {
+        return 0;
+    }
+    let hexadecimal = digits.starts_with("0x");
+    let exponent =
+        !hexadecimal && digits[..first].ends_with(['e', 'E']) && digits[first..].starts_with(['-', '+']);
+    let more = if exponent { 1 + word(&digits[first + 1..]) } else { 0 };
+    sign + first + more
+}
+
+/// The bits of a number that a listing writes differently.
+fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
+    let plain = text.strip_prefix('-').unwrap_or(text);
+    let whole = parse_number(plain).is_some();
+    if whole && plain.len() == text.len() {
+        return Ok(None);
+    }
+    let Some(bits) = bits_of(text) else {
+        return Err((
+            format!("`{text}` is no number of 32 bits"),
+            "`7`, `-7`, `0x1f` and `1.5` are numbers".to_owned(),
+        ));
+    };
+    match (kind, whole) {
+        (Type::Float, true) => Err((
+            format!("`{text}` is an integer, and the operation is on floats"),
+            format!("write {text}.0"),
+        )),
+        (Type::Integer | Type::Bits16, false) => {
+            let help = "its bits are written as a number: `0x3f800000` is 1.0";
+            Err((format!("`{text}` is a float, and the operation is not on floats"), help.to_owned()))
+        }
+        (Type::Bits16, true) if (bits as i32) < -0x8000 => {
+            Err((format!("`{text}` has more than 16 bits"), "-32768 is the least".to_owned()))
+        }
+        (Type::Bits16, true) => Ok(Some(bits & 0xffff)),
+        _ => Ok(Some(bits)),
+    }
+}
+
+/// The operand that a built-in variable of CUDA is.
+fn built_in(name: &str, stage: Stage) -> Result<Option<String>, (String, String)> {
+    let (object, _) = name.split_once('.').unwrap_or((name, ""));
+    if stage != Stage::Compute || !["threadIdx", "blockIdx", "blockDim", "gridDim"].contains(&object) {
+        return Ok(None);
+    }
+    if let Some((offset, _)) = BUILT_INS.iter().find(|(_, known)| *known == name) {
+        return Ok(Some(format!("s[{offset:#x}]")));
+    }
+    let in_r0 = "$r0 has x in bits 0 to 15, y in bits 16 to 25 and z in bits 26 to 31 when a kernel starts";
+    match name {
+        "threadIdx.x" => Ok(Some("$r0l".to_owned())),
+        "threadIdx.y" | "threadIdx.z" => {
+            Err((format!("`{name}` is no operand: shift and mask $r0"), in_r0.to_owned()))
+        }
+        _ => {
+            let known = BUILT_INS.map(|(_, name)| name).into_iter().chain(["threadIdx.x"]);
+            Err((format!("there is no `{name}`"), suggest(name, known)))
+        }
+    }
+}
+
+/// The inside of brackets with its names as numbers; `None` if there is no name in it.
+fn address(line: &str, inside: Span, names: Names<'_>) -> Result<Option<String>, Box<Diagnostic>> {
+    let text = &line[inside.start..inside.end];
+    let is_name = |term: &str| term.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !text.split(['+', '-']).any(|term| is_name(term.trim())) {
+        return Ok(None);
+    }
+    let space = &line[..inside.start - 1];
+    let space = &space[space.trim_end_matches(|c: char| c.is_ascii_alphanumeric()).len()..];
+    let (mut register, mut sum, mut at) = (None, 0_i64, inside.start);
+    for term in text.split_inclusive(['+', '-']) {
+        let negative = line[..at].trim_end().ends_with('-');
+        let (start, plain) = (at, term.trim_end_matches(['+', '-']));
+        at += term.len();
+        let name = plain.trim();
+        let span = Span::new(start + plain.len() - plain.trim_start().len(), start + plain.trim_end().len());
+        let value = match name {
+            _ if name.starts_with('$') && register.is_none() && !negative => {
+                register = Some(name);
+                continue;
+            }
+            _ if is_name(name) => place(name, space, names).map_err(|why| wrong(span, why))?,
+            _ => match parse_number(name).and_then(|value| i64::try_from(value).ok()) {
+                Some(value) => value,
+                None => {
+                    let help = "a register, names and numbers fit here, with `+` between them".to_owned();
+                    return Err(wrong(span, (format!("`{name}` is no part of an address"), help)));
+                }
+            },
+        };
+        sum = sum.saturating_add(if negative { -value } else { value });
+    }
+    let offset = if sum < 0 { format!("-{:#x}", -sum) } else { format!("{sum:#x}") };
+    Ok(Some(match register {
+        Some(register) if sum < 0 => format!("{register}{offset}"),
+        Some(register) => format!("{register}+{offset}"),
+        None => offset,
+    }))
+}
+
+/// Where something of a name lies in a space.
+fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, String)> {
+    if space == "s" {
+        let params = &names.program.params;
+        if let Some(param) = params.iter().find(|param| param.name.as_deref() == Some(name)) {
+            return Ok(i64::from(PARAMETERS) + i64::from(param.offset));
+        }
+        let known: Vec<&str> = params.iter().filter_map(|param| param.name.as_deref()).collect();
+        let help = match known.is_empty() {
+            true => "state it before the instructions: `.param s[0x10] 4 NAME`".to_owned(),
+            false => suggest(name, known),
+        };
+        return Err((format!("there is no parameter `{name}`"), help));
+    }
+    let bank = space.strip_prefix('c').and_then(|bank| bank.parse::<u32>().ok());
+    let Some(bank) = bank else {
+        return Err((
+            format!("`{name}` has no place in {space}[]"),
+            "parameters have one in s[], and variables of the module in their constant bank".to_owned(),
+        ));
+    };
+    let variables = names.module.into_iter().flat_map(|module| &module.variables);
+    let here = variables.filter_map(|variable| match variable.place {
+        Place::Constant { bank: of, offset } if of == bank => Some((variable.name.as_str(), offset)),
+        _ => None,
+    });
+    let here: Vec<(&str, u32)> = here.collect();
+    match here.iter().find(|(known, _)| *known == name) {
+        Some((_, offset)) => Ok(i64::from(*offset)),
+        None => {
+            let message = format!("there is no variable `{name}` in c{bank}[]");
+            Err((message, suggest(name, here.into_iter().map(|(name, _)| name))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_isa::program::{Param, Variable};
+
+    use super::*;
+
+    fn again(line: &str) -> Result<String, String> {
+        let param = |name: &str, offset| Param { name: Some(name.to_owned()), offset, bytes: 4 };
+        let program = Program { params: vec![param("out", 0), param("n", 4)], ..Program::default() };
+        let variable =
+            Variable { name: "table".to_owned(), bytes: 8, place: Place::Constant { bank: 1, offset: 0x20 } };
+        let module = Module { variables: vec![variable], ..Module::default() };
+        let names = Names { program: &program, module: Some(&module), stage: Stage::Compute };
+        match written(line, names) {
+            Ok(Some(written)) => Ok(written.text),
+            Ok(None) => Ok("as it is".to_owned()),
+            Err(error) => Err(format!("{}..{}: {error}", error.span.start, error.span.end)),
+        }
+    }
+
+    #[test]
+    fn what_people_write_becomes_what_listings_have() {
+        for (line, text) in [
+            ("mov b32 $r0 0x1", "as it is"),
+            ("ld b32 $r1 g14[$r2]", "as it is"),
+            ("add b32 $r0, $r1, $r2", "add b32 $r0  $r1  $r2"),
+            ("mov b32 $r0 1.5", "mov b32 $r0 0x3fc00000"),
+            ("mul f32 $r0 $r1 -0.25f", "mul f32 $r0 $r1 0xbe800000"),
+            ("add f32 $r0 $r1 1e-3", "add f32 $r0 $r1 0x3a83126f"),
+            ("add f32 $r0 $r1 .5", "add f32 $r0 $r1 0x3f000000"),
+            ("add b32 $r0 $r1 -4", "add b32 $r0 $r1 0xfffffffc"),
+            ("add b16 $r0l $r1l -4", "add b16 $r0l $r1l 0xfffc"),
+            ("mov b32 $r0 s[n]", "mov b32 $r0 s[0x14]"),
+            ("mov b32 $r0 s[out + 4]", "mov b32 $r0 s[0x14]"),
+            ("mov b32 $r0 s[$a1+n-4]", "mov b32 $r0 s[$a1+0x10]"),
+            ("mov b32 $r0 c1[table+0x4]", "mov b32 $r0 c1[0x24]"),
+            ("cvt u32 $r1 blockIdx.x", "cvt u32 $r1 u16 s[0xc]"),
+            ("cvt u32 $r1 u16 threadIdx.x", "cvt u32 $r1 u16 $r0l"),
+            ("mov b16 $r1l threadIdx.x", "mov b16 $r1l $r0l"),
+            ("(lg $c0) exit nop", "exit (lg $c0)  nop"),
+            ("join (lg $c0) nop", "as it is"),
+        ] {
+            assert_eq!(again(line).as_deref(), Ok(text), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_refused_at_its_place() {
+        for (line, message) in [
+            ("add f32 $r0 $r1 -4", "16..18: `-4` is an integer, and the operation is on floats (write -4.0)"),
+            ("mul u24 $r0 $r1 1.5", "16..19: `1.5` is a float"),
+            ("add b16 $r0l $r1l -40000", "18..24: `-40000` has more than 16 bits"),
+            ("mov b32 $r0 s[m]", "14..15: there is no parameter `m` (one of out, n fits here"),
+            ("mov b32 $r0 c1[tabel]", "15..20: there is no variable `tabel` in c1[] (did you mean `table`?"),
+            ("mov b32 $r0 g14[n]", "16..17: `n` has no place in g14[]"),
+            ("cvt u32 $r1 u16 threadIdx.y", "16..27: `threadIdx.y` is no operand: shift and mask $r0"),
+            ("cvt u32 $r1 u16 blockIdx.z", "16..26: there is no `blockIdx.z`"),
+            ("mov b32 $r0 1.2.3", "12..17: `1.2.3` is no number"),
+            ("mov b32 $r0 1e99", "12..16: `1e99` is no number"),
+            ("mov b32 $r0 -0x80000001", "12..23: `-0x80000001` is no number"),
+        ] {
+            let found = again(line);
+            assert!(found.as_ref().is_err_and(|found| found.starts_with(message)), "{line}: {found:?}");
+        }
+    }
+}
