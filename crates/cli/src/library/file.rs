@@ -8,7 +8,7 @@ use reconverge_isa::{Diagnostic, program};
 use reconverge_workbench::listing::Line;
 use reconverge_workbench::machine::Explanation;
 use reconverge_workbench::open::OpenError;
-use reconverge_workbench::{Known, Opened, Style, formats, lint};
+use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
@@ -256,7 +256,7 @@ impl Program {
     /// # Errors
     /// [`Error::Target`] if the machine does not have programs of this type.
     pub fn text(&self, options: &TextOptions) -> Result<String, Error> {
-        let target = &self.opened().target;
+        let target = &self.target();
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.text)
     }
 
@@ -265,8 +265,14 @@ impl Program {
     /// # Errors
     /// See [`Program::text`].
     pub fn lines(&self, options: &TextOptions) -> Result<Vec<Line>, Error> {
-        let target = &self.opened().target;
+        let target = &self.target();
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
+    }
+
+    /// The target of this program, which may have a chip of its own.
+    fn target(&self) -> Target {
+        let opened = self.opened();
+        opened.target.for_program(&opened.image, self.inner())
     }
 
     /// Returns an address as listings and messages spell it: `12`, or `0x60` for machines that count bytes.
@@ -279,7 +285,7 @@ impl Program {
     /// # Errors
     /// [`Error::Explain`] if no instruction starts there.
     pub fn explain(&self, address: u32) -> Result<Explanation, Error> {
-        let target = &self.opened().target;
+        let target = &self.target();
         Ok(target.machine().explain_at(target, self.inner(), address)?)
     }
 
@@ -288,6 +294,6 @@ impl Program {
     /// # Errors
     /// [`Error::Target`] if the program cannot be loaded.
     pub fn lint(&self) -> Result<Vec<Finding>, Error> {
-        Ok(lint::findings(&self.opened().target, self.inner())?)
+        Ok(lint::findings(&self.target(), self.inner())?)
     }
 }
