@@ -615,8 +615,8 @@ fn bench_takes_turns_between_numbers_of_threads() {
 }
 
 /// A log of Mesa's r600 with a pixel program, a vertex program, and one of another chip.
-const LOG: &str = "Mesa: info: a message\nFRAG\n  0: END\nbytecode 12 dw -- 2 gprs -- 1 nstack -------------\nshader 0 -- 7\n\
-    0000 00000004 80800000  TEX 1 @8\n 0008 00000010 F00D1000 68800000   SAMPLE R0.xyzw, R0.xyzw\n\
+const LOG: &str = "Mesa: info: a message\nFRAG\n  0: END\nbytecode 8 dw -- 2 gprs -- 1 nstack -------------\nshader 0 -- 7\n\
+    0000 00000002 80800000  TEX 1 @4\n 0004 00000010 F00D1000 68800000   SAMPLE R0.xyzw, R0.xyzw\n\
     0002 C0000000 94200688  EXPORT_DONE        PIXEL 0     R0.xyzw      ES:3 EOP \n--------------------------------------\n\
     PIGLIT: pass\n===== SHADER #4 ==== PS/REDWOOD/EVERGREEN =====\n===== 2 dw ===== 1 gprs ===== 0 stack ====\n\
     0000  c0000000 95200688 EXPORT_DONE        PIXEL 0     R0.xyzw  EOP\n===== SHADER_END ====\n\
@@ -639,7 +639,7 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
         [
             "log: 2 programs",
             "program machine chip stage words instructions registers stack",
-            "shader0 r700 rv730 pixel 12 3 2 1",
+            "shader0 r700 rv730 pixel 8 3 2 1",
             "SHADER5 r700 rv730 vertex 4 2 2 1",
         ]
     );
@@ -721,7 +721,7 @@ fn a_listing_of_mesa_without_a_header_has_the_fourth_word_of_its_last_fetch() {
         ),
         (
             "0000  00000003 a0040000  ALU 2 @6\n 0006  801fa000 00400110 x: MUL_IEEE R2.x, R0.x, L.x\n 0008  3e000000\n\
-             0002  c0000000 94000688  EXPORT\n0004  00000000 94200688  EXPORT_DONE\n",
+             0002  00000000 80000000  NOP\n0004  00000000 94200688  EXPORT_DONE\n",
             10,
         ),
     ] {

@@ -1,5 +1,7 @@
 //! A file's bytes to programs with their machine.
 
+use std::collections::{HashMap, HashSet};
+
 use reconverge_container::log::is_llvm_text;
 use reconverge_container::{Endian, Format, Hints, load};
 use reconverge_isa::program::Stage;
@@ -169,8 +171,37 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
             return Err(OpenError::Mistaken { what, isa });
         }
     }
+    if isa == Isa::Tesla {
+        qualify(&mut image);
+    }
     let image = of_stage(image, stage)?;
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new() })
+}
+
+/// Renames kernels of one name in several modules: the chip follows each name, or else the number of the module. The container
+/// keeps the names, since a CUDA program chooses the module before the kernel.
+fn qualify(image: &mut Image) {
+    let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
+    for program in &image.programs {
+        let chip = image.module_of(program).and_then(|module| module.chip.clone());
+        uses.entry(program.name.clone().unwrap_or_default()).or_default().push((program.module, chip));
+    }
+    let mut taken: HashSet<String> = uses.keys().cloned().collect();
+    for program in &mut image.programs {
+        let Some(name) = &program.name else { continue };
+        let Some(modules) = uses.get(name).filter(|modules| modules.len() > 1) else { continue };
+        let chip =
+            modules.iter().find(|(module, _)| *module == program.module).and_then(|(_, chip)| chip.clone());
+        let is_own = chip.is_some() && modules.iter().filter(|(_, other)| *other == chip).count() == 1;
+        let mut new = match chip.filter(|_| is_own) {
+            Some(chip) => format!("{name}:{chip}"),
+            None => format!("{name}:{}", program.module),
+        };
+        while !taken.insert(new.clone()) {
+            new.push('_');
+        }
+        program.name = Some(new);
+    }
 }
 
 /// Leaves the programs of a log that are for a chip. A log may state only the family, which the chip then makes precise.
@@ -266,6 +297,25 @@ mod tests {
             "this is a program for sm_13, not for sm_10: leave --chip out, or say --chip sm_13"
         );
         assert!(chip("sm_13").is_ok() && chip("SM_13").is_ok());
+    }
+
+    #[test]
+    fn kernels_of_one_name_in_several_cubins_have_the_chip_behind_it() {
+        let cubin = |chip: &str, word: u32| {
+            format!("architecture {{{chip}}}\\ncode {{ name = k bincode {{ {word:#x} 0xe0000001 }} }}")
+        };
+        let source = |chips: [&str; 3]| {
+            let of = |(number, chip): (usize, &&str)| {
+                format!("const char *c{number} = \"{}\";\n", cubin(chip, 0xf000_0001))
+            };
+            chips.iter().enumerate().map(of).collect::<String>()
+        };
+        let names = |chips| {
+            let opened = open(source(chips).as_bytes(), false, &Known::default()).unwrap();
+            opened.image.programs.into_iter().filter_map(|program| program.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(["sm_10", "sm_11", "sm_13"]), ["k:sm_10", "k:sm_11", "k:sm_13"]);
+        assert_eq!(names(["sm_10", "sm_11", "sm_11"]), ["k:sm_10", "k:1", "k:2"]);
     }
 
     #[test]

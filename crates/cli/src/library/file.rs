@@ -269,7 +269,7 @@ impl Program {
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
     }
 
-    /// The target of this program, which may have a chip of its own.
+    /// Returns the target of this program. In files for several chips, each program has its own.
     fn target(&self) -> Target {
         let opened = self.opened();
         opened.target.for_program(&opened.image, self.inner())
