@@ -5,7 +5,7 @@
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
-use reconverge_workbench::open::{OpenError, is_source, open};
+use reconverge_workbench::open::{OpenError, has_source, open};
 use reconverge_workbench::target::{TargetError, isa_of_chip};
 use reconverge_workbench::{Known, Target, round_trip, round_trip_image};
 use serde::Deserialize;
@@ -63,7 +63,7 @@ struct Index {
 /// # Errors
 /// The file is not recognised, or is damaged.
 pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
-    read_as(path, bytes, folder, is_source(path), Known { isa, ..Known::default() })
+    read_as(path, bytes, folder, has_source(path, bytes), Known { isa, ..Known::default() })
 }
 
 /// The programs of a file that is an assembler source or a container.
@@ -112,13 +112,16 @@ pub fn read_as(
         });
     }
     let (target, image) = (opened.target, opened.image);
-    let programs = image.programs.clone().into_iter();
-    // Without modules, a file is no more than its programs.
-    let mut image = (!image.modules.is_empty()).then(|| Box::new(image));
+    let whole = image;
+    // Without modules, a file is no more than its programs; no one text has programs for several chips.
+    let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
+    let mut image = one_text.then(|| Box::new(whole.clone()));
+    let programs = whole.programs.clone().into_iter();
     Ok(programs
         .map(|program| {
             let name = program.name.clone().unwrap_or_default();
-            let (target, image) = (target.clone(), image.take());
+            let target = target.for_program(&whole, &program);
+            let image = image.take();
             case(&name, CaseKind::RoundTrip(Box::new(RoundTrip { target, program, image })))
         })
         .collect())

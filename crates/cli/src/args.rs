@@ -167,7 +167,16 @@ pub(crate) fn endian() -> impl TypedValueParser<Value = Endian> {
 
 fn file_kind() -> impl TypedValueParser<Value = FileKind> {
     let containers = Format::ALL.into_iter().map(FileKind::Container);
-    one_of([FileKind::Source].into_iter().chain(containers).collect(), FileKind::name)
+    let kinds: Vec<FileKind> = [FileKind::Source].into_iter().chain(containers).collect();
+    let named = |kind: &FileKind| match kind {
+        FileKind::Container(Format::Dump) => PossibleValue::new(kind.name()).alias("listing"),
+        _ => PossibleValue::new(kind.name()),
+    };
+    let named: Vec<PossibleValue> = kinds.iter().map(named).collect();
+    PossibleValuesParser::new(named.clone()).try_map(move |given| {
+        let at = named.iter().position(|name| name.matches(&given, false));
+        at.and_then(|at| kinds.get(at).copied()).ok_or("no such name")
+    })
 }
 
 pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {

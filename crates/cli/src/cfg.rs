@@ -63,7 +63,8 @@ fn plain(args: &Cfg) -> Result<Drawing> {
     let kernel = args.launch.kernel.as_deref().or(programs.kernel());
     let program = choose_program(&programs.opened.image, kernel).with_context(place)?;
     let title = program.name.clone().unwrap_or_else(place);
-    Drawing::of(&title, &programs.opened.target, program, None).with_context(place)
+    let target = programs.opened.target.for_program(&programs.opened.image, program);
+    Drawing::of(&title, &target, program, None).with_context(place)
 }
 
 /// The drawing with what a run counts, and the trap that ended it.

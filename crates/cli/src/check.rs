@@ -505,7 +505,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     let read = match args.read.is_given() {
         true => {
             let known = args.read.known(reconverge_workbench::Known { isa: args.isa, ..Default::default() });
-            let source = args.read.is_source(|| reconverge_workbench::open::is_source(&name));
+            let source = args.read.is_source(|| reconverge_workbench::open::has_source(&name, &bytes));
             reconverge_cases::binary::read_as(&name, &bytes, &*disk, source, known)
         }
         false => reconverge_cases::read(&name, &bytes, &disk, args.isa),

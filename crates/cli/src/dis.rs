@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use reconverge_workbench::Style;
 use reconverge_workbench::launch::choose_program;
 
@@ -41,11 +41,18 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
         false => open_program_or_case(&args.file, args.case.as_deref(), &args.known)?,
     };
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
-    let mut image = opened.image;
+    let (mut image, mut target) = (opened.image, opened.target);
     if let Some(kernel) = &args.kernel {
         let program = choose_program(&image, Some(kernel)).with_context(|| crate::shown::path(&args.file))?;
+        target = target.for_program(&image, program);
         image = image.only(program);
+    } else if let Some(chips) = target.several_chips(&image) {
+        let names = chips.join(" and ");
+        bail!(
+            "{}: the programs are for {names}: choose one with --kernel, or those of a chip with --chip",
+            crate::shown::path(&args.file)
+        );
     }
-    say_part!("{}", opened.target.machine().image_text(&opened.target, &image, style)?);
+    say_part!("{}", target.machine().image_text(&target, &image, style)?);
     Ok(Answer::Yes)
 }

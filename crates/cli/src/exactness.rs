@@ -33,7 +33,7 @@ impl Followed {
         options: &Options,
         result: &RunResult,
     ) -> Result<Followed> {
-        let target = &opened.target;
+        let target = &opened.target.for_program(&opened.image, program);
         let machine = target.machine();
         let uses = machine.uses(target, program)?;
         if uses.is_empty() {

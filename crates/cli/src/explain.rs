@@ -47,7 +47,8 @@ fn explained(args: &Explain) -> Result<Explanation> {
         let address = crate::patch::address(address).map_err(|why| anyhow!("{place}: {why}"))?;
         let opened = open_program_or_case(Path::new(file), args.case.as_deref(), &args.known)?;
         let program = choose_program(&opened.image, args.kernel.as_deref()).context(file.to_owned())?;
-        let explained = opened.target.machine().explain_at(&opened.target, program, address);
+        let target = opened.target.for_program(&opened.image, program);
+        let explained = target.machine().explain_at(&target, program, address);
         return explained.context(file.to_owned());
     }
     if args.kernel.is_some() || args.case.is_some() {

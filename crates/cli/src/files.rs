@@ -10,7 +10,7 @@ use reconverge_cases::{Case, Folder, NoFolder};
 use reconverge_container::{Format, Hints, recognise};
 use reconverge_isa::limits::{FILE, Limit, host_room};
 use reconverge_output::{Whole, discard_unfinished};
-use reconverge_workbench::open::{OpenError, is_source};
+use reconverge_workbench::open::{OpenError, has_source};
 use reconverge_workbench::target::isa_of_source;
 use reconverge_workbench::{Known, Opened, open};
 
@@ -98,7 +98,7 @@ pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
 /// Opens the content of a program file, printing its notes and warnings.
 pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Opened> {
     let name = crate::shown::path(&path);
-    let source = || is_source(&name) || path == Path::new("-") && reads_as_source(bytes);
+    let source = || has_source(&name, bytes) || path == Path::new("-") && reads_as_source(bytes);
     let source = args.read.is_source(source);
     let known = if source { with_included(args.known(), path, bytes) } else { args.known() };
     match open(bytes, source, &known) {

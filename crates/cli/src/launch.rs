@@ -172,10 +172,11 @@ impl LaunchArgs {
         let title = crate::shown::path(&self.file);
         let options = self.options_or(Engine::Fast);
         match prepare(self, matches)? {
-            Prepared::Launch { launch, opened, path, beside, lane } => {
+            Prepared::Launch { launch, mut opened, path, beside, lane } => {
                 let kernel = self.kernel.as_deref().or(launch.common.kernel.as_deref());
                 let program = choose_program(&opened.image, kernel);
                 let program = program.with_context(|| crate::shown::path(&path))?.clone();
+                opened.target = opened.target.for_program(&opened.image, &program);
                 let session = launch.prepare(&opened.image, &program, &beside);
                 let session = session.with_context(|| title.clone())?;
                 let source = (!opened.lines.is_empty()).then(|| std::fs::read_to_string(path).ok()).flatten();

@@ -91,8 +91,7 @@ impl Found {
     /// Adds the findings of a file.
     fn add(&mut self, args: &Lint, programs: &Programs) -> Result<()> {
         let Programs { opened, path, launch } = programs;
-        let target = &opened.target;
-        let machine = target.machine();
+        let machine = opened.target.machine();
         let all = &opened.image.programs;
         let chosen = match args.kernel.as_deref().or(programs.kernel()) {
             Some(name) => vec![choose_program(&opened.image, Some(name))?],
@@ -100,6 +99,7 @@ impl Found {
         };
         for program in chosen {
             self.programs += 1;
+            let target = &opened.target.for_program(&opened.image, program);
             let found = match launch {
                 Some((launch, files)) => findings_in_launch(opened, program, launch, files)?,
                 None => findings(target, program)?,

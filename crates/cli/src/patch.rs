@@ -51,10 +51,11 @@ pub(crate) fn run(args: &Patch) -> Result<Answer> {
     let opened = files::opened(&args.file, &bytes, &args.known)?;
     let program = choose_program(&opened.image, args.kernel.as_deref()).with_context(|| name.clone())?;
     let change =
-        edit::replace(&opened.target, program, args.at, &args.text).map_err(|error| match error {
-            EditError::Text(errors) => anyhow!(SourceErrors::new("TEXT", &args.text, &errors)),
-            error => anyhow!(error).context(name.clone()),
-        })?;
+        edit::replace(&opened.target.for_program(&opened.image, program), program, args.at, &args.text)
+            .map_err(|error| match error {
+                EditError::Text(errors) => anyhow!(SourceErrors::new("TEXT", &args.text, &errors)),
+                error => anyhow!(error).context(name.clone()),
+            })?;
     let index =
         opened.image.programs.iter().position(|other| std::ptr::eq(other, program)).unwrap_or_default();
     let known = args.known.known();

@@ -613,3 +613,138 @@ fn bench_takes_turns_between_numbers_of_threads() {
          clamped to the edge, one lane a pixel"
     );
 }
+
+/// A log of Mesa's r600 with a pixel program, a vertex program, and one of another chip.
+const LOG: &str = "Mesa: info: a message\nFRAG\n  0: END\nbytecode 8 dw -- 2 gprs -- 1 nstack -------------\nshader 0 -- 7\n\
+    0000 00000002 80800000  TEX 1 @4\n 0004 00000010 F00D1000 68800000   SAMPLE R0.xyzw, R0.xyzw\n\
+    0002 C0000000 94200688  EXPORT_DONE        PIXEL 0     R0.xyzw      ES:3 EOP \n--------------------------------------\n\
+    PIGLIT: pass\n===== SHADER #4 ==== PS/REDWOOD/EVERGREEN =====\n===== 2 dw ===== 1 gprs ===== 0 stack ====\n\
+    0000  c0000000 95200688 EXPORT_DONE        PIXEL 0     R0.xyzw  EOP\n===== SHADER_END ====\n\
+    ===== SHADER #5 ==== VS/RV730/R700 =====\n===== 4 dw ===== 2 gprs ===== 1 stack ====\n\
+    0000  c000a03c 94000688 EXPORT_DONE POS 60 R1.xyzw\n0002  c0004000 94200688 EXPORT_DONE PARAM 0 R0.xyzw EOP\n\
+    ===== SHADER_END ====\n";
+
+#[test]
+fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
+    let folder = Folder::new("driver-log");
+    folder.write("a.log", LOG);
+    let listed = folder.run("list a.log");
+    assert_eq!(listed.status.code(), Some(0), "{}", text(&listed.stderr));
+    let lines: Vec<String> = text(&listed.stdout)
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "log: 2 programs",
+            "program machine chip stage words instructions registers stack",
+            "shader0 r700 rv730 pixel 8 3 2 1",
+            "SHADER5 r700 rv730 vertex 4 2 2 1",
+        ]
+    );
+    assert!(
+        text(&listed.stderr).contains("line 11: SHADER4 is for REDWOOD (EVERGREEN)"),
+        "{}",
+        text(&listed.stderr)
+    );
+    assert!(folder.answers("check a.log", 0).contains("2 passed"));
+    assert!(folder.answers("lint a.log", 0).contains("2 programs"));
+    assert!(folder.answers("dis a.log", 0).contains(".program SHADER5"));
+    let pixel = folder.answers("dis a.log --kernel shader0", 0);
+    assert!(pixel.contains("SAMPLE R0.xyzw, R0.xyzw, t0, s0") && pixel.contains(".gprs 2"), "{pixel}");
+    let run =
+        folder.answers("run a.log --kernel SHADER5 --lanes 1 --input R0=(1,2,3,4) --input R1=(5,6,7,8)", 0);
+    assert!(run.contains("5.0 6.0 7.0 8.0") && run.contains("1.0 2.0 3.0 4.0"), "{run}");
+    let fetch = "run a.log --kernel shader0 --lanes 4 --texture 0=1,2,3,4:2x2 --input R0=0";
+    assert!(folder.answers(fetch, 0).contains("pixel0"));
+    // The chip of a command makes a family precise; another one leaves nothing.
+    folder.write("b.log", &LOG[..LOG.find("=====").unwrap()]);
+    assert!(folder.answers("list b.log --chip rv710", 0).contains("rv710"));
+    folder.refuses(
+        "list b.log --chip rv630",
+        "error: b.log: this is a program for r700, not for rv630: leave --chip out, or say --chip r700",
+    );
+    folder.refuses("list a.log --format c", "error: a.log: an array with machine code is missing: found 0 integer arrays and 0 strings with contents that are read, expected an array such as `unsigned char name[] = { 0x7f, … };`");
+    for format in ["log", "listing", "dump"] {
+        assert!(folder.answers(&format!("list a.log --format {format}"), 0).contains("2 programs"));
+    }
+}
+
+#[test]
+fn a_log_of_other_chips_only_is_refused_with_their_name() {
+    let folder = Folder::new("other-chips");
+    let other = &LOG[LOG.find("===== SHADER #4").unwrap()..LOG.find("===== SHADER #5").unwrap()];
+    folder.write("a.log", other);
+    folder.write("b.txt", "0000 00000002 80400000 CF_TC_EG 1 @4\n0002 00000000 80200000 CF_END_EG\n");
+    for isa in ["", " --isa r700"] {
+        folder.refuses(&format!("list a.log{isa}"), "error: a.log: line 1: SHADER4 is for REDWOOD (EVERGREEN), which is not supported: expected R500, R600, R700 or Tesla");
+        folder.refuses(&format!("dis b.txt{isa}"), "error: b.txt: line 1: `CF_TC_EG` is for Evergreen or Cayman, which is not supported: expected R500, R600, R700 or Tesla");
+    }
+}
+
+#[test]
+fn programs_of_two_families_in_one_log_are_each_read_as_their_own() {
+    let folder = Folder::new("two-families");
+    // MOV and SETGT_DX10 have other numbers in R600.
+    let alu = |name: &str, word: &str| {
+        format!(
+            "===== SHADER #{} ==== PS/{name} =====\n===== 6 dw ===== 1 gprs ===== 0 stack ====\n0000  00000002 a0000000 ALU 1 @4\n \
+             0004  800000fe {word}  x: MOV R0.x, PV.x\n0002  c0000000 94200688 EXPORT_DONE PIXEL 0 R0.xyzw EOP\n===== SHADER_END ====\n",
+            name.len()
+        )
+    };
+    folder.write(
+        "a.log",
+        alu("RV730/R700", "00000c90") + &alu("RV630/R600", "00001910") + &alu("R600/R600", "00001910"),
+    );
+    assert!(folder.answers("list a.log", 0).contains("rv630"));
+    for kernel in ["SHADER10:1", "SHADER10:7", "SHADER9"] {
+        let listing = folder.answers(&format!("dis a.log --kernel {kernel}"), 0);
+        assert!(listing.contains("MOV"), "{kernel}: {listing}");
+    }
+    assert!(folder.answers("check a.log", 0).contains("3 passed"));
+    folder.refuses(
+        "dis a.log",
+        "error: a.log: the programs are for rv730 and rv630: choose one with --kernel, or those of a chip with --chip",
+    );
+    assert!(folder.answers("dis a.log --chip rv630", 0).contains(".chip rv630"));
+}
+
+#[test]
+fn a_listing_of_mesa_without_a_header_has_the_fourth_word_of_its_last_fetch() {
+    let folder = Folder::new("last-fetch");
+    for (text, words) in [
+        (
+            "0000  00000002 80800000  TEX 1 @4\n 0004  00000010 f00d1000 68800000   SAMPLE\n0002  00000000 94200688  EXPORT_DONE\n",
+            8,
+        ),
+        (
+            "0000  00000003 a0040000  ALU 2 @6\n 0006  801fa000 00400110 x: MUL_IEEE R2.x, R0.x, L.x\n 0008  3e000000\n\
+             0002  00000000 80000000  NOP\n0004  00000000 94200688  EXPORT_DONE\n",
+            10,
+        ),
+    ] {
+        folder.write("a.txt", text);
+        let listed = folder.answers("list a.txt --isa r700 --json", 0);
+        assert!(
+            listed.contains(&format!("\"words\": {words}")) || listed.contains(&format!("\"words\":{words}")),
+            "{listed}"
+        );
+        assert!(folder.answers("lint a.txt --isa r700 --stage pixel", 0).contains("1 program"));
+    }
+}
+
+#[test]
+fn the_text_of_llvm_is_read_although_its_name_ends_like_a_source() {
+    let folder = Folder::new("llvm-text");
+    let llvm = "\t.section\t.AMDGPU.config\n\t.long\t165968\n\t.long\t1\n\t.text\nps:      ; @ps\n\
+        \tEXPORT T0.XYZW       ; encoding: [0x00,0x00,0x00,0xc0,0x88,0x06,0x20,0x94]\n.Lfunc_end0:\n";
+    folder.write("a.s", llvm);
+    let listed = folder.answers("list a.s", 0);
+    assert!(listed.starts_with("log: 1 program\n") && listed.contains("pixel"), "{listed}");
+    assert!(folder.answers("check a.s", 0).contains("1 passed"));
+    folder.write("b.s", llvm.replace("165968", "165956"));
+    let refused = text(&folder.run("list b.s --isa r700").stderr);
+    assert!(refused.contains("ps is for Evergreen or Cayman"), "{refused}");
+}

@@ -1,8 +1,7 @@
 //! Words in listings and dumps, as people paste them: what drivers and disassemblers print beside their text, and hex dumps.
 //!
 //! ```text
-//! 0000 00000002 A0000000 ALU 1 @4            Mesa r600, its second dump too: addresses count words, clauses are placed
-//! 0  0:CMN_INST   0x00007807:TEX …           Mesa r300, one line a word
+//! 0000 00000002 A0000000 ALU 1 @4            Mesa r600, without a header: addresses count words, clauses are placed
 //! 00000000: 10004205 00000780 mov b32 …      envydis, and listings like it
 //! /*0000*/ /*0x1000c8010423c780*/ MOV R0 …   cuobjdump -sass: the first word first
 //! /*0000*/ MOV R0, …; /* 0x0423c7801000c801 */   the same of CUDA 5 and later: the second word first
@@ -19,11 +18,11 @@ use std::sync::Arc;
 use reconverge_isa::program::{CodeAt, Digits, Module, Numbers};
 use reconverge_isa::{Image, Isa};
 
-use crate::bytes::{push_element, to_bytes};
+use crate::bytes::push_element;
 use crate::c::GAP;
 use crate::cubin_text::CHIPS;
 use crate::error::{Unread, counted, quoted};
-use crate::{Endian, Error, Format, Hints, bin, load_as, recognise_marked};
+use crate::{Endian, Error, Format, Hints, bin, load_as, log, recognise_marked};
 
 /// Words that two lines may be apart: clauses are aligned.
 const WIDEST_GAP: usize = 64;
@@ -44,6 +43,8 @@ struct Line<'a> {
     halves: Option<bool>,
     /// A number in the line that is not among the units.
     extra: Option<&'a str>,
+    /// Text follows the units.
+    has_text: bool,
 }
 
 /// Whether the text reads as a dump and as nothing simpler, or begins with a line of one.
@@ -51,8 +52,7 @@ pub(crate) fn looks_like(text: &str) -> bool {
     let reads =
         |part: &ListedFunction<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
     let first = text.lines().find(|line| !line.trim().is_empty());
-    let is_r300 = text.lines().any(|line| line.contains("CMN_INST") && line.contains("0x"));
-    is_r300 || parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
+    parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
 }
 
 /// Whether each line begins with its own address, so that numbers alone would be misread.
@@ -104,6 +104,8 @@ struct Dump {
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
+    /// The last line of Mesa's r600 lacks a word, which is 0: the fourth of a fetch, or the one after an odd literal.
+    lacks_word: bool,
     notes: Vec<String>,
 }
 
@@ -150,7 +152,16 @@ fn load_part(text: &str, part: &ListedFunction<'_>, hints: &Hints) -> Result<Ima
         let expected = "code for sm_10, sm_11, sm_12 or sm_13: later chips have another instruction set";
         return Err(Error::OtherChip { found: quoted(chip), expected });
     }
-    let dump = read(text, part)?;
+    let mut dump = read(text, part)?;
+    if let Some((line, name)) = log::foreign(&text[part.bytes.clone()]) {
+        let (line, name, chip) = (part.line + line - 1, quoted(name), "Evergreen or Cayman".to_owned());
+        return Err(Error::OtherShader { line, name, chip });
+    }
+    if dump.lacks_word && matches!(hints.isa, None | Some(Isa::R700)) {
+        dump.bytes.extend([0; 4]);
+        dump.numbers = None;
+        dump.notes.push("the last line lacks a word, which is taken as 0".to_owned());
+    }
     let mut image = match recognise_marked(&dump.bytes)? {
         Some(format) => load_as(&dump.bytes, format, hints)?,
         None => Image {
@@ -172,9 +183,6 @@ fn load_part(text: &str, part: &ListedFunction<'_>, hints: &Hints) -> Result<Ima
 }
 
 fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
-    if text.contains("CMN_INST") {
-        return r300(text);
-    }
     let mut lines = Vec::new();
     let mut passed = Passed::default();
     let (mut stray, mut stray_addressed) = (None, None);
@@ -191,9 +199,9 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
             None => {
                 let mut tokens =
                     line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
-                if let Some(first) = tokens.next().filter(|first| is_number(first)) {
+                if let Some(first) = tokens.next().filter(|first| log::is_number(first)) {
                     // An address with a number; prose has one number at most in this place.
-                    let second = tokens.next().filter(|second| first.len() >= 4 && is_number(second));
+                    let second = tokens.next().filter(|second| first.len() >= 4 && log::is_number(second));
                     stray.get_or_insert((number, line, first));
                     if let Some(second) = second {
                         stray_addressed.get_or_insert((number, line, second));
@@ -241,6 +249,8 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
     let order = order_halves(text, &mut lines)?;
     let count = lines.len();
     let places = place(text, &lines)?;
+    let is_mesa = addressed && lines.iter().all(|line| line.loose) && lines.iter().any(|line| line.has_text);
+    let lacks_word = is_mesa && places.len() % 2 == 1;
     let mut notes = passed.note();
     notes.extend(order);
     let mut bytes = Vec::new();
@@ -262,7 +272,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
         width,
         big_endian: in_order,
     });
-    Ok(Dump { bytes, numbers, lines: count, addressed, notes })
+    Ok(Dump { bytes, numbers, lines: count, addressed, lacks_word, notes })
 }
 
 /// Puts the words of each long instruction in the order of memory: the first one has bit 0 set. Both may have it set (the
@@ -299,13 +309,6 @@ fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Er
     }))
 }
 
-/// Whether a part of a line is a number rather than a word of text.
-fn is_number(token: &str) -> bool {
-    let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let has_digit = token.contains(|c: char| c.is_ascii_digit());
-    token.starts_with(|c: char| c.is_ascii_digit()) || is_hex && has_digit && token.len().is_multiple_of(2)
-}
-
 /// The numbers of a line that starts at byte `start`.
 fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     let place = |part: &str| {
@@ -332,7 +335,8 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         let text = |from: &str| !from.trim_start().starts_with("/*");
         let after = line.split_once("*/").is_some_and(|(_, rest)| text(rest));
         let halves = (units.len() == 2).then_some(after);
-        return Some(Line { number, address, units, width: 4, in_order: false, loose: false, halves, extra });
+        let (width, in_order, loose, has_text) = (4, false, false, true);
+        return Some(Line { number, address, units, width, in_order, loose, halves, extra, has_text });
     }
     // The characters beside a hex dump.
     let mut rest = line.split('|').next().unwrap_or("").split("//").next().unwrap_or("").trim();
@@ -369,12 +373,13 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     let units = tokens[..count].iter().map(|token| place(token)).collect();
     // Mesa numbers the groups, in the text of a line.
     let loose = bare && width == 4;
-    let extra = tokens.get(count).copied().filter(|token| is_number(token));
+    let extra = tokens.get(count).copied().filter(|token| log::is_number(token));
     let has_prefix = |token: &str| line[..place(token).start - start].ends_with("0x");
     let extra = extra.filter(|token| !loose || address.is_none() || token.len() >= 4 || has_prefix(token));
     // xxd groups bytes; hexdump and od print halves of the host, and all print words as numbers.
     let in_order = width == 2 && colon;
-    Some(Line { number, address, units, width, in_order, loose, halves: None, extra })
+    let has_text = tokens.len() > count;
+    Some(Line { number, address, units, width, in_order, loose, halves: None, extra, has_text })
 }
 
 /// The numbers by their addresses: the first way to count in which they follow each other, or else (clauses) lie apart.
@@ -459,52 +464,6 @@ impl Passed {
     }
 }
 
-/// Mesa r300: a line for each word, by its name; words that it does not print are 0.
-fn r300(text: &str) -> Result<Dump, Error> {
-    const NAMES: [(&str, usize); 11] = [
-        ("CMN_INST", 0),
-        ("RGB_ADDR", 1),
-        ("ALPHA_ADDR", 2),
-        ("RGB_INST", 3),
-        ("ALPHA_INST", 4),
-        ("RGBA_INST", 5),
-        ("TEX_INST", 1),
-        ("TEX_ADDR", 2),
-        ("TEX_DXDY", 3),
-        ("FC_INST", 2),
-        ("FC_ADDR", 3),
-    ];
-    let mut words: Vec<u32> = Vec::new();
-    let mut passed = Passed::default();
-    let mut lines = 0;
-    for (number, line) in (1..).zip(text.lines()) {
-        let found = NAMES.iter().find_map(|(name, index)| {
-            let at = line.find(name)?;
-            let digits = line[at + name.len()..].split_once("0x")?.1.get(..8);
-            Some((*index, digits.and_then(|digits| u32::from_str_radix(digits, 16).ok())))
-        });
-        match found {
-            None => passed.add(number, line),
-            Some((_, None)) => return Err(Error::line(number, line, "a word of eight digits after 0x")),
-            Some((index, Some(word))) => {
-                lines += 1;
-                if index == 0 {
-                    words.resize(words.len() + 6, 0);
-                }
-                let Some(record) = words.len().checked_sub(6) else {
-                    let expected = "an instruction's CMN_INST before its other words";
-                    return Err(Error::line(number, line, expected));
-                };
-                words[record + index] = word;
-            }
-        }
-    }
-    if words.is_empty() {
-        return Err(Error::missing("a word", "no line has words"));
-    }
-    Ok(Dump { bytes: to_bytes(&words), numbers: None, lines, addressed: true, notes: passed.note() })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -521,8 +480,8 @@ mod tests {
 
     #[test]
     fn the_dumps_of_mesa_r600_are_placed_by_their_addresses() {
-        let text = "--------------------------------------\nbytecode 12 dw -- 2 gprs -- 1 nstack -------------\n\
-            shader 1 -- R\n0000 00000004 A0040000 ALU 2 @8\n 0008 801F4C00 00000C90    1     x: MOV R0.x, 1.0\n \
+        let text = "--------------------------------------\nAn ALU clause\n\
+            of one group\n0000 00000004 A0040000 ALU 2 @8\n 0008 801F4C00 00000C90    1     x: MOV R0.x, 1.0\n \
             0010 000004FD 80800C90          y: MOV R0.y, L.x\n 0012 3F800000 00000000\n\
             0002 C0008000 94600688 EXPORT_DONE PIXEL 0 R0\n";
         let notes = check(
@@ -546,37 +505,10 @@ mod tests {
         );
         assert_eq!(notes.len(), 2, "{notes:?}");
         assert!(notes[0].starts_with("3 lines without words passed over, first line 1"), "{notes:?}");
-        let second = "===== SHADER #1 ===== PS/RV770/R700 =====\n===== 8 dw ===== 1 gprs ===== 0 stack =====\n\
+        let second = "\
             0000  00000002 a0000000     ALU 1 @4\n0004  801f4c00 00000c90         x:     MOV R0.x, 1.0\n\
             0002  c0008000 94600688     EXPORT_DONE PIXEL 0 R0.xyzw\n";
         check(second, &[2, 0xa000_0000, 0xc000_8000, 0x9460_0688, 0x801f_4c00, 0xc90]);
-    }
-
-    #[test]
-    fn the_dump_of_mesa_r300_has_a_line_for_each_word() {
-        let text = "R500 Fragment Program:\n--------\n\
-            0\t0:CMN_INST   0x00007807:TEX TEX_WAIT wmask: ARGB omask: NONE\n\
-            \t1:TEX_INST:  0x02400000: id: 0 op:LD, ACQ, SCALED\n\t2:TEX_ADDR:  0xe400f400: src: 0 R/G/A/A dst: 0 R/G/B/A\n\n\
-            1\t0:CMN_INST   0x00078005:OUT TEX_WAIT wmask: NONE omask: ARGB\n\t1:RGB_ADDR   0x08020000:Addr0: 0t\n\
-            \t2:ALPHA_ADDR 0x08020001:Addr0: 0t\n\t3 RGB_INST:  0x1c440220:rgb_A_src:0 R/G/B\n\
-            \t4 ALPHA_INST:0x1c60c003:MAX dest:0\n\t5 RGBA_INST: 0x00000005:MAX dest:0\n";
-        check(
-            text,
-            &[
-                0x7807,
-                0x0240_0000,
-                0xe400_f400,
-                0,
-                0,
-                0,
-                0x78005,
-                0x0802_0000,
-                0x0802_0001,
-                0x1c44_0220,
-                0x1c60_c003,
-                5,
-            ],
-        );
     }
 
     #[test]
@@ -643,7 +575,6 @@ mod tests {
             ("00000000: 0542 0010 80\n", 1, "80"),
             ("0000 00000004 A0040000 0x12\n0002 00000004 A0040000 ALU\n", 1, "12"),
             ("/*0000*/ /*0x1000420500000780*/ MOV;\n/*0008*/ /*0x100042*/ MOV;\n", 2, "100042"),
-            ("0\t0:CMN_INST   0x00007807:TEX\n\t1:TEX_INST:  0x0240000: id\n", 2, "0x0240000"),
         ] {
             assert_eq!(crate::recognise(text.as_bytes()), Ok(Format::Dump), "{text}");
             let error = crate::load(text.as_bytes(), &Hints::default()).unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! Images inside other files: executables, objects, libraries, archives, dumps of memory.
+//! Images inside other files: executables, objects, libraries, archives, dumps of memory, and compressed sections of the Wii U's
+//! programs.
 //!
 //! An image is found by its header: ELF of one of our machines, the header of a fat binary, `Gfx2`, the first words
 //! of a text cubin. Each that loads becomes one or more modules, named by its offset (and by the archive's member
@@ -6,9 +7,10 @@
 
 use memchr::memmem;
 use reconverge_isa::Image;
+use reconverge_isa::program::CodeAt;
 
 use crate::error::Unread;
-use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge};
+use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
 /// Images that do not load, up to which the search goes on: the headers of a damaged or made-up file may be many.
 const MOST_UNREAD: usize = 1000;
@@ -25,6 +27,34 @@ pub(crate) fn has_image(bytes: &[u8]) -> bool {
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let mut image = Image { format: Format::Embedded.name(), ..Image::default() };
     let mut unread = Unread::default();
+    search(bytes, "", hints, &mut image, &mut unread);
+    if rpl::starts_like(bytes) {
+        for section in rpl::inflated(bytes)? {
+            let name = match &section.name[..] {
+                "" => format!("section {}", section.number),
+                name => format!("section {name}"),
+            };
+            match section.content {
+                Ok(content) => {
+                    let first = image.programs.len();
+                    search(&content, &format!("{name}, "), hints, &mut image, &mut unread);
+                    image.programs[first..].iter_mut().for_each(|program| program.code_at = CodeAt::Nowhere);
+                }
+                Err(source) => unread.push(Error::Member { name, at: section.at, source: Box::new(source) }),
+            }
+        }
+    }
+    let what = magic::host(bytes).unwrap_or("the file");
+    let isa = hints.isa.map(|isa| format!(" with programs for {isa}")).unwrap_or_default();
+    let remedy = format!(
+        "{what} was searched for cubins, fat binaries, CAL, CTM and R600 objects and Wii U files{isa}"
+    );
+    unread.settle(&mut image, "machine code", remedy)?;
+    Ok(image)
+}
+
+/// Adds all images that bytes hold. `before` is what precedes their names.
+fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: &mut Unread) {
     let members = members(bytes);
     let kernels = opencl_kernels(bytes);
     let mut free = 0;
@@ -39,8 +69,8 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         }
         let inside = members.iter().find(|member| (member.start..member.end).contains(&at));
         let name = match inside {
-            Some(member) => format!("offset {at:#x} ({})", member.name),
-            None => format!("offset {at:#x}"),
+            Some(member) => format!("{before}offset {at:#x} ({})", member.name),
+            None => format!("{before}offset {at:#x}"),
         };
         match load_as(&bytes[at..at + length], format, hints) {
             Ok(mut found) => {
@@ -54,19 +84,12 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
                     module.name =
                         Some(module.name.take().map_or(name.clone(), |own| format!("{name}, {own}")));
                 }
-                merge(&mut image, hints, &name, found, |place| place.shift(at));
+                merge(image, hints, &name, found, |place| place.shift(at));
             }
             Err(source) => unread.push(Error::Member { name, at: at as u64, source: Box::new(source) }),
         }
         free = at + extent(&bytes[at..], format, length);
     }
-    let what = magic::host(bytes).unwrap_or("the file");
-    let isa = hints.isa.map(|isa| format!(" with programs for {isa}")).unwrap_or_default();
-    let remedy = format!(
-        "{what} was searched for cubins, fat binaries, CAL, CTM and R600 objects and Wii U files{isa}"
-    );
-    unread.settle(&mut image, "machine code", remedy)?;
-    Ok(image)
 }
 
 /// Where a header may be, in order.

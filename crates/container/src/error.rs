@@ -143,6 +143,16 @@ pub enum Error {
         /// What is read here.
         expected: &'static str,
     },
+    /// A shader of a log for a chip that is not emulated.
+    #[error("line {line}: {name} is for {chip}, which is not supported: expected R500, R600, R700 or Tesla")]
+    OtherShader {
+        /// One-based line.
+        line: usize,
+        /// The shader.
+        name: String,
+        /// Chip as the log names it.
+        chip: String,
+    },
     /// A file of another format than the one that was stated.
     #[error("the file is {found}, not {asked}")]
     OtherFormat {

@@ -244,6 +244,16 @@ fn registers(
     Ok(Pending { stage, state, bytes: word(layout.size)? })
 }
 
+/// Returns the registers in the first words of a structure, up to the size of the program. Their number decides the program
+/// type.
+pub(crate) fn registers_of(values: &[u32]) -> Option<(Stage, Vec<(String, u32)>)> {
+    let layouts = [(&VERTEX, Stage::Vertex), (&PIXEL, Stage::Pixel), (&GEOMETRY, Stage::Geometry)];
+    let (layout, stage) = layouts.into_iter().find(|(layout, _)| layout.size == values.len() as u64)?;
+    let rest = std::iter::repeat_n(&0, layout.words - values.len());
+    let data: Vec<u8> = values.iter().chain(rest).flat_map(|word| word.to_be_bytes()).collect();
+    registers(layout, stage, &data, 0, &mut Vec::new()).ok().map(|found| (stage, found.state))
+}
+
 fn add(
     image: &mut Image,
     pending: &mut Option<Pending>,

@@ -30,9 +30,11 @@ pub mod gsh;
 mod gzip;
 pub mod hex;
 mod limits;
+pub mod log;
 mod magic;
 mod patch;
 pub mod r600_elf;
+mod rpl;
 
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
@@ -76,6 +78,8 @@ reconverge_isa::choices! {
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
+        /// Output of drivers and compilers with shaders in it.
+        Log = "log",
         /// Changes of text files.
         Diff = "diff",
     }
@@ -103,6 +107,9 @@ impl Format {
             Format::Diff => "unified diff of files with one of the text formats (the new side, or --old)",
             Format::Dump => {
                 "words in a listing or hex dump (Mesa's, envydis, cuobjdump -sass, xxd, hexdump, od)"
+            }
+            Format::Log => {
+                "shaders in a log of Mesa's r300, r600 or nouveau, or in LLVM's text with encodings"
             }
         }
     }
@@ -175,10 +182,12 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
-    // A declaration with contents is C whatever its lines look like, a diff whatever it changes.
+    // A diff is one whatever it changes, the dump of a driver is one whatever stands around it, and a declaration with
+    // contents is C whatever its lines look like.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
         Some(text) if diff::looks_like(text) => Format::Diff,
+        _ if log::looks_like(bytes) => Format::Log,
         Some(text) if c::declares_array(text) => Format::C,
         Some(text) if dump::looks_like(text) => Format::Dump,
         Some(text) if hex::starts_like(text) => Format::Hex32,
@@ -316,6 +325,8 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::CalElf => cal_elf::load(bytes),
         Format::Embedded => embedded::load(bytes, hints),
         Format::Gzip => gzip::load(bytes, hints),
+        Format::Log => log::load(bytes, hints),
+        Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
             // A log may have both.

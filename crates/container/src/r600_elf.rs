@@ -136,7 +136,8 @@ fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, 
     Ok(groups)
 }
 
-fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
+/// Adds registers and their values to a program. They decide its program type and resources.
+pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
     for (register, value) in group {
         let name = register_name(*register);
         if name.is_none() {

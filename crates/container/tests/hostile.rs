@@ -100,8 +100,10 @@ fn every_truncation_of_a_binary_sample_is_an_error() {
     for (format, bytes) in samples() {
         for end in 0..bytes.len() {
             let result = try_load_as(&bytes[..end], Some(format));
-            let is_text =
-                matches!(format, Format::Hex32 | Format::CubinText | Format::C | Format::Dump | Format::Diff);
+            let is_text = matches!(
+                format,
+                Format::Hex32 | Format::CubinText | Format::C | Format::Dump | Format::Diff | Format::Log
+            );
             // Whole words are a file of raw words; a cut right behind the last program loses nothing.
             let may_load = is_text
                 || format == Format::Bin && end % 4 == 0
@@ -403,5 +405,22 @@ fn absurd_ctm_notes_are_errors() {
         let mut bytes = good.clone();
         bytes[at..at + 4].fill(0xff);
         assert!(matches!(try_load(&bytes), Err(Error::Truncated { .. })));
+    }
+}
+
+#[test]
+fn a_log_of_headers_and_far_addresses_takes_little_memory() {
+    for line in [
+        "bytecode 1 dw\n",
+        "bytecode 9 dw\n0000 00000000\n",
+        "bytecode 9 dw\n999999 00000000\n",
+        "R500 Fragment Program:\n",
+        "0 0:CMN_INST 0x00000000\n",
+        "program binary (4 bytes)\n00000000\n",
+        "Final vertex program code:\n0: op: 0x00000000\n",
+        "; encoding: [0x00]\n.Lfunc_end\n",
+        "= SHADER #1 a/\n",
+    ] {
+        let _ = try_load(line.repeat(3000).as_bytes());
     }
 }

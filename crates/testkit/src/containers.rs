@@ -290,6 +290,11 @@ pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("embedded", host.build()),
         ("gzip", packed.finish().expect("memory takes it")),
         ("diff", b"--- a/a.h\n+++ b/a.h\n@@ -1,2 +1,2 @@\n-u32 a[] = {1,\n+u32 a[] = {3,\n 2};\n".to_vec()),
+        (
+            "log",
+            b"FRAG\nbytecode 2 dw -- 1 gprs -- 0 nstack ----\nshader 0 -- 7\n0000 C0000000 94200688  EXPORT_DONE\n----------\n"
+                .to_vec(),
+        ),
         ("dump", b"00000000: 10004205 00000780 mov\n00000008: f0000001 exit\n".to_vec()),
     ]
 }

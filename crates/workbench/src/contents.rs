@@ -141,7 +141,13 @@ pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
     let programs = image.programs.iter().map(|program| {
         let module = image.module_of(program);
         let chip = module.and_then(|module| module.chip.clone()).or_else(|| image.chip.clone());
-        of_program(machine, target, program, chip, module.map(|_| program.module))
+        of_program(
+            machine,
+            &target.for_program(image, program),
+            program,
+            chip,
+            module.map(|_| program.module),
+        )
     });
     let modules = image.modules.iter().map(|module| ModuleContents {
         name: module.name.clone(),

@@ -183,7 +183,7 @@ impl LaunchFile {
     /// # Errors
     /// A launch that does not fit the program or the machine.
     pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
-        let target = self.target(image)?;
+        let target = self.target(image)?.for_program(image, program);
         let request = Request { common: &self.common, image, program, target: &target, files };
         let session = self.machine.prepare(&request)?;
         match &self.common.piece {
@@ -215,7 +215,7 @@ impl LaunchFile {
         program: &Program,
         files: &dyn Files,
     ) -> Result<Option<(Program, Vec<Finding>)>, Error> {
-        let target = self.target(image)?;
+        let target = self.target(image)?.for_program(image, program);
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
@@ -231,7 +231,8 @@ impl LaunchFile {
         trapped.line = opened.line(program, trapped.pc);
         let Ok(options) = self.options(options) else { return };
         if let Ok(session) = self.prepare(&opened.image, program, files) {
-            look(trapped, &opened.target, program, &session, &options);
+            let target = opened.target.for_program(&opened.image, program);
+            look(trapped, &target, program, &session, &options);
         }
     }
 

@@ -29,7 +29,7 @@ pub fn findings_in_launch(
     launch: &LaunchFile,
     files: &dyn Files,
 ) -> Result<Vec<Finding>, Error> {
-    let target = &opened.target;
+    let target = &opened.target.for_program(&opened.image, program);
     let found = match launch.lint(&opened.image, program, files)? {
         Some((program, found)) => with_faults(target, &program, found),
         None => findings(target, program),

@@ -1,5 +1,8 @@
 //! A file's bytes to programs with their machine.
 
+use std::collections::{HashMap, HashSet};
+
+use reconverge_container::log::is_llvm_text;
 use reconverge_container::{Endian, Format, Hints, load};
 use reconverge_isa::expand::{Given, Included};
 use reconverge_isa::program::Stage;
@@ -7,7 +10,7 @@ use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Image, Isa, Program};
 use thiserror::Error;
 
-use crate::target::{Target, TargetError, isa_of_chip, same_chip};
+use crate::target::{Target, TargetError, is_family_of, isa_of_chip, same_chip};
 use crate::text::{Source, included};
 
 /// A file that has been read.
@@ -128,6 +131,11 @@ pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
 }
 
+/// Whether a file holds assembler source, by its name. Compilers write texts of their own to files of such names.
+pub fn has_source(name: &str, bytes: &[u8]) -> bool {
+    is_source(name) && !is_llvm_text(bytes)
+}
+
 /// How the names of sources end.
 pub const SOURCES: [&str; 2] = [".s", ".asm"];
 
@@ -163,13 +171,18 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         return Ok(Opened { target, image, warnings: assembly.warnings, lines });
     }
     let hints = Hints { isa: known, endian, format, defines, old, ..Hints::default() };
-    let image = load(bytes, &hints)?;
+    let mut image = load(bytes, &hints)?;
     if let (Some(found), Some(asked)) = (image.isa, known)
         && found != asked
     {
         return Err(OpenError::OtherMachine { found, asked });
     }
     let isa = image.isa.or(known).ok_or(TargetError::Unknown("--chip"))?;
+    if image.format == Format::Log.name()
+        && let Some(asked) = chip
+    {
+        choose_chip(&mut image, isa, asked)?;
+    }
     if let (Some(found), Some(asked)) = (&image.chip, chip)
         && !same_chip(isa, found, asked)
         && isa_of_chip(asked) == Some(isa)
@@ -177,7 +190,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         return Err(OpenError::OtherChip { found: found.clone(), asked: asked.to_owned() });
     }
     let target = Target { stage, ..Target::new(isa, chip.or(image.chip.as_deref()))? };
-    let raw = [Format::Bin, Format::Hex32, Format::C, Format::Dump, Format::Diff];
+    let raw = [Format::Bin, Format::Hex32, Format::C, Format::Dump, Format::Diff, Format::Log];
     let raw = raw.map(Format::name).contains(&image.format);
     if raw && stage.is_none() {
         let mistaken = image.programs.iter().find_map(|program| target.machine().mistaken(&target, program));
@@ -185,8 +198,65 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
             return Err(OpenError::Mistaken { what, isa });
         }
     }
+    if isa == Isa::Tesla {
+        qualify(&mut image);
+    }
     let image = of_stage(image, stage)?;
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new() })
+}
+
+/// Renames kernels of one name in several modules: the chip follows each name, or else the number of the module. The container
+/// keeps the names, since a CUDA program chooses the module before the kernel.
+fn qualify(image: &mut Image) {
+    let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
+    for program in &image.programs {
+        let chip = image.module_of(program).and_then(|module| module.chip.clone());
+        uses.entry(program.name.clone().unwrap_or_default()).or_default().push((program.module, chip));
+    }
+    let mut taken: HashSet<String> = uses.keys().cloned().collect();
+    for program in &mut image.programs {
+        let Some(name) = &program.name else { continue };
+        let Some(modules) = uses.get(name).filter(|modules| modules.len() > 1) else { continue };
+        let chip =
+            modules.iter().find(|(module, _)| *module == program.module).and_then(|(_, chip)| chip.clone());
+        let is_own = chip.is_some() && modules.iter().filter(|(_, other)| *other == chip).count() == 1;
+        let mut new = match chip.filter(|_| is_own) {
+            Some(chip) => format!("{name}:{chip}"),
+            None => format!("{name}:{}", program.module),
+        };
+        while !taken.insert(new.clone()) {
+            new.push('_');
+        }
+        program.name = Some(new);
+    }
+}
+
+/// Leaves the programs of a log that are for a chip. A log may state only the family, which the chip then makes precise.
+fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError> {
+    for module in &mut image.modules {
+        if module.chip.as_ref().is_some_and(|found| is_family_of(found, asked)) {
+            module.chip = Some(asked.to_owned());
+        }
+    }
+    let fits = |image: &Image, program: &Program| {
+        let found = image.module_of(program).and_then(|module| module.chip.as_deref());
+        found.is_none_or(|found| same_chip(isa, found, asked))
+    };
+    let (own, other): (Vec<Program>, Vec<Program>) =
+        std::mem::take(&mut image.programs).into_iter().partition(|program| fits(image, program));
+    let Some(first) = own.first() else {
+        let found = other.first().and_then(|program| image.module_of(program)?.chip.clone());
+        return Err(OpenError::OtherChip { found: found.unwrap_or_default(), asked: asked.to_owned() });
+    };
+    for program in &other {
+        let chip =
+            image.module_of(program).and_then(|module| module.chip.as_deref()).unwrap_or("another chip");
+        let name = program.name.as_deref().unwrap_or("a program");
+        image.notes.push(format!("{name} is for {chip}, not for {asked}, and was passed over"));
+    }
+    image.chip = image.module_of(first).and_then(|module| module.chip.clone());
+    image.programs = own;
+    Ok(())
 }
 
 /// The image with those of its programs only that are for `stage`, when it has several that say what they are for.
@@ -254,6 +324,25 @@ mod tests {
             "this is a program for sm_13, not for sm_10: leave --chip out, or say --chip sm_13"
         );
         assert!(chip("sm_13").is_ok() && chip("SM_13").is_ok());
+    }
+
+    #[test]
+    fn kernels_of_one_name_in_several_cubins_have_the_chip_behind_it() {
+        let cubin = |chip: &str, word: u32| {
+            format!("architecture {{{chip}}}\\ncode {{ name = k bincode {{ {word:#x} 0xe0000001 }} }}")
+        };
+        let source = |chips: [&str; 3]| {
+            let of = |(number, chip): (usize, &&str)| {
+                format!("const char *c{number} = \"{}\";\n", cubin(chip, 0xf000_0001))
+            };
+            chips.iter().enumerate().map(of).collect::<String>()
+        };
+        let names = |chips| {
+            let opened = open(source(chips).as_bytes(), false, &Known::default()).unwrap();
+            opened.image.programs.into_iter().filter_map(|program| program.name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(["sm_10", "sm_11", "sm_13"]), ["k:sm_10", "k:sm_11", "k:sm_13"]);
+        assert_eq!(names(["sm_10", "sm_11", "sm_11"]), ["k:sm_10", "k:1", "k:2"]);
     }
 
     #[test]

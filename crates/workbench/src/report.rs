@@ -204,7 +204,7 @@ impl Report {
         bounds: Bounds,
     ) -> Result<Report, Error> {
         let Subject { title, opened, program, source } = subject;
-        let target = &opened.target;
+        let target = &opened.target.for_program(&opened.image, program);
         let machine = target.machine();
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style);

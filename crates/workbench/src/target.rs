@@ -3,7 +3,7 @@
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{closest, lines};
-use reconverge_isa::{Isa, Span};
+use reconverge_isa::{Image, Isa, Program, Span};
 use reconverge_r500::chip as r500;
 use reconverge_r700::chip as r700;
 use reconverge_tesla::inst as tesla;
@@ -154,6 +154,24 @@ impl Target {
         Err(TargetError::UnknownChip { help: format!("{meant}{isa} has {}", names.join(", ")), chip })
     }
 
+    /// The target of one program of a file. If the programs are for several chips, each has its own.
+    pub fn for_program(&self, image: &Image, program: &Program) -> Target {
+        let own = image.module_of(program).and_then(|module| module.chip.as_deref());
+        match (&self.chip, own.and_then(|name| Target::new(self.isa, Some(name)).ok())) {
+            (None, Some(own)) => Target { stage: self.stage, ..own },
+            _ => self.clone(),
+        }
+    }
+
+    /// The chips of an image's programs, if no one text can be for all of them: encodings of R600 and R700 differ.
+    pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
+        let target = |program: &Program| self.for_program(image, program);
+        let mut programs = image.programs.iter();
+        let first = programs.next().map(target)?;
+        let other = programs.map(target).find(|other| other.r700().family != first.r700().family)?;
+        [first, other].iter().map(|target| target.chip_name().map(str::to_owned)).collect()
+    }
+
     /// The name of the chip as it is stated.
     pub fn chip_name(&self) -> Option<&str> {
         self.chip.as_ref().map(|chip| chip.name.as_str())
@@ -192,6 +210,12 @@ pub fn isa_of_chip(chip: &str) -> Option<Isa> {
 /// Whether two names mean one chip of a machine. Case does not count.
 pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
     Model::named(isa, one).is_some_and(|one| Model::named(isa, other) == Some(one))
+}
+
+/// Whether a name of R600 or R700 is used for the family of a chip.
+pub(crate) fn is_family_of(family: &str, chip: &str) -> bool {
+    let found = |name| r700::Chip::named(name).map(|chip| chip.family);
+    ["r600", "r700"].contains(&family) && found(chip).is_some_and(|of_chip| found(family) == Some(of_chip))
 }
 
 /// The machine that an assembler source is for: its `.isa` or `.chip` line.

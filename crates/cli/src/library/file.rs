@@ -9,7 +9,7 @@ use reconverge_isa::{Diagnostic, program};
 use reconverge_workbench::listing::Line;
 use reconverge_workbench::machine::Explanation;
 use reconverge_workbench::open::OpenError;
-use reconverge_workbench::{Known, Opened, Style, formats, lint};
+use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
@@ -293,7 +293,7 @@ impl Program {
     /// # Errors
     /// [`Error::Target`] if the machine does not have programs of this type.
     pub fn text(&self, options: &TextOptions) -> Result<String, Error> {
-        let target = &self.opened().target;
+        let target = &self.target();
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.text)
     }
 
@@ -302,8 +302,14 @@ impl Program {
     /// # Errors
     /// See [`Program::text`].
     pub fn lines(&self, options: &TextOptions) -> Result<Vec<Line>, Error> {
-        let target = &self.opened().target;
+        let target = &self.target();
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
+    }
+
+    /// Returns the target of this program. In files for several chips, each program has its own.
+    fn target(&self) -> Target {
+        let opened = self.opened();
+        opened.target.for_program(&opened.image, self.inner())
     }
 
     /// Returns an address as listings and messages spell it: `12`, or `0x60` for machines that count bytes.
@@ -316,7 +322,7 @@ impl Program {
     /// # Errors
     /// [`Error::Explain`] if no instruction starts there.
     pub fn explain(&self, address: u32) -> Result<Explanation, Error> {
-        let target = &self.opened().target;
+        let target = &self.target();
         Ok(target.machine().explain_at(target, self.inner(), address)?)
     }
 
@@ -325,6 +331,6 @@ impl Program {
     /// # Errors
     /// [`Error::Target`] if the program cannot be loaded.
     pub fn lint(&self) -> Result<Vec<Finding>, Error> {
-        Ok(lint::findings(&self.opened().target, self.inner())?)
+        Ok(lint::findings(&self.target(), self.inner())?)
     }
 }

@@ -8,7 +8,9 @@
 //! over. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
 //! other order or [`Hints::endian`] says so. `long` has no one size and is refused.
 
+mod assembly;
 mod preprocess;
+mod registers;
 mod tokens;
 mod value;
 
@@ -17,9 +19,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::program::{CodeAt, Digits, Numbers};
-use reconverge_isa::{Image, Span};
+use reconverge_isa::{Image, Isa, Span};
 
 use self::preprocess::Tokens;
+use self::registers::Registers;
 use self::tokens::{Kind, Lexer, Token, push_string};
 use self::value::{Names, evaluate, integer_type};
 pub(crate) use self::value::{constant, integer};
@@ -32,6 +35,9 @@ const DEEPEST: usize = 8;
 
 /// Tokens of an element, and words of a declaration.
 const MOST_TOKENS: usize = 1000;
+
+/// The least number that is a word of code rather than an entry of some table.
+const LEAST_WORD: u64 = 1 << 16;
 
 /// A character that C does not have, for lines that a text leaves out.
 pub(crate) const GAP: &str = "@";
@@ -80,13 +86,15 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
         strings: 0,
         room: text.len(),
         raw: Vec::new(),
+        registers: Vec::new(),
     };
     reader.read()?;
-    let Reader { tokens, mut image, unread, arrays, strings, raw, .. } = reader;
+    let Reader { tokens, mut image, unread, arrays, strings, raw, registers, .. } = reader;
     let found = format!("{} and {}", counted(arrays, "integer array"), counted(strings, "string"));
     let remedy = format!(
         "found {found} with contents that are read, expected an array such as `unsigned char name[] = {{ 0x7f, … }};`"
     );
+    registers::attach(&mut image, registers);
     tell_apart(&mut image, text, &raw);
     let notes = tokens.into_notes();
     unread.settle(&mut image, "an array with machine code", remedy).map_err(|error| match notes.first() {
@@ -184,6 +192,8 @@ struct Reader<'a> {
     room: usize,
     /// Programs of raw words by number, and the places of their names.
     raw: Vec<(usize, usize)>,
+    /// Arrays of registers.
+    registers: Vec<Registers>,
 }
 
 impl<'a> Reader<'a> {
@@ -271,6 +281,16 @@ impl<'a> Reader<'a> {
             }
             result = result.and_then(|()| push_string(self.text, &next, &mut bytes));
         }
+        if raw.is_none()
+            && let Some((data, wrong)) = assembly::data(&bytes)
+        {
+            // Other statements have operands in their data.
+            if let Some(number) = wrong.filter(|_| recognise_marked(&data) != Ok(None)) {
+                let expected = "numbers that fit the directives of data";
+                return Err(Error::syntax(self.text, first.start, quoted(&number), expected));
+            }
+            bytes = data;
+        }
         if raw.is_none() && recognise_marked(&bytes) == Ok(None) {
             return Ok(());
         }
@@ -330,19 +350,31 @@ impl<'a> Reader<'a> {
                 self.image.notes.push(note);
                 return Ok(());
             }
-            None => {
-                magic::refuse(&bytes).map_err(in_member)?;
-                // The order of larger elements has been settled above.
-                let endian = hints.endian.filter(|_| width == 1).unwrap_or(Endian::Little);
-                let words = named(crate::bin::load(&bytes, endian), name).map_err(in_member)?;
-                self.raw.push((self.image.programs.len(), array.name_at));
-                words
+            None if width == 4 && matches!(hints.isa, None | Some(Isa::R700)) => {
+                let values: Vec<u32> = array.values.iter().map(|value| *value as u32).collect();
+                if registers::looks_like(name, &values) {
+                    let (name, after) = (name.to_owned(), self.image.programs.len());
+                    self.registers.push(Registers { name, after, values });
+                    return Ok(());
+                }
+                self.words(&array, &bytes).map_err(in_member)?
             }
+            None => self.words(&array, &bytes).map_err(in_member)?,
         };
         merge(&mut self.image, hints, name, member, |place| {
             *place = CodeAt::Numbers(array.numbers.clone(), Box::new(std::mem::take(place)));
         });
         Ok(())
+    }
+
+    /// The raw words of an array, as a program of its name.
+    fn words(&mut self, array: &Array<'_>, bytes: &[u8]) -> Result<Image, Error> {
+        magic::refuse(bytes)?;
+        // The order of larger elements has been settled before.
+        let endian = self.hints.endian.filter(|_| array.width == 1).unwrap_or(Endian::Little);
+        let words = named(crate::bin::load(bytes, endian), array.name)?;
+        self.raw.push((self.image.programs.len(), array.name_at));
+        Ok(words)
     }
 
     /// Reads a declaration `words [` from after the `[` to the end of its initialiser, if it has one.
@@ -445,6 +477,8 @@ impl<'a> Reader<'a> {
         let mut wrong = None;
         let mut element: Vec<Token<'a>> = Vec::new();
         let mut parentheses = 0_usize;
+        // A number that only code has, and an element with a name without a value.
+        let (mut has_word, mut unknown) = (false, false);
         while depth > 0 {
             let token = self.need("`}`")?;
             match (token.kind, token.text) {
@@ -458,10 +492,14 @@ impl<'a> Reader<'a> {
                     if wrong.is_none() && !element.is_empty() {
                         match self.element(&element, token, width) {
                             Ok((value, place)) => {
+                                has_word |= width >= 4 && value >= LEAST_WORD;
                                 values.push(value);
                                 places.push(place);
                             }
-                            Err(error) => wrong = Some(error),
+                            Err(error) => {
+                                unknown = element.iter().any(|token| token.kind == Kind::Word);
+                                wrong = Some(error);
+                            }
                         }
                     }
                     element.clear();
@@ -478,7 +516,10 @@ impl<'a> Reader<'a> {
                     }
                 }
                 // The rest of the array is passed over token by token.
-                _ if wrong.is_some() => {}
+                _ if wrong.is_some() => {
+                    let value = (token.kind == Kind::Number).then(|| constant(token.text, 8)).flatten();
+                    has_word |= width >= 4 && value.is_some_and(|value| value >= LEAST_WORD);
+                }
                 _ => {
                     parentheses += usize::from(token.is("("));
                     parentheses -= usize::from(token.is(")") && parentheses > 0);
@@ -489,7 +530,12 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        wrong.map_or(Ok((values, places)), |error| Err(Failure::Array(error)))
+        match wrong {
+            None => Ok((values, places)),
+            // The number is one of code.
+            Some(error) if has_word && unknown => Err(Failure::Text(error)),
+            Some(error) => Err(Failure::Array(error)),
+        }
     }
 
     /// An element's value, cut to its width, and its place.

@@ -127,6 +127,19 @@ fn an_array_with_other_elements_is_named_and_does_not_hide_the_rest() {
 }
 
 #[test]
+fn an_unknown_macro_among_words_is_an_error_whatever_else_is_there() {
+    for text in ["u32 a[] = {\n 0x94200688, WORD(1) };", "u32 a[] = {\n FOO, 0x94200688 };"] {
+        for whole in [format!("{text}\nu32 good[] = {{ 0x80000000 }};"), text.to_owned()] {
+            let error = load(&whole).unwrap_err();
+            assert!(matches!(error, Error::Syntax { line: 2, .. }), "{error}");
+        }
+    }
+    // A table of small numbers is not code.
+    let table = "u32 a[] = { FOO, 17 };\nu8 b[] = { 0x12, FOO };\nu32 good[] = { 0x80000000 };";
+    assert_eq!(load(table).unwrap().programs.len(), 1);
+}
+
+#[test]
 fn elements_in_big_endian_order_are_found_by_the_mark_or_by_the_hint() {
     let swap = |file: &[u8], width: usize| -> Vec<u8> {
         file.chunks(width)

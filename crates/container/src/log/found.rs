@@ -1,0 +1,99 @@
+//! One dump of a log, and the numbers in its lines.
+
+use std::ops::Range;
+
+use reconverge_isa::Isa;
+use reconverge_isa::program::{Resources, Stage};
+
+use super::lines::Line;
+use crate::Error;
+
+/// One dump.
+pub(super) struct Found {
+    /// Number of the first line.
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) isa: Option<Isa>,
+    pub(super) stage: Option<Stage>,
+    /// The class of the chip, as r600 prints it: 6, 7, E, C.
+    pub(super) class: Option<char>,
+    pub(super) chip: Option<String>,
+    pub(super) words: Vec<u32>,
+    /// The places of the words in the log, of those that it has.
+    pub(super) places: Vec<Option<Range<usize>>>,
+    /// Words that the header states.
+    pub(super) expected: Option<usize>,
+    pub(super) resources: Resources,
+    pub(super) state: Vec<(String, u32)>,
+    /// Lines of the dump that have no words.
+    pub(super) passed: Passed,
+    pub(super) notes: Vec<String>,
+    /// Error that names the missing part.
+    pub(super) damage: Option<Box<Error>>,
+    /// A chip that is not emulated.
+    pub(super) foreign: Option<String>,
+}
+
+impl Found {
+    pub(super) fn new(first: Line<'_>) -> Found {
+        Found {
+            line: first.number,
+            name: String::new(),
+            isa: None,
+            stage: None,
+            class: None,
+            chip: None,
+            words: Vec::new(),
+            places: Vec::new(),
+            expected: None,
+            resources: Resources::default(),
+            state: Vec::new(),
+            passed: Passed::default(),
+            notes: Vec::new(),
+            damage: None,
+            foreign: None,
+        }
+    }
+}
+
+/// Lines of dumps that have no words of theirs.
+#[derive(Default)]
+pub(super) struct Passed {
+    pub(super) count: usize,
+    pub(super) first: usize,
+}
+
+impl Passed {
+    pub(super) fn add(&mut self, line: Line<'_>) {
+        if !line.text.trim().is_empty() {
+            self.first = if self.count == 0 { line.number } else { self.first };
+            self.count += 1;
+        }
+    }
+}
+
+/// The value of a word: eight hexadecimal digits.
+pub(super) fn digits_of(token: &str) -> Option<u32> {
+    let fits = token.len() == 8 && token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if fits { u32::from_str_radix(token, 16).ok() } else { None }
+}
+
+/// Whether a part of a line is a number that could be a word, rather than a decimal fraction or text.
+pub(crate) fn is_number(token: &str) -> bool {
+    let token = token.strip_prefix("0x").unwrap_or(token);
+    let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let has_digit = token.contains(|c: char| c.is_ascii_digit());
+    let is_long = token.len() > 4 || token.len().is_multiple_of(2);
+    // A word with a wrong character.
+    let digits = token.bytes().filter(u8::is_ascii_digit).count();
+    let hex = token.bytes().filter(u8::is_ascii_hexdigit).count();
+    let is_word = token.len() == 8 && hex >= 6 && digits >= 3;
+    let is_number =
+        token.starts_with(|c: char| c.is_ascii_digit()) || is_hex && has_digit && is_long || is_word;
+    is_number && !token.contains('.')
+}
+
+/// An error about a dump that lacks something.
+pub(super) fn missing(first: Line<'_>, what: String) -> Error {
+    Error::line(first.number, first.text, format!("a whole dump: it lacks {what}"))
+}

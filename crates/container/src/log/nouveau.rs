@@ -1,0 +1,47 @@
+//! Dumps of Mesa's nouveau for chips before Fermi: `program binary (40 bytes)` and lines of up to eight words.
+//!
+//! (Mesa `nv50_ir_target.cpp`, with `NV50_PROG_DEBUG=1`.) Fermi and later print `shader binary code (0x40 bytes):`.
+
+use reconverge_isa::Isa;
+
+use super::found::{Found, digits_of, is_number, missing};
+use super::lines::{Line, Lines};
+use crate::Error;
+
+/// Words of a line.
+const WORDS: usize = 8;
+
+/// Reads a dump after its first line, which states the number of bytes.
+pub(super) fn read<'a>(lines: &mut Lines<'a>, first: Line<'a>, bytes: &str) -> Result<Found, Error> {
+    let mut found = Found { isa: Some(Isa::Tesla), ..Found::new(first) };
+    let count = bytes.parse::<usize>().ok().filter(|bytes| bytes.is_multiple_of(4)).map(|bytes| bytes / 4);
+    let count = count
+        .ok_or_else(|| Error::at(first.number, first.text, bytes, "a number of bytes, in words of four"))?;
+    while found.words.len() < count {
+        let Some(line) = lines.of_dump() else { break };
+        let tokens: Vec<(usize, &str)> = line.tokens().collect();
+        let is_words = tokens.first().is_some_and(|(_, first)| digits_of(first).is_some());
+        if !is_words {
+            found.passed.add(line);
+            continue;
+        }
+        for (number, (place, token)) in tokens.into_iter().enumerate() {
+            match digits_of(token) {
+                Some(word) if number < WORDS && found.words.len() < count => {
+                    found.words.push(word);
+                    found.places.push(Some(place..place + 8));
+                }
+                // Other output may be in the same line.
+                None if !is_number(token) => break,
+                _ => {
+                    let expected = "up to eight words of eight hexadecimal digits, and no more in all than the header states";
+                    return Err(Error::at(line.number, line.text, token, expected));
+                }
+            }
+        }
+    }
+    if found.words.len() < count {
+        found.damage = Some(Box::new(missing(first, format!("{count} words, found {}", found.words.len()))));
+    }
+    Ok(found)
+}
