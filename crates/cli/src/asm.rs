@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
+use reconverge_workbench::Opened;
 use reconverge_workbench::formats::{self, WriteError};
 use reconverge_workbench::open::OpenError;
 
@@ -19,7 +20,14 @@ use crate::messages::{SourceErrors, note, warn};
 #[derive(clap::Args)]
 pub(crate) struct Asm {
     /// The source; `-` for standard input
-    file: PathBuf,
+    #[arg(required_unless_present_any = ["vsh", "psh"], conflicts_with_all = ["vsh", "psh"])]
+    file: Option<PathBuf>,
+    /// A vertex program in the text of latte-assembler, for one gsh with --psh (r700)
+    #[arg(long, value_name = "FILE")]
+    vsh: Option<PathBuf>,
+    /// A pixel program in the text of latte-assembler (r700)
+    #[arg(long, value_name = "FILE")]
+    psh: Option<PathBuf>,
     /// Where the result goes; `-` or nothing for standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -34,18 +42,19 @@ pub(crate) struct Asm {
 }
 
 pub(crate) fn run(args: &Asm) -> Result<Answer> {
-    let bytes = files::read(&args.file)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let name = crate::shown::path(&args.file);
-    let opened = match reconverge_workbench::open(&bytes, true, &args.target.known()) {
-        Ok(opened) => opened,
-        Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
-        Err(error) => bail!("{name}: {error}"),
-    };
-    warn(&args.file, &text, &opened.warnings);
-    if opened.image.programs.is_empty() {
-        bail!("{name}: there is no program");
+    // latte-assembler's programs have their stage from the command line; this comment states it.
+    let latte = [(&args.vsh, "\n; $STAGE = vertex\n"), (&args.psh, "\n; $STAGE = pixel\n")];
+    let latte = latte.iter().filter_map(|(file, stage)| Some((file.as_deref()?, *stage)));
+    let sources = args.file.as_deref().map(|file| (file, "")).into_iter().chain(latte);
+    let mut all: Option<(Opened, String)> = None;
+    for (file, stage) in sources {
+        let (opened, name) = assembled(file, stage, args)?;
+        match &mut all {
+            Some((first, _)) => first.image.programs.extend(opened.image.programs),
+            None => all = Some((opened, name)),
+        }
     }
+    let (opened, name) = all.context("a source is missing")?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let format = match &args.format {
@@ -63,4 +72,22 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     }
     files::write(output, &written.content)?;
     Ok(Answer::Yes)
+}
+
+/// The programs of a source file behind which `stage` is added, and its name for messages.
+fn assembled(file: &Path, stage: &str, args: &Asm) -> Result<(Opened, String)> {
+    let mut bytes = files::read(file)?;
+    bytes.extend(stage.as_bytes());
+    let text = String::from_utf8_lossy(&bytes);
+    let name = crate::shown::path(&file);
+    let opened = match reconverge_workbench::open(&bytes, true, &args.target.known()) {
+        Ok(opened) => opened,
+        Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
+        Err(error) => bail!("{name}: {error}"),
+    };
+    warn(file, &text, &opened.warnings);
+    if opened.image.programs.is_empty() {
+        bail!("{name}: there is no program");
+    }
+    Ok((opened, name.to_string()))
 }

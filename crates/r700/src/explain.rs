@@ -11,6 +11,7 @@ use crate::chip::{Chip, Family};
 use crate::code::{self, AluOp, Operand, Source};
 use crate::control::{self, CfWork, export_in_r600, form_effect, tex_in_r600};
 use crate::meaning::Meaning;
+use crate::ports;
 use crate::rules::RULES;
 use crate::text::{self, Home};
 use crate::words::*;
@@ -385,6 +386,34 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
             }
         }
         Err(fault) => {
+            let rows = words.chunks(2).take(slots).map(|pair| ports::alu_row(pair[1], chip.family));
+            for row in rows.flatten() {
+                let what = match row.code {
+                    crate::meaning::AluCode::Op2(code) => says(code),
+                    crate::meaning::AluCode::Op3(code) => says(code),
+                };
+                if !reading.meaning.iter().any(|line| line == what) {
+                    reading.meaning.push(what.to_owned());
+                }
+                let needed = row.meaning.slots();
+                if needed > 1 && matches!(fault, code::CodeFault::Incomplete { .. }) {
+                    let chans = words
+                        .chunks(2)
+                        .take(slots)
+                        .map(|pair| usize::from(b"xyzw"[(pair[1] >> 29 & 3) as usize]));
+                    let letters: Vec<String> =
+                        chans.map(|letter| char::from(letter as u8).to_string()).collect();
+                    let all = if needed == 4 { "x, y, z and w" } else { "x and y, or z and w," };
+                    let line = format!(
+                        "It takes the slots {all} of one group, each with its operands; here {} {}.",
+                        letters.join(", "),
+                        if letters.len() == 1 { "is alone" } else { "are" }
+                    );
+                    if !reading.meaning.contains(&line) {
+                        reading.meaning.push(line);
+                    }
+                }
+            }
             reading.findings.push(fault.to_string());
             reading.meaning.push(format!("It cannot run: {fault}."));
         }
