@@ -50,7 +50,10 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     for (file, stage) in sources {
         let (opened, name) = assembled(file, stage, args)?;
         match &mut all {
-            Some((first, _)) => first.image.programs.extend(opened.image.programs),
+            Some((first, _)) => {
+                first.image.programs.extend(opened.image.programs);
+                first.target.stage = None;
+            }
             None => all = Some((opened, name)),
         }
     }

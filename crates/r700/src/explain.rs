@@ -386,39 +386,44 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
             }
         }
         Err(fault) => {
-            let rows = words.chunks(2).take(slots).map(|pair| ports::alu_row(pair[1], chip.family));
-            for row in rows.flatten() {
-                let what = match row.code {
-                    crate::meaning::AluCode::Op2(code) => says(code),
-                    crate::meaning::AluCode::Op3(code) => says(code),
-                };
-                if !reading.meaning.iter().any(|line| line == what) {
-                    reading.meaning.push(what.to_owned());
-                }
-                let needed = row.meaning.slots();
-                if needed > 1 && matches!(fault, code::CodeFault::Incomplete { .. }) {
-                    let chans = words
-                        .chunks(2)
-                        .take(slots)
-                        .map(|pair| usize::from(b"xyzw"[(pair[1] >> 29 & 3) as usize]));
-                    let letters: Vec<String> =
-                        chans.map(|letter| char::from(letter as u8).to_string()).collect();
-                    let all = if needed == 4 { "x, y, z and w" } else { "x and y, or z and w," };
-                    let line = format!(
-                        "It takes the slots {all} of one group, each with its operands; here {} {}.",
-                        letters.join(", "),
-                        if letters.len() == 1 { "is alone" } else { "are" }
-                    );
-                    if !reading.meaning.contains(&line) {
-                        reading.meaning.push(line);
-                    }
-                }
-            }
+            reading.meaning = broken_group(&words[..2 * slots], &fault, chip);
             reading.findings.push(fault.to_string());
-            reading.meaning.push(format!("It cannot run: {fault}."));
         }
     }
     reading
+}
+
+/// What the instructions of a group that cannot run are for, and what is missing, slot by slot.
+fn broken_group(words: &[u32], fault: &code::CodeFault, chip: Chip) -> Vec<String> {
+    let group: Vec<[u32; 2]> = words.as_chunks::<2>().0.to_vec();
+    let mut letters = vec![0; group.len()];
+    ports::slots(&group, chip.family, &mut letters);
+    let letter = |slot: u8| ["x", "y", "z", "w", "t", "?"][usize::from(slot.min(5))];
+    let there: Vec<&str> = letters.iter().map(|slot| letter(*slot)).collect();
+    let mut said = Vec::new();
+    for (words, slot) in group.iter().zip(&there) {
+        if let Some(row) = ports::alu_row(words[1], chip.family) {
+            let what = match row.code {
+                crate::meaning::AluCode::Op2(code) => says(code),
+                crate::meaning::AluCode::Op3(code) => says(code),
+            };
+            said.push(format!("{slot}: {what}"));
+            let all = match row.meaning.slots() {
+                4 => "x, y, z and w",
+                2 => "x and y, or z and w,",
+                _ => "",
+            };
+            if !all.is_empty() && matches!(fault, code::CodeFault::Incomplete { .. }) {
+                said.push(format!(
+                    "{slot}: The operation takes the slots {all} of one group, each with operands of its own; the group has \
+                     {}.",
+                    there.join(", ")
+                ));
+            }
+        }
+        said.push(format!("{slot}: It cannot run: {fault}."));
+    }
+    said
 }
 
 fn literal(value: u32, word: usize) -> Explained {

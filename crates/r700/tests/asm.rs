@@ -384,7 +384,7 @@ fn bank_swizzle_is_found() {
         words[4..].chunks(2).map(|pair| pair[1] >> 18 & 7).collect()
     };
     assert_eq!(banks(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R4.y, R5.y\n"), [0, 0]);
-    assert_eq!(banks(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R3.x, R2.x\n"), [0, 3]);
+    assert_eq!(banks(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R3.x, R2.x\n"), [0, 2]);
     assert_eq!(banks(" 0 x: MOV R1.x, R2.x\n 0 y: MOV R1.y, R3.x\n 0 z: MOV R1.z, R4.x\n"), [0, 2, 4]);
     assert_eq!(banks(" 0 x: MOV R1.x, R2.x BANK(120)\n 0 y: MOV R1.y, R3.x\n"), [2, 0]);
     // What is counted is taken as it is.
