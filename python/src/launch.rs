@@ -155,6 +155,13 @@ pub(crate) fn launch_file(
     let bytes = std::fs::read(&file).map_err(|error| wrong(format!("{name}: {error}")))?;
     let stage = launch.stage().map_err(errors::run)?;
     let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
+    let known = match is_source(&file) {
+        true => known.with_included(&bytes, &mut |included| {
+            let path = beside.path(&reconverge_workbench::open::beside(&name, included))?;
+            std::fs::read(path).map_err(|error| error.to_string())
+        }),
+        false => known,
+    };
     let opened = reconverge_workbench::open(&bytes, is_source(&file), &known);
     let opened = opened.map_err(|error| errors::open(&name, &bytes, &error))?;
     let program = choose_program(&opened.image, launch.common.kernel.as_deref()).map_err(errors::run)?;

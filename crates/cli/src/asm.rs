@@ -2,12 +2,12 @@
 
 use std::io::{IsTerminal, stdout};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
-use reconverge_workbench::Known;
 use reconverge_workbench::formats::{self, WriteError};
 use reconverge_workbench::open::OpenError;
+use reconverge_workbench::{Known, Opened};
 
 use crate::args::{Answer, TargetArgs};
 use crate::files;
@@ -21,7 +21,14 @@ use crate::messages::{self, SourceErrors, counted, note, warn};
 #[derive(clap::Args)]
 pub(crate) struct Asm {
     /// The source; `-` for standard input
-    file: PathBuf,
+    #[arg(required_unless_present_any = ["vsh", "psh"], conflicts_with_all = ["vsh", "psh"])]
+    file: Option<PathBuf>,
+    /// A vertex program in the text of latte-assembler, for one gsh with --psh (r700)
+    #[arg(long, value_name = "FILE")]
+    vsh: Option<PathBuf>,
+    /// A pixel program in the text of latte-assembler (r700)
+    #[arg(long, value_name = "FILE")]
+    psh: Option<PathBuf>,
     /// Where the result goes; `-` or nothing for standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
@@ -34,7 +41,7 @@ pub(crate) struct Asm {
     /// Define a constant of the source, with the value 1 by default; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
-    /// Assemble again whenever the source or a file that it includes changes, until interrupted
+    /// Assemble again whenever a source or a file that it includes changes, until interrupted
     #[arg(long)]
     watch: bool,
     #[command(flatten)]
@@ -42,30 +49,20 @@ pub(crate) struct Asm {
 }
 
 pub(crate) fn run(args: &Asm) -> Result<Answer> {
-    if args.watch {
-        return watch(args);
+    match args.watch {
+        true => watch(args),
+        false => assemble(args, &mut Vec::new()).map(|_| Answer::Yes),
     }
-    let bytes = files::read(&args.file)?;
-    assemble(args, &bytes, &known(args, &bytes))?;
-    Ok(Answer::Yes)
 }
 
 /// Assembles again and again. Errors are told, and the next change may mend them.
 fn watch(args: &Asm) -> Result<Answer> {
-    let Some(output) = args.output.as_deref().filter(|_| args.file != Path::new("-")) else {
+    let Some(output) = args.output.as_deref().filter(|_| args.file.as_deref() != Some(Path::new("-"))) else {
         bail!("--watch needs a file for the source and one for the result: -o OUT");
     };
-    let folder = args.file.parent().unwrap_or(Path::new(""));
-    let changed = |path: &PathBuf| std::fs::metadata(path).and_then(|data| data.modified()).ok();
     loop {
-        let mut watched = vec![(args.file.clone(), changed(&args.file))];
-        let assembled = files::read(&args.file).and_then(|bytes| {
-            let known = known(args, &bytes);
-            let included = known.included.iter().map(|file| folder.join(&file.name));
-            watched.extend(included.map(|path| (path.clone(), changed(&path))));
-            assemble(args, &bytes, &known)
-        });
-        match assembled {
+        let mut watched = Vec::new();
+        match assemble(args, &mut watched) {
             Ok(programs) => tell!("{}: {}", crate::shown::path(&output), counted(programs as u64, "program")),
             Err(error) => messages::error(&error, false),
         }
@@ -78,25 +75,32 @@ fn watch(args: &Asm) -> Result<Answer> {
 /// How often the files are looked at.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Facts about the source.
-fn known(args: &Asm, source: &[u8]) -> Known {
-    let known = Known { defines: args.defines.clone(), ..args.target.known() };
-    files::with_included(known, &args.file, source)
+/// When a file was changed last.
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|data| data.modified()).ok()
 }
 
-/// Returns the number of programs that were written.
-fn assemble(args: &Asm, bytes: &[u8], known: &Known) -> Result<usize> {
-    let text = String::from_utf8_lossy(bytes);
-    let name = crate::shown::path(&args.file);
-    let opened = match reconverge_workbench::open(bytes, true, known) {
-        Ok(opened) => opened,
-        Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
-        Err(error) => bail!("{name}: {error}"),
-    };
-    warn(&args.file, &text, &opened.warnings);
-    if opened.image.programs.is_empty() {
-        bail!("{name}: there is no program");
+/// The files that were read, and when each was changed last.
+type Watched = Vec<(PathBuf, Option<SystemTime>)>;
+
+/// Returns the number of programs that were written. The files that are read are added to `watched`.
+fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
+    // latte-assembler's programs have their stage from the command line; this comment states it.
+    let latte = [(&args.vsh, "\n; $STAGE = vertex\n"), (&args.psh, "\n; $STAGE = pixel\n")];
+    let latte = latte.iter().filter_map(|(file, stage)| Some((file.as_deref()?, *stage)));
+    let sources = args.file.as_deref().map(|file| (file, "")).into_iter().chain(latte);
+    let mut all: Option<(Opened, String)> = None;
+    for (file, stage) in sources {
+        let (opened, name) = assembled(file, stage, args, watched)?;
+        match &mut all {
+            Some((first, _)) => {
+                first.image.programs.extend(opened.image.programs);
+                first.target.stage = None;
+            }
+            None => all = Some((opened, name)),
+        }
     }
+    let (opened, name) = all.context("a source is missing")?;
     let output = args.output.as_deref().unwrap_or(Path::new("-"));
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let format = match &args.format {
@@ -114,4 +118,28 @@ fn assemble(args: &Asm, bytes: &[u8], known: &Known) -> Result<usize> {
     }
     files::write(output, &written.content)?;
     Ok(opened.image.programs.len())
+}
+
+/// The programs of a source file behind which `stage` is added, and its name for messages.
+fn assembled(file: &Path, stage: &str, args: &Asm, watched: &mut Watched) -> Result<(Opened, String)> {
+    watched.push((file.to_path_buf(), changed(file)));
+    let mut bytes = files::read(file)?;
+    bytes.extend(stage.as_bytes());
+    let text = String::from_utf8_lossy(&bytes);
+    let name = crate::shown::path(&file);
+    let known = Known { defines: args.defines.clone(), ..args.target.known() };
+    let known = files::with_included(known, file, &bytes);
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let included = known.included.iter().map(|file| folder.join(&file.name));
+    watched.extend(included.map(|path| (path.clone(), changed(&path))));
+    let opened = match reconverge_workbench::open(&bytes, true, &known) {
+        Ok(opened) => opened,
+        Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
+        Err(error) => bail!("{name}: {error}"),
+    };
+    warn(file, &text, &opened.warnings);
+    if opened.image.programs.is_empty() {
+        bail!("{name}: there is no program");
+    }
+    Ok((opened, name.to_string()))
 }

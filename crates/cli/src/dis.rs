@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
+use reconverge_isa::Isa;
 use reconverge_workbench::Style;
 use reconverge_workbench::launch::choose_program;
 
@@ -31,6 +32,9 @@ pub(crate) struct Dis {
     /// Print common forms of an operation by names of their own, such as MOV and ADD (r500)
     #[arg(long)]
     idioms: bool,
+    /// Whose assembly text to print: own, or amd for AMD's text of R600 and R700 (default: own)
+    #[arg(long, value_name = "SYNTAX", value_parser = ["own", "amd"], default_value = "own", hide_default_value = true, hide_possible_values = true)]
+    syntax: String,
     #[command(flatten)]
     known: InputArgs,
 }
@@ -40,7 +44,14 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
         true => open_programs(&args.file, args.case.as_deref(), false, &args.known)?.opened,
         false => open_program_or_case(&args.file, args.case.as_deref(), &args.known)?,
     };
-    let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
+    let amd = args.syntax == "amd";
+    if amd && opened.target.isa != Isa::R700 {
+        bail!(
+            "--syntax amd: AMD's text is of R600 and R700, but this is a program for {}",
+            opened.target.isa
+        );
+    }
+    let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, amd, notes: true };
     let (mut image, mut target) = (opened.image, opened.target);
     if let Some(kernel) = &args.kernel {
         let program = choose_program(&image, Some(kernel)).with_context(|| crate::shown::path(&args.file))?;

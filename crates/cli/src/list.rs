@@ -74,10 +74,10 @@ const COLUMNS: [Column; 13] = [
     ("stage", |program| program.stage.map(str::to_owned)),
     ("words", |program| Some(program.words.to_string())),
     ("instructions", |program| Some(program.instructions.to_string())),
-    ("registers", |program| number(program.registers)),
+    ("registers", |program| needed(program.registers, program.registers_needed)),
     ("shared", |program| number(program.shared)),
     ("local", |program| number(program.local)),
-    ("stack", |program| number(program.stack)),
+    ("stack", |program| needed(program.stack, program.stack_needed)),
     ("barriers", |program| number(program.barriers)),
     ("parameters", |program| match (&program.parameters[..], program.parameter_bytes) {
         ([], None) => None,
@@ -91,6 +91,15 @@ const COLUMNS: [Column; 13] = [
 
 fn number(value: Option<u32>) -> Option<String> {
     value.map(|value| value.to_string())
+}
+
+/// What is declared, and what is needed where that is something else.
+fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
+    match (declared, needed) {
+        (None, Some(needed)) => Some(format!("- (needs {needed})")),
+        (Some(declared), Some(needed)) if needed != declared => Some(format!("{declared} (needs {needed})")),
+        _ => number(declared),
+    }
 }
 
 fn print(contents: &Contents) {

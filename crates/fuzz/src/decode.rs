@@ -182,7 +182,7 @@ fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
     let words = words(bytes);
     let chip = chosen(chip, CHIPS);
     let [hex, structure] = [HEX, STRUCTURE].map(|bit| style & bit != 0);
-    let text = disassemble(&words, chip, Options { hex, structure, start: 0 }).text;
+    let text = disassemble(&words, chip, Options { hex, structure, ..Options::default() }).text;
     let back = assemble(&text, Chip::RV770).map_err(|errors| refused(&errors, &text))?;
     same(&words, &back.words, &text)?;
     if back.chip != chip {

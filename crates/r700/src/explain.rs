@@ -11,6 +11,7 @@ use crate::chip::{Chip, Family};
 use crate::code::{self, AluOp, Operand, Source};
 use crate::control::{self, CfWork, export_in_r600, form_effect, tex_in_r600};
 use crate::meaning::Meaning;
+use crate::ports;
 use crate::rules::RULES;
 use crate::text::{self, Home};
 use crate::words::*;
@@ -385,11 +386,44 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
             }
         }
         Err(fault) => {
+            reading.meaning = broken_group(&words[..2 * slots], &fault, chip);
             reading.findings.push(fault.to_string());
-            reading.meaning.push(format!("It cannot run: {fault}."));
         }
     }
     reading
+}
+
+/// What the instructions of a group that cannot run are for, and what is missing, slot by slot.
+fn broken_group(words: &[u32], fault: &code::CodeFault, chip: Chip) -> Vec<String> {
+    let group: Vec<[u32; 2]> = words.as_chunks::<2>().0.to_vec();
+    let mut letters = vec![0; group.len()];
+    ports::slots(&group, chip.family, &mut letters);
+    let letter = |slot: u8| ["x", "y", "z", "w", "t", "?"][usize::from(slot.min(5))];
+    let there: Vec<&str> = letters.iter().map(|slot| letter(*slot)).collect();
+    let mut said = Vec::new();
+    for (words, slot) in group.iter().zip(&there) {
+        if let Some(row) = ports::alu_row(words[1], chip.family) {
+            let what = match row.code {
+                crate::meaning::AluCode::Op2(code) => says(code),
+                crate::meaning::AluCode::Op3(code) => says(code),
+            };
+            said.push(format!("{slot}: {what}"));
+            let all = match row.meaning.slots() {
+                4 => "x, y, z and w",
+                2 => "x and y, or z and w,",
+                _ => "",
+            };
+            if !all.is_empty() && matches!(fault, code::CodeFault::Incomplete { .. }) {
+                said.push(format!(
+                    "{slot}: The operation takes the slots {all} of one group, each with operands of its own; the group has \
+                     {}.",
+                    there.join(", ")
+                ));
+            }
+        }
+        said.push(format!("{slot}: It cannot run: {fault}."));
+    }
+    said
 }
 
 fn literal(value: u32, word: usize) -> Explained {

@@ -58,6 +58,7 @@ pub mod lint;
 pub mod meaning;
 pub mod memory;
 pub mod outcome;
+mod ports;
 pub mod reference;
 pub mod rules;
 pub mod run;

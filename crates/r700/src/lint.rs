@@ -24,7 +24,8 @@ use crate::control;
 use crate::flow::AluForm;
 use crate::graph::Ways;
 use crate::meaning::Meaning;
-use crate::uses::uses;
+use crate::ports::{self, SCALAR, VECTOR};
+use crate::uses::{CLAUSE_TEMPORARIES, uses};
 use crate::words::{CfInst, IndexModeR700, KcacheMode};
 
 reconverge_isa::rules! {
@@ -58,7 +59,7 @@ reconverge_isa::rules! {
     KCACHE_RANGE = "kcache-range", Error, "A constant is read from what its clause has locked.", "MAN 4", "lock the line of the constant (KCACHE_MODE), or read another constant";
     KCACHE_REL = "kcache-rel", Error, "Only registers and the constant file are indexed.", "MAN p. 67", "clear SRC_REL; read a constant through an index with a vertex fetch";
     INDEX_MODE = "index-mode", Error, "Registers are indexed by AR.x or aL; GLOBAL modes are of R700.", "MAN p. 67, DECAF", "set INDEX_MODE to AR_X or LOOP";
-    INDEXED_WRITE = "indexed-write", Warning, "On RV770 and the chips that index by aL no group reads through an index, nor the named register, what the group before writes through one.", "Mesa r6xx_nop_after_rel_dst", "put a group with a NOP between the two";
+    INDEXED_WRITE = "indexed-write", Warning, "On RV770 and the chips that index by aL no group reads through an index, nor the named register, on RV6xx nor one behind it, what the group before writes through one.", "Mesa r6xx_nop_after_rel_dst", "put a group with a NOP between the two";
     BANK_SWIZZLE = "bank-swizzle", Error, "BANK_SWIZZLE is 0 to 5, in slot t 0 to 3.", "MAN 4", "choose a BANK_SWIZZLE of the slot";
     READ_PORT = "read-port", Error, "In each cycle one register address a component is read.", "Mesa check_vector, check_scalar", "choose another BANK_SWIZZLE, or split the group";
     CONSTANT_PORT = "constant-port", Error, "A group reads two pairs of constant components (R600: four components).", "LLVM fitsConstReadLimitations, Mesa", "split the group, or copy a constant to a register first";
@@ -75,6 +76,8 @@ reconverge_isa::rules! {
     REGISTERS = "registers", Error, "Registers are below NUM_GPRS, or the four clause temporaries.", "MAN p. 33", "declare more registers, or use lower ones";
     UNWRITTEN = "unwritten", Warning, "A register that is no input is written before it is read, on some path.", "MAN p. 33: its contents are undefined", "write it first";
     UNWRITTEN_PATH = "unwritten-path", Note, "A register that is no input is written before it is read, on every path.", "MAN p. 33: its contents are undefined", "write it on the path that does not, if lanes can take it";
+    NO_EXPORT = "no-export", Warning, "A pixel program exports PIXEL, a vertex program POS.", "MAN 3: a stage hands its results on by exports", "export the colour or the position with EXPORT_DONE";
+    END_PLACE = "end-place", Warning, "END_OF_PROGRAM is not on a POP or a LOOP_END.", "Mesa r600_shader.c, which adds a NOP", "put a `NOP: END_OF_PROGRAM` behind it";
     INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP; what CND*_INT pass on may be negated.", "MAN 4", "clear the modifier and compute it with an operation";
 }
 
@@ -111,6 +114,7 @@ pub fn lint_with(words: &[u32], chip: Chip, known: &Known) -> Vec<Finding> {
     for (addr, cf) in code.instructions().filter(|(addr, _)| layout.sound(*addr)) {
         lint.cf(&code, addr, cf);
     }
+    lint.exports(&code);
     paths::paths(&mut lint, &code, &ways);
     order::order(&mut lint, &code, &ways);
     if let Some(inputs) = known.inputs {
@@ -156,14 +160,6 @@ fn forward<S: Clone + PartialEq>(
     LiteMap::from_sorted_store_unchecked(known.collect())
 }
 
-/// The first of the four clause temporaries that drivers configure.
-const CLAUSE_TEMPORARIES: u32 = 124;
-
-/// The cycle in which a vector slot fetches sources 0, 1 and 2, by BANK_SWIZZLE (r700.md 4.6).
-const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1, 0, 2], [2, 0, 1], [2, 1, 0]];
-/// The cycle in which slot t fetches sources 0, 1 and 2, by BANK_SWIZZLE.
-const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
-
 impl Lint<'_> {
     fn find(&mut self, rule: &'static Rule, addr: u32, what: impl Into<String>) {
         self.found.push(Finding { rule, pc: addr, message: what.into() });
@@ -175,7 +171,33 @@ impl Lint<'_> {
         code.places(addr, op).into_iter().flat_map(of).collect()
     }
 
+    /// What a program of its kind has to export.
+    fn exports(&mut self, code: &Code) {
+        let (kind, name) = match self.known.stage {
+            Some(Stage::Pixel) => (ExportKind::Pixel, "PIXEL"),
+            Some(Stage::Vertex) => (ExportKind::Pos, "POS"),
+            _ => return,
+        };
+        let all = || code.instructions().map(|(_, cf)| cf);
+        // A vertex program before a geometry program writes to a ring, and some write to memory alone. A subroutine returns.
+        let other = |cf: &Cf| match &cf.op {
+            CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
+            // `stage` names an export of another kind of program.
+            CfOp::Export(_, export) => (export.kind == ExportKind::Pixel) != (kind == ExportKind::Pixel),
+            CfOp::Control(..) | CfOp::Fetch(..) | CfOp::Alu(_) => false,
+        };
+        let exported = |cf: &Cf| matches!(&cf.op, CfOp::Export(_, export) if export.kind == kind);
+        if code.faults().next().is_none() && !all().any(|cf| other(cf) || exported(cf)) {
+            self.find(&NO_EXPORT, self.known.start, format!("no path exports {name}"));
+        }
+    }
+
     fn cf(&mut self, code: &Code, addr: u32, cf: &Cf) {
+        if cf.end_of_program
+            && let CfOp::Control(inst @ (CfInst::POP | CfInst::LOOP_END), _) = &cf.op
+        {
+            self.find(&END_PLACE, addr, format!("END_OF_PROGRAM is on a {}", inst.name()));
+        }
         self.stage(addr, &cf.op);
         self.reserved(addr, &cf.op);
         self.registers(code, addr, cf);
@@ -434,8 +456,10 @@ impl Lint<'_> {
             for (index, source) in sources.iter().enumerate() {
                 let cycle = cycles[index];
                 if trans && cycle < count && !constant(&source.operand) {
-                    let message =
-                        format!("source {index} is read in cycle {cycle}, {count} constants come before");
+                    let message = format!(
+                        "source {index} is read in cycle {cycle}, {count} constants come before{}",
+                        self.banks(group, addr)
+                    );
                     self.find(&READ_PORT, addr, message);
                 }
                 match source.operand {
@@ -447,10 +471,11 @@ impl Lint<'_> {
                         match port[cycle][chan] {
                             Some(other) if other != gpr => {
                                 let chan = ["x", "y", "z", "w"][chan];
+                                let fits = self.banks(group, addr);
                                 self.find(
                                     &READ_PORT,
                                     addr,
-                                    format!("cycle {cycle} reads R{other}.{chan} and R{gpr}.{chan}"),
+                                    format!("cycle {cycle} reads R{other}.{chan} and R{gpr}.{chan}{fits}"),
                                 );
                             }
                             Some(_) | None => port[cycle][chan] = Some(gpr),
@@ -468,6 +493,22 @@ impl Lint<'_> {
         constants.dedup();
         if constants.len() > limit {
             self.find(&CONSTANT_PORT, group.addr, format!("{} are read", constants.len()));
+        }
+    }
+
+    /// Which BANK_SWIZZLE of the instruction at `addr` fit beside the others of its group, for a message.
+    fn banks(&self, group: Group<'_>, addr: u32) -> String {
+        let words: Vec<[u32; 2]> = (group.addr..)
+            .take(group.ops.len())
+            .map_while(|addr| self.words.get(2 * addr as usize..)?.first_chunk().copied())
+            .collect();
+        let reads = ports::reads(&words, self.chip.family);
+        let banks: Vec<u32> = words.iter().map(|words| words[1] >> 18 & 7).collect();
+        match ports::fitting(&reads, &banks, (addr - group.addr) as usize)[..] {
+            [] if ports::schedule(&reads, &vec![None; banks.len()]).is_none() => "; no BANK fits".to_owned(),
+            [] => "; another instruction of the group needs another BANK".to_owned(),
+            [only] => format!("; BANK({only}) fits"),
+            ref several => format!("; BANK({}) fit", several.join("), BANK(")),
         }
     }
 

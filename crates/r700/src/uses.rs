@@ -20,6 +20,21 @@ use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp,
 /// Registers.
 pub const R: &str = "R";
 
+/// NUM_GPRS that covers every register that a program names, its clause temporaries aside. (MAN p. 33)
+pub fn registers_needed(code: &Code) -> u32 {
+    let operations = uses(code);
+    let slots = operations
+        .values()
+        .flatten()
+        .flat_map(|uses| uses.reads.iter().map(|read| read.slot).chain(uses.writes.iter().copied()));
+    let registers =
+        slots.filter(|slot| slot.file == R).filter_map(|slot| slot.number).map(|number| number / 4);
+    registers.filter(|register| *register < CLAUSE_TEMPORARIES).max().map_or(0, |highest| highest + 1)
+}
+
+/// The first of the four clause temporaries that drivers configure.
+pub(crate) const CLAUSE_TEMPORARIES: u32 = 124;
+
 /// The operations of each instruction that can be reached, by the address at which a run issues it.
 pub fn uses(code: &Code) -> UsesAt {
     let places: NumberSet = code.instructions().flat_map(|(addr, cf)| code.places(addr, &cf.op)).collect();

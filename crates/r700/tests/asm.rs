@@ -237,7 +237,7 @@ fn each_directive_says_what_does_not_fit() {
         (".stage ps\n.stage vs", ".stage", "stage is set twice", ""),
         (".start 0x400000", "0x400000", "the number is larger than 4194303", ""),
         (".const 16 0 1", "16", "the number is larger than 15", ""),
-        (".const 0 0", ".const", ".const needs more operands", "buffer first word"),
+        (".const 0 0", ".const", ".const needs more operands", "first word"),
         (".const 0 16383 1 2", ".const", "a constant buffer has 16384 words", ""),
         (".const 0 0 one", "one", "a word was expected", "1.0"),
         (".loop 32 1", "32", "the number is larger than 31", ""),
@@ -267,11 +267,11 @@ fn each_directive_says_what_does_not_fit() {
 #[test]
 fn a_clause_of_the_wrong_size_or_kind_is_an_error() {
     let many = "ALU:\n".to_owned() + &" 0 x: MOV R1.x, 1\n".repeat(129) + "NOP: END_OF_PROGRAM\n";
-    assert_eq!(first(&many).1, "the clause has 129 instructions or slots; 1 to 128 fit");
+    assert_eq!(first(&many).1, "the clause has 129 64-bit words of slots and literals; 1 to 128 fit");
     let many = "TEX:\n".to_owned() + &" PASS R1.xyzw, R0.xyzw, t0, s0\n".repeat(17) + "NOP: END_OF_PROGRAM\n";
-    assert_eq!(first(&many).1, "the clause has 17 instructions or slots; 1 to 16 fit");
+    assert_eq!(first(&many).1, "the clause has 17 instructions; 1 to 16 fit");
     let r600 = assemble(&many.replacen("TEX", ".chip r600\nTEX", 1), Chip::RV770).unwrap_err();
-    assert_eq!(r600[0].message, "the clause has 17 instructions or slots; 1 to 8 fit");
+    assert_eq!(r600[0].message, "the clause has 17 instructions; 1 to 8 fit");
     assert_eq!(first("TEX:\n 0 x: MOV R1.x, 1\n").1, "this fits in an ALU clause only");
     assert_eq!(first("POP:\n 0 PASS R1.xyzw, R0.xyzw, t0, s0\n").1, "this instruction has no clause");
     assert_eq!(first(" 0 x: MOV R1.x, 1\n").1, "no control-flow instruction is before this");
@@ -301,7 +301,7 @@ fn the_bits_and_the_value_of_a_literal_agree() {
     let found = first(&source);
     assert_eq!((found.0, found.1.as_str()), (wrong, "the bits 0xc0400000 are -3, not -5"));
     assert_eq!(found.2, "for -5 write (-5.0f), for the bits write (0xc0400000)");
-    let found = first("ALU:\n 0 x: ADD_INT R1.x, R1.x, -5\n");
+    let found = first("ALU:\n 0 x: MOV R1.x, -5\n");
     assert_eq!((found.0, found.1.as_str()), ("-5", "a minus sign before an integer flips its highest bit"));
     assert_eq!(found.2, "for the integer write (-5), for the float -5.0f");
 }
@@ -362,4 +362,76 @@ fn texts_that_do_not_make_a_module_have_one_error() {
             (at, message)
         );
     }
+}
+
+#[test]
+fn a_number_that_comes_again_continues_its_group() {
+    let group = "ALU:\n 0 x: MOV R1.x, R0.x\n   y: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n";
+    let again = "ALU:\n 0 x: MOV R1.x, R0.x\n 0 y: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(good(again).words, good(group).words);
+    // A slot that is taken begins a group.
+    let taken = "ALU:\n 0 x: MOV R1.x, R0.x\n 0 x: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n"
+        .replace("R1.y, R0.y", "R2.x, R0.x");
+    assert_ne!(good(&taken).words[4] >> 31, 0);
+}
+
+/// MAN 4; Mesa `check_vector`, `check_scalar`: three cycles read one register of each component.
+#[test]
+fn bank_swizzle_is_found() {
+    let source = |lines: &str| format!("ALU:\n{lines}NOP: END_OF_PROGRAM\n");
+    let banks = |lines: &str| -> Vec<u32> {
+        let words = good(&source(lines)).words;
+        words[4..].chunks(2).map(|pair| pair[1] >> 18 & 7).collect()
+    };
+    assert_eq!(banks(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R4.y, R5.y\n"), [0, 0]);
+    assert_eq!(banks(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R3.x, R2.x\n"), [0, 2]);
+    assert_eq!(banks(" 0 x: MOV R1.x, R2.x\n 0 y: MOV R1.y, R3.x\n 0 z: MOV R1.z, R4.x\n"), [0, 2, 4]);
+    assert_eq!(banks(" 0 x: MOV R1.x, R2.x BANK(120)\n 0 y: MOV R1.y, R3.x\n"), [2, 0]);
+    // What is counted is taken as it is.
+    assert_eq!(
+        good("ALU: ADDR(2) CNT(2)\n 0 x: MOV R1.x, R2.x\n 0 y: MOV R1.y, R3.x\nNOP: END_OF_PROGRAM\n").words
+            [7]
+            >> 18
+            & 7,
+        0
+    );
+    let four = source(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R4.x, R5.x\n");
+    let (_, message, help) = first(&four);
+    assert_eq!(message, "the group reads more than three registers of one component: R2.x, R3.x, R4.x, R5.x");
+    assert_eq!(help, "split the group, or read a result of the group before through PV or PS");
+    let given = source(
+        " 0 x: MOV R1.x, R2.x BANK(012)\n 0 y: MULADD R1.y, R3.x, R4.x, R2.x BANK(012)\n 0 z: MOV R1.z, R4.x\n",
+    );
+    assert_eq!(first(&given).2, "in the order of the slots BANK(012), BANK(120), BANK(210) fit");
+}
+
+#[test]
+fn numbers_of_another_kind_than_the_operation_computes_with_are_warnings() {
+    let warning = |line: &str| {
+        let assembled = good(&format!("ALU:\n 0 x: {line}\nNOP: END_OF_PROGRAM\n"));
+        assembled.warnings.first().map(|warning| warning.help.clone().unwrap_or_default())
+    };
+    assert_eq!(warning("MUL R0.x, R0.x, 3").as_deref(), Some("write 3.0f"));
+    assert_eq!(warning("ADD R0.x, R0.x, 1").as_deref(), Some("write 1.0"));
+    assert_eq!(warning("ADD_INT R0.x, R0.x, 3.0f").as_deref(), Some("write 3"));
+    for fine in [
+        "MUL R0.x, R0.x, 3.0f",
+        "MUL R0.x, R0.x, 0x3",
+        "MUL R0.x, R0.x, 0",
+        "MOV R0.x, 3",
+        "ADD_INT R0.x, R0.x, -3",
+        "AND_INT R0.x, R0.x, 1.5f",
+        "CNDE R0.x, R1.x, 3, 4",
+    ] {
+        assert_eq!(warning(fine), None, "{fine}");
+    }
+    let words = good("ALU:\n 0 x: ADD_INT R0.x, R0.x, -3\nNOP: END_OF_PROGRAM\n").words;
+    assert_eq!(words[6], -3_i32 as u32);
+}
+
+#[test]
+fn the_constant_file_is_a_bank_of_its_own() {
+    let assembled = good(".const file 4 4.0 -1 0x10\nNOP: END_OF_PROGRAM\n");
+    assert_eq!(assembled.state, [("const".to_owned(), vec![16, 4, 4.0_f32.to_bits(), u32::MAX, 0x10])]);
+    assert_eq!(first(".const file 1023 1 2\n").1, "the constant file has 1024 words");
 }

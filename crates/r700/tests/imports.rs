@@ -15,6 +15,7 @@ fn no_module_imports_a_later_one() {
         "meaning",
         "control",
         "code",
+        "ports",
         "graph",
         "stack",
         "uses",

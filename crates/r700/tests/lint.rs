@@ -111,7 +111,7 @@ fn each_rule_finds_the_program_that_breaks_it() {
             "ALU:\n 0 x: MOVA_INT _.x, R0.x\n 1 x: MOV R[1+AR.x].x, R0.x\n 2 x: MOV R0.x, R[1+AR.x].x\n",
         ),
         ("bank-swizzle", "ALU:\n 0 x: MOV R0.x, R1.x BANK(6)\n"),
-        ("read-port", "ALU:\n 0 x: MOV R0.x, R1.x\n y: MOV R0.y, R2.x\n"),
+        ("read-port", "ALU:\n 0 x: MOV R0.x, R1.x BANK(012)\n y: MOV R0.y, R2.x BANK(012)\n"),
         (
             "constant-port",
             "ALU: KCACHE0(CB0:0-15)\n 0 x: ADD R0.x, KC0[0].x, KC0[1].x\n y: MOV R0.y, KC0[2].x\n",
@@ -178,9 +178,26 @@ fn each_rule_finds_the_program_that_breaks_it() {
         ),
         (
             "kill-stage",
-            format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\n{END}"),
+            format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\nEXPORT_DONE: POS[60], R0.xyzw\n{END}"),
             Chip::RV770,
             Known { stage: Some(Stage::Vertex), ..known },
+        ),
+        ("no-export", END.to_owned(), Chip::RV770, Known { stage: Some(Stage::Pixel), ..known }),
+        (
+            "no-export",
+            format!("EXPORT_DONE: PARAM[0], R0.xyzw\n{END}"),
+            Chip::RV770,
+            Known { stage: Some(Stage::Vertex), ..known },
+        ),
+        ("end-place", format!("{PUSH}POP: POP_CNT(1) END_OF_PROGRAM\n"), Chip::RV770, known),
+        // On RV6xx the array may go on behind the register that is named.
+        (
+            "indexed-write",
+            format!(
+                "ALU:\n 0 x: MOVA_INT _.x, R0.x\n 1 x: MOV R[1+AR.x].x, R0.x\n 2 x: MOV R0.x, R3.x\n{END}"
+            ),
+            Chip::named("rv610").expect("it is in the table"),
+            known,
         ),
         (
             "registers",
@@ -206,11 +223,13 @@ fn each_rule_finds_the_program_that_breaks_it() {
         "TEX:\n 0 SAMPLE R1.xyzw, R0.xyzw, t0, s0 BITS(0x00000000, 0x00000000, 0x00000000, 0x00000001)\n{END}"
     );
     assert_eq!(broken_on(&padded, Chip::RV770, &known), Vec::<&str>::new());
-    let kill = format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\n{END}");
+    let kill = format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\nEXPORT_DONE: PIXEL[0], R0.xyzw\n{END}");
     let pixel = Known { stage: Some(Stage::Pixel), ..known };
     assert_eq!(broken_on(&kill, Chip::RV770, &pixel), Vec::<&str>::new());
     // These need the inputs and have the test above.
     seen.extend(["unwritten", "unwritten-path"]);
+    let array = "ALU:\n 0 x: MOVA_INT _.x, R0.x\n 1 x: MOV R[1+AR.x].x, R0.x\n 2 x: MOV R0.x, R3.x\n";
+    assert_eq!(broken_on(&format!("{array}{END}"), Chip::RV770, &known), Vec::<&str>::new());
     let mut rules: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
     rules.sort_unstable();
     seen.sort_unstable();
@@ -236,7 +255,7 @@ fn each_way_on_is_checked_and_where_the_program_ends_the_first_alone() {
     // Behind its last round the loop is not on the stack; before another one it is.
     let last =
         "LOOP_START_DX10: ADDR(@out)\n@in:\nLOOP_END: ADDR(@in) END_OF_PROGRAM\n@out:\nNOP: END_OF_PROGRAM\n";
-    assert_eq!(broken(last), [""; 0]);
+    assert_eq!(broken(last), ["end-place"]);
     // Without a loop around it, also where no way leads out of one.
     let lone = "ALU_BREAK:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_MASK\nNOP: END_OF_PROGRAM\n";
     assert_eq!(broken(lone), ["outside-loop"]);

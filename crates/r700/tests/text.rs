@@ -1,14 +1,20 @@
 //! Words to text and back: random words, every bit, every program of the corpora.
 
 use reconverge_r700::chip::Chip;
-use reconverge_r700::text::{Options, assemble, disassemble};
+use reconverge_r700::text::{Options, Syntax, assemble, disassemble};
 use reconverge_testkit::Random;
 use reconverge_testkit::r700::with_clauses;
 use reconverge_testkit::records;
 use reconverge_testkit::shared;
 
 fn round_trip(words: &[u32], chip: Chip, what: &str) {
-    let text = disassemble(words, chip, Options::default()).text;
+    for syntax in [Syntax::Own, Syntax::Amd] {
+        round_trip_in(syntax, words, chip, what);
+    }
+}
+
+fn round_trip_in(syntax: Syntax, words: &[u32], chip: Chip, what: &str) {
+    let text = disassemble(words, chip, Options { syntax, ..Options::default() }).text;
     match assemble(&text, Chip::RV770) {
         Ok(back) => {
             if back.words != words {
@@ -59,7 +65,12 @@ fn every_pattern_of_every_sixteen_bits_of_an_instruction_comes_back() {
                         alu.extend([word as u32 | 1 << 31, (word >> 32) as u32]);
                     }
                     alu.extend([0x8000_0000, 0, 0x8000_0000, 0]);
-                    round_trip(&with_clauses(&alu, &[0x10, 0xf00d_1000, 0x6880_0000, 0]), chip, "ALU sweep");
+                    round_trip_in(
+                        Syntax::Own,
+                        &with_clauses(&alu, &[0x10, 0xf00d_1000, 0x6880_0000, 0]),
+                        chip,
+                        "ALU sweep",
+                    );
                 }
             }
         }
@@ -75,7 +86,7 @@ fn every_pattern_of_every_sixteen_bits_of_an_instruction_comes_back() {
                     if half > 1 && chunk % 8 != 0 {
                         continue;
                     }
-                    round_trip(&with_clauses(&[0x8000_0000, 0], &fetch), chip, "fetch sweep");
+                    round_trip_in(Syntax::Own, &with_clauses(&[0x8000_0000, 0], &fetch), chip, "fetch sweep");
                 }
             }
         }
@@ -90,7 +101,8 @@ fn every_value_of_every_half_of_a_control_flow_word_comes_back() {
                 [(value, 0x8020_0000), (value << 16, 0x8020_0000), (0, value), (0, value << 16)]
             {
                 for low in [0, 0x93c0_0000, 0x9400_0000] {
-                    round_trip(
+                    round_trip_in(
+                        Syntax::Own,
                         &[word0, word1 | if word1 < 0x1_0000 { low } else { 0 }, 0, 0x8020_0000],
                         chip,
                         "CF",
@@ -193,7 +205,7 @@ fn the_example_of_the_syntax_document_is_what_the_disassembler_prints() {
     let (example, _) = rest.split_once("```").expect("its end");
     let words = assemble(example, Chip::RV770).unwrap_or_else(|faults| panic!("{}", faults[0])).words;
     assert_eq!(disassemble(&words, Chip::RV770, Options::default()).text, example);
-    for options in [false, true].map(|structure| Options { hex: true, structure, start: 0 }) {
+    for options in [false, true].map(|structure| Options { hex: true, structure, ..Options::default() }) {
         let text = disassemble(&words, Chip::RV770, options).text;
         assert_eq!(assemble(&text, Chip::RV770).map(|back| back.words), Ok(words.clone()));
     }

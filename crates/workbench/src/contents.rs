@@ -45,12 +45,18 @@ pub struct ProgramContents {
     pub base: u32,
     /// Registers a lane.
     pub registers: Option<u32>,
+    /// Registers a lane that the instructions need. (R700)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub registers_needed: Option<u32>,
     /// Bytes of shared memory a block.
     pub shared: Option<u32>,
     /// Bytes of local memory a lane.
     pub local: Option<u32>,
     /// Entries of the stack.
     pub stack: Option<u32>,
+    /// Entries of the stack that the instructions need. (R700)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack_needed: Option<u32>,
     /// Barriers.
     pub barriers: Option<u32>,
     /// Parameters, by offset.
@@ -178,6 +184,7 @@ fn of_program(
         Parameter { name, offset, bytes }
     };
     let resources = &program.resources;
+    let needs = machine.needs(target, program);
     Ok(ProgramContents {
         name: program.name.clone(),
         demangled: program.name.as_deref().and_then(demangled),
@@ -189,9 +196,11 @@ fn of_program(
         instructions: lines.iter().filter(is_instruction).count(),
         base: program.base,
         registers: resources.registers,
+        registers_needed: needs.registers,
         shared: resources.shared_bytes,
         local: resources.local_bytes,
         stack: resources.stack,
+        stack_needed: needs.stack,
         barriers: resources.barriers,
         parameters: program.params.iter().map(parameter).collect(),
         parameter_bytes: resources.param_bytes,

@@ -14,6 +14,8 @@ pub struct Style {
     pub structure: bool,
     /// Prints common forms of an operation by names of their own. (R500)
     pub idioms: bool,
+    /// Prints AMD's own assembly text. (R700)
+    pub amd: bool,
     /// Comments behind instructions: names of what they use, values of constants, built-ins. (Tesla)
     pub notes: bool,
 }

@@ -160,6 +160,11 @@ pub trait Machine: Sync + fmt::Debug {
     /// A program that cannot be loaded.
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
+    /// The registers and the entries of the stack that a program needs, where the machine can tell.
+    fn needs(&self, _target: &Target, _program: &Program) -> Needs {
+        Needs::default()
+    }
+
     /// The container formats that [`Machine::write`] knows.
     fn containers(&self) -> &'static [&'static str];
 
@@ -177,6 +182,15 @@ pub(crate) const OTHER_ORDER: &str =
 /// The program with the bytes of each word in the other order.
 pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
+}
+
+/// What a program needs, as its words show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Registers a lane.
+    pub registers: Option<u32>,
+    /// Entries of the stack.
+    pub stack: Option<u32>,
 }
 
 /// What a source states.

@@ -136,8 +136,8 @@ pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
 
-/// How the names of sources end.
-pub const SOURCES: [&str; 2] = [".s", ".asm"];
+/// How the names of sources end; `.vsh` and `.psh` are latte-assembler's.
+pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
 
 /// Reads a file as assembler source (when `is_source`) or as a container. `known` is what the caller
 /// knows; what the file says itself must not contradict them. A stage chooses among several programs.

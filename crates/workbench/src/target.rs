@@ -218,13 +218,14 @@ pub(crate) fn is_family_of(family: &str, chip: &str) -> bool {
     ["r600", "r700"].contains(&family) && found(chip).is_some_and(|of_chip| found(family) == Some(of_chip))
 }
 
-/// The machine that an assembler source is for: its `.isa` or `.chip` line.
+/// The machine that an assembler source is for: its `.isa` or `.chip` line, or that of AMD's text, which has none.
 pub fn isa_of_source(source: &str) -> Option<Isa> {
-    directives(source).find_map(|(name, value, _)| match name {
+    let stated = directives(source).find_map(|(name, value, _)| match name {
         ".isa" => value.parse().ok(),
         ".chip" => isa_of_chip(value),
         _ => None,
-    })
+    });
+    stated.or_else(|| reconverge_r700::text::is_amd(source).then_some(Isa::R700))
 }
 
 /// The lines of a source that begin with a directive: its name, its first word, and the bytes of both.

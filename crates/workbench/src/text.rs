@@ -142,7 +142,9 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 /// The first difference, in words; or a program type that the machine does not have.
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
-    for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
+    for style in
+        [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true, amd: false }]
+    {
         let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
         let back = back(target, &text, "file's text")?;
         machine.keeps_image(image, &back.image).map_err(|why| format!("round trip of the file: {why}"))?;

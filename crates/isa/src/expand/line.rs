@@ -64,6 +64,12 @@ impl Shown {
         out
     }
 
+    /// This line and another behind it.
+    pub(super) fn followed_by(mut self, more: &Shown) -> Shown {
+        self.push(more, 0, more.text.len());
+        self
+    }
+
     /// Adds bytes `start` to `end` of another line.
     fn push(&mut self, from: &Shown, start: usize, end: usize) {
         if start >= end {

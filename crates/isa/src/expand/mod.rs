@@ -255,11 +255,20 @@ impl Expanded {
 #[derive(Clone, Debug)]
 struct Line {
     shown: Shown,
+    /// The comment behind it.
+    comment: Option<Shown>,
 }
 
 /// The lines of a file.
 fn whole(text: &str) -> Vec<Line> {
-    lines(text).map(|(at, line)| Line { shown: Shown::verbatim(line, at) }).collect()
+    let comment = |end: usize| {
+        let comment = text[end..].split('
+').next().unwrap_or_default().trim_end_matches('
+');
+        (!comment.is_empty()).then(|| Shown::verbatim(comment, end))
+    };
+    let line = |(at, line): (usize, &str)| Line { shown: Shown::verbatim(line, at), comment: comment(at + line.len()) };
+    lines(text).map(line).collect()
 }
 
 /// A macro.
@@ -353,7 +362,7 @@ impl Expander<'_> {
             let taken = branches.last().is_none_or(|(branch, ..)| *branch == Branch::Taken);
             let Some((found, name, rest)) = directive(text) else {
                 if taken {
-                    self.plain(&line.shown, context, part);
+                    self.plain(line, context, part);
                 }
                 continue;
             };
@@ -658,7 +667,7 @@ impl Expander<'_> {
                 Some(name) => {
                     let value = [(name.to_owned(), Shown::replaced(number.to_string(), part))];
                     let lines: Vec<Line> =
-                        body.iter().map(|line| Line { shown: line::filled(&line.shown, &value) }).collect();
+                        body.iter().map(|line| Line { shown: line::filled(&line.shown, &value), comment: None }).collect();
                     self.block(&lines, inner);
                 }
                 None => self.block(body, inner),
@@ -667,7 +676,7 @@ impl Expander<'_> {
     }
 
     /// A line that is no directive of these: a macro is used, or it is text for the machine.
-    fn plain(&mut self, line: &Shown, context: usize, part: Part) {
+    fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];
         let start = line.text.len() - rest.trim_start().len();
@@ -676,12 +685,12 @@ impl Expander<'_> {
             && line.text[start + name.len()..].chars().next().is_none_or(char::is_whitespace)
         {
             if label > 0 {
-                self.write(&line.cut(0, label), context, part);
+                self.write(&line.cut(0, label), None, context, part);
             }
             let arguments = start + name.len();
             return self.call(name, &found, line, arguments, context);
         }
-        self.write(line, context, part);
+        self.write(line, comment.as_ref(), context, part);
     }
 
     /// Uses a macro.
@@ -724,7 +733,7 @@ impl Expander<'_> {
             .map(|line| {
                 let shown = line::filled(&line.shown, &values);
                 unknown = unknown.take().or_else(|| line::unknown_parameter(&shown));
-                Line { shown }
+                Line { shown, comment: None }
             })
             .collect();
         // The parameters of what is defined or repeated inside are filled in there.
@@ -744,12 +753,16 @@ impl Expander<'_> {
         self.block(&lines, context);
     }
 
-    /// Writes a line with its constants and expressions resolved.
-    fn write(&mut self, line: &Shown, context: usize, part: Part) {
+    /// Writes a line with its constants and expressions resolved, and its comment.
+    fn write(&mut self, line: &Shown, comment: Option<&Shown>, context: usize, part: Part) {
         let known = |name: &str| self.constants.get(name).copied();
         let resolved = match line::resolved(line, &known, &self.aliases) {
-            Ok(resolved) => resolved,
-            Err(wrong) => return self.wrong(wrong, &Line { shown: line.clone() }, 0, context),
+            // A machine may read comments: those of latte-assembler's sources hold what a program needs.
+            Ok(resolved) => match comment {
+                Some(comment) => resolved.followed_by(comment),
+                None => resolved,
+            },
+            Err(wrong) => return self.wrong(wrong, &Line { shown: line.clone(), comment: None }, 0, context),
         };
         if !self.count(resolved.text.len(), context, part) {
             return;

@@ -53,7 +53,7 @@ fn constants_are_replaced_as_whole_words() {
         ("R\\(N+1).x \"N\"", "R5.x \"N\""),
         ("a (N+1)*2 (N)", "a 10 (4)"),
         ("a 2*N, 3", "a 8, 3"),
-        ("N ; N", "4 "),
+        ("N ; N", "4 ; N"),
         ("\u{e9}N \u{e9} N", "\u{e9}4 \u{e9} 4"),
     ] {
         assert_eq!(plain(&format!("{head}{line}")), format!("{out}\n"), "{line}");

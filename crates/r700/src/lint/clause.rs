@@ -4,7 +4,7 @@ use super::{ADDRESS, FETCH_HAZARD, INDEXED_WRITE, Lint, PRED_SEL, PREDICATE, PRE
 use crate::chip::Chip;
 use crate::code::{AluClause, AluOp, Code, Fetch, Group, Operand, TRANS};
 use crate::meaning::Meaning;
-use crate::uses::R;
+use crate::uses::{CLAUSE_TEMPORARIES, R};
 
 /// The component of AR that an instruction is indexed by.
 fn address(op: &AluOp) -> Option<usize> {
@@ -82,7 +82,10 @@ impl Lint<'_> {
             let reads = |written: &AluOp| {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
-                        chan == written.dst_chan && (source.rel || gpr == written.dst_gpr)
+                        // The words do not show where the array ends. LLVM reads registers behind the named one on RV770.
+                        let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
+                        let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
+                        chan == written.dst_chan && (source.rel || in_array)
                     }
                     _ => false,
                 })

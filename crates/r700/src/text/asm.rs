@@ -4,10 +4,12 @@
 //! has no address is laid out at the end: clauses after all control flow and after what the text places itself.
 
 mod alu;
+mod amd;
 mod control;
 mod directive;
 mod fetch;
 mod lex;
+mod metadata;
 mod operand;
 
 use std::collections::HashMap;
@@ -16,8 +18,12 @@ use reconverge_isa::source::{lines, name_of, parse_number, suggest};
 use reconverge_isa::{Diagnostic, Span};
 
 use super::dis::is_fetch_clause;
+use super::literal_pairs;
 use crate::chip::{Chip, Family};
+use crate::code::{CfOp, Code, CodeOptions, ExportKind};
+use crate::uses::registers_needed;
 use alu::Group;
+use amd::Dialect;
 use lex::{Parse, Token, tokens, wrong};
 
 /// What a text says of a program.
@@ -35,6 +41,13 @@ pub struct Assembled {
     pub state: Vec<(String, Vec<u32>)>,
     /// Control-flow instructions, ALU groups and fetches by address, and their places in the text.
     pub lines: Vec<(u32, usize)>,
+    /// What has a meaning that is probably not the intended one.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Whether a text is AMD's or latte-assembler's: a line is END_OF_PROGRAM alone, or a comment states a register.
+pub fn is_amd(source: &str) -> bool {
+    amd::dialect_of(source) == Dialect::Latte
 }
 
 /// The only program of `source`, for `chip` unless the text names another.
@@ -57,7 +70,7 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
 /// # Errors
 /// Everything in the text that has no meaning, each with its place.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
-    let mut asm = Asm::new(source, chip);
+    let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
     let mut end = |asm: Asm<'_>, faults: &mut Vec<Diagnostic>| match asm.finish() {
         Ok(program) => programs.push(program),
@@ -65,10 +78,14 @@ pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diag
     };
     let mut names: HashMap<String, Span> = HashMap::new();
     let mut words = Vec::new();
+    asm.metadata();
     for (offset, line) in lines(source) {
         tokens(line, offset, &mut words);
         match words.split_first() {
             Some((first, rest)) if first.text == ".program" => {
+                if asm.dialect == Dialect::Latte && asm.begun {
+                    asm.faults.push(wrong(*first, "a text of latte-assembler is one program"));
+                }
                 let next = asm.program(*first, rest);
                 let last = std::mem::replace(&mut asm, next);
                 if last.begun {
@@ -78,7 +95,7 @@ pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diag
                     && let Some(first) = names.insert(name.clone(), token.span)
                 {
                     let message = format!("two programs are named `{name}`");
-                    faults.push(Diagnostic::error(token.span, message).help(asm.first_at(first)));
+                    faults.push(Diagnostic::error(token.span, message).related(first, "the first"));
                 }
             }
             Some(_) => {
@@ -108,6 +125,8 @@ struct Cf {
     counted: bool,
     label: Option<(String, Span)>,
     body: Vec<u32>,
+    /// Groups that are shorter when equal literals share a place: where in the body, and their words then.
+    shorter: Vec<(usize, Vec<u32>)>,
     /// The 64-bit words of the body before a line of it, and the line's place in the text.
     lines: Vec<(usize, usize)>,
 }
@@ -145,7 +164,11 @@ struct Asm<'a> {
     labels: HashMap<String, (LabelTarget, Span)>,
     pending_labels: Vec<(String, Span)>,
     group: Group,
+    dialect: Dialect,
+    /// What the comments of latte-assembler state.
+    stated: metadata::Stated,
     faults: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
 /// The largest program: 22 bits of clause address.
@@ -154,6 +177,29 @@ const LIMIT: usize = 1 << 22;
 impl Cf {
     fn is_alu(&self) -> bool {
         self.words[1] >> 29 & 1 != 0
+    }
+
+    /// Lets equal literals share a place where the count that is written says so.
+    fn share_literals(&mut self) {
+        let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
+        if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
+            return;
+        }
+        for (at, words) in std::mem::take(&mut self.shorter).into_iter().rev() {
+            // A group ends at its LAST and its literals.
+            let slots = self.body[at..]
+                .chunks_exact(2)
+                .position(|pair| pair[0] >> 31 != 0)
+                .map_or(0, |last| last + 1);
+            let group: Vec<[u32; 2]> = self.body[at..].as_chunks::<2>().0[..slots].to_vec();
+            let len = 2 * (slots + literal_pairs(&group));
+            let gone = (len - words.len()) / 2;
+            self.body.splice(at..at + len, words);
+            self.lines
+                .iter_mut()
+                .filter(|(before, _)| *before > at / 2)
+                .for_each(|(before, _)| *before -= gone);
+        }
     }
 
     /// The address of its clause.
@@ -182,7 +228,10 @@ impl<'a> Asm<'a> {
             labels: HashMap::new(),
             pending_labels: Vec::new(),
             group: Group::default(),
+            dialect: Dialect::Own,
+            stated: metadata::Stated::default(),
             faults: Vec::new(),
+            warnings: Vec::new(),
         }
     }
 
@@ -195,6 +244,7 @@ impl<'a> Asm<'a> {
         }
         let mut next = Asm {
             chip_name: self.chip_name.clone(),
+            dialect: self.dialect,
             begun: true,
             later: self.begun,
             ..Asm::new(self.source, self.chip)
@@ -215,15 +265,9 @@ impl<'a> Asm<'a> {
         next
     }
 
-    /// Help text that names the first of two places.
-    fn first_at(&self, first: Span) -> String {
-        let (line, column) = first.line_column(self.source);
-        format!("the first is at line {line}, column {column}")
-    }
-
     fn line(&mut self, tokens: &[Token<'_>]) -> Parse<()> {
         let Some(&first) = tokens.first() else { return Ok(()) };
-        self.begun |= !matches!(first.text, ".isa" | ".chip");
+        self.begun |= !matches!(first.text, ".isa" | ".chip" | ".syntax");
         if let Some(name) = first.text.strip_prefix('.') {
             return self.directive(name, first, &tokens[1..]);
         }
@@ -236,13 +280,17 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                if numbered.is_some() || !self.pending_labels.is_empty() {
+                // A number that comes again in a free slot is that of the same group.
+                let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
+                if !goes_on || !self.pending_labels.is_empty() {
                     self.close_group()?;
                 }
+                self.group.number = numbered.or(self.group.number);
                 self.name_clause_line();
                 self.alu(&rest[1..], head)
             }
-            text if text.ends_with(':') => {
+            "END_OF_PROGRAM" if rest.len() == 1 => self.end_of_program(),
+            text if text.ends_with(':') || amd::is_control(text) => {
                 self.close_group()?;
                 let addr = match numbered {
                     Some(addr) if addr < LIMIT as u64 => addr as usize,
@@ -259,6 +307,7 @@ impl<'a> Asm<'a> {
                     counted: false,
                     label: None,
                     body: Vec::new(),
+                    shorter: Vec::new(),
                     lines: Vec::new(),
                 });
                 self.control(head, &rest[1..])
@@ -271,13 +320,37 @@ impl<'a> Asm<'a> {
         }
     }
 
+    /// A line END_OF_PROGRAM: the last instruction has the bit, or a NOP after it where that one has no place for it.
+    fn end_of_program(&mut self) -> Parse<()> {
+        self.close_group()?;
+        match self.cf.last_mut() {
+            Some(cf) if !cf.is_alu() => cf.words[1] |= 1 << 21,
+            last => {
+                let addr = last.map_or(0, |cf| cf.addr + 1);
+                let words = [0, 1 << 31 | 1 << 21];
+                self.cf.push(Cf {
+                    addr,
+                    words,
+                    span: Span::default(),
+                    placed: false,
+                    counted: false,
+                    label: None,
+                    body: Vec::new(),
+                    shorter: Vec::new(),
+                    lines: Vec::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
     /// Gives the labels that wait for something to name this place.
     fn name_place(&mut self, place: LabelTarget) {
         for (name, span) in std::mem::take(&mut self.pending_labels) {
             match self.labels.get(&name) {
                 Some((_, first)) => {
                     let message = format!("label `@{name}` is defined twice");
-                    self.faults.push(Diagnostic::error(span, message).help(self.first_at(*first)));
+                    self.faults.push(Diagnostic::error(span, message).related(*first, "the first"));
                 }
                 None => drop(self.labels.insert(name, (place, span))),
             }
@@ -316,6 +389,13 @@ impl<'a> Asm<'a> {
             self.faults
                 .push(Diagnostic::error(span, format!("label `@{name}` names nothing: the text ends here")));
         }
+        let ends = |cf: &Cf| !cf.is_alu() && cf.words[1] >> 21 & 1 != 0;
+        if self.dialect == Dialect::Latte && !self.cf.last().is_some_and(ends) {
+            // latte-assembler ends a program that does not say so.
+            if let Err(fault) = self.end_of_program() {
+                self.faults.push(fault);
+            }
+        }
         self.place_clauses();
         self.resolve_labels();
         let mut image = Image::default();
@@ -340,8 +420,17 @@ impl<'a> Asm<'a> {
             lines.push((cf.addr as u32, cf.span.start));
             lines.extend(cf.lines.iter().map(|(before, at)| ((cf.clause_addr() + before) as u32, *at)));
         }
-        let Asm { name, chip, chip_name, state, .. } = self;
-        Ok(Assembled { name, words, chip, chip_name, state, lines })
+        let start = self.state.iter().find(|(name, _)| name == "start").map_or(0, |(_, values)| values[0]);
+        if self.has_metadata() {
+            let code = Code::new(&words, start, CodeOptions::new(self.chip));
+            let pixels = code
+                .instructions()
+                .any(|(_, cf)| matches!(&cf.op, CfOp::Export(_, export) if export.kind == ExportKind::Pixel));
+            self.state_of_metadata(registers_needed(&code), pixels);
+        }
+        let Asm { name, chip, chip_name, state, mut warnings, .. } = self;
+        Diagnostic::sort(&mut warnings);
+        Ok(Assembled { name, words, chip, chip_name, state, lines, warnings })
     }
 
     /// Places every clause without ADDR after everything else, and gives every one without CNT its count.
@@ -351,8 +440,21 @@ impl<'a> Asm<'a> {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        for cf in self.cf.iter_mut().filter(|cf| !cf.body.is_empty()) {
+        // latte-assembler has all ALU clauses, then all fetch clauses; each kind begins at a multiple of its own.
+        let latte = self.dialect == Dialect::Latte;
+        let mut order: Vec<usize> =
+            (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();
+        if latte {
+            order.sort_by_key(|number| !self.cf[*number].is_alu());
+        }
+        let mut kinds = [false; 2];
+        for number in order {
+            let cf = &mut self.cf[number];
             let alu = cf.is_alu();
+            cf.share_literals();
+            if latte && !cf.placed && !std::mem::replace(&mut kinds[usize::from(alu)], true) {
+                end = end.next_multiple_of(if alu || !kinds[1] { 32 } else { 16 });
+            }
             if !alu && !is_fetch_clause(cf.words[1]) {
                 self.faults.push(Diagnostic::error(cf.span, "this instruction has no clause"));
             }
@@ -367,8 +469,12 @@ impl<'a> Asm<'a> {
                 let count = if alu { len } else { len / 2 };
                 let most = most_in_clause(alu, self.chip.family);
                 if count > most as usize || count == 0 {
-                    let message = format!("the clause has {count} instructions or slots; 1 to {most} fit");
-                    self.faults.push(Diagnostic::error(cf.span, message));
+                    let what = if alu { "64-bit words of slots and literals" } else { "instructions" };
+                    let message = format!("the clause has {count} {what}; 1 to {most} fit");
+                    let again = if alu { "ALU" } else { "another TEX or VTX" };
+                    let help =
+                        format!("begin a second clause with a line `{again}:` before what is too much");
+                    self.faults.push(Diagnostic::error(cf.span, message).help(help));
                 } else {
                     cf.words[1] |= count_field(count as u32 - 1, alu);
                 }

@@ -5,6 +5,7 @@ use crate::chip::Family;
 use crate::words::DataFormat;
 
 /// One attribute.
+#[derive(Clone, Copy)]
 pub(super) struct Attr {
     pub(super) name: &'static str,
     /// Which word of the instruction.
@@ -86,6 +87,17 @@ pub(super) const MEMORY: &[Attr] = &[
 const OMOD: &[&str] = &["OFF", "M2", "M4", "D2"];
 const PRED: &[&str] = &["OFF", "1", "ZERO", "ONE"];
 const BANK: &[&str] = &["012", "021", "120", "102", "201", "210"];
+/// BANK as AMD's text writes it: six of vector slots, four of slot t.
+pub(super) const AMD_BANKS: [&str; 10] = [
+    "VEC_012", "VEC_021", "VEC_120", "VEC_102", "VEC_201", "VEC_210", "SCL_210", "SCL_122", "SCL_212",
+    "SCL_221",
+];
+/// Texture instructions that AMD's text and latte-assembler call otherwise: their name, ours.
+pub(super) const AMD_TEX: [(&str, &str); 3] = [
+    ("GET_TEXTURE_INFO", "GET_TEXTURE_RESINFO"),
+    ("GET_SAMPLE_INFO", "GET_NUMBER_OF_SAMPLES"),
+    ("GET_COMP_TEX_LOD", "GET_LOD"),
+];
 const INDEX: &[&str] = &["AR_X", "AR_Y", "AR_Z", "AR_W", "LOOP", "GLOBAL", "GLOBAL_AR_X", "7"];
 
 #[rustfmt::skip]

@@ -1,5 +1,7 @@
 //! Words to text.
 
+mod amd;
+
 use reconverge_isa::limits::NESTING;
 use reconverge_isa::read::{push_decimal, push_word};
 use reconverge_isa::{FieldValue, Mark};
@@ -22,6 +24,18 @@ pub struct Options {
     pub structure: bool,
     /// Where the program starts.
     pub start: u32,
+    /// Whose text it is.
+    pub syntax: Syntax,
+}
+
+/// Whose text a program is printed as. The assembler takes both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Syntax {
+    /// Ours.
+    #[default]
+    Own,
+    /// AMD's, behind a line `.syntax amd`.
+    Amd,
 }
 
 /// A text with notes about it.
@@ -51,6 +65,9 @@ pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut D
     dis.push(".chip ");
     dis.push(chip.name);
     dis.push("\n");
+    if dis.is_amd() {
+        dis.push(".syntax amd\n");
+    }
     dis.program();
 }
 
@@ -110,7 +127,7 @@ pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> 
     let mut dis =
         Dis { words, family: chip.family, options: Options::default(), out: &mut out, group: 0, indent: 0 };
     match home {
-        Home::ControlFlow => dis.cf_text(dis.pair(0)),
+        Home::ControlFlow => dis.cf_text(dis.pair(0), false),
         Home::Alu { group: (_, len, pairs), .. } => {
             let group: Vec<[u32; 2]> = (0..len).map(|slot| dis.pair(slot)).collect();
             let mut literals = [0; 4];
@@ -155,6 +172,10 @@ struct Dis<'a> {
 }
 
 impl Dis<'_> {
+    fn is_amd(&self) -> bool {
+        self.options.syntax == Syntax::Amd
+    }
+
     fn push(&mut self, text: &str) {
         self.out.text.push_str(text);
     }
@@ -245,13 +266,18 @@ impl Dis<'_> {
 
     fn program(&mut self) {
         let (owners, cf, bodies) = self.layout();
+        let last = cf.last().copied();
         for addr in cf {
-            self.cf(addr);
+            self.cf(addr, last == Some(addr));
             if bodies.binary_search(&addr).is_ok()
                 && let Some(clause) = self.clause(self.pair(addr))
             {
                 if clause.alu { self.alu_clause(clause) } else { self.fetch_clause(clause) }
             }
+        }
+        let ends = |addr: usize| self.words[2 * addr + 1] >> 21 & 0x101 == 1;
+        if self.is_amd() && last.is_some_and(ends) {
+            self.push("END_OF_PROGRAM\n");
         }
         self.data(&owners);
     }
@@ -336,6 +362,16 @@ impl Dis<'_> {
         if words.iter().zip(owned).all(|(word, owned)| word & !owned == 0) {
             return;
         }
+        if let ([used @ .., padding], [owned @ .., _]) = (words, owned)
+            && words.len() == 4
+            && used.iter().zip(owned).all(|(word, owned)| word & !owned == 0)
+        {
+            // The fourth word of a fetch holds nothing.
+            self.push(" PAD(");
+            self.hex(*padding);
+            self.push(")");
+            return;
+        }
         self.push(" BITS(");
         for (at, (word, owned)) in words.iter().zip(owned).enumerate() {
             if at > 0 {
@@ -346,7 +382,7 @@ impl Dis<'_> {
         self.push(")");
     }
 
-    fn cf(&mut self, addr: usize) {
+    fn cf(&mut self, addr: usize, last: bool) {
         let words = self.pair(addr);
         let word1 = words[1];
         let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
@@ -361,7 +397,7 @@ impl Dis<'_> {
         }
         self.number(addr as u32);
         self.push(" ");
-        self.cf_text(words);
+        self.cf_text(words, last);
         self.end_line(addr, 2);
         if self.options.structure {
             let form = AluForm::from_bits(word1 >> 26 & 15, 4).filter(|_| word1 >> 29 & 1 != 0);
@@ -376,11 +412,14 @@ impl Dis<'_> {
         }
     }
 
-    fn cf_text(&mut self, words: [u32; 2]) {
+    /// `last` is of the last instruction of a program.
+    fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);
         } else if let Some(inst) = ExportInst::from_bits(words[1] >> 23 & 0x7f, 7) {
-            self.export(inst, words);
+            if self.is_amd() { self.amd_export(inst, words, last) } else { self.export(inst, words) }
+        } else if self.is_amd() {
+            self.amd_cf_plain(words, last);
         } else {
             self.cf_plain(words);
         }
@@ -566,7 +605,11 @@ impl Dis<'_> {
             }
             self.push(SLOTS[usize::from(letters[index])]);
             self.push(": ");
-            self.alu(*words, &literals, &mut shown);
+            if self.is_amd() {
+                self.amd_alu(*words, letters[index], &literals, &mut shown);
+            } else {
+                self.alu(*words, &literals, &mut shown);
+            }
             self.end_line(addr + index, 2);
         }
         for (chan, literal) in literals.into_iter().enumerate() {
@@ -658,7 +701,29 @@ impl Dis<'_> {
         let masked = [words[0] & !owned[0], words[1] & !owned[1]];
         if masked != [0, 0] {
             self.attrs(encoding, &masked, &mut owned);
+            self.unused_source(word0, sources == 1 && row.is_some() && !op3, &mut owned);
             self.bits(&words, &owned);
+        }
+    }
+
+    /// The second source of an operation that reads one: `~` where it is R0 with the component of the first, as vendors'
+    /// compilers leave it, otherwise behind `~`.
+    fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
+        let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
+        let (selector, rel) = (raw & 0x1ff, raw >> 9 & 1 != 0);
+        if !is_unary || raw == 0 || rel {
+            return;
+        }
+        owned[0] |= 0x1fff << 13;
+        self.push(" ~");
+        if raw == first & 3 << 10 {
+            return;
+        }
+        if selector == LITERAL {
+            self.push(if raw >> 12 & 1 != 0 { "-SEL253" } else { "SEL253" });
+            self.chan(raw >> 10);
+        } else {
+            self.source(raw, false, 0, &[0; 4], &mut 0);
         }
     }
 
@@ -745,7 +810,11 @@ impl Dis<'_> {
             self.number(self.group);
             self.push("  ");
             self.group += 1;
-            self.fetch(words);
+            if self.is_amd() {
+                self.amd_fetch(words)
+            } else {
+                self.fetch(words)
+            }
             self.end_line(at, 4);
         }
     }

@@ -8,26 +8,12 @@ mod asm;
 mod attr;
 mod dis;
 
-pub use asm::{Assembled, assemble, assemble_all};
-pub use dis::{Disassembly, Options, disassemble, disassemble_into};
+pub use asm::{Assembled, assemble, assemble_all, is_amd};
+pub use dis::{Disassembly, Options, Syntax, disassemble, disassemble_into};
 pub(crate) use dis::{Home, home, instruction};
 
-use crate::chip::Family;
 use crate::code::{self, is_op3, literal_pairs};
-use crate::meaning::{self, Opcode, Unit};
-
-/// The OP2 opcode with this number; one of the other family keeps its name.
-fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
-    meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
-}
-
-/// The lowest bit of ALU_INST in an OP2 word.
-const fn op2_shift(family: Family) -> u32 {
-    match family {
-        Family::R600 => 8,
-        Family::R700 => 7,
-    }
-}
+use crate::ports::{alu_row, op2_row, op2_shift, slots};
 
 const CHANS: &str = "xyzw";
 const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
@@ -52,27 +38,12 @@ const INLINE: [(u32, &str); 10] = [
     (255, "PS"),
 ];
 
-/// What is known of the opcode of an ALU word pair; `None` for an unassigned number.
-fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
-    match is_op3(word1) {
-        true => meaning::op3_row(word1 >> 13 & 31),
-        false => op2_row((word1 & 0x3ffff) >> op2_shift(family), family),
-    }
-}
-
-/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (r700.md 4.2, vector
-/// preferred).
-fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8; 5]) {
-    let mut taken = [false; 5];
-    for (&[_, word1], slot) in group.iter().zip(into) {
-        let chan = (word1 >> 29 & 3) as usize;
-        let wanted = match alu_row(word1, family).map(|row| row.unit) {
-            Some(Unit::Trans) => 4,
-            Some(Unit::Vector) => chan,
-            Some(Unit::Either) | None if taken[chan] => 4,
-            Some(Unit::Either) | None => chan,
-        };
-        *slot = if taken[wanted] { 5 } else { wanted as u8 };
-        taken[wanted] = true;
-    }
-}
+/// ALU operations that AMD's text calls otherwise: its name, ours. (decaf-emu, latte-assembler; AMD's disassemblers print
+/// those that end in `_e`)
+#[rustfmt::skip]
+const AMD_OPERATIONS: [(&str, &str); 13] = [
+    ("MUL_e", "MUL_IEEE"), ("MULADD_e", "MULADD_IEEE"), ("DOT4_e", "DOT4_IEEE"), ("EXP_e", "EXP_IEEE"),
+    ("LOG_e", "LOG_IEEE"), ("LOG_sat", "LOG_CLAMPED"), ("RCP_e", "RECIP_IEEE"), ("RCP_sat", "RECIP_CLAMPED"),
+    ("RCP_FF", "RECIP_FF"), ("RSQ_e", "RECIPSQRT_IEEE"), ("RSQ_sat", "RECIPSQRT_CLAMPED"),
+    ("RSQ_FF", "RECIPSQRT_FF"), ("SQRT_e", "SQRT_IEEE"),
+];

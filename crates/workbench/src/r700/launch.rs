@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::cause::Cause;
+use reconverge_r700::code::{AluOp, CfOp, Code, CodeOptions, Operand};
 use reconverge_r700::flow::{Entry, LoopConstant, Part, TRIP_BITS};
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
@@ -14,7 +15,7 @@ use reconverge_r700::run::{Run, run_watched};
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Watch};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Mode, Options, Statistics, Watch};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -303,6 +304,9 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     }
 }
 
+/// The bank of a program's constants that is the constant file, C[n]; the buffers are 0 to 15.
+pub(super) const CONSTANT_FILE: u32 = 16;
+
 /// Takes what the program's file states: loop constants, booleans, constants.
 fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), Error> {
     resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
@@ -313,6 +317,18 @@ fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), 
         let place = format!("constant {}", block.bank);
         let words =
             block.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect::<Vec<_>>();
+        if block.bank == CONSTANT_FILE {
+            let first = block.offset as usize / 4;
+            for (place, word) in (first..).zip(words) {
+                let file = &mut resources.constant_file;
+                if place / 4 > 255 {
+                    return Err(out_of("constant_file", 255));
+                }
+                file.resize(file.len().max(place / 4 + 1), [0; 4]);
+                file[place / 4][place % 4] = word;
+            }
+            continue;
+        }
         place_constants(
             &mut resources.constant_buffers,
             &place,
@@ -359,7 +375,10 @@ fn fill_resources(
     let filled =
         (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
     for (number, buffer) in filled {
-        resources.vertex_buffers.insert(number, VertexBuffer::constants(buffer));
+        // A constant buffer is a whole number of entries; what a case leaves out of the last reads as its 0.
+        let mut entries = buffer.clone();
+        entries.resize(buffer.len().next_multiple_of(4), 0);
+        resources.vertex_buffers.insert(number, VertexBuffer::constants(&entries));
     }
     for constant in &file.constant_file {
         let place = format!("constant_file {}", constant.number);
@@ -455,12 +474,42 @@ pub struct Waves {
     output_type: Dtype,
 }
 
+impl Waves {
+    /// Refuses a strict run of a program that reads the constant file when nothing sets it.
+    fn has_constants(&self, options: &Options) -> Result<(), Error> {
+        let environment = &self.launch.environment;
+        if options.mode != Mode::Strict || !environment.resources.constant_file.is_empty() {
+            return Ok(());
+        }
+        let mut decoding = CodeOptions::new(environment.chip);
+        decoding.prefer_vector = environment.prefer_vector;
+        let code = Code::new(&self.program.words, environment.start, decoding);
+        let read = code.instructions().find_map(|(_, cf)| {
+            let CfOp::Alu(clause) = &cf.op else { return None };
+            code.groups(clause).flat_map(|group| group.ops).flat_map(AluOp::read).find_map(|source| {
+                match source.operand {
+                    Operand::ConstantFile { index, .. } => Some(index),
+                    _ => None,
+                }
+            })
+        });
+        match read {
+            None => Ok(()),
+            Some(index) => Err(Error::Machine(format!(
+                "the program reads C[{index}] of the constant file, which nothing sets: `.const file 0 …` in the source or \
+                 [[constant_file]] in the launch file does; with --mode lenient it is 0"
+            ))),
+        }
+    }
+}
+
 impl Ready for Waves {
     fn copy(&self) -> Box<dyn Ready> {
         Box::new(self.clone())
     }
 
     fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error> {
+        self.has_constants(options)?;
         Ok(Box::new(self.left(run_watched(&self.program, &self.launch, options, watch)?)))
     }
 
@@ -482,6 +531,7 @@ impl Ready for Waves {
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
+        self.has_constants(options)?;
         let run = Run::new(&self.program, self.launch.clone(), options);
         let run = run.map_err(|error| Error::Machine(error.to_string()))?;
         Ok(Box::new(WaveSteps { run, output_type: self.output_type }))

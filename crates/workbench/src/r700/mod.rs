@@ -15,16 +15,19 @@ use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
+use reconverge_r700::flow::StackUse;
 use reconverge_r700::graph::graph;
 use reconverge_r700::lint::{Components, Known, lint_with};
+use reconverge_r700::stack::stack_needed;
 use reconverge_r700::text;
-use reconverge_r700::uses::uses;
+use reconverge_r700::uses::{registers_needed, uses};
 use reconverge_simt::uses::UsesAt;
 use serde::Deserialize as _;
 
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, alone, line_at, swapped,
+    Assembled, ExplainError, ExplainedField, Explanation, Machine, Needs, OTHER_ORDER, alone, line_at,
+    swapped,
 };
 use crate::request::MachineLaunch;
 use crate::stats::Conventions;
@@ -47,9 +50,10 @@ impl Machine for R700 {
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let Style { hex, structure, .. } = style;
+        let Style { hex, structure, amd, .. } = style;
+        let syntax = if amd { text::Syntax::Amd } else { text::Syntax::Own };
         let mut text = directives(program);
-        let options = text::Options { hex, structure, start: program.base };
+        let options = text::Options { hex, structure, start: program.base, syntax };
         let mut printed = text::disassemble(&program.words, target.r700(), options);
         printed.marks.iter_mut().for_each(|mark| mark.end += text.len());
         text += &printed.text;
@@ -75,17 +79,21 @@ impl Machine for R700 {
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let (mut programs, mut chip_name, mut lines) = (Vec::new(), None, Vec::new());
+        let mut warnings = Vec::new();
         for assembled in text::assemble_all(source, target.r700())? {
             let mut program = Program { name: assembled.name, ..Program::from_words(assembled.words) };
             for (name, values) in &assembled.state {
                 directive(name, values, &mut program)
                     .map_err(|why| vec![Diagnostic::error(Span::default(), format!(".{name}: {why}"))])?;
             }
+            warnings.extend(too_little(assembled.chip, &program, source));
             chip_name = assembled.chip_name.or_else(|| Some(assembled.chip.name.to_owned()));
             programs.push(program);
             lines.push(assembled.lines);
+            warnings.extend(assembled.warnings);
         }
-        Assembled::of(target.isa, chip_name.as_deref(), programs, lines)
+        let assembled = Assembled::of(target.isa, chip_name.as_deref(), programs, lines)?;
+        Ok(Assembled { warnings, ..assembled })
     }
 
     fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form> {
@@ -237,6 +245,10 @@ impl Machine for R700 {
         stats::conventions(target.r700(), program)
     }
 
+    fn needs(&self, target: &Target, program: &Program) -> Needs {
+        needs(target.r700(), program)
+    }
+
     fn containers(&self) -> &'static [&'static str] {
         &["gsh"]
     }
@@ -244,6 +256,36 @@ impl Machine for R700 {
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error> {
         Ok(Arc::new(Launch::deserialize(fields)?))
     }
+}
+
+fn needs(chip: Chip, program: &Program) -> Needs {
+    let code = Code::new(&program.words, program.base, CodeOptions::new(chip));
+    let each = StackUse::subentries_an_entry(chip.wave_width);
+    let stack = stack_needed(&code, program.base).map(|needed| needed.entries(each));
+    Needs { registers: Some(registers_needed(&code)), stack }
+}
+
+/// Warns of a source that declares less than its instructions need.
+fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
+    let declared = &program.resources;
+    if declared.registers.is_none() && declared.stack.is_none() {
+        return Vec::new();
+    }
+    let needs = needs(chip, program);
+    let mut found = Vec::new();
+    for (name, what, declared, needed) in [
+        (".gprs", "registers", declared.registers, needs.registers),
+        (".stack", "entries of the stack", declared.stack, needs.stack),
+    ] {
+        if let (Some(declared), Some(needed)) = (declared, needed)
+            && needed > declared
+        {
+            let span = source.find(name).map_or(Span::default(), |at| Span::new(at, at + name.len()));
+            let message = format!("the program needs {needed} {what}, {declared} are declared");
+            found.push(Diagnostic::warning(span, message).help(format!("write `{name} {needed}`")));
+        }
+    }
+    found
 }
 
 /// The registers with a value at the start of a program, where its stage and state say it: of a vertex program R0, of a
@@ -340,7 +382,11 @@ fn directives(program: &Program) -> String {
     for block in &program.constants {
         let words =
             block.bytes.as_chunks::<4>().0.iter().map(|word| format!(" {:#x}", u32::from_le_bytes(*word)));
-        text += &format!(".const {} {}{}\n", block.bank, block.offset / 4, words.collect::<String>());
+        let bank = match block.bank {
+            launch::CONSTANT_FILE => "file".to_owned(),
+            bank => bank.to_string(),
+        };
+        text += &format!(".const {bank} {}{}\n", block.offset / 4, words.collect::<String>());
     }
     for (name, value) in &program.state {
         text += &match (name.as_str(), name.strip_prefix("SQ_LOOP_CONST_")) {

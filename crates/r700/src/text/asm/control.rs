@@ -5,15 +5,16 @@ use reconverge_isa::source::{parse_number, suggest};
 use super::super::CHANS;
 use super::super::attr::{self, Attr};
 use super::super::dis::export_kinds;
+use super::amd::{self, Dialect};
 use super::lex::{Parse, Token, call, number, wrong};
-use super::operand::{attribute, select_of, usual};
+use super::operand::{attribute, indexed, select_of, select_or, usual};
 use super::{Asm, count_field, most_in_clause};
 use crate::chip::Family;
 use crate::words::{AluForm, CfInst, ExportInst};
 
 impl Asm<'_> {
     pub(super) fn control(&mut self, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
-        let name = head.text.trim_end_matches(':');
+        let name = amd::control(head.text.trim_end_matches(':'));
         let family = self.chip.family;
         let unassigned = |prefix: &str, max: u64| {
             name.strip_prefix(prefix)
@@ -28,6 +29,9 @@ impl Asm<'_> {
         }
         if let Some(inst) = ExportInst::ALL.iter().find(|inst| inst.name() == name) {
             return self.export(*inst, head, rest);
+        }
+        if let Some((inst, kind)) = amd::memory(name) {
+            return self.amd_memory(inst, kind, head, rest);
         }
         let inst = CfInst::ALL.iter().find(|inst| inst.name() == name).map(|inst| *inst as u32);
         let Some(inst) = inst.or_else(|| unassigned("CF_", 63)) else {
@@ -53,7 +57,9 @@ impl Asm<'_> {
         for &token in rest {
             let (name, inner) = call(token);
             match (name, inner) {
-                ("ADDR", Some(value)) => {
+                // AMD's text leaves them empty where a person is to fill them in.
+                ("ADDR" | "CNT", Some(value)) if value.text.is_empty() => {}
+                ("ADDR" | "FAIL_JUMP_ADDR" | "PASS_JUMP_ADDR", Some(value)) => {
                     placed = true;
                     match value.text.strip_prefix('@') {
                         Some(target) => label = Some((target.to_owned(), value.span)),
@@ -94,16 +100,28 @@ impl Asm<'_> {
         };
         let kinds = export_kinds(swizzle, self.chip.family);
         let (kind, base) = target.text.split_once('[').unwrap_or((target.text, ""));
-        let Some(code) = kinds.iter().position(|known| *known == kind) else {
-            return Err(wrong(*target, "unknown kind of export").help(suggest(kind, kinds)));
+        let (code, base) = match kinds.iter().position(|known| *known == kind) {
+            Some(code) => {
+                (code as u32, number(Token { text: base.trim_end_matches(']'), ..*target }, 0x1fff)?)
+            }
+            None if swizzle && let Some(found) = amd::target(target.text) => found,
+            None if !swizzle && let Some((name, inner)) = target.text.split_once('(') => {
+                return self.decaf_memory(inst, name, inner.trim_end_matches(')'), [*target, *data], rest);
+            }
+            None => return Err(wrong(*target, "unknown kind of export").help(suggest(kind, kinds))),
         };
-        let base = number(Token { text: base.trim_end_matches(']'), ..*target }, 0x1fff)?;
-        let (register, select) = data.text.rsplit_once('.').unwrap_or((data.text, "xyzw"));
-        let gpr = register.strip_prefix('R').and_then(parse_number).filter(|gpr| *gpr < 128);
-        let gpr = gpr.ok_or_else(|| wrong(*data, "a register R0 to R127 was expected"))? as u32;
-        let mut words = [base | (code as u32) << 13 | gpr << 15, (inst as u32) << 23];
+        let (register, select) = match data.text.rsplit_once('.') {
+            Some((register, select)) if !select.contains(']') => (register, select),
+            _ => (data.text, "xyzw"),
+        };
+        let found = indexed(register, "R", &mut None).filter(|(gpr, _)| *gpr < 128);
+        let (gpr, rel) = found.ok_or_else(|| wrong(*data, "a register R0 to R127 was expected"))?;
+        let mut words = [base | code << 13 | gpr << 15 | u32::from(rel) << 22, (inst as u32) << 23];
         let table = if swizzle {
-            words[1] |= select_of(select, *data)?;
+            words[1] |= match self.dialect {
+                Dialect::Own => select_of(select, *data)?,
+                Dialect::Amd | Dialect::Latte => select_or(select, "0001", *data)?,
+            };
             attr::EXPORT
         } else {
             for (chan, letter) in select.chars().enumerate() {
@@ -117,6 +135,11 @@ impl Asm<'_> {
             }
             attr::MEMORY
         };
+        self.memory_attributes(words, table, rest)
+    }
+
+    /// The attributes of an export, which end the instruction.
+    fn memory_attributes(&mut self, mut words: [u32; 2], table: &[Attr], rest: &[Token<'_>]) -> Parse<()> {
         usual(&[table], &mut words);
         for &token in rest {
             attribute(token, &[table], &mut words, &[])?;
@@ -128,13 +151,102 @@ impl Asm<'_> {
     }
 }
 
+impl Asm<'_> {
+    /// `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__, ARRAY_SIZE(4) …`, as AMD's disassemblers print it.
+    fn amd_memory(&mut self, inst: ExportInst, kind: &str, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
+        let kinds = export_kinds(false, self.chip.family);
+        let Some(code) = kinds.iter().position(|known| *known == kind) else {
+            return Err(wrong(head, "unknown kind of memory access").help(suggest(kind, kinds)));
+        };
+        let [target, data, rest @ ..] = rest else {
+            return Err(wrong(head, "a pointer and a register were expected")
+                .help("as in `MEM_SCRATCH_WRITE: VEC_PTR[0], R0.xyzw`"));
+        };
+        let inner = ["VEC_PTR[", "DWORD_PTR[", "["]
+            .iter()
+            .find_map(|name| target.text.strip_prefix(name)?.strip_suffix(']'));
+        let inner =
+            inner.ok_or_else(|| wrong(*target, "a pointer was expected").help("as in VEC_PTR[0+R1.x]"))?;
+        self.memory_access(inst, code as u32, inner, 1, [*target, *data], rest)
+    }
+
+    /// `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`, as decaf's disassembler prints it, the base in bytes or dwords.
+    fn decaf_memory(
+        &mut self,
+        inst: ExportInst,
+        name: &str,
+        inner: &str,
+        operands: [Token<'_>; 2],
+        rest: &[Token<'_>],
+    ) -> Parse<()> {
+        let indexed = u32::from(inner.contains('+'));
+        let code = match name.trim() {
+            "WRITE" => indexed,
+            "READ" => 2 | indexed,
+            _ => {
+                let kinds = export_kinds(false, self.chip.family);
+                return Err(wrong(operands[0], "unknown kind of export").help(suggest(name, kinds)));
+            }
+        };
+        let unit = if matches!(inst, ExportInst::MEM_SCRATCH | ExportInst::MEM_REDUCTION) { 16 } else { 4 };
+        self.memory_access(inst, code, inner, unit, operands, rest)
+    }
+
+    /// A memory access to `base` or `base + Rn.x`, the base in `unit` parts of ARRAY_BASE.
+    fn memory_access(
+        &mut self,
+        inst: ExportInst,
+        code: u32,
+        place: &str,
+        unit: u32,
+        [target, data]: [Token<'_>; 2],
+        rest: &[Token<'_>],
+    ) -> Parse<()> {
+        let (base, by) = place.split_once('+').map_or((place, None), |(base, by)| (base, Some(by.trim())));
+        let base = number(Token { text: base.trim(), ..target }, 0x1fff * unit)?;
+        if !base.is_multiple_of(unit) {
+            return Err(wrong(target, format!("a multiple of {unit} was expected")));
+        }
+        let index = match by {
+            None => 0,
+            Some(by) => {
+                let register = by.strip_suffix(".x").unwrap_or(by);
+                let gpr = register.strip_prefix('R').and_then(parse_number).filter(|gpr| *gpr < 128);
+                gpr.ok_or_else(|| wrong(target, "an index R0.x to R127.x was expected"))? as u32
+            }
+        };
+        let (register, mask) = match data.text.rsplit_once('.') {
+            Some((register, mask)) if !mask.contains(']') => (register, mask),
+            _ => (data.text, "xyzw"),
+        };
+        let found = indexed(register, "R", &mut None).filter(|(gpr, _)| *gpr < 128);
+        let (gpr, rel) = found.ok_or_else(|| wrong(data, "a register R0 to R127 was expected"))?;
+        let mut words =
+            [base / unit | code << 13 | gpr << 15 | u32::from(rel) << 22 | index << 23, (inst as u32) << 23];
+        for (chan, letter) in mask.chars().enumerate() {
+            match CHANS.find(letter) {
+                Some(at) if at == chan => words[1] |= 1 << (12 + chan),
+                None if letter == '_' && chan < 4 => {}
+                Some(_) | None => return Err(wrong(data, "a component mask is written in order, as x_zw")),
+            }
+        }
+        self.memory_attributes(words, attr::MEMORY, rest)
+    }
+}
+
 /// `CBb:first-last`: bank, line and mode.
 fn kcache(token: Token<'_>) -> Parse<(u32, u32, u32)> {
     let fault = || wrong(token, "a window of constants was expected").help("as in CB0:0-15 or CB1:32-63");
     let (bank, range) =
         token.text.strip_prefix("CB").and_then(|rest| rest.split_once(':')).ok_or_else(fault)?;
     let (first, last) = range.split_once('-').ok_or_else(fault)?;
-    let (last, suffix) = last.split_once('+').unwrap_or((last, ""));
+    let (bank, first, last) = (bank.trim(), first.trim(), last.trim());
+    // AMD's text has the index with both ends.
+    let (first, last, by_loop) = match (first.strip_prefix("AL+"), last.strip_prefix("AL+")) {
+        (Some(first), Some(last)) => (first, last, "aL"),
+        _ => (first, last, ""),
+    };
+    let (last, suffix) = last.split_once('+').unwrap_or((last, by_loop));
     let bank = parse_number(bank).filter(|bank| *bank < 16).ok_or_else(fault)? as u32;
     let first =
         parse_number(first).filter(|first| first % 16 == 0 && *first < 4096).ok_or_else(fault)? as u32;

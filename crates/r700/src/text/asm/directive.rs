@@ -5,21 +5,23 @@
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
 
+use super::amd::Dialect;
 use super::lex::{Parse, Token, chan_of, number, wrong};
 use super::operand::signed_literal;
 use super::{Asm, LIMIT};
 use crate::chip::{CHIPS, Chip};
 
 /// Every directive, with its operands for messages.
-const DIRECTIVES: [(&str, &str); 17] = [
+const DIRECTIVES: [(&str, &str); 18] = [
     ("isa", "r700"),
+    ("syntax", "amd|latte|own"),
     ("chip", "NAME"),
     ("program", "NAME"),
     ("stage", "ps|vs|gs|es|fs|dc|cs, pixel|vertex|…"),
     ("gprs", "n"),
     ("stack", "entries"),
     ("start", "n or @label"),
-    ("const", "buffer first word…"),
+    ("const", "buffer|file first word…"),
     ("loop", "n value"),
     ("bool", "value"),
     ("state", "REGISTER value"),
@@ -96,6 +98,10 @@ const COUNTED: [(&str, u32); 5] = [
 
 /// Dwords of a constant buffer: 4096 vectors of four.
 const BUFFER_DWORDS: u32 = 4096 * 4;
+/// Dwords of the constant file: 256 vectors of four.
+const FILE_DWORDS: u32 = 256 * 4;
+/// The constant file among the buffers of `.const`.
+const CONSTANT_FILE: u32 = 16;
 
 impl Asm<'_> {
     pub(super) fn directive(&mut self, name: &str, at: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
@@ -123,6 +129,20 @@ impl Asm<'_> {
                 }
                 only(1)?;
                 self.before_instructions(at)?;
+            }
+            "syntax" => {
+                let syntax = arg(0)?;
+                self.before_instructions(at)?;
+                only(1)?;
+                self.dialect = match syntax.text {
+                    "amd" => Dialect::Amd,
+                    "latte" => Dialect::Latte,
+                    "own" => Dialect::Own,
+                    other => {
+                        let known = ["amd", "latte", "own"];
+                        return Err(wrong(syntax, "unknown syntax").help(suggest(other, known)));
+                    }
+                };
             }
             "chip" => {
                 let chip = arg(0)?;
@@ -172,14 +192,18 @@ impl Asm<'_> {
                 }
             }
             "const" => {
-                let mut values = vec![number(arg(0)?, 15)?, number(arg(1)?, BUFFER_DWORDS - 1)?];
+                let file = arg(0)?.text == "file";
+                let bank = if file { CONSTANT_FILE } else { number(arg(0)?, 15)? };
+                let most = if file { FILE_DWORDS } else { BUFFER_DWORDS };
+                let mut values = vec![bank, number(arg(1)?, most - 1)?];
                 arg(2)?;
                 for token in &rest[2..] {
                     let fault = || wrong(*token, "a word was expected").help("as in 0x3f800000, 1.0 or 42");
                     values.push(signed_literal(token.text).ok_or_else(fault)?);
                 }
-                if values[1] + rest.len() as u32 - 2 > BUFFER_DWORDS {
-                    return Err(wrong(at, format!("a constant buffer has {BUFFER_DWORDS} words")));
+                if values[1] + rest.len() as u32 - 2 > most {
+                    let what = if file { "the constant file" } else { "a constant buffer" };
+                    return Err(wrong(at, format!("{what} has {most} words")));
                 }
                 self.state.push((name.to_owned(), values));
             }
@@ -265,7 +289,7 @@ impl Asm<'_> {
     /// Notes that `what` is set at `at`, which happens once in a program.
     fn once(&mut self, at: Token<'_>, what: String) -> Parse<()> {
         if let Some(first) = self.set.get(&what) {
-            return Err(wrong(at, format!("{what} is set twice")).help(self.first_at(*first)));
+            return Err(wrong(at, format!("{what} is set twice")).related(*first, "the first"));
         }
         self.set.insert(what, at.span);
         Ok(())

@@ -5,8 +5,9 @@ use reconverge_isa::source::{parse_number, suggest};
 use super::super::attr::{self, Attr};
 use super::super::dis::mem_attrs;
 use super::Asm;
+use super::amd::{self, Dialect};
 use super::lex::{Parse, Token, chan_of, wrong};
-use super::operand::{attribute, indexed, select_of, usual};
+use super::operand::{attribute, indexed, select_of, select_or, usual};
 use crate::chip::Family;
 use crate::words::{MemOp, TexInst};
 
@@ -27,10 +28,20 @@ impl Asm<'_> {
                 .rsplit_once('.')
                 .filter(|(_, tail)| !tail.contains(']'))
                 .unwrap_or((token.text, ""));
+            // `____` writes nothing.
+            if !body.is_empty() && body.bytes().all(|byte| byte == b'_') {
+                return Ok((0, "____".to_owned()));
+            }
             let (gpr, rel) = indexed(body, "R", &mut None)
                 .filter(|(gpr, _)| *gpr < 128)
                 .ok_or_else(|| wrong(token, "a register R0 to R127 was expected"))?;
             Ok((gpr | u32::from(rel) << 7, tail.to_owned()))
+        };
+        let own = self.dialect == Dialect::Own;
+        // A register without selects is whole; latte-assembler completes a part of one.
+        let select_of = |text: &str, token: Token<'_>| match text.len() {
+            1..=3 if own => select_of(text, token),
+            _ => select_or(text, "xyzw", token),
         };
         let id = |token: Token<'_>, prefix: &str, max: u64| {
             let found = token.text.strip_prefix(prefix).and_then(parse_number).filter(|value| *value <= max);
@@ -38,12 +49,32 @@ impl Asm<'_> {
                 .map(|value| value as u32)
                 .ok_or_else(|| wrong(token, format!("{prefix}0 to {prefix}{max} was expected")))
         };
+        // Names of buffers in the texts of others.
+        let buffer = |token: Token<'_>| {
+            let found = ["fc", "vb", "t"].iter().find_map(|prefix| token.text.strip_prefix(prefix));
+            match found.and_then(parse_number) {
+                Some(number @ 0..256) => Ok(number as u32),
+                _ => id(token, "b", 255),
+            }
+        };
         let one = |text: &str, token: Token<'_>| {
-            chan_of(text).ok_or_else(|| wrong(token, "one component was expected"))
+            chan_of(if text.is_empty() { "x" } else { text })
+                .ok_or_else(|| wrong(token, "one component was expected"))
         };
         let mut words = [0_u32; 4];
         let mut tables: Vec<&[Attr]> = Vec::new();
-        let tex = TexInst::ALL.iter().find(|inst| inst.name() == head.text).map(|inst| *inst as u32);
+        let name = amd::texture(head.text);
+        let tex = TexInst::ALL.iter().find(|inst| inst.name() == name).map(|inst| *inst as u32);
+        // latte-assembler has these with the operands of a texture instruction.
+        let tex = tex.or_else(|| {
+            let raw = ["VTX_FETCH", "VTX_SEMANTIC", "MEM"].iter().position(|name| *name == head.text)?;
+            (operands.len() == 4).then_some(raw as u32)
+        });
+        let vertex = match head.text {
+            "FETCH" | "VFETCH" | "VTX_FETCH" => Some(0),
+            "SEMANTIC" | "VTX_SEMANTIC" | "VFETCH_SEMANTIC" => Some(1),
+            _ => None,
+        };
         let mem = MemOp::ALL.iter().find(|op| op.name() == head.text).map(|op| *op as u32);
         let mem = mem.or_else(|| {
             head.text.strip_prefix("MEM_").and_then(parse_number).filter(|op| *op < 8).map(|op| op as u32)
@@ -58,13 +89,19 @@ impl Asm<'_> {
             if family == Family::R700 {
                 tables.push(std::slice::from_ref(&attr::TEX_ALT));
             }
-        } else if matches!(head.text, "FETCH" | "SEMANTIC") {
+        } else if let Some(inst) = vertex {
             let target = want(0)?;
             let select;
-            if head.text == "FETCH" {
+            let semantic = target.text.strip_prefix("SEM[").and_then(|rest| rest.split_once(']'));
+            if inst == 0 || target.text.starts_with('_') {
                 let (dst, tail) = register(target)?;
+                words[0] = inst;
                 words[1] = dst;
                 select = tail;
+            } else if let Some((number, tail)) = semantic {
+                words[0] = 1;
+                words[1] = super::lex::number(Token { text: number, ..target }, 255)?;
+                select = tail.trim_start_matches('.').to_owned();
             } else {
                 let (name, tail) = target.text.split_once('.').unwrap_or((target.text, ""));
                 words[0] = 1;
@@ -73,7 +110,7 @@ impl Asm<'_> {
             }
             words[1] |= select_of(&select, target)? << 9;
             let (src, chan) = register(want(1)?)?;
-            words[0] |= src << 16 | one(&chan, want(1)?)? << 24 | id(want(2)?, "b", 255)? << 8;
+            words[0] |= src << 16 | one(&chan, want(1)?)? << 24 | buffer(want(2)?)? << 8;
             tables.push(attr::VTX);
             if family == Family::R700 {
                 tables.push(std::slice::from_ref(&attr::VTX_ALT));

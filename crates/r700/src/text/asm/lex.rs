@@ -40,11 +40,23 @@ pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>
                     }
                     at += 1;
                 }
+                // AMD's text may have a blank before the bracket of these.
+                if bytes[from] == b'('
+                    && let Some(token) = found.last_mut().filter(|token| takes_brackets(token))
+                {
+                    token.text = &line[token.span.start - offset..at];
+                    token.span.end = offset + at;
+                    continue;
+                }
                 let span = Span::new(offset + from, offset + at);
                 found.push(Token { text: &line[from..at], span, comma: false });
             }
         }
     }
+}
+
+fn takes_brackets(token: &Token<'_>) -> bool {
+    !token.comma && matches!(token.text, "KCACHE0" | "KCACHE1" | "UPDATE_EXEC_MASK")
 }
 
 pub(super) fn wrong(token: Token<'_>, message: impl Into<String>) -> Diagnostic {
@@ -61,10 +73,10 @@ pub(super) fn number(token: Token<'_>, max: u32) -> Parse<u32> {
 
 pub(super) fn chan_of(text: &str) -> Option<u32> {
     match text.as_bytes() {
-        b"x" => Some(0),
-        b"y" => Some(1),
-        b"z" => Some(2),
-        b"w" => Some(3),
+        b"x" | b"X" => Some(0),
+        b"y" | b"Y" => Some(1),
+        b"z" | b"Z" => Some(2),
+        b"w" | b"W" => Some(3),
         _ => None,
     }
 }
@@ -73,9 +85,13 @@ pub(super) fn chan_of(text: &str) -> Option<u32> {
 pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
     match token.text.split_once('(') {
         Some((name, rest)) => {
-            let start = token.span.start + name.len() + 1;
             let inner = rest.strip_suffix(')').unwrap_or(rest);
-            (name, Some(Token { text: inner, span: Span::new(start, start + inner.len()), comma: false }))
+            let start = token.span.start + name.len() + 1 + (inner.len() - inner.trim_start().len());
+            let inner = inner.trim();
+            (
+                name.trim_end(),
+                Some(Token { text: inner, span: Span::new(start, start + inner.len()), comma: false }),
+            )
         }
         None => (token.text, None),
     }

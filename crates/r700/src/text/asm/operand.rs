@@ -4,6 +4,7 @@ use reconverge_isa::source::{parse_number, suggest};
 
 use super::super::attr::Attr;
 use super::super::{INDEXES, SELECTS};
+use super::amd;
 use super::lex::{Parse, Token, call, chan_of, number, wrong};
 
 /// `name.c`.
@@ -16,17 +17,39 @@ pub(super) fn split_chan(token: Token<'_>) -> Parse<(&str, u32)> {
 pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
     let rest = text.strip_prefix(prefix)?;
     let plain = |text: &str| parse_number(text).and_then(|value| u32::try_from(value).ok());
-    let Some(inner) = rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+    let mut add = |by: &str| {
+        let by = if by.eq_ignore_ascii_case("aL") { "aL" } else { by };
+        let mode = INDEXES.iter().position(|known| *known == by)? as u32;
+        if index.is_some_and(|known| known != mode) {
+            return None;
+        }
+        *index = Some(mode);
+        Some(true)
+    };
+    let Some(inner) = rest.strip_suffix(']') else {
         return Some((plain(rest)?, false));
     };
+    let (before, inner) = inner.split_once('[')?;
     match inner.split_once('+') {
-        None => Some((plain(inner)?, false)),
-        Some((base, by)) => {
-            let mode = INDEXES.iter().position(|known| *known == by)? as u32;
-            if index.is_some_and(|known| known != mode) {
-                return None;
+        // AMD's `R3[AR.x]`, and `KC0[4][AR.x]`.
+        None if !before.is_empty() => {
+            let base = before.strip_prefix('[').and_then(|base| base.strip_suffix(']')).unwrap_or(before);
+            add(inner)?;
+            Some((plain(base)?, true))
+        }
+        _ if !before.is_empty() => None,
+        None => match inner.split_once("][") {
+            Some((base, by)) => {
+                add(by)?;
+                Some((plain(base)?, true))
             }
-            *index = Some(mode);
+            None => Some((plain(inner.trim())?, false)),
+        },
+        Some((base, by)) => {
+            let (base, by) = (base.trim(), by.trim());
+            // AMD's `R[AL + 3]`.
+            let (base, by) = if base.eq_ignore_ascii_case("aL") { (by, base) } else { (base, by) };
+            add(by)?;
             Some((plain(base)?, true))
         }
     }
@@ -41,9 +64,19 @@ pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
     }
     let mut raw = 0;
     for (at, letter) in text.chars().enumerate() {
-        raw |= (SELECTS.find(letter).ok_or_else(fault)? as u32) << (3 * at);
+        raw |= (SELECTS.find(letter.to_ascii_lowercase()).ok_or_else(fault)? as u32) << (3 * at);
     }
     Ok(raw)
+}
+
+/// The selects of a whole register or of a part of one as latte-assembler completes it: those that are missing are `rest`'s.
+pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> {
+    match text.len() {
+        0 => select_of(rest, token),
+        1..=3 if text.is_ascii() => select_of(&format!("{text}{}", &rest[text.len()..]), token),
+        _ if !text.is_empty() && text.bytes().all(|byte| byte == b'_') => select_of("____", token),
+        _ => select_of(text, token),
+    }
 }
 
 /// Bits, an integer or a float without a sign: its 32 bits.
@@ -98,6 +131,14 @@ pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
     }
 }
 
+/// Gives an attribute a value; `false` when none of the tables has it, or the value does not fit.
+pub(super) fn set(name: &str, value: u32, tables: &[&[Attr]], words: &mut [u32]) -> bool {
+    let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
+    let Some(attr) = attr.filter(|attr| value <= attr.max()) else { return false };
+    words[attr.word] = words[attr.word] & !attr.mask() | value << attr.lo;
+    true
+}
+
 /// Reads one attribute, or BITS, into `words`.
 pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
     let (name, inner) = call(token);
@@ -107,7 +148,20 @@ pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32],
         }
         return Ok(());
     }
-    let Some(attr) = tables.iter().copied().flatten().find(|attr| attr.name == name) else {
+    if let ("PAD", Some(inner), [_, _, _, padding]) = (name, inner, &mut *words) {
+        *padding = number(inner, u32::MAX)?;
+        return Ok(());
+    }
+    let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
+    // `UPDATE_EXEC_MASK(BREAK)`, `FORMAT(32 NORM)` and `COND(CF_BOOL)` are AMD's.
+    let own = |attr: &&Attr| match inner {
+        Some(inner) => attr.bits > 1 && name != "COND" && !inner.text.contains(' '),
+        None => true,
+    };
+    let Some(attr) = attr.filter(own) else {
+        if amd::attribute(name, inner, tables, words)? {
+            return Ok(());
+        }
         let known: Vec<&str> =
             tables.iter().copied().flatten().map(|attr| attr.name).chain(also.iter().copied()).collect();
         return Err(wrong(token, "unknown attribute").help(suggest(name, known)));

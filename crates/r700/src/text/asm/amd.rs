@@ -1,0 +1,243 @@
+//! The names and spellings of AMD's own assembly text, which stand beside ours in one grammar.
+//!
+//! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which reads
+//! that text for the Wii U, and the listings of its disassembler. Attributes become those of [`super::super::attr`].
+
+use reconverge_isa::source::parse_number;
+
+use super::super::attr::Attr;
+use super::super::attr::{AMD_BANKS, AMD_TEX};
+use super::lex::{Parse, Token, number, wrong};
+use super::operand::set;
+use crate::words::{AluForm, CfInst, DataFormat, ExportInst};
+
+/// How the parts of the text that have several readings are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Ours.
+    #[default]
+    Own,
+    /// `.syntax amd`: what AMD's disassemblers print. A number without brackets is a constant of the chip where it has one.
+    Amd,
+    /// What latte-assembler takes: a number without brackets is a literal, and clauses lie where its own lie.
+    Latte,
+}
+
+/// The dialect of a text: latte-assembler's where a line is END_OF_PROGRAM alone or a comment states a register.
+pub(super) fn dialect_of(source: &str) -> Dialect {
+    let alone = |(at, word): (usize, &str)| {
+        let before = source[..at].rsplit('\n').next().unwrap_or_default();
+        let after = source[at + word.len()..].split('\n').next().unwrap_or_default();
+        before.trim().is_empty() && (after.trim().is_empty() || after.trim_start().starts_with(';'))
+    };
+    let ends = || source.match_indices("END_OF_PROGRAM").any(alone);
+    match ends() || super::metadata::is_in(source) {
+        true => Dialect::Latte,
+        false => Dialect::Own,
+    }
+}
+
+/// Our name of an ALU operation that AMD's text calls otherwise.
+pub(super) fn operation(name: &str) -> Option<&'static str> {
+    super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
+}
+
+/// ALU operations of later chips that the grammar of latte-assembler has: number in OP2, and sources.
+pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
+    ("GROUP_BARRIER", 84, 2),
+    ("GROUP_SEQ_BEGIN", 85, 2),
+    ("GROUP_SEQ_END", 86, 2),
+    ("SET_MODE", 87, 0),
+    ("SET_CF_IDX0", 88, 0),
+    ("SET_CF_IDX1", 89, 0),
+    ("SET_LDS_SIZE", 90, 2),
+    ("MUL_INT24", 91, 2),
+    ("MULHI_INT24", 92, 2),
+    // R600 has it; on R700 the number is free.
+    ("MOVA_GPR_INT", 96, 1),
+];
+
+/// The same with three operands.
+pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
+
+/// Our name of a control-flow instruction that AMD's text calls otherwise.
+pub(super) fn control(name: &str) -> &str {
+    match name {
+        "EXP" => "EXPORT",
+        "EXP_DONE" => "EXPORT_DONE",
+        "LOOP" => "LOOP_START",
+        "LOOP_DX10" => "LOOP_START_DX10",
+        "LOOP_NO_AL" => "LOOP_START_NO_AL",
+        "ENDLOOP" => "LOOP_END",
+        "BREAK" => "LOOP_BREAK",
+        "CONTINUE" => "LOOP_CONTINUE",
+        "RET" => "RETURN",
+        "ALU_EXT" => "ALU_12",
+        name => name,
+    }
+}
+
+/// Whether a word that has no colon is a control-flow instruction.
+pub(super) fn is_control(name: &str) -> bool {
+    let name = control(name);
+    CfInst::ALL.iter().any(|inst| inst.name() == name)
+        || AluForm::ALL.iter().any(|form| form.name() == name)
+        || ExportInst::ALL.iter().any(|inst| name.starts_with(inst.name()))
+        || matches!(name, "ALU_12")
+}
+
+/// The space and the type of `MEM_EXPORT_WRITE_IND`, where AMD's text has both in one word.
+pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
+    let inst = ExportInst::ALL.iter().find(|inst| {
+        let rest = name.strip_prefix(inst.name()).and_then(|rest| rest.strip_prefix('_'));
+        rest.is_some_and(|rest| rest.starts_with("WRITE") || rest.starts_with("READ"))
+    })?;
+    Some((*inst, &name[inst.name().len() + 1..]))
+}
+
+/// Our name of a texture instruction that AMD's text calls otherwise.
+pub(super) fn texture(name: &str) -> &str {
+    AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
+}
+
+/// `PIX0`, `POS1`, `PARAM2`: TYPE and ARRAY_BASE. Positions count from 60.
+pub(super) fn target(text: &str) -> Option<(u32, u32)> {
+    if text == "PIXZ" {
+        return Some((0, 61));
+    }
+    let (kind, first, rest) = [("PIX", 0), ("POS", 60), ("PARAM", 0)]
+        .into_iter()
+        .zip(0..)
+        .find_map(|((name, first), kind)| Some((kind, first, text.strip_prefix(name)?)))?;
+    let number = parse_number(rest).filter(|number| *number <= 0x1fff)? as u32;
+    Some((kind, number + first)).filter(|(_, base)| *base <= 0x1fff)
+}
+
+/// A number with a point as two's complement of `bits` bits, `fraction` of them behind the point.
+fn fixed(token: Token<'_>, bits: u32, fraction: u32) -> Parse<u32> {
+    let scale = f64::from(1_u32 << fraction);
+    let value = token.text.trim_end_matches('f').parse::<f64>().ok().map(|value| value * scale);
+    let most = f64::from(1_u32 << (bits - 1));
+    match value {
+        Some(value) if value.fract() == 0.0 && (-most..most).contains(&value) => {
+            Ok(value as i32 as u32 & (u32::MAX >> (32 - bits)))
+        }
+        _ => Err(wrong(token, "a number in steps of the field was expected").help(format!(
+            "{} to {} in steps of {}",
+            -most / scale,
+            (most - 1.0) / scale,
+            1.0 / scale
+        ))),
+    }
+}
+
+/// The place of a name among some.
+fn choice(token: Token<'_>, names: &[&str]) -> Parse<u32> {
+    let place = names.iter().position(|name| *name == token.text);
+    place.map(|place| place as u32).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+        wrong(token, "unknown value").help(reconverge_isa::source::suggest(token.text, known))
+    })
+}
+
+/// Reads an attribute of AMD's text; `false` when it is none or has no place here.
+pub(super) fn attribute(
+    name: &str,
+    inner: Option<Token<'_>>,
+    tables: &[&[Attr]],
+    words: &mut [u32],
+) -> Parse<bool> {
+    let mut put = |name: &str, value: u32| set(name, value, tables, words);
+    if let Some(bank) = AMD_BANKS.iter().position(|bank| *bank == name) {
+        // Six of vector slots, then four of slot t.
+        return Ok(put("BANK", (if bank < 6 { bank } else { bank - 6 }) as u32));
+    }
+    let Some(value) = inner else {
+        return Ok(match name {
+            "WHOLE_QUAD_MODE" => put("WHOLE_QUAD", 1),
+            "VPM" => put("VALID_PIX", 1),
+            "BC_FRAC_MODE" => put("BC_FRAC", 1),
+            "CONST_BUF_NO_STRIDE" => put("NO_STRIDE", 1),
+            "USE_CONST_FIELDS" => put("CONST_FIELDS", 1),
+            // One bit, which R600 and R700 call differently.
+            "USES_WATERFALL" => put("ALT_CONST", 1),
+            "ALT_CONST" => put("USES_WATERFALL", 1),
+            "OMOD_M2" => put("OMOD", 1),
+            "OMOD_M4" => put("OMOD", 2),
+            "OMOD_D2" => put("OMOD", 3),
+            "PRED_SEL_OFF" => put("PRED", 0),
+            "PRED_SEL_ZERO" => put("PRED", 2),
+            "PRED_SEL_ONE" => put("PRED", 3),
+            _ => match name.strip_prefix('i').and_then(parse_number) {
+                Some(number @ 0..32) => put("CF_CONST", number as u32),
+                _ => false,
+            },
+        });
+    };
+    Ok(match name {
+        // `POP (1)`.
+        "" => put("POP_CNT", number(value, 7)?),
+        "POP_COUNT" => put("POP_CNT", number(value, 7)?),
+        "CALL_COUNT" => put("CALL_CNT", number(value, 63)?),
+        "BURSTCNT" | "BRSTCNT" => put("BURST_CNT", number(value, 15)?),
+        "CND" | "COND" => {
+            let names = ["ACTIVE", "FALSE", "BOOL", "NOT_BOOL"];
+            let plain = value.text.trim_start_matches("ALWAYS_").trim_start_matches("CF_");
+            put("COND", choice(Token { text: plain, ..value }, &names)?)
+        }
+        // Where later chips have EXECUTE_MASK_OP, these have OMOD.
+        "UPDATE_EXEC_MASK" => {
+            let op = choice(value, &["DEACTIVATE", "BREAK", "CONTINUE", "KILL"])?;
+            put("UPDATE_EXEC_MASK", 1) && put("OMOD", op)
+        }
+        "NORM" | "DENORM" | "UNNORM" => {
+            for letter in value.text.chars() {
+                let place = "xyzw".find(letter.to_ascii_lowercase());
+                let place =
+                    place.ok_or_else(|| wrong(value, "components were expected").help("as in xyz"))?;
+                let attr = ["UNNORM_X", "UNNORM_Y", "UNNORM_Z", "UNNORM_W"][place];
+                if !put(attr, u32::from(name == "NORM")) {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        "LOD" => put("LOD_BIAS", fixed(value, 7, 3)?),
+        "XOFFSET" => put("OFFSET_X", fixed(value, 5, 1)?),
+        "YOFFSET" => put("OFFSET_Y", fixed(value, 5, 1)?),
+        "ZOFFSET" => put("OFFSET_Z", fixed(value, 5, 1)?),
+        "FETCH_TYPE" => put("TYPE", choice(value, &["VERTEX_DATA", "INSTANCE_DATA", "NO_INDEX_OFFSET"])?),
+        "ENDIAN_SWAP" => put("ENDIAN", choice(value, &["NONE", "8IN16", "8IN32", "8IN64"])?),
+        "NUM_FORMAT" => put("NUM", choice(value, &["NORM", "INT", "SCALED"])?),
+        "FORMAT_COMP" => put("SIGNED", choice(value, &["UNSIGNED", "SIGNED"])?),
+        "MINI" => {
+            let bytes = number(value, 64)?.checked_sub(1);
+            let bytes = bytes.ok_or_else(|| wrong(value, "a count is at least 1"))?;
+            put("MEGA", bytes) && put("MINI", 0)
+        }
+        // The number of the format, of numbers and of their sign, SRF_MODE.
+        "FORMAT" => {
+            for text in value.text.split_whitespace() {
+                let word = Token { text, ..value };
+                let named = DataFormat::ALL
+                    .iter()
+                    .find(|format| format.name() == text || format.name().strip_prefix("FMT_") == Some(text));
+                let known = match text {
+                    "NORM" | "INT" | "SCALED" => put("NUM", choice(word, &["NORM", "INT", "SCALED"])?),
+                    "SIGNED" | "UNSIGNED" => put("SIGNED", u32::from(text == "SIGNED")),
+                    "NO_ZERO" => put("NO_ZERO", 1),
+                    "ZERO_CLAMP_MINUS_ONE" => true,
+                    _ => match named {
+                        Some(format) => put("FORMAT", *format as u32),
+                        None => put("FORMAT", number(word, 63)?),
+                    },
+                };
+                if !known {
+                    return Ok(false);
+                }
+            }
+            true
+        }
+        _ => false,
+    })
+}
