@@ -264,7 +264,9 @@ impl Inspect for GridSteps {
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
             "s" if self.running().contains(&group) => {
-                replace(self.run.block_mut().common.shared.bytes_mut(), address, bytes)
+                let shared = &mut self.run.block_mut().common.shared;
+                shared.written_from_outside(address as usize..(address as usize).saturating_add(bytes.len()));
+                replace(shared.bytes_mut(), address, bytes)
             }
             "l" => {
                 let warp = self.warp_mut(group);
