@@ -93,7 +93,7 @@ pub enum Cause {
         lanes: Mask,
     },
     /// A read of the local data share that nothing in the launch has written (strict mode; lenient: 0).
-    #[error("LOCAL_DS_READ by lane {}: nothing has written bank {bank}, dword {dword}", .lane.0)]
+    #[error("LOCAL_DS_READ by lane {}: nothing has written bank {bank}, dword {dword} before", .lane.0)]
     Unwritten {
         /// The bank.
         bank: u32,
@@ -113,7 +113,7 @@ pub enum Cause {
         bank: u32,
         /// The dword in the bank.
         dword: u32,
-        /// The earlier access, and the one that traps.
+        /// The other access, and the one that traps.
         accesses: Box<[ShareAccess; 2]>,
     },
     /// The wavefront has issued as many instructions as the watchdog allows.

@@ -196,6 +196,8 @@ impl Block {
             match block.turn(executor, context, &mut global, &mut Silent, SLICE).end {
                 Ok(Step::Running) => {}
                 Err(Trap { cause: Cause::Race { address, accesses }, .. }) if accesses[0] == reader => {
+                    let [reader, writer] = *accesses;
+                    let accesses = Box::new([writer, reader]);
                     return Trap { cause: Cause::Race { address, accesses }, ..trap };
                 }
                 // It has trapped, or all that can run have ended.

@@ -100,7 +100,7 @@ pub enum Cause {
     Race {
         /// Byte address in s[].
         address: u32,
-        /// The earlier access, and the one that traps.
+        /// The other access, and the one that traps.
         accesses: Box<[SharedAccess; 2]>,
     },
     /// An input word that the launch does not provide.

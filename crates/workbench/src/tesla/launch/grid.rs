@@ -56,6 +56,13 @@ pub(super) fn impossible(error: LaunchError) -> Error {
 }
 
 impl error::Cause for Cause {
+    fn other(&self) -> Option<u32> {
+        match self {
+            Cause::Race { accesses, .. } => Some(accesses[0].pc),
+            _ => None,
+        }
+    }
+
     fn access(&self) -> Option<Access> {
         let Cause::Memory { space, address, bytes, .. } = self else { return None };
         let space = match space {
