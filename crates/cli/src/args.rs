@@ -119,7 +119,7 @@ impl TargetArgs {
     }
 }
 
-/// What runs programs, and whether it looks for races; results of programs without a finding do not depend on it.
+/// The engine, and whether it looks for races. Results of programs without a race do not depend on them.
 #[derive(Args, Clone)]
 pub(crate) struct EngineArgs {
     /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:

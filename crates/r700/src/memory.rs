@@ -97,14 +97,14 @@ pub struct Simd {
     pub share: DataShare,
 }
 
-/// Wavefronts of a launch that are told apart: their numbers leave eight bits of a stamp.
+/// The maximum of wavefronts with a number of their own. The numbers leave eight bits of a stamp.
 const MOST_WAVEFRONTS: u32 = 1 << 24;
 
 /// Dwords of a bank of the local data share.
 pub const BANK_DWORDS: usize = 1024;
 
 impl DataShare {
-    /// Looks for races of so many wavefronts.
+    /// Begins a search for races of `wavefronts` wavefronts.
     pub(crate) fn check(&mut self, wavefronts: usize) {
         let mut races = Races::default();
         // The stamps have room for the launch: nothing advances their time.

@@ -32,9 +32,9 @@ pub struct Accessor {
 /// A finding: the access must not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Nothing in the block has written the bytes.
+    /// No access in the block has written the bytes.
     Unwritten,
-    /// It races with an earlier access.
+    /// The access races with an earlier one.
     Race {
         /// The earlier access.
         earlier: Accessor,
@@ -108,19 +108,19 @@ struct Agreed {
     by: u32,
 }
 
-/// What each group knows of the accesses of the others.
+/// For each group, the accesses of the others that are ordered before its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
-    /// For each group, by group: accesses before this time are ordered before its next one.
+    /// For each group, by group: accesses before this time are ordered before the next one of the first.
     known: Vec<Vec<u32>>,
-    /// What has been released at barriers and locks, by their numbers.
+    /// Releases at barriers and locks, by their numbers.
     points: HashMap<u32, Vec<u32>>,
 }
 
 impl Races {
-    /// Begins a block of so many groups with `bytes` bytes of shared memory, of which the launch gives those below
-    /// `given`. `narrow`: stores may be narrower than a word. `stored`: some store exists; otherwise, only the given bytes
-    /// can be loaded.
+    /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch gives the bytes below `given`.
+    /// `narrow`: stores may be narrower than a word. `stored`: some store exists; otherwise, only the given bytes can be
+    /// loaded.
     pub fn begin(&mut self, groups: u32, bytes: usize, given: u32, narrow: bool, stored: bool) {
         let cell_bits = if narrow { 0 } else { 2 };
         let group_bits = groups.max(1).next_power_of_two().trailing_zeros();
@@ -195,7 +195,7 @@ impl Races {
             .get_or_insert_with(|| Clocks { known: vec![vec![0; groups]; groups], points: HashMap::new() })
     }
 
-    /// By group, the time up to which this one knows of accesses, its own so far among them.
+    /// Returns, by group, the time before which accesses are ordered before the next one of this group.
     fn view(&mut self, group: u32) -> Vec<u32> {
         let after = self.now + 1;
         let mut view = self.clocks().known.get(group as usize).cloned().unwrap_or_default();
@@ -283,6 +283,10 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
+                // The first load of a group stays: later ones cost a comparison.
+                if before.0 == stamp {
+                    continue;
+                }
                 if before.0 >= self.base && before.0 & self.group_mask() != group {
                     self.others.set(cell, before.0, before.1);
                 }
@@ -346,8 +350,7 @@ impl Races {
         self.agreed.get(&(cell as u32)).is_some_and(|agreed| agreed.groups & bit(group) != 0)
     }
 
-    // Accesses of the lanes of a row. `bits` has the lanes, one at least; the group is `accessor`'s, whose lane does not
-    // matter.
+    // Accesses of the lanes of a row. `bits` has the lanes, one at least; `accessor` is the row's first lane.
 
     /// Notes that lanes load `bytes` bytes each; returns `false` if one of them must not, or may be outside the memory,
     /// and then some may have been noted: [`Races::load`] for each of them notes the same again.
@@ -367,10 +370,14 @@ impl Races {
             return false;
         }
         if lowest == highest {
-            return self.load(accessor.highest(bits), lowest, bytes).is_ok();
+            return self.load(accessor.lowest(bits), lowest, bytes).is_ok();
         }
-        if let Some(first) = self.contiguous(addresses, bits, bytes).filter(|_| lowest >= self.given) {
-            if self.load_cells::<N>(accessor, first, bits) {
+        if lowest >= self.given && bytes <= 1 << self.cell_bits {
+            let done = match self.contiguous(addresses, bits, bytes) {
+                Some(first) => self.load_cells::<N>(accessor, first, bits),
+                None => self.load_each(accessor, addresses, bits),
+            };
+            if done {
                 return true;
             }
         }
@@ -396,8 +403,12 @@ impl Races {
         if lowest == highest {
             return self.store(accessor.highest(bits), lowest, bytes, false).is_ok();
         }
-        if let Some(first) = self.contiguous(addresses, bits, bytes) {
-            if self.store_cells::<N>(accessor, first, bits) {
+        if bytes <= 1 << self.cell_bits {
+            let done = match self.contiguous(addresses, bits, bytes) {
+                Some(first) => self.store_cells::<N>(accessor, first, bits),
+                None => self.store_each(accessor, addresses, bits),
+            };
+            if done {
                 return true;
             }
         }
@@ -442,13 +453,67 @@ impl Races {
             let other_bys = row_mut::<N>(&mut others.by, first);
             let by = accessor.word();
             for lane in 0..N {
-                let member = members[lane] != 0;
+                let member = (members[lane] != 0) & (stamps[lane] != own);
                 let foreign = is_foreign(stamps[lane], base, own, mask) & member;
                 other_stamps[lane] = if foreign { stamps[lane] } else { other_stamps[lane] };
                 other_bys[lane] = if foreign { bys[lane] } else { other_bys[lane] };
                 stamps[lane] = if member { own } else { stamps[lane] };
                 bys[lane] = if member { by | lane as u32 } else { bys[lane] };
             }
+        }
+        true
+    }
+
+    /// A cell for each lane, wherever it is.
+    #[inline(always)]
+    fn load_each<const N: usize>(&mut self, accessor: Accessor, addresses: &[u32; N], bits: u64) -> bool {
+        let (begin, base, own) = (self.begin, self.base, self.stamp(accessor.group));
+        let (mask, by, shift) = (self.group_mask(), accessor.word(), self.cell_bits);
+        let stores = &self.stores.stamps[..];
+        let mut finding = false;
+        for lane in lanes(bits) {
+            let stamp = stores[(addresses[lane % N] >> shift) as usize];
+            finding |= (stamp < begin) | is_foreign(stamp, base, own, mask);
+        }
+        if finding {
+            return false;
+        }
+        if self.groups > 1 {
+            let Races { loads, others, .. } = self;
+            for lane in lanes(bits) {
+                let cell = (addresses[lane % N] >> shift) as usize;
+                let stamp = loads.stamps[cell];
+                if stamp != own {
+                    if is_foreign(stamp, base, own, mask) {
+                        others.set(cell, stamp, loads.by[cell]);
+                    }
+                    loads.set(cell, own, by | lane as u32);
+                }
+            }
+        }
+        true
+    }
+
+    /// A cell for each lane, wherever it is.
+    #[inline(always)]
+    fn store_each<const N: usize>(&mut self, accessor: Accessor, addresses: &[u32; N], bits: u64) -> bool {
+        let (base, own) = (self.base, self.stamp(accessor.group));
+        let (mask, by, shift) = (self.group_mask(), accessor.word(), self.cell_bits);
+        if self.groups > 1 {
+            let Races { stores, loads, others, .. } = self;
+            let mut finding = false;
+            for lane in lanes(bits) {
+                let cell = (addresses[lane % N] >> shift) as usize;
+                finding |= is_foreign(stores.stamps[cell], base, own, mask)
+                    | is_foreign(loads.stamps[cell], base, own, mask)
+                    | is_foreign(others.stamps[cell], base, own, mask);
+            }
+            if finding {
+                return false;
+            }
+        }
+        for lane in lanes(bits) {
+            self.stores.set((addresses[lane % N] >> shift) as usize, own, by | lane as u32);
         }
         true
     }
@@ -493,10 +558,16 @@ impl Accessor {
 
     #[inline(always)]
     fn at(self, lane: usize) -> Accessor {
-        Accessor { lane: lane as u32, ..self }
+        Accessor { lane: self.lane + lane as u32, ..self }
     }
 
-    /// The same for the highest of some lanes.
+    /// Returns the access of the lowest of some lanes.
+    #[inline(always)]
+    fn lowest(self, bits: u64) -> Accessor {
+        self.at(bits.trailing_zeros() as usize)
+    }
+
+    /// Returns the access of the highest of some lanes.
     #[inline(always)]
     fn highest(self, bits: u64) -> Accessor {
         self.at(63 - bits.leading_zeros().min(63) as usize)
@@ -549,4 +620,127 @@ fn span<const N: usize>(addresses: &[u32; N], bits: u64) -> (u32, u32) {
         highest = highest.max(addresses[lane] & members[lane]);
     }
     (lowest, highest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn by(group: u32) -> Accessor {
+        Accessor { group, lane: 3, pc: 8 * group }
+    }
+
+    fn block(groups: u32) -> Races {
+        let mut races = Races::default();
+        races.begin(groups, 64, 0, false, true);
+        races
+    }
+
+    fn race(group: u32, stored: bool) -> Result<(), Finding> {
+        Err(Finding::Race { earlier: by(group), stored })
+    }
+
+    #[test]
+    fn a_floor_orders_everything_before_it() {
+        let mut races = block(3);
+        assert_eq!(races.load(by(0), 4, 4), Err(Finding::Unwritten));
+        assert_eq!(races.store(by(0), 4, 4, false), Ok(()));
+        assert_eq!(races.load(by(0), 4, 4), Ok(()));
+        assert_eq!(races.load(by(1), 4, 4), race(0, true));
+        assert_eq!(races.store(by(2), 4, 4, false), race(0, true));
+        races.floor();
+        assert_eq!(races.load(by(1), 4, 4), Ok(()));
+        assert_eq!(races.load(by(2), 4, 4), Ok(()));
+        // One of the two loads is another group's than that of the store.
+        assert_eq!(races.store(by(2), 4, 4, false), race(1, false));
+        assert_eq!(races.store(by(1), 4, 4, false), race(2, false));
+    }
+
+    #[test]
+    fn a_point_orders_those_who_acquire_it() {
+        let mut races = block(3);
+        assert_eq!(races.store(by(0), 0, 4, false), Ok(()));
+        races.release(0, 7);
+        assert_eq!(races.store(by(0), 8, 4, false), Ok(()));
+        races.acquire(1, 7);
+        assert_eq!(races.load(by(1), 0, 4), Ok(()));
+        assert_eq!(races.load(by(1), 8, 4), race(0, true), "stored after the release");
+        assert_eq!(races.load(by(2), 0, 4), race(0, true), "did not acquire");
+        // Orders are transitive.
+        races.release(1, 9);
+        races.acquire(2, 9);
+        assert_eq!(races.load(by(2), 0, 4), Ok(()));
+    }
+
+    #[test]
+    fn rows_note_what_their_lanes_note() {
+        let mut random = crate::random::Random::new(7);
+        let mut next = move |below: u32| u64::from(random.below(below));
+        let (mut rows, mut lane_by_lane) = (Races::default(), Races::default());
+        for races in [&mut rows, &mut lane_by_lane] {
+            races.begin(4, 1024, 8, false, true);
+        }
+        let mut findings = 0;
+        for _ in 0..20_000 {
+            let (group, kind) = (next(4) as u32, next(4));
+            let (start, turn) = (4 * next(200) as u32, next(16) as u32);
+            let addresses: [u32; 16] = std::array::from_fn(|lane| match kind {
+                0 => start.min(960) + 4 * lane as u32,
+                1 => start,
+                _ => start.min(960) + 4 * (lane as u32 ^ turn),
+            });
+            let bits = if next(2) == 0 { 0xffff } else { next(0xffff) + 1 };
+            let accessor = Accessor { group, lane: 0, pc: 8 };
+            let store = next(3) == 0;
+            let mut each = true;
+            for lane in lanes(bits) {
+                let found = match store {
+                    true => lane_by_lane.store(accessor.at(lane), addresses[lane], 4, false),
+                    false => lane_by_lane.load(accessor.at(lane), addresses[lane], 4),
+                };
+                if found.is_err() {
+                    each = false;
+                    break;
+                }
+            }
+            let row = match store {
+                true => rows.store_row(accessor, &addresses, bits, 4),
+                false => rows.load_row(accessor, &addresses, bits, 4),
+            };
+            if row {
+                assert!(each);
+            } else {
+                findings += 1;
+                // Each lane up to the first that must not, as the caller does.
+                for lane in lanes(bits) {
+                    let found = match store {
+                        true => rows.store(accessor.at(lane), addresses[lane], 4, false),
+                        false => rows.load(accessor.at(lane), addresses[lane], 4),
+                    };
+                    if found.is_err() {
+                        break;
+                    }
+                }
+            }
+            assert_eq!(rows, lane_by_lane);
+            if next(8) == 0 {
+                rows.floor();
+                lane_by_lane.floor();
+            }
+        }
+        assert!((1000..19_000).contains(&findings), "{findings}");
+    }
+
+    #[test]
+    fn used_up_stamps_leave_what_is_written_and_ordered() {
+        let mut races = block(2);
+        assert_eq!(races.store(by(0), 4, 4, false), Ok(()));
+        races.now = u32::MAX >> races.group_bits;
+        races.floor();
+        assert_eq!(races.load(by(1), 4, 4), Ok(()));
+        assert_eq!(races.load(by(1), 8, 4), Err(Finding::Unwritten));
+        assert_eq!(races.store(by(0), 4, 4, false), race(1, false));
+        races.begin(2, 64, 0, false, true);
+        assert_eq!(races.load(by(1), 4, 4), Err(Finding::Unwritten), "of another block");
+    }
 }

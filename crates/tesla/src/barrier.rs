@@ -129,7 +129,7 @@ impl Barriers {
         self.finished.iter().filter(|finished| !**finished).count() as u32
     }
 
-    /// `arrives`: the warp that waits from now on, unless the barrier is complete.
+    /// Releases the warps that wait, if all have arrived. `arrives` is the warp that has just arrived and waits.
     fn release_if_complete(&mut self, place: usize, arrives: Option<usize>, races: Option<&mut Races>) {
         let complete = match self.expected[place] {
             Count::All => self.value[place] >= self.warps_expected_by_all(),

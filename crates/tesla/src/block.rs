@@ -304,7 +304,7 @@ fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cau
     Trap { pc: warp.flow.pc(), lanes, cause }
 }
 
-/// Global memory with changes that nobody else sees.
+/// Global memory with changes that are not stored.
 struct Overlay<'a> {
     under: &'a mut dyn Store,
     written: BTreeMap<u32, u8>,

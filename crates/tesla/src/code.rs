@@ -8,14 +8,14 @@ use crate::decode::decode;
 use crate::inst::{Chip, Control, End, Guard, Inst, Memory, Op, Operand, Space, Stage};
 use crate::trap::Cause;
 
-/// What is looked for among the accesses to s[].
+/// The search for races among the accesses to s[].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedChecks {
     /// Bytes of the header and the parameters, rounded up to whole words.
     pub given: u32,
-    /// The program stores to s[].
+    /// Whether the program stores to s[].
     pub stored: bool,
-    /// It stores less than a word.
+    /// Whether a store is narrower than a word.
     pub narrow: bool,
 }
 
@@ -88,8 +88,7 @@ impl Code {
         mapped
     }
 
-    /// What is looked for among the accesses of a block that has so many bytes of s[] at its start; `None` if no instruction
-    /// accesses s[].
+    /// Returns the checks of a block with `given` bytes of s[] at its start, or `None` if no instruction accesses s[].
     pub(crate) fn checks(&self, given: u32) -> Option<SharedChecks> {
         let mut checks = SharedChecks { given, stored: false, narrow: false };
         let mut accessed = false;

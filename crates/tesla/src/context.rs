@@ -31,7 +31,7 @@ pub struct Context {
     pub vertices: Vec<u32>,
     /// What undefined behaviour does.
     pub mode: Mode,
-    /// What is looked for among the accesses to s[].
+    /// The search for races among the accesses to s[], if there is one.
     pub checks: Option<SharedChecks>,
     /// Instructions that a block may issue.
     pub watchdog: u64,

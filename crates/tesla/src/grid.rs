@@ -22,7 +22,7 @@ use crate::spaces::Segments;
 use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Bytes of s[] and what is looked for there, the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
+/// Bytes of s[] and the checks of its accesses, the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
 /// lists takes a call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 

@@ -405,7 +405,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
-        // Who does not get the lock has no use for the word.
+        // A lane that does not get the lock does not use the word.
         if locked {
             let group = self.number as u32;
             self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));

@@ -84,8 +84,7 @@ impl Shared {
         Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new(), races: None }
     }
 
-    /// Becomes what [`Shared::new`] gives, in the same allocation. `checks` states what is looked for among the accesses of so
-    /// many warps.
+    /// Becomes what [`Shared::new`] returns, in the same allocation. `checks` is the search for races of `warps` warps.
     pub fn begin(&mut self, bytes: usize, warps: usize, checks: Option<SharedChecks>) {
         self.bytes.reset(bytes);
         self.locks.clear();

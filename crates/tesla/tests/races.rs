@@ -81,7 +81,7 @@ fn no_finding(source: &str, threads: u32) {
 
 #[test]
 fn a_load_of_what_another_warp_stores_without_a_barrier_is_a_race() {
-    // Warp 0 stores for warp 1, which is behind it.
+    // Warp 0 stores for warp 1.
     let source = format!(
         "{START}{WARP}(e $c0) st b32 s[$a1+0x40] $r0\n@BAR(lg $c0) ld $r4 b32 s[$a1-0x40]\nexit st b32 g14[$r1] $r4\n"
     );
@@ -119,7 +119,7 @@ fn the_second_load_before_a_store_counts_as_well() {
         "{START}{WARP}(e $c0) st b32 s[$a1+0x40] $r0\n{BARRIER}ld $r4 b32 s[0x44]\n(e $c0) st b32 s[$a1+0x40] $r4\n\
          exit st b32 g14[$r1] $r4\n"
     );
-    assert_eq!(race(&source, 64), (0x44, [(false, 1, 31), (true, 0, 1)]));
+    assert_eq!(race(&source, 64), (0x44, [(false, 1, 0), (true, 0, 1)]));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn warps_that_store_the_same_read_it_without_a_barrier() {
          exit st b32 g14[$r1] $r5\n"
     );
     no_finding(&source, 96);
-    // One that does not store it does not know whether it is there.
+    // A warp that only loads it may come before all stores.
     let source = format!(
         "{START}{WARP}mov b32 $r5 0x2\nset $c1 # l u32 $r3 $r5\nmov b32 $r4 0x7\n(lg $c1) st b32 s[0x40] $r4\n\
          (e $c1) ld $r5 b32 s[0x40]\nexit st b32 g14[$r1] $r5\n"
@@ -148,8 +148,8 @@ fn warps_that_store_the_same_read_it_without_a_barrier() {
 
 #[test]
 fn lanes_of_a_warp_do_not_race() {
-    // A warp runs in lockstep, and which lane's value remains is one of theirs. Programs vote so: CUDA's histogram sample
-    // stores tagged counts and repeats for lanes whose tag is not there.
+    // A warp runs in lockstep, and which lane's value remains is one of theirs. Programs use this: CUDA's histogram sample
+    // stores tagged counts and repeats for the lanes whose tag is lost.
     let source = format!(
         "{START}st b32 s[0x40] $r0\nld $r4 b32 s[0x40]\nshl $a2 $r4 0x2\nst b32 s[$a1+0x80] $r4\n\
          xor b32 $r5 $r0 0x1f\nshl $a2 $r5 0x2\nld $r6 b32 s[$a2+0x80]\nst b32 s[$a1+0x80] $r6\nexit st b32 g14[$r1] $r6\n"
@@ -223,7 +223,7 @@ fn stores_to_other_bytes_of_a_word_do_not_race() {
 #[test]
 fn a_lock_orders_those_that_hold_it() {
     // tesla.md 4: a word, and another one that its lock protects.
-    // Lanes without the lock wait at the join, behind the release.
+    // Lanes without the lock wait at the join, after the release.
     let one = "LOOP:\njoinat AGAIN\nld lock $c1 $r4 b32 s[0x40]\n(e $c1) bra AGAIN\nadd b32 $r4 $r4 $r5\n@OTHER\
                st unlock b32 s[0x40] $r4\nAGAIN:\njoin nop\n(e $c1) bra LOOP\n";
     let start = format!(

@@ -142,6 +142,12 @@ fn of<M: Moves>(level: Level) -> Mover {
     by_level!(level, baseline::<M>, avx2::<M>, avx2::<M>)
 }
 
+/// Whether a warp's addresses are those of a row of words, by those of three lanes.
+#[inline(always)]
+fn is_row(addresses: &[u32; WARP]) -> bool {
+    addresses[15].wrapping_sub(addresses[0]) == 4 * 15 && addresses[16].wrapping_sub(addresses[15]) == 4
+}
+
 /// [`Words`] of s[], after a check for races.
 struct Checked<const STORE: bool, const WORD: bool>;
 
@@ -157,7 +163,17 @@ impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
         let accessor = Accessor { group: lanes.warp, lane: 0, pc: transfer.pc };
         let may = match lanes.shared.races_mut() {
             Some(races) if STORE => races.store_row(accessor, &addresses, bits.into(), bytes),
-            Some(races) => races.load_row(accessor, &addresses, bits.into(), bytes),
+            Some(races) if is_row(&addresses) => races.load_row(accessor, &addresses, bits.into(), bytes),
+            // Each half of a warp often has a row or a word of its own. (matmul)
+            Some(races) => {
+                let (halves, _) = addresses.as_chunks::<{ WARP / 2 }>();
+                (0..2).all(|half| {
+                    let first = half as u32 * WARP as u32 / 2;
+                    let bits = bits >> first & 0xffff;
+                    let accessor = Accessor { lane: first, ..accessor };
+                    bits == 0 || races.load_row(accessor, &halves[half], bits.into(), bytes)
+                })
+            }
             None => true,
         };
         may && Words::<SHARED, STORE, WORD>::run(wide, lanes, memory, transfer)
