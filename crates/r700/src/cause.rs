@@ -3,7 +3,7 @@
 use std::fmt;
 
 use reconverge_isa::limits::INSTRUCTIONS;
-use reconverge_simt::races::{Accessor, Finding};
+use reconverge_simt::races::{Accessor, Hazard};
 use reconverge_simt::{Lane, Mask};
 use thiserror::Error;
 
@@ -144,8 +144,8 @@ impl fmt::Display for ShareAccess {
 
 impl Cause {
     /// The cause of a finding about an access to a dword of the local data share.
-    pub(crate) fn of_finding(
-        finding: Finding,
+    pub(crate) fn of_hazard(
+        hazard: Hazard,
         accessor: Accessor,
         writes: bool,
         (bank, dword): (u32, u32),
@@ -156,9 +156,9 @@ impl Cause {
             wavefront,
             lane: Lane(lane as u8),
         };
-        match finding {
-            Finding::Unwritten => Cause::Unwritten { bank, dword, lane: Lane(accessor.lane as u8) },
-            Finding::Race { earlier, stored } => Cause::Race {
+        match hazard {
+            Hazard::Unwritten => Cause::Unwritten { bank, dword, lane: Lane(accessor.lane as u8) },
+            Hazard::Race { earlier, stored } => Cause::Race {
                 bank,
                 dword,
                 accesses: Box::new([access(earlier, stored), access(accessor, writes)]),

@@ -31,7 +31,7 @@ pub struct Accessor {
 
 /// A finding: the access must not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum Hazard {
     /// No access in the block has written the bytes.
     Unwritten,
     /// The access races with an earlier one.
@@ -255,20 +255,20 @@ impl Races {
     ///
     /// # Errors
     /// It must not, and then nothing is noted.
-    pub fn load(&mut self, accessor: Accessor, address: u32, bytes: u32) -> Result<(), Finding> {
+    pub fn load(&mut self, accessor: Accessor, address: u32, bytes: u32) -> Result<(), Hazard> {
         if address < self.given && !self.given_changed {
             return Ok(());
         }
         let group = accessor.group;
         let cells = self.cells(address, bytes);
         for cell in cells {
-            let Some(&stamp) = self.stores.stamps.get(cell) else { return Err(Finding::Unwritten) };
+            let Some(&stamp) = self.stores.stamps.get(cell) else { return Err(Hazard::Unwritten) };
             if stamp < self.begin {
-                return Err(Finding::Unwritten);
+                return Err(Hazard::Unwritten);
             }
             if self.is_unordered(stamp, group) && !self.agrees(cell, group) {
                 let earlier = self.accessor(self.stores.get(cell));
-                return Err(Finding::Race { earlier, stored: true });
+                return Err(Hazard::Race { earlier, stored: true });
             }
         }
         self.note_load(accessor, address, bytes);
@@ -299,7 +299,7 @@ impl Races {
     ///
     /// # Errors
     /// It must not, and then nothing is noted.
-    pub fn store(&mut self, accessor: Accessor, address: u32, bytes: u32, same: bool) -> Result<(), Finding> {
+    pub fn store(&mut self, accessor: Accessor, address: u32, bytes: u32, same: bool) -> Result<(), Hazard> {
         let group = accessor.group;
         let cells = self.cells(address, bytes);
         if self.groups > 1 {
@@ -323,8 +323,8 @@ impl Races {
         Ok(())
     }
 
-    fn may_store(&self, cell: usize, group: u32, same: bool) -> Result<(), Finding> {
-        let race = |access, stored| Err(Finding::Race { earlier: self.accessor(access), stored });
+    fn may_store(&self, cell: usize, group: u32, same: bool) -> Result<(), Hazard> {
+        let race = |access, stored| Err(Hazard::Race { earlier: self.accessor(access), stored });
         let Some(&store) = self.stores.stamps.get(cell) else { return Ok(()) };
         let unordered = self.is_unordered(store, group);
         if unordered && !same {
@@ -636,14 +636,14 @@ mod tests {
         races
     }
 
-    fn race(group: u32, stored: bool) -> Result<(), Finding> {
-        Err(Finding::Race { earlier: by(group), stored })
+    fn race(group: u32, stored: bool) -> Result<(), Hazard> {
+        Err(Hazard::Race { earlier: by(group), stored })
     }
 
     #[test]
     fn a_floor_orders_everything_before_it() {
         let mut races = block(3);
-        assert_eq!(races.load(by(0), 4, 4), Err(Finding::Unwritten));
+        assert_eq!(races.load(by(0), 4, 4), Err(Hazard::Unwritten));
         assert_eq!(races.store(by(0), 4, 4, false), Ok(()));
         assert_eq!(races.load(by(0), 4, 4), Ok(()));
         assert_eq!(races.load(by(1), 4, 4), race(0, true));
@@ -738,9 +738,9 @@ mod tests {
         races.now = u32::MAX >> races.group_bits;
         races.floor();
         assert_eq!(races.load(by(1), 4, 4), Ok(()));
-        assert_eq!(races.load(by(1), 8, 4), Err(Finding::Unwritten));
+        assert_eq!(races.load(by(1), 8, 4), Err(Hazard::Unwritten));
         assert_eq!(races.store(by(0), 4, 4, false), race(1, false));
         races.begin(2, 64, 0, false, true);
-        assert_eq!(races.load(by(1), 4, 4), Err(Finding::Unwritten), "of another block");
+        assert_eq!(races.load(by(1), 4, 4), Err(Hazard::Unwritten), "of another block");
     }
 }

@@ -356,8 +356,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             (Space::Shared, Some(races)) => {
                 let bytes = mem.access.bytes();
                 let address = aligned(address, bytes);
-                races.load(accessor, address, bytes).map_err(|finding| {
-                    only(lane)(Cause::of_finding(finding, accessor, Access::Read, address, bytes))
+                races.load(accessor, address, bytes).map_err(|hazard| {
+                    only(lane)(Cause::of_hazard(hazard, accessor, Access::Read, address, bytes))
                 })
             }
             _ => Ok(()),
@@ -373,9 +373,9 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let (Space::Shared, Some(before)) = (mem.space, shared.read(address, bytes)) else { return Ok(()) };
         let Some(races) = shared.races_mut() else { return Ok(()) };
         let same = before == value & (u32::MAX >> (32 - 8 * bytes));
-        races.store(accessor, address, bytes, same).map_err(|finding| {
-            only(lane)(Cause::of_finding(finding, accessor, Access::Write, address, bytes))
-        })
+        races
+            .store(accessor, address, bytes, same)
+            .map_err(|hazard| only(lane)(Cause::of_hazard(hazard, accessor, Access::Write, address, bytes)))
     }
 
     #[inline(always)]

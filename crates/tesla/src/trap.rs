@@ -5,7 +5,7 @@
 use std::fmt;
 
 use reconverge_isa::limits::INSTRUCTIONS;
-use reconverge_simt::races::{Accessor, Finding};
+use reconverge_simt::races::{Accessor, Hazard};
 use thiserror::Error;
 
 use crate::flow::{Fault, WARP};
@@ -161,16 +161,16 @@ impl fmt::Display for SharedAccess {
 
 impl Cause {
     /// The cause of a finding about an access to s[].
-    pub(crate) fn of_finding(
-        finding: Finding,
+    pub(crate) fn of_hazard(
+        hazard: Hazard,
         accessor: Accessor,
         access: Access,
         address: u32,
         bytes: u32,
     ) -> Cause {
-        match finding {
-            Finding::Unwritten => Cause::Unwritten { address, bytes },
-            Finding::Race { earlier, stored } => {
+        match hazard {
+            Hazard::Unwritten => Cause::Unwritten { address, bytes },
+            Hazard::Race { earlier, stored } => {
                 let before = if stored { Access::Write } else { Access::Read };
                 let accesses = [SharedAccess::of(earlier, before), SharedAccess::of(accessor, access)];
                 Cause::Race { address, accesses: Box::new(accesses) }

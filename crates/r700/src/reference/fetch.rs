@@ -326,7 +326,7 @@ impl Wave {
             Some(value) => races.store(accessor, address, 4, value == before),
             None => races.load(accessor, address, 4),
         };
-        checked.map_err(|finding| Cause::of_finding(finding, accessor, value.is_some(), place))
+        checked.map_err(|hazard| Cause::of_hazard(hazard, accessor, value.is_some(), place))
     }
 
     /// The thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).
