@@ -7,7 +7,7 @@ use reconverge_tesla::text::{Listing, assemble, disassemble};
 fn message(line: &str, chip: Chip, stage: Stage) -> String {
     let errors = assemble(line, chip, stage).unwrap_err();
     let [error] = &errors[..] else { panic!("{errors:?}") };
-    error.to_string()
+    error.clone().with_lines(line).to_string()
 }
 
 fn compute(line: &str) -> String {

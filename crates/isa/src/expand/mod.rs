@@ -262,12 +262,13 @@ struct Line {
 /// The lines of a file.
 fn whole(text: &str) -> Vec<Line> {
     let comment = |end: usize| {
-        let comment = text[end..].split('
-').next().unwrap_or_default().trim_end_matches('
-');
+        let comment = text[end..].split('\n').next().unwrap_or_default().trim_end_matches('\r');
         (!comment.is_empty()).then(|| Shown::verbatim(comment, end))
     };
-    let line = |(at, line): (usize, &str)| Line { shown: Shown::verbatim(line, at), comment: comment(at + line.len()) };
+    let line = |(at, line): (usize, &str)| Line {
+        shown: Shown::verbatim(line, at),
+        comment: comment(at + line.len()),
+    };
     lines(text).map(line).collect()
 }
 
@@ -666,8 +667,10 @@ impl Expander<'_> {
             match name {
                 Some(name) => {
                     let value = [(name.to_owned(), Shown::replaced(number.to_string(), part))];
-                    let lines: Vec<Line> =
-                        body.iter().map(|line| Line { shown: line::filled(&line.shown, &value), comment: None }).collect();
+                    let lines: Vec<Line> = body
+                        .iter()
+                        .map(|line| Line { shown: line::filled(&line.shown, &value), comment: None })
+                        .collect();
                     self.block(&lines, inner);
                 }
                 None => self.block(body, inner),
