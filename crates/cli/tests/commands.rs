@@ -649,7 +649,7 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
         text(&listed.stderr)
     );
     assert!(folder.answers("check a.log", 0).contains("2 passed"));
-    assert!(folder.answers("lint a.log", 0).contains("2 programs"));
+    assert!(text(&folder.run("lint a.log").stdout).contains("2 programs"));
     assert!(folder.answers("dis a.log", 0).contains(".program SHADER5"));
     let pixel = folder.answers("dis a.log --kernel shader0", 0);
     assert!(pixel.contains("SAMPLE R0.xyzw, R0.xyzw, t0, s0") && pixel.contains(".gprs 2"), "{pixel}");
