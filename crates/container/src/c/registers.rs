@@ -46,8 +46,11 @@ fn bare(name: &str) -> String {
     name.to_owned()
 }
 
+/// Program type and registers.
+type State = (Option<Stage>, Vec<(String, u32)>);
+
 /// Returns the registers of an array, and the program type if their number shows it.
-pub(super) fn state_of(values: &[u32]) -> Option<(Option<Stage>, Vec<(String, u32)>)> {
+pub(super) fn state_of(values: &[u32]) -> Option<State> {
     gsh::registers_of(values)
         .map(|(stage, state)| (Some(stage), state))
         .or_else(|| Some((None, packets(values)?)))
