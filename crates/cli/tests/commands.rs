@@ -649,12 +649,11 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
         text(&listed.stderr)
     );
     assert!(folder.answers("check a.log", 0).contains("2 passed"));
-    assert!(folder.answers("lint a.log", 0).contains("2 programs"));
+    assert!(text(&folder.run("lint a.log").stdout).contains("2 programs"));
     assert!(folder.answers("dis a.log", 0).contains(".program SHADER5"));
     let pixel = folder.answers("dis a.log --kernel shader0", 0);
     assert!(pixel.contains("SAMPLE R0.xyzw, R0.xyzw, t0, s0") && pixel.contains(".gprs 2"), "{pixel}");
-    let run =
-        folder.answers("run a.log --kernel SHADER5 --lanes 1 --input R0=(1,2,3,4) --input R1=(5,6,7,8)", 0);
+    let run = folder.answers("run a.log --kernel SHADER5 --lanes 1 --input R0=1,2,3,4 --input R1=5,6,7,8", 0);
     assert!(run.contains("5.0 6.0 7.0 8.0") && run.contains("1.0 2.0 3.0 4.0"), "{run}");
     let fetch = "run a.log --kernel shader0 --lanes 4 --texture 0=1,2,3,4:2x2 --input R0=0";
     assert!(folder.answers(fetch, 0).contains("pixel0"));

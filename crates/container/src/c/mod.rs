@@ -22,7 +22,7 @@ use reconverge_isa::program::{CodeAt, Digits, Numbers};
 use reconverge_isa::{Image, Isa, Span};
 
 use self::preprocess::Tokens;
-use self::registers::Registers;
+use self::registers::RegisterArray;
 use self::tokens::{Kind, Lexer, Token, push_string};
 use self::value::{Names, evaluate, integer_type};
 pub(crate) use self::value::{constant, integer};
@@ -193,7 +193,7 @@ struct Reader<'a> {
     /// Programs of raw words by number, and the places of their names.
     raw: Vec<(usize, usize)>,
     /// Arrays of registers.
-    registers: Vec<Registers>,
+    registers: Vec<RegisterArray>,
 }
 
 impl<'a> Reader<'a> {
@@ -354,7 +354,7 @@ impl<'a> Reader<'a> {
                 let values: Vec<u32> = array.values.iter().map(|value| *value as u32).collect();
                 if registers::looks_like(name, &values) {
                     let (name, after) = (name.to_owned(), self.image.programs.len());
-                    self.registers.push(Registers { name, after, values });
+                    self.registers.push(RegisterArray { name, after, values });
                     return Ok(());
                 }
                 self.words(&array, &bytes).map_err(in_member)?

@@ -11,7 +11,7 @@ use crate::gsh;
 use crate::r600_elf::{register_name, resources_of};
 
 /// An array of registers.
-pub(super) struct Registers {
+pub(super) struct RegisterArray {
     /// Name of the array.
     pub(super) name: String,
     /// Programs of the image before it.
@@ -46,8 +46,11 @@ fn bare(name: &str) -> String {
     name.to_owned()
 }
 
+/// Program type and registers.
+type SetRegisters = (Option<Stage>, Vec<(String, u32)>);
+
 /// Returns the registers of an array, and the program type if their number shows it.
-pub(super) fn state_of(values: &[u32]) -> Option<(Option<Stage>, Vec<(String, u32)>)> {
+pub(super) fn state_of(values: &[u32]) -> Option<SetRegisters> {
     gsh::registers_of(values)
         .map(|(stage, state)| (Some(stage), state))
         .or_else(|| Some((None, packets(values)?)))
@@ -79,8 +82,8 @@ fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
 }
 
 /// Adds the registers of each array to the program whose name begins alike, or else to a program next to the array.
-pub(super) fn attach(image: &mut Image, arrays: Vec<Registers>) {
-    for Registers { name, after, values } in arrays {
+pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
+    for RegisterArray { name, after, values } in arrays {
         let Some((stage, state)) = state_of(&values) else { continue };
         let stem = stem(&name).unwrap_or_default();
         let is_free =

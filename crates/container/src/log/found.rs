@@ -5,11 +5,11 @@ use std::ops::Range;
 use reconverge_isa::Isa;
 use reconverge_isa::program::{Resources, Stage};
 
-use super::lines::Line;
+use super::lines::LogLine;
 use crate::Error;
 
 /// One dump.
-pub(super) struct Found {
+pub(super) struct LoggedShader {
     /// Number of the first line.
     pub(super) line: usize,
     pub(super) name: String,
@@ -34,9 +34,9 @@ pub(super) struct Found {
     pub(super) foreign: Option<String>,
 }
 
-impl Found {
-    pub(super) fn new(first: Line<'_>) -> Found {
-        Found {
+impl LoggedShader {
+    pub(super) fn new(first: LogLine<'_>) -> LoggedShader {
+        LoggedShader {
             line: first.number,
             name: String::new(),
             isa: None,
@@ -64,7 +64,7 @@ pub(super) struct Passed {
 }
 
 impl Passed {
-    pub(super) fn add(&mut self, line: Line<'_>) {
+    pub(super) fn add(&mut self, line: LogLine<'_>) {
         if !line.text.trim().is_empty() {
             self.first = if self.count == 0 { line.number } else { self.first };
             self.count += 1;
@@ -94,6 +94,6 @@ pub(crate) fn is_number(token: &str) -> bool {
 }
 
 /// An error about a dump that lacks something.
-pub(super) fn missing(first: Line<'_>, what: String) -> Error {
+pub(super) fn missing(first: LogLine<'_>, what: String) -> Error {
     Error::line(first.number, first.text, format!("a whole dump: it lacks {what}"))
 }

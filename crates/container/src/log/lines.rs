@@ -6,7 +6,7 @@ use reconverge_isa::program::Stage;
 
 /// A line, without what the log's writer put before the text of the driver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct LogLine<'a> {
     /// The number, from 1.
     pub(super) number: usize,
     /// The text.
@@ -15,7 +15,7 @@ pub(super) struct Line<'a> {
     pub(super) at: usize,
 }
 
-impl<'a> Line<'a> {
+impl<'a> LogLine<'a> {
     /// The words of the text with their offsets in the log.
     pub(super) fn tokens(self) -> impl Iterator<Item = (usize, &'a str)> {
         let start = self.text.as_ptr() as usize;
@@ -25,8 +25,8 @@ impl<'a> Line<'a> {
     }
 
     /// The text after a prefix that ends before `rest`.
-    fn cut(self, rest: &'a str) -> Line<'a> {
-        Line { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
+    fn cut(self, rest: &'a str) -> LogLine<'a> {
+        LogLine { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
     }
 }
 
@@ -171,33 +171,33 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// The lines of a log; those of a dump have the text that its header has before it, such as a time, taken off.
-pub(super) struct Lines<'a> {
+pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.
     at: usize,
     /// A line that was looked at.
-    next: Option<Line<'a>>,
+    next: Option<LogLine<'a>>,
     /// Text before the header of the current dump.
     prefix: &'a str,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str) -> Lines<'a> {
-        Lines { rest: text.split('\n').enumerate(), at: 0, next: None, prefix: "" }
+impl<'a> LogLines<'a> {
+    pub(super) fn new(text: &'a str) -> LogLines<'a> {
+        LogLines { rest: text.split('\n').enumerate(), at: 0, next: None, prefix: "" }
     }
 
     /// The next line as it is.
-    pub(super) fn next(&mut self) -> Option<Line<'a>> {
+    pub(super) fn next(&mut self) -> Option<LogLine<'a>> {
         self.next.take().or_else(|| {
             let (number, text) = self.rest.next()?;
             let at = self.at;
             self.at += text.len() + 1;
-            Some(Line { number: number + 1, text, at })
+            Some(LogLine { number: number + 1, text, at })
         })
     }
 
     /// Returns a line to the rest.
-    pub(super) fn back(&mut self, line: Line<'a>) {
+    pub(super) fn back(&mut self, line: LogLine<'a>) {
         self.next = Some(line);
     }
 
@@ -207,12 +207,12 @@ impl<'a> Lines<'a> {
     }
 
     /// A line without the text before the dump's lines. A line without such a text is whole.
-    pub(super) fn stripped(&self, line: Line<'a>) -> Line<'a> {
+    pub(super) fn stripped(&self, line: LogLine<'a>) -> LogLine<'a> {
         after_prefix(self.prefix, line.text).map_or(line, |rest| line.cut(rest))
     }
 
     /// The next line of the dump, unless another dump begins.
-    pub(super) fn of_dump(&mut self) -> Option<Line<'a>> {
+    pub(super) fn of_dump(&mut self) -> Option<LogLine<'a>> {
         let line = self.next()?;
         if header(line.text).is_some() {
             self.back(line);

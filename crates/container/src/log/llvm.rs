@@ -10,8 +10,8 @@
 //! ```
 //! (LLVM `R600AsmPrinter.cpp`, `R600MCCodeEmitter.cpp`.) Addresses count pairs of words.
 
-use super::found::{Found, is_number, missing};
-use super::lines::{ENCODING, Line, Lines};
+use super::found::{LoggedShader, is_number, missing};
+use super::lines::{ENCODING, LogLine, LogLines};
 use crate::r600_elf::configure;
 use crate::{Error, bytes};
 
@@ -23,15 +23,15 @@ const EVERGREEN: [u32; 3] = [0x28844, 0x28860, 0x288d4];
 
 /// Facts of the lines before a function.
 #[derive(Default)]
-pub(super) struct Before<'a> {
+pub(super) struct Preceding<'a> {
     in_config: bool,
     pairs: Vec<u32>,
     label: Option<&'a str>,
 }
 
-impl<'a> Before<'a> {
+impl<'a> Preceding<'a> {
     /// Looks at a line outside functions.
-    pub(super) fn see(&mut self, line: Line<'a>) -> Result<(), Error> {
+    pub(super) fn see(&mut self, line: LogLine<'a>) -> Result<(), Error> {
         let mut words = line.text.split_ascii_whitespace();
         match words.next() {
             Some(".section") => {
@@ -61,11 +61,11 @@ impl<'a> Before<'a> {
 
 /// Reads a function from its first line with an encoding on.
 pub(super) fn read<'a>(
-    lines: &mut Lines<'a>,
-    first: Line<'a>,
-    before: &mut Before<'a>,
-) -> Result<Found, Error> {
-    let mut found = Found::new(first);
+    lines: &mut LogLines<'a>,
+    first: LogLine<'a>,
+    before: &mut Preceding<'a>,
+) -> Result<LoggedShader, Error> {
+    let mut found = LoggedShader::new(first);
     found.isa = Some(reconverge_isa::Isa::R700);
     found.name = before.label.take().unwrap_or("function").to_owned();
     let mut code = Vec::new();

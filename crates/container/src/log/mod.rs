@@ -20,9 +20,9 @@ use memchr::memmem;
 use reconverge_isa::program::{Digits, Module, Stage};
 use reconverge_isa::{Image, Isa, Program};
 
-use self::found::Found;
+use self::found::LoggedShader;
 pub(crate) use self::found::is_number;
-use self::lines::{ENCODING, Header, Lines, MARKS, header, in_comment, plain, stage_of};
+use self::lines::{ENCODING, Header, LogLines, MARKS, header, in_comment, plain, stage_of};
 pub(crate) use self::llvm::foreign;
 use crate::bytes::numbers;
 use crate::c::declares_array;
@@ -41,7 +41,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     // A source may quote dumps.
     let is_source = declares_array(&text);
     let text = plain(&text);
-    let mut lines = Lines::new(&text);
+    let mut lines = LogLines::new(&text);
     while let Some(line) = lines.next() {
         let begins = header(line.text).is_some() || r300::begins(line.text) || line.text.contains(ENCODING);
         let at = line.text.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(0);
@@ -73,7 +73,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let chips = chips(&shaders);
     let (mut passed, mut first_passed) = (0, 0);
     for found in name(shaders) {
-        let Found { line, name, isa, chip, class, words, places, damage, foreign, .. } = found;
+        let LoggedShader { line, name, isa, chip, class, words, places, damage, foreign, .. } = found;
         if let Some(chip) = foreign {
             unread.push(Error::OtherShader { line, name, chip });
             continue;
@@ -144,10 +144,10 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
 }
 
 /// The dumps of a log, in order.
-fn shaders(text: &str) -> Result<Vec<Found>, Error> {
-    let mut shaders: Vec<Found> = Vec::new();
-    let mut lines = Lines::new(text);
-    let mut before = llvm::Before::default();
+fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
+    let mut shaders: Vec<LoggedShader> = Vec::new();
+    let mut lines = LogLines::new(text);
+    let mut before = llvm::Preceding::default();
     // The program type that a line since the last dump states.
     let mut stage = None;
     while let Some(line) = lines.next() {
@@ -165,16 +165,16 @@ fn shaders(text: &str) -> Result<Vec<Found>, Error> {
                 Header::Fragment => r300::fragment(&mut lines, line)?,
                 Header::Vertex => r300::vertex(&mut lines, line)?,
                 Header::Binary { bytes } => nouveau::read(&mut lines, line, bytes)?,
-                Header::OldFragment => Found {
+                Header::OldFragment => LoggedShader {
                     isa: Some(Isa::R500),
                     stage: Some(Stage::Fragment),
                     foreign: Some("R300 or R400 (a fragment program)".to_owned()),
-                    ..Found::new(line)
+                    ..LoggedShader::new(line)
                 },
-                Header::LaterBinary => Found {
+                Header::LaterBinary => LoggedShader {
                     isa: Some(Isa::Tesla),
                     foreign: Some("NVC0 or later (Fermi)".to_owned()),
-                    ..Found::new(line)
+                    ..LoggedShader::new(line)
                 },
             };
             if let Header::Bytecode | Header::Shader { .. } = header {
@@ -203,7 +203,7 @@ fn shaders(text: &str) -> Result<Vec<Found>, Error> {
 
 /// The program type of an r600 dump. A vertex program for which nothing was compiled is the one that copies the output of the
 /// geometry program before it: Mesa prints it as `VS`, or without a type. (Mesa `r600_shader.c`)
-fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&Found>) -> Option<Stage> {
+fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
     match (stated, own, last) {
         (None, None | Some(Stage::Vertex), Some(Stage::Geometry | Stage::GsCopy)) => Some(Stage::GsCopy),
@@ -212,7 +212,7 @@ fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&Found>) 
 }
 
 /// Reads program type, chip and class: `PS/RV730/R700`.
-fn target_of(found: &mut Found, target: &str) {
+fn target_of(found: &mut LoggedShader, target: &str) {
     let mut parts = target.split('/');
     let (kind, chip, class) = (parts.next(), parts.next().unwrap_or(""), parts.next().unwrap_or(""));
     found.stage = match kind {
@@ -233,7 +233,7 @@ fn target_of(found: &mut Found, target: &str) {
 }
 
 /// Refuses the classes after R700.
-fn settle_class(found: &mut Found) {
+fn settle_class(found: &mut LoggedShader) {
     let class = match found.class {
         Some('E') => "EVERGREEN".to_owned(),
         Some('C') => "CAYMAN".to_owned(),
@@ -244,7 +244,7 @@ fn settle_class(found: &mut Found) {
 }
 
 /// The chip of each class, if the log names one.
-fn chips(shaders: &[Found]) -> HashMap<char, Option<String>> {
+fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     let mut chips: HashMap<char, Option<String>> = HashMap::new();
     for (class, chip) in shaders.iter().filter_map(|found| Some((found.class?, found.chip.as_ref()?))) {
         let known = chips.entry(class).or_insert_with(|| Some(chip.clone()));
@@ -266,7 +266,7 @@ fn class_name(class: char) -> Option<String> {
 
 /// Names each shader without a name by its type and a number. If several have one name, the number of its line follows the
 /// name of each.
-fn name(mut shaders: Vec<Found>) -> Vec<Found> {
+fn name(mut shaders: Vec<LoggedShader>) -> Vec<LoggedShader> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut uses: HashMap<String, usize> = HashMap::new();
     for found in &mut shaders {

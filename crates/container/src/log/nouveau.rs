@@ -4,16 +4,20 @@
 
 use reconverge_isa::Isa;
 
-use super::found::{Found, digits_of, is_number, missing};
-use super::lines::{Line, Lines};
+use super::found::{LoggedShader, digits_of, is_number, missing};
+use super::lines::{LogLine, LogLines};
 use crate::Error;
 
 /// Words of a line.
 const WORDS: usize = 8;
 
 /// Reads a dump after its first line, which states the number of bytes.
-pub(super) fn read<'a>(lines: &mut Lines<'a>, first: Line<'a>, bytes: &str) -> Result<Found, Error> {
-    let mut found = Found { isa: Some(Isa::Tesla), ..Found::new(first) };
+pub(super) fn read<'a>(
+    lines: &mut LogLines<'a>,
+    first: LogLine<'a>,
+    bytes: &str,
+) -> Result<LoggedShader, Error> {
+    let mut found = LoggedShader { isa: Some(Isa::Tesla), ..LoggedShader::new(first) };
     let count = bytes.parse::<usize>().ok().filter(|bytes| bytes.is_multiple_of(4)).map(|bytes| bytes / 4);
     let count = count
         .ok_or_else(|| Error::at(first.number, first.text, bytes, "a number of bytes, in words of four"))?;

@@ -13,8 +13,8 @@
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 
-use super::found::{Found, digits_of, missing};
-use super::lines::{FIRST, Line, Lines, stage_of};
+use super::found::{LoggedShader, digits_of, missing};
+use super::lines::{FIRST, LogLine, LogLines, stage_of};
 use crate::Error;
 
 /// The names of the words, and their places in an instruction.
@@ -38,8 +38,9 @@ pub(super) fn begins(text: &str) -> bool {
 }
 
 /// Reads a fragment program after its header, or from its first instruction on.
-pub(super) fn fragment<'a>(lines: &mut Lines<'a>, first: Line<'a>) -> Result<Found, Error> {
-    let mut found = Found { isa: Some(Isa::R500), stage: Some(Stage::Fragment), ..Found::new(first) };
+pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
+    let mut found =
+        LoggedShader { isa: Some(Isa::R500), stage: Some(Stage::Fragment), ..LoggedShader::new(first) };
     let mut printed: Vec<[bool; 6]> = Vec::new();
     while let Some(line) = lines.of_dump() {
         let name = NAMES.iter().find_map(|(name, index)| Some((*index, line.text.find(name)? + name.len())));
@@ -105,8 +106,9 @@ pub(super) fn fragment<'a>(lines: &mut Lines<'a>, first: Line<'a>) -> Result<Fou
 }
 
 /// Reads a vertex program after its header.
-pub(super) fn vertex<'a>(lines: &mut Lines<'a>, first: Line<'a>) -> Result<Found, Error> {
-    let mut found = Found { isa: Some(Isa::R500), stage: Some(Stage::Vertex), ..Found::new(first) };
+pub(super) fn vertex<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
+    let mut found =
+        LoggedShader { isa: Some(Isa::R500), stage: Some(Stage::Vertex), ..LoggedShader::new(first) };
     let mut flow = None;
     while let Some(line) = lines.of_dump() {
         let words: Vec<&str> = line.text.split_ascii_whitespace().collect();
@@ -162,7 +164,7 @@ pub(super) fn vertex<'a>(lines: &mut Lines<'a>, first: Line<'a>) -> Result<Found
 }
 
 /// Reads the registers of a flow control operation.
-fn flow_operation(found: &mut Found, line: Line<'_>, operation: usize) -> Result<bool, Error> {
+fn flow_operation(found: &mut LoggedShader, line: LogLine<'_>, operation: usize) -> Result<bool, Error> {
     let Some((name, _)) = line.text.split_once(':') else { return Ok(false) };
     if !["NOP", "JUMP", "LOOP", "JSR"].contains(&name.trim()) {
         return Ok(false);
@@ -185,7 +187,7 @@ fn flow_operation(found: &mut Found, line: Line<'_>, operation: usize) -> Result
 
 /// Returns the word after the first `0x` that follows the byte `from` of a line, and the offset of its digits. `end` lists the
 /// characters that may follow the word.
-fn number(line: Line<'_>, from: usize, end: &str) -> Result<(usize, u32), Error> {
+fn number(line: LogLine<'_>, from: usize, end: &str) -> Result<(usize, u32), Error> {
     let rest = &line.text[from..];
     let digits = rest.split_once("0x").map(|(_, rest)| {
         let end = rest.find(|c: char| c.is_ascii_whitespace() || end.contains(c)).unwrap_or(rest.len());

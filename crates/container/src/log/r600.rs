@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 
 use reconverge_isa::program::Resources;
 
-use super::found::{Found, digits_of, is_number, missing};
-use super::lines::{Line, Lines};
+use super::found::{LoggedShader, digits_of, is_number, missing};
+use super::lines::{LogLine, LogLines};
 use crate::Error;
 
 /// Words that a dump may have: as many as addresses of four digits are likely to count.
@@ -24,7 +24,7 @@ const MOST_WORDS: usize = 1 << 20;
 
 /// The lines of a program.
 #[derive(Default)]
-struct Placed {
+struct DumpWords {
     /// Each word with its place in the log, by its address.
     words: HashMap<usize, (u32, usize)>,
     /// Addresses of the lines with one word (each, in old dumps) or three (fetches).
@@ -32,10 +32,10 @@ struct Placed {
 }
 
 /// Reads a dump after its first line. Both lines of the header state facts.
-pub(super) fn read<'a>(lines: &mut Lines<'a>, first: Line<'a>) -> Result<Found, Error> {
-    let mut found = Found::new(first);
+pub(super) fn read<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
+    let mut found = LoggedShader::new(first);
     state(&mut found, first.text);
-    let mut placed = Placed::default();
+    let mut placed = DumpWords::default();
     while let Some(line) = lines.of_dump() {
         let text = line.text.trim();
         if text.starts_with("--------") || text.starts_with("________") || text.contains("SHADER_END") {
@@ -53,7 +53,7 @@ pub(super) fn read<'a>(lines: &mut Lines<'a>, first: Line<'a>) -> Result<Found, 
 }
 
 /// Reads a line of a header; returns whether it is one.
-fn state(found: &mut Found, text: &str) -> bool {
+fn state(found: &mut LoggedShader, text: &str) -> bool {
     let tokens: Vec<&str> = text.split(|c: char| c.is_ascii_whitespace() || c == '=').collect();
     let before = |name: &str| {
         let at = tokens.iter().position(|token| *token == name)?;
@@ -72,9 +72,9 @@ fn state(found: &mut Found, text: &str) -> bool {
     true
 }
 
-impl Placed {
+impl DumpWords {
     /// Adds the words of a line, if it is one of the dump.
-    fn add(&mut self, line: Line<'_>) -> Result<bool, Error> {
+    fn add(&mut self, line: LogLine<'_>) -> Result<bool, Error> {
         let mut tokens = line.tokens().peekable();
         let Some((_, address)) = tokens.next() else { return Ok(false) };
         let Some((_, second)) = tokens.peek().copied() else { return Ok(false) };
@@ -120,7 +120,7 @@ impl Placed {
     }
 
     /// Puts the words in order, with zeros where Mesa prints none.
-    fn settle(self, first: Line<'_>, found: &mut Found) {
+    fn settle(self, first: LogLine<'_>, found: &mut LoggedShader) {
         let end = self.words.keys().max().map_or(0, |last| last + 1);
         // The last fetch, or the last odd number of literals, lacks a word.
         let whole = end.next_multiple_of(2);
@@ -143,6 +143,6 @@ impl Placed {
     }
 }
 
-fn wrong(line: Line<'_>, found: &str, expected: &str) -> Error {
+fn wrong(line: LogLine<'_>, found: &str, expected: &str) -> Error {
     Error::at(line.number, line.text, found, expected)
 }

@@ -49,8 +49,11 @@ fn read(text: &str) -> Image {
     read_as(text.as_bytes(), None).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Name, type, registers and stack of each program.
-fn heads(image: &Image) -> Vec<(&str, Option<Stage>, Option<u32>, Option<u32>)> {
+/// Name, type, registers and stack of a program.
+type Head<'a> = (&'a str, Option<Stage>, Option<u32>, Option<u32>);
+
+/// Returns the head of each program.
+fn heads(image: &Image) -> Vec<Head<'_>> {
     let head = |program: &Program| {
         let Resources { registers, stack, .. } = program.resources;
         (program.name.as_deref().unwrap_or("").to_owned().leak() as &str, program.stage, registers, stack)
