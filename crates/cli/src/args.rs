@@ -119,7 +119,7 @@ impl TargetArgs {
     }
 }
 
-/// What runs programs; results do not depend on it.
+/// The engine, and whether it looks for races. Results of programs without a race do not depend on them.
 #[derive(Args, Clone)]
 pub(crate) struct EngineArgs {
     /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:
@@ -130,6 +130,10 @@ pub(crate) struct EngineArgs {
     /// depend on it
     #[arg(long, value_parser = level())]
     pub(crate) level: Option<Level>,
+    /// Do not look for races on shared memory, or for reads of it that nothing has written, in strict mode (Tesla's s[], R700's
+    /// local data share)
+    #[arg(long)]
+    no_race_check: bool,
 }
 
 impl EngineArgs {
@@ -139,7 +143,8 @@ impl EngineArgs {
 
     /// The options, where no engine was given with this one.
     pub(crate) fn options_or(&self, engine: Engine) -> Options {
-        Options { engine: self.engine.unwrap_or(engine), level: self.level, ..Options::default() }
+        let engine = self.engine.unwrap_or(engine);
+        Options { engine, level: self.level, race_check: !self.no_race_check, ..Options::default() }
     }
 }
 

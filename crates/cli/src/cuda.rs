@@ -25,6 +25,9 @@ pub(crate) struct Cuda {
     /// Instructions that a block may issue before the watchdog stops the kernel
     #[arg(long, value_name = "N")]
     watchdog: Option<u64>,
+    /// Look for races on shared memory, and for reads of it that nothing has written: a kernel with one fails
+    #[arg(long)]
+    race_check: bool,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -54,6 +57,10 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
     match args.watchdog {
         Some(most) => program.env("RECONVERGE_CUDA_WATCHDOG", most.to_string()),
         None => program.env_remove("RECONVERGE_CUDA_WATCHDOG"),
+    };
+    match args.race_check {
+        true => program.env("RECONVERGE_CUDA_RACE_CHECK", "1"),
+        false => program.env_remove("RECONVERGE_CUDA_RACE_CHECK"),
     };
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;

@@ -475,3 +475,41 @@ fn a_large_output_is_printed_by_pieces() {
     let (out, _) = folder.ends("run k.s --buf a=u8[2,100]", 0);
     assert!(out.contains(" … 84 more\n"), "{out}");
 }
+
+#[test]
+fn a_reduction_without_its_barrier_is_a_race() {
+    let folder = Folder::new("races");
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
+    for name in ["reduction.s", "reduction.toml", "reduction-race.s", "reduction-race.toml"] {
+        folder.write(name, std::fs::read(samples.join(name)).unwrap());
+    }
+    // With the barrier the sum is right, and the check of both launch files expects what each ends with.
+    let (out, _) = folder.ends("check reduction.toml reduction-race.toml", 0);
+    assert!(out.contains("2 passed") && out.contains("0 strict findings"), "{out}");
+    let arguments = "--block 64 --buf in=0..64:u32 --buf sum=u32[1]";
+    for engine in ["reference", "fast", "compiled", "lockstep", "lockstep=reference,compiled"] {
+        let (_, error) = folder.ends(&format!("run reduction-race.s {arguments} --engine {engine}"), 1);
+        for part in [
+            "race on s[0x98]: write at 0x28 by thread 32 (warp 1, lane 0) and read at 0x58 by thread 0 (warp 0, lane 0), no \
+             barrier between",
+            "reduction-race.s:22: (lg $c0) mov b32 $r2 b32 s[$a2+0x18]",
+            "the other access: st b32 s[$a1+0x18] $r2",
+        ] {
+            assert!(error.contains(part), "{engine}: {error}");
+        }
+    }
+    for option in ["--no-race-check", "--mode lenient"] {
+        let (out, _) = folder.ends(&format!("run reduction-race.s {arguments} {option}"), 0);
+        assert!(out.contains("496"), "{option}: {out}");
+        for command in ["stats reduction-race.s", "trace reduction-race.s -o a.rtrace"] {
+            folder.ends(&format!("{command} {arguments} {option}"), 0);
+        }
+    }
+    let off = std::fs::read_to_string(samples.join("reduction-race.toml")).unwrap();
+    let off = off.replace("mode = \"strict\"", "race_check = false");
+    folder.write(
+        "off.toml",
+        off.lines().filter(|line| !line.starts_with("trap")).collect::<Vec<_>>().join("\n"),
+    );
+    assert!(folder.ends("run off.toml", 0).0.contains("496"));
+}

@@ -20,6 +20,9 @@ const ENGINE: &str = "RECONVERGE_CUDA_ENGINE";
 /// The environment variable with the number of instructions that a block may issue.
 const WATCHDOG: &str = "RECONVERGE_CUDA_WATCHDOG";
 
+/// The environment variable that turns on the search for races on shared memory.
+const RACE_CHECK: &str = "RECONVERGE_CUDA_RACE_CHECK";
+
 /// The chip if the environment does not name one: sm_12.
 const DEFAULT_CHIP: Chip = Chip::Gt215;
 
@@ -112,7 +115,7 @@ fn start() -> Result<Driver, CudaError> {
     let board = Board::of(chip);
     Ok(Driver {
         board,
-        options: Options { engine, watchdog, ..defaults },
+        options: Options { engine, watchdog, race_check: std::env::var_os(RACE_CHECK).is_some(), ..defaults },
         addresses: Mutex::new(Addresses::new(board.memory)),
     })
 }

@@ -64,7 +64,7 @@ pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::Lockst
 pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
     let mode = if mode & 1 == 0 { Mode::Strict } else { Mode::Lenient };
     let level = Some(chosen(level, &Level::available()));
-    Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference }
+    Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference, race_check: true }
 }
 
 /// Runs on every engine and gives what the reference interpreter leaves, or what differs from it, in words.

@@ -1,7 +1,10 @@
 //! The causes of traps.
 
+use std::fmt;
+
 use reconverge_isa::limits::INSTRUCTIONS;
-use reconverge_simt::Mask;
+use reconverge_simt::races::{Accessor, Hazard};
+use reconverge_simt::{Lane, Mask};
 use thiserror::Error;
 
 use crate::code::CodeFault;
@@ -89,7 +92,86 @@ pub enum Cause {
         /// The lanes.
         lanes: Mask,
     },
+    /// A read of the local data share that nothing in the launch has written (strict mode; lenient: 0).
+    #[error("LOCAL_DS_READ by lane {}: nothing has written bank {bank}, dword {dword} before", .lane.0)]
+    Unwritten {
+        /// The bank.
+        bank: u32,
+        /// The dword in the bank.
+        dword: u32,
+        /// The lane in its wavefront.
+        lane: Lane,
+    },
+    /// Two wavefronts access the same dword of the local data share, and one of them writes (strict mode; lenient: in the
+    /// order of their numbers). R700 has no instruction that orders them.
+    #[error(
+        "race on bank {bank}, dword {dword} of the local data share: {} and {}, and nothing orders wavefronts",
+        .accesses[0], .accesses[1]
+    )]
+    Race {
+        /// The bank.
+        bank: u32,
+        /// The dword in the bank.
+        dword: u32,
+        /// The other access, and the one that traps.
+        accesses: Box<[ShareAccess; 2]>,
+    },
     /// The wavefront has issued as many instructions as the watchdog allows.
     #[error("watchdog: no end after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Watchdog(u64),
+}
+
+/// An access to the local data share in a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareAccess {
+    /// Whether it writes.
+    pub writes: bool,
+    /// Address of the instruction.
+    pub pc: u32,
+    /// The wavefront's number in the launch.
+    pub wavefront: u32,
+    /// The lane in its wavefront.
+    pub lane: Lane,
+}
+
+impl fmt::Display for ShareAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShareAccess { writes, pc, wavefront, lane } = self;
+        let name = if *writes { "LOCAL_DS_WRITE" } else { "LOCAL_DS_READ" };
+        write!(f, "{name} at {pc} by lane {} of wavefront {wavefront}", lane.0)
+    }
+}
+
+impl Cause {
+    /// The cause of a finding about an access to a dword of the local data share.
+    pub(crate) fn of_hazard(
+        hazard: Hazard,
+        accessor: Accessor,
+        writes: bool,
+        (bank, dword): (u32, u32),
+    ) -> Cause {
+        let access = |Accessor { group: wavefront, lane, pc }, writes| ShareAccess {
+            writes,
+            pc,
+            wavefront,
+            lane: Lane(lane as u8),
+        };
+        match hazard {
+            Hazard::Unwritten => Cause::Unwritten { bank, dword, lane: Lane(accessor.lane as u8) },
+            Hazard::Race { earlier, stored } => Cause::Race {
+                bank,
+                dword,
+                accesses: Box::new([access(earlier, stored), access(accessor, writes)]),
+            },
+        }
+    }
+
+    /// The lanes concerned, if they are not all active ones.
+    pub(crate) fn lanes(&self) -> Option<Mask> {
+        match self {
+            Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),
+            Cause::Race { accesses, .. } => Some(Mask::only(accesses[1].lane)),
+            _ => None,
+        }
+    }
 }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use reconverge_simt::Lane;
+use reconverge_simt::races::Races;
 
 use crate::chip::LANES;
 pub(crate) use crate::code::Space;
@@ -81,6 +82,8 @@ impl Private {
 pub struct DataShare {
     /// Empty until the first is written: most programs use none.
     words: Vec<u32>,
+    /// The accesses, if races are looked for.
+    pub(crate) races: Option<Box<Races>>,
 }
 
 /// What the wavefronts of a launch share. They run one after another, as on one SIMD.
@@ -94,10 +97,27 @@ pub struct Simd {
     pub share: DataShare,
 }
 
+/// The maximum of wavefronts with a number of their own. The numbers leave eight bits of a stamp.
+const MOST_WAVEFRONTS: u32 = 1 << 24;
+
 /// Dwords of a bank of the local data share.
 pub const BANK_DWORDS: usize = 1024;
 
 impl DataShare {
+    /// Begins a search for races of `wavefronts` wavefronts.
+    pub(crate) fn check(&mut self, wavefronts: usize) {
+        let mut races = Races::default();
+        // The stamps have room for the launch: nothing advances their time.
+        let groups = u32::try_from(wavefronts).unwrap_or(u32::MAX).min(MOST_WAVEFRONTS);
+        races.begin(groups, 16 * BANK_DWORDS, 0, false, true);
+        self.races = Some(Box::new(races));
+    }
+
+    /// The address of a dword among all, in bytes.
+    pub(crate) fn address(bank: u32, dword: u32) -> u32 {
+        4 * (bank * BANK_DWORDS as u32 + dword)
+    }
+
     /// The dword, or `None` outside the bank.
     pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
         (bank < 4 && dword < BANK_DWORDS)

@@ -158,8 +158,12 @@ impl Loaded {
     /// The wavefronts of a launch, and what they share at the start.
     fn start(&self, mut launch: Launch) -> (Origin, Simd) {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
+        let mut simd = Simd { scatter, global, ..Simd::default() };
         let origin = Origin { launch: Arc::new(launch), ..self.origin.clone() };
-        (origin, Simd { scatter, global, ..Simd::default() })
+        if origin.options.checks_races() && origin.data_share {
+            simd.share.check((origin.launch.first_lane + origin.launch.lanes).div_ceil(origin.width()));
+        }
+        (origin, simd)
     }
 
     /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for. The outcome

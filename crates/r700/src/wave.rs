@@ -15,7 +15,7 @@ use reconverge_simt::{
 
 use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::code::{CfOp, Code};
+use crate::code::{CfOp, Code, FetchOp};
 use crate::flow::{Flow, FlowFault, FlowSetup};
 use crate::launch::Launch;
 use crate::memory::{Simd, Space, Spaces};
@@ -90,6 +90,8 @@ pub(crate) struct Origin {
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
+    /// Whether a program reaches the local data share.
+    pub(crate) data_share: bool,
 }
 
 impl Origin {
@@ -97,12 +99,9 @@ impl Origin {
         count_decoded();
         let code =
             Arc::new(Code::new(&program.words, launch.environment.start, launch.environment.code_options()));
-        Origin {
-            code,
-            fetch_code: launch.environment.fetch_code(),
-            launch: Arc::new(launch),
-            options: *options,
-        }
+        let fetch_code = launch.environment.fetch_code();
+        let data_share = [Some(&code), fetch_code.as_ref()].into_iter().flatten().any(reaches_data_share);
+        Origin { code, fetch_code, launch: Arc::new(launch), options: *options, data_share }
     }
 
     /// The wavefront whose first lane is at `place`, with rows after its registers.
@@ -120,6 +119,15 @@ impl Origin {
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> {
         (0..self.launch.lanes).step_by(self.width())
     }
+}
+
+fn reaches_data_share(code: &Arc<Code>) -> bool {
+    code.instructions().any(|(_, cf)| match &cf.op {
+        CfOp::Fetch(_, _, fetches) => fetches
+            .iter()
+            .any(|fetch| matches!(fetch.op, FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..))),
+        CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) | CfOp::Memory(..) => false,
+    })
 }
 
 fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
@@ -303,6 +311,11 @@ impl Wave {
     /// The number of the first lane in the whole launch.
     pub(crate) fn first_lane(&self) -> usize {
         self.launch.first_lane + self.place
+    }
+
+    /// The number of the wavefront in the whole launch.
+    pub(crate) fn number(&self) -> u32 {
+        (self.first_lane() / usize::from(self.launch.environment.chip.wave_width)) as u32
     }
 
     /// The wavefront in the whole launch.
@@ -543,6 +556,7 @@ impl Wave {
         mut cause: Cause,
         observer: &mut O,
     ) -> Trap<Cause> {
+        let lanes = cause.lanes().unwrap_or(lanes);
         if O::ENABLED {
             observer.event(Event::Trap { mask: lanes });
         }

@@ -53,6 +53,9 @@ impl Engine {
 pub struct Options {
     /// What happens where the documents leave behaviour undefined.
     pub mode: Mode,
+    /// Whether strict mode looks for races on memory that groups share (Tesla's s[], R700's local data share), and for reads
+    /// of it that nothing has written.
+    pub race_check: bool,
     /// The engine.
     pub engine: Engine,
     /// The vector instructions that the fast engine uses; `None`: the best that the processor has.
@@ -68,6 +71,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             mode: Mode::Strict,
+            race_check: true,
             engine: Engine::Fast,
             level: None,
             watchdog: INSTRUCTIONS.get(),
@@ -81,6 +85,11 @@ impl Options {
     /// processor ([`Level::any`]).
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
+    }
+
+    /// Whether races are looked for.
+    pub fn checks_races(&self) -> bool {
+        self.race_check && self.mode == Mode::Strict
     }
 
     /// The level to lower a program for.

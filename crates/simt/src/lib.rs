@@ -17,6 +17,7 @@
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`vram`]: memory of a chip that a program may access at the same time.
 //! * [`pool`]: the host's threads, in forked children too; [`workers`]: pieces of work handed out to them.
+//! * [`races`]: races on memory that groups share, and reads of it that nothing has written.
 //! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
@@ -42,6 +43,7 @@ pub mod observe;
 pub mod paths;
 pub mod place;
 pub mod pool;
+pub mod races;
 pub mod random;
 pub mod registers;
 pub mod stop;

@@ -6,6 +6,8 @@
 //! ```
 //! Executed once for each warp, whatever its active mask. Pure: no registers, no memory.
 
+use reconverge_simt::races::Races;
+
 use crate::inst::BarrierCount;
 
 /// Barriers a block can have.
@@ -69,13 +71,27 @@ impl Barriers {
         finished.fill(false);
     }
 
-    /// `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`].
-    pub fn bar(&mut self, warp: usize, barrier: u8, inc: bool, wait: bool, count: Count) {
+    /// `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`]. The accesses that this orders
+    /// go to `races`.
+    pub fn bar(
+        &mut self,
+        warp: usize,
+        barrier: u8,
+        (inc, wait): (bool, bool),
+        count: Count,
+        mut races: Option<&mut Races>,
+    ) {
         let place = usize::from(barrier) % BARRIERS;
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            self.release_if_complete(place);
+            // A warp that waits does nothing until all have met.
+            if let (false, Some(races)) = (wait, &mut races) {
+                races.release(warp as u32, place as u32);
+            }
+            self.release_if_complete(place, wait.then_some(warp), races.as_deref_mut());
+        } else if let (true, 0, Some(races)) = (wait, self.value[place], &mut races) {
+            races.acquire(warp as u32, place as u32);
         }
         if wait && self.value[place] != 0 {
             self.waiting[warp] = Some(place as u8);
@@ -83,11 +99,11 @@ impl Barriers {
     }
 
     /// `warp` has ended.
-    pub fn finish(&mut self, warp: usize) {
+    pub fn finish(&mut self, warp: usize, mut races: Option<&mut Races>) {
         self.finished[warp] = true;
         for place in 0..BARRIERS {
             if self.value[place] != 0 && self.expected[place] == Count::All {
-                self.release_if_complete(place);
+                self.release_if_complete(place, None, races.as_deref_mut());
             }
         }
     }
@@ -113,12 +129,16 @@ impl Barriers {
         self.finished.iter().filter(|finished| !**finished).count() as u32
     }
 
-    fn release_if_complete(&mut self, place: usize) {
+    /// Releases the warps that wait, if all have arrived. `arrives` is the warp that has just arrived and waits.
+    fn release_if_complete(&mut self, place: usize, arrives: Option<usize>, races: Option<&mut Races>) {
         let complete = match self.expected[place] {
             Count::All => self.value[place] >= self.warps_expected_by_all(),
             Count::Warps(count) => self.value[place] == count,
         };
         if complete {
+            if let Some(races) = races {
+                self.order(place, arrives, races);
+            }
             self.value[place] = 0;
             for waiting in &mut self.waiting {
                 if *waiting == Some(place as u8) {
@@ -129,6 +149,24 @@ impl Barriers {
     }
 }
 
+impl Barriers {
+    /// Orders the accesses of the warps that meet at a barrier.
+    fn order(&self, place: usize, arrives: Option<usize>, races: &mut Races) {
+        let meets = |warp: usize| self.waiting[warp] == Some(place as u8) || arrives == Some(warp);
+        let counts_ended = self.expected[place] == Count::All;
+        let ended = |warp: usize| self.finished[warp];
+        let warps = 0..self.waiting.len();
+        if warps.clone().all(|warp| if ended(warp) { counts_ended } else { meets(warp) }) {
+            return races.floor();
+        }
+        let mut all: Vec<u32> = Vec::new();
+        all.extend(warps.clone().filter(|warp| meets(*warp)).map(|warp| warp as u32));
+        let waiting = all.len();
+        all.extend(warps.filter(|warp| ended(*warp) && counts_ended).map(|warp| warp as u32));
+        races.meet(place as u32, &all, waiting);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,10 +174,10 @@ mod tests {
     #[test]
     fn the_last_warp_to_arrive_releases_all() {
         let mut bars = Barriers::new(3);
-        bars.bar(0, 0, true, true, Count::All);
-        bars.bar(2, 0, true, true, Count::All);
+        bars.bar(0, 0, (true, true), Count::All, None);
+        bars.bar(2, 0, (true, true), Count::All, None);
         assert_eq!(bars.waiting().collect::<Vec<_>>(), [(0, 0), (2, 0)]);
-        bars.bar(1, 0, true, true, Count::All);
+        bars.bar(1, 0, (true, true), Count::All, None);
         assert_eq!(bars.waiting().count(), 0);
         assert_eq!(bars.value(0), 0);
     }
@@ -147,35 +185,35 @@ mod tests {
     #[test]
     fn a_count_of_warps_releases_at_that_count() {
         let mut bars = Barriers::new(4);
-        bars.bar(0, 3, true, true, Count::Warps(2));
+        bars.bar(0, 3, (true, true), Count::Warps(2), None);
         assert_eq!(bars.waits_for(0), Some(3));
-        bars.bar(3, 3, true, false, Count::Warps(2));
+        bars.bar(3, 3, (true, false), Count::Warps(2), None);
         assert_eq!(bars.waits_for(0), None);
     }
 
     #[test]
     fn waiting_at_an_unused_barrier_does_not_block() {
         let mut bars = Barriers::new(2);
-        bars.bar(0, 1, false, true, Count::All);
+        bars.bar(0, 1, (false, true), Count::All, None);
         assert_eq!(bars.waits_for(0), None);
     }
 
     #[test]
     fn an_increment_without_wait_does_not_block() {
         let mut bars = Barriers::new(2);
-        bars.bar(0, 1, true, false, Count::All);
+        bars.bar(0, 1, (true, false), Count::All, None);
         assert_eq!(bars.waits_for(0), None);
-        bars.bar(1, 1, false, true, Count::All);
+        bars.bar(1, 1, (false, true), Count::All, None);
         assert_eq!(bars.waits_for(1), Some(1));
     }
 
     #[test]
     fn a_finished_warp_is_not_waited_for() {
         let mut bars = Barriers::new(3);
-        bars.bar(0, 0, true, true, Count::All);
-        bars.finish(2);
+        bars.bar(0, 0, (true, true), Count::All, None);
+        bars.finish(2, None);
         assert_eq!(bars.waits_for(0), Some(0));
-        bars.finish(1);
+        bars.finish(1, None);
         assert_eq!(bars.waits_for(0), None);
     }
 

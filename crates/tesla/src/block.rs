@@ -5,17 +5,22 @@
 //! Slices are there so that a warp that spins on a lock or on shared memory lets the others proceed. Graphics
 //! stages use a block of one warp.
 
+use std::collections::BTreeMap;
+
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Step, Trap, stop};
+use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Silent, Step, Trap, stop};
 
 use crate::context::{Common, Context, Turn};
 use crate::launch::Setup;
 use crate::state::Warp;
-use crate::trap::Cause;
+use crate::trap::{Access, Cause, SharedAccess};
 
 /// Instructions that a warp runs before another gets its turn. Any number gives a legal order; this one is part of what
 /// "deterministic" means for programs whose warps race.
 pub const SLICE: u32 = 1024;
+
+/// Instructions that the other warps run, at most, to find what races with a read.
+const LOOK_AHEAD: u64 = 1 << 20;
 
 /// What executes the instructions of a warp: an engine, ready for a program.
 pub trait Executor: Sync {
@@ -57,12 +62,14 @@ pub struct Block {
     pub first_group: usize,
     current: usize,
     slice: u32,
+    /// Warps that never get another turn.
+    parked: Vec<usize>,
 }
 
 impl Block {
     /// A block about to start.
     pub fn new(common: Common, warps: Vec<Warp>) -> Self {
-        let mut block = Block { common, warps, first_group: 0, current: 0, slice: 0 };
+        let mut block = Block { common, warps, first_group: 0, current: 0, slice: 0, parked: Vec::new() };
         block.start();
         block
     }
@@ -80,7 +87,7 @@ impl Block {
     fn start(&mut self) {
         for (number, warp) in self.warps.iter().enumerate() {
             if warp.flow.finished() {
-                self.common.barriers.finish(number);
+                self.common.barriers.finish(number, self.common.shared.races_mut());
             }
         }
         self.choose();
@@ -108,7 +115,24 @@ impl Block {
 
     /// Runs the warp whose turn it is for at most `most` instructions, one at least. Nothing is tried where the block has
     /// ended, the watchdog stops it, or every warp waits.
+    #[inline]
     pub fn advance<E: Executor, G: Store, O: Observer>(
+        &mut self,
+        executor: &E,
+        context: &Context,
+        global: &mut G,
+        observer: &mut O,
+        most: u32,
+    ) -> Ran<Step> {
+        let mut ran = self.turn(executor, context, global, observer, most);
+        if let Err(Trap { cause: Cause::Unwritten { .. }, .. }) = &ran.end {
+            ran.end = ran.end.map_err(|trap| self.explained(executor, context, global, trap));
+        }
+        ran
+    }
+
+    /// [`Block::advance`] without a look at what the other warps would do.
+    fn turn<E: Executor, G: Store, O: Observer>(
         &mut self,
         executor: &E,
         context: &Context,
@@ -139,6 +163,55 @@ impl Block {
             return Ran { tried, end: Ok(Step::Running) };
         }
         Ran { tried, end: self.end(observer) }
+    }
+
+    /// The trap of a read that nothing has written: a race, if another warp would write the bytes with no barrier between. A
+    /// copy of the block finds out.
+    #[cold]
+    fn explained<E: Executor>(
+        &self,
+        executor: &E,
+        context: &Context,
+        global: &mut dyn Store,
+        trap: Trap<Cause>,
+    ) -> Trap<Cause> {
+        let (Cause::Unwritten { address, bytes }, Some(lane)) = (&trap.cause, trap.lanes.lowest()) else {
+            return trap;
+        };
+        let reader = SharedAccess {
+            access: Access::Read,
+            pc: trap.pc,
+            warp: self.current as u32,
+            lane: lane.0.into(),
+        };
+        let mut block = self.clone();
+        block.common.shared.read_by(reader, *address, *bytes);
+        let mut global = Overlay { under: global, written: BTreeMap::new() };
+        let end = self.common.statistics.instructions + LOOK_AHEAD;
+        block.parked.push(self.current);
+        if !block.choose() {
+            return trap;
+        }
+        while block.common.statistics.instructions < end && !stop::asked() {
+            match block.turn(executor, context, &mut global, &mut Silent, SLICE).end {
+                Ok(Step::Running) => {}
+                Err(Trap { cause: Cause::Race { address, accesses }, .. }) if accesses[0] == reader => {
+                    let [reader, writer] = *accesses;
+                    let accesses = Box::new([writer, reader]);
+                    return Trap { cause: Cause::Race { address, accesses }, ..trap };
+                }
+                // It has trapped, or all that can run have ended.
+                Ok(Step::Done) => break,
+                Err(_) if block.can_run(block.current) => {
+                    block.parked.push(block.current);
+                    if !block.choose() {
+                        break;
+                    }
+                }
+                Err(_) => break,
+            }
+        }
+        trap
     }
 
     /// Runs to the end, or until runs are to [stop].
@@ -184,14 +257,16 @@ impl Block {
 
     /// Whether a warp has neither ended nor waits at a barrier.
     fn can_run(&self, warp: usize) -> bool {
-        !self.warps[warp].flow.finished() && self.common.barriers.waits_for(warp).is_none()
+        !self.warps[warp].flow.finished()
+            && self.common.barriers.waits_for(warp).is_none()
+            && !self.parked.contains(&warp)
     }
 
     /// After instructions of the current warp: gives the turn on, if the warp cannot run or has had its slice; whether
     /// some warp can run.
     fn pass_turn(&mut self) -> bool {
         if self.warps[self.current].flow.finished() {
-            self.common.barriers.finish(self.current);
+            self.common.barriers.finish(self.current, self.common.shared.races_mut());
         }
         let keeps_turn = self.can_run(self.current) && self.slice < SLICE;
         keeps_turn || self.choose()
@@ -227,4 +302,29 @@ fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cau
         observer.event(Event::Trap { mask: lanes });
     }
     Trap { pc: warp.flow.pc(), lanes, cause }
+}
+
+/// Global memory with changes that are not stored.
+struct Overlay<'a> {
+    under: &'a mut dyn Store,
+    written: BTreeMap<u32, u8>,
+}
+
+impl Store for Overlay<'_> {
+    fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
+        let exists = self.under.load(address, into);
+        if exists && !into.is_empty() {
+            let last = address + (into.len() as u32 - 1);
+            self.written.range(address..=last).for_each(|(at, byte)| into[(at - address) as usize] = *byte);
+        }
+        exists
+    }
+
+    fn store(&mut self, address: u32, bytes: &[u8]) -> bool {
+        let exists = self.under.load(address, &mut vec![0; bytes.len()]);
+        if exists {
+            self.written.extend((address..).zip(bytes.iter().copied()));
+        }
+        exists
+    }
 }

@@ -5,8 +5,19 @@ use std::sync::OnceLock;
 use reconverge_simt::loaded::count_decoded;
 
 use crate::decode::decode;
-use crate::inst::{Chip, Control, End, Guard, Inst, Op, Stage};
+use crate::inst::{Chip, Control, End, Guard, Inst, Memory, Op, Operand, Space, Stage};
 use crate::trap::Cause;
+
+/// The search for races among the accesses to s[].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedChecks {
+    /// Bytes of the header and the parameters, rounded up to whole words.
+    pub given: u32,
+    /// Whether the program stores to s[].
+    pub stored: bool,
+    /// Whether a store is narrower than a word.
+    pub narrow: bool,
+}
 
 /// The instructions of a program at their places in the code window.
 #[derive(Clone, Debug)]
@@ -75,6 +86,22 @@ impl Code {
             }
         }
         mapped
+    }
+
+    /// Returns the checks of a block with `given` bytes of s[] at its start, or `None` if no instruction accesses s[].
+    pub(crate) fn checks(&self, given: u32) -> Option<SharedChecks> {
+        let mut checks = SharedChecks { given, stored: false, narrow: false };
+        let mut accessed = false;
+        for inst in self.slots().flatten() {
+            let shared = inst.src.iter().filter_map(Operand::mem).find(|mem| mem.space == Space::Shared);
+            let Some(mem) = shared else { continue };
+            accessed = true;
+            if matches!(inst.op, Op::Memory(Memory::St | Memory::StUnlock)) {
+                checks.stored = true;
+                checks.narrow |= mem.access.bytes() < 4;
+            }
+        }
+        accessed.then_some(checks)
     }
 
     /// The stage that it is decoded for.

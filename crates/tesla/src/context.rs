@@ -8,7 +8,7 @@ use reconverge_simt::memory::Store;
 use reconverge_simt::{Mask, Mode, Statistics};
 
 use crate::barrier::{BARRIERS, Barriers};
-use crate::code::Code;
+use crate::code::{Code, SharedChecks};
 use crate::inst::Stage;
 use crate::launch::Setup;
 use crate::spaces::{Segments, Shared};
@@ -31,6 +31,8 @@ pub struct Context {
     pub vertices: Vec<u32>,
     /// What undefined behaviour does.
     pub mode: Mode,
+    /// The search for races among the accesses to s[], if there is one.
+    pub checks: Option<SharedChecks>,
     /// Instructions that a block may issue.
     pub watchdog: u64,
     /// Whether an access beyond a lenient segment's limit was dropped, also in a block that ran again.

@@ -11,7 +11,7 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::{GroupTrap, Mask, Mode, Observer, Options, Statistics, stop};
 
 use crate::block::{Block, Executor};
-use crate::code::Code;
+use crate::code::{Code, SharedChecks};
 use crate::context::{Common, Context};
 use crate::fidelity;
 use crate::flow::{Flow, WARP, whole_quads};
@@ -22,9 +22,9 @@ use crate::spaces::Segments;
 use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Bytes of s[], the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
+/// Bytes of s[] and the checks of its accesses, the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
 /// lists takes a call.
-pub(crate) type LaunchForm = (usize, NumberSet, Option<u32>, Option<Vec<u32>>);
+pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A launch that can be: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]
@@ -66,6 +66,8 @@ impl Grid {
             }
         };
         let (setup, stage) = (launch.setup(), launch.stage());
+        let checks =
+            launch.given_bytes().filter(|_| options.checks_races()).and_then(|given| code.checks(given));
         let context = Context {
             code,
             stage,
@@ -74,6 +76,7 @@ impl Grid {
             barriers,
             vertices,
             mode: options.mode,
+            checks,
             watchdog: options.watchdog,
             dropped: Arc::default(),
         };
@@ -106,16 +109,17 @@ impl Grid {
 
     /// The launch with another program, of as many words.
     pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
-        Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
+        let checks = self.context.checks.and_then(|checks| code.checks(checks.given));
+        Grid { context: Context { code, checks, ..self.context.clone() }, ..self.clone() }
     }
 
     /// Returns the parts of a launch outside its environment on which lowering depends.
     pub(crate) fn form(&self) -> LaunchForm {
-        let Context { barriers, vertices, mode, .. } = &self.context;
+        let Context { barriers, vertices, mode, checks, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
         // In lenient mode, words that a launch does not give read zero.
         let inputs = if *mode == Mode::Lenient { NumberSet::new() } else { self.launch.inputs() };
-        (self.launch.shared_bytes(), inputs, *barriers, vertices)
+        ((self.launch.shared_bytes(), *checks), inputs, *barriers, vertices)
     }
 
     /// How many blocks there are; graphics: how many warps.
@@ -184,7 +188,7 @@ impl Grid {
             Box::new(self.new_block(executor, index, warps.collect()))
         });
         let shared = &mut block.common.shared;
-        shared.begin(self.launch.shared_bytes());
+        shared.begin(self.launch.shared_bytes(), threads.div_ceil(WARP as u32) as usize, self.context.checks);
         for (place, value) in
             [x, y, z, compute.grid[0], compute.grid[1], index[0], index[1]].into_iter().enumerate()
         {

@@ -471,6 +471,14 @@ impl Launch {
         self.check_lanes()
     }
 
+    /// Bytes of s[] that a block has at its start, rounded up to whole words; `None` for graphics stages.
+    pub(crate) fn given_bytes(&self) -> Option<u32> {
+        match self {
+            Launch::Compute(compute) => Some((PARAMETERS + compute.params.len() as u32).next_multiple_of(4)),
+            Launch::Fragment(_) | Launch::Vertex(_) | Launch::Geometry(_) => None,
+        }
+    }
+
     /// Bytes of s[] of a block; graphics stages have none.
     pub(crate) fn shared_bytes(&self) -> usize {
         match self {

@@ -5,9 +5,11 @@
 //! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
 
 use reconverge_simt::memory::Store;
+use reconverge_simt::races::Accessor;
 use reconverge_simt::{Event, Lane, Mask, Observer, Trap, announced};
 
 use crate::access;
+use crate::barrier::BARRIERS;
 use crate::block::{Executor, Ran};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{Decision, Join, WARP, whole_quads};
@@ -20,6 +22,7 @@ use crate::lane::interpolate::{self, Position};
 use crate::lane::{Flags, quad};
 use crate::launch::SAMPLE_ID;
 use crate::meaning::{self, Operands};
+use crate::spaces::aligned;
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O, Warp};
 use crate::texture::{self, Read, Request};
 use crate::trap::{Access, Cause, Space};
@@ -231,7 +234,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             return Err(everyone(Cause::NoBarrier(barrier)));
         }
         self.warp.flow.advance(next);
-        self.common.barriers.bar(self.number, barrier, inc, wait, count.into());
+        let Common { barriers, shared, .. } = &mut *self.common;
+        barriers.bar(self.number, barrier, (inc, wait), count.into(), shared.races_mut());
         Ok(())
     }
 
@@ -321,20 +325,66 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     }
 
     fn load(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
-        let (_, value) = self.load_from(inst, lane)?;
+        let mem = place(inst).map_err(everyone)?;
+        let (_, value) = self.load_from(mem, lane)?;
         self.result(inst, lane, value);
         Ok(())
     }
 
-    /// Address and value of src\[0\].
-    fn load_from(&mut self, inst: &Inst, lane: Lane) -> Result<(u32, u128), Failure> {
-        let mem = place(inst).map_err(everyone)?;
-        let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
-        let value =
-            access::load(self.context, &self.common.shared, self.global, self.warp, lane, mem, address)
-                .map_err(only(lane))?;
+    /// Address and value of a memory operand.
+    fn load_from(&mut self, mem: &Mem, lane: Lane) -> Result<(u32, u128), Failure> {
+        let (address, value) = self.load_unchecked(mem, lane)?;
+        self.check_load(mem, lane, address)?;
         self.announce_data(Event::Load { lane, address });
         Ok((address, value))
+    }
+
+    /// [`Step::load_from`] without its check and its event.
+    fn load_unchecked(&mut self, mem: &Mem, lane: Lane) -> Result<(u32, u128), Failure> {
+        let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
+        let shared = &self.common.shared;
+        let value = access::load(self.context, shared, self.global, self.warp, lane, mem, address)
+            .map_err(only(lane))?;
+        Ok((address, value))
+    }
+
+    /// Checks a load from s[], if races are looked for. The bytes exist.
+    #[inline(always)]
+    fn check_load(&mut self, mem: &Mem, lane: Lane, address: u32) -> Result<(), Failure> {
+        let accessor = self.accessor(lane);
+        match (mem.space, self.common.shared.races_mut()) {
+            (Space::Shared, Some(races)) => {
+                let bytes = mem.access.bytes();
+                let address = aligned(address, bytes);
+                races.load(accessor, address, bytes).map_err(|hazard| {
+                    only(lane)(Cause::of_hazard(hazard, accessor, Access::Read, address, bytes))
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks a store to s[], if races are looked for.
+    fn check_store(&mut self, mem: &Mem, lane: Lane, address: u32, value: u32) -> Result<(), Failure> {
+        if mem.space != Space::Shared {
+            return Ok(());
+        }
+        let accessor = self.accessor(lane);
+        let bytes = mem.access.bytes();
+        let address = aligned(address, bytes);
+        let shared = &mut self.common.shared;
+        let (Some(before), Some(races)) = (shared.read(address, bytes), shared.races_mut()) else {
+            return Ok(());
+        };
+        let same = before == value & (u32::MAX >> (32 - 8 * bytes));
+        races
+            .store(accessor, address, bytes, same)
+            .map_err(|hazard| only(lane)(Cause::of_hazard(hazard, accessor, Access::Write, address, bytes)))
+    }
+
+    #[inline(always)]
+    fn accessor(&self, lane: Lane) -> Accessor {
+        Accessor { group: self.number as u32, lane: lane.0.into(), pc: self.pc }
     }
 
     /// src\[0\] = src\[1\]; gives the address.
@@ -342,6 +392,9 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let mem = place(inst).map_err(everyone)?;
         let value = self.wide_source(inst, 1, lane)?;
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
+        if self.context.checks.is_some() {
+            self.check_store(mem, lane, address, value as u32)?;
+        }
         let shared = &mut self.common.shared;
         access::store(self.context, shared, self.global, self.warp, lane, mem, address, value)
             .map_err(only(lane))?;
@@ -352,9 +405,17 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     /// Section 4, locks: a free word is loaded and locked, and the flags are S. The lowest lane wins; the value is
     /// written even when the lock was not to be had.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
-        let (address, value) = self.load_from(inst, lane)?;
+        let mem = place(inst).map_err(everyone)?;
+        let (address, value) = self.load_unchecked(mem, lane)?;
         let thread = self.warp.number * WARP as u32 + u32::from(lane.0);
         let locked = self.common.shared.lock(address & !3, thread);
+        // A lane that does not get the lock does not use the word.
+        if locked {
+            let group = self.number as u32;
+            self.common.shared.races_mut().into_iter().for_each(|races| races.acquire(group, lock(address)));
+            self.check_load(mem, lane, address)?;
+        }
+        self.announce_data(Event::Load { lane, address });
         self.result(inst, lane, value);
         self.flags(inst, lane, truth(locked));
         Ok(())
@@ -363,6 +424,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     fn store_unlock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let address = self.store_to(inst, lane)?;
         self.common.shared.unlock(address & !3);
+        let group = self.number as u32;
+        self.common.shared.races_mut().into_iter().for_each(|races| races.release(group, lock(address)));
         Ok(())
     }
 
@@ -521,14 +584,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             }
             Operand::C(register) => warp.c(lane, register).into(),
             Operand::Special(special) => self.special(special, lane).into(),
-            Operand::Mem(mem) => {
-                let address = access::address(self.context, warp, lane, &mem).map_err(only(lane))?;
-                let shared = &self.common.shared;
-                let value = access::load(self.context, shared, self.global, warp, lane, &mem, address)
-                    .map_err(only(lane))?;
-                self.announce_data(Event::Load { lane, address });
-                value
-            }
+            Operand::Mem(mem) => self.load_from(&mem, lane)?.1,
         })
     }
 
@@ -617,6 +673,11 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
 /// **Open** (13.10): the flags that `vote` and `ld lock` give: S for yes, Z for no.
 pub fn truth(yes: bool) -> Flags {
     if yes { Flags::S } else { Flags::Z }
+}
+
+/// The number of a word's lock among those of barriers and locks.
+fn lock(address: u32) -> u32 {
+    BARRIERS as u32 + address / 4
 }
 
 /// The memory operand that a load or store is about.

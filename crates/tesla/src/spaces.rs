@@ -3,7 +3,13 @@
 //! l[] belongs to one lane and is in `state.rs`; a[], v[], p[] and o[] are the stage's inputs and outputs there.
 //! All data is little endian.
 
+use std::ops::Range;
+
 use reconverge_simt::guarded::{Guarded, Placement};
+use reconverge_simt::races::{Accessor, Races};
+
+use crate::code::SharedChecks;
+use crate::trap::SharedAccess;
 
 /// Banks of c[] and segments of g[].
 pub const BANKS: usize = 16;
@@ -61,6 +67,8 @@ pub struct Shared {
     bytes: Guarded<u8>,
     /// By word: one more than the thread that holds its lock, 0 where it is free. As far as words have been locked.
     locks: Vec<u32>,
+    /// The accesses, if races are looked for.
+    races: Option<Box<Races>>,
 }
 
 /// No bytes.
@@ -73,13 +81,44 @@ impl Default for Shared {
 impl Shared {
     /// `bytes` bytes of s[], all zero (**Open** 1.6: what is not set at launch is undefined).
     pub fn new(bytes: usize) -> Self {
-        Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new() }
+        Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new(), races: None }
     }
 
-    /// Becomes what [`Shared::new`] gives, in the same allocation.
-    pub fn begin(&mut self, bytes: usize) {
+    /// Becomes what [`Shared::new`] returns, in the same allocation. `checks` is the search for races of `warps` warps.
+    pub fn begin(&mut self, bytes: usize, warps: usize, checks: Option<SharedChecks>) {
         self.bytes.reset(bytes);
         self.locks.clear();
+        match checks {
+            Some(SharedChecks { given, stored, narrow }) => {
+                let races = self.races.get_or_insert_default();
+                races.begin(warps as u32, bytes, given, narrow, stored);
+            }
+            None => self.races = None,
+        }
+    }
+
+    /// The accesses, if races are looked for.
+    #[inline(always)]
+    pub(crate) fn races_mut(&mut self) -> Option<&mut Races> {
+        self.races.as_deref_mut()
+    }
+
+    /// Whether the program has changed the header or the parameters, where races are looked for.
+    #[inline(always)]
+    pub(crate) fn given_changed(&self) -> bool {
+        self.races.as_deref().is_some_and(Races::given_changed)
+    }
+
+    /// Notes a read without a check, where races are looked for.
+    pub(crate) fn read_by(&mut self, reader: SharedAccess, address: u32, bytes: u32) {
+        let SharedAccess { pc, warp: group, lane, .. } = reader;
+        let accessor = Accessor { group, lane, pc };
+        self.races.iter_mut().for_each(|races| races.note_load(accessor, address, bytes));
+    }
+
+    /// Notes that bytes have been written from outside the program.
+    pub fn written_from_outside(&mut self, bytes: Range<usize>) {
+        self.races.iter_mut().for_each(|races| races.preset(bytes.clone()));
     }
 
     /// All bytes.
@@ -95,6 +134,7 @@ impl Shared {
     /// Puts `bytes` at `offset`; what reaches beyond the end is dropped.
     pub fn place(&mut self, offset: usize, bytes: &[u8]) {
         let end = self.bytes.len().min(offset + bytes.len());
+        self.written_from_outside(offset..end);
         if let Some(place) = self.bytes.get_mut(offset..end) {
             let count = place.len();
             place.copy_from_slice(&bytes[..count]);

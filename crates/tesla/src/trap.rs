@@ -5,9 +5,10 @@
 use std::fmt;
 
 use reconverge_isa::limits::INSTRUCTIONS;
+use reconverge_simt::races::{Accessor, Hazard};
 use thiserror::Error;
 
-use crate::flow::Fault;
+use crate::flow::{Fault, WARP};
 pub use crate::inst::Space;
 
 impl fmt::Display for Space {
@@ -85,6 +86,23 @@ pub enum Cause {
         /// Size of the access.
         bytes: u32,
     },
+    /// A read of s[] that nothing in the block has written. (strict mode; lenient: zeros)
+    #[error("read of {bytes} bytes at s[{address:#x}], which nothing in this block has written")]
+    Unwritten {
+        /// Byte address in s[].
+        address: u32,
+        /// Size of the access.
+        bytes: u32,
+    },
+    /// Two warps access the same bytes of s[], one of them stores, and no barrier is between. (strict mode; lenient: in the
+    /// order in which they run)
+    #[error("race on s[{address:#x}]: {} and {}, no barrier between", .accesses[0], .accesses[1])]
+    Race {
+        /// Byte address in s[].
+        address: u32,
+        /// The other access, and the one that traps.
+        accesses: Box<[SharedAccess; 2]>,
+    },
     /// An input word that the launch does not provide.
     #[error("{space} {address:#x}: the launch gives no such input")]
     NoInput {
@@ -111,6 +129,54 @@ pub enum Cause {
     /// Something that the documents do not describe.
     #[error("{0}: not documented, so it cannot be executed")]
     Undocumented(&'static str),
+}
+
+/// An access to s[] in a race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedAccess {
+    /// Read or write.
+    pub access: Access,
+    /// Address of the instruction.
+    pub pc: u32,
+    /// The warp's number in the block.
+    pub warp: u32,
+    /// The lane.
+    pub lane: u32,
+}
+
+impl SharedAccess {
+    fn of(accessor: Accessor, access: Access) -> Self {
+        let Accessor { group: warp, lane, pc } = accessor;
+        SharedAccess { access, pc, warp, lane }
+    }
+}
+
+impl fmt::Display for SharedAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SharedAccess { access, pc, warp, lane } = self;
+        let thread = warp * WARP as u32 + lane;
+        write!(f, "{access} at {pc:#x} by thread {thread} (warp {warp}, lane {lane})")
+    }
+}
+
+impl Cause {
+    /// The cause of a finding about an access to s[].
+    pub(crate) fn of_hazard(
+        hazard: Hazard,
+        accessor: Accessor,
+        access: Access,
+        address: u32,
+        bytes: u32,
+    ) -> Cause {
+        match hazard {
+            Hazard::Unwritten => Cause::Unwritten { address, bytes },
+            Hazard::Race { earlier, stored } => {
+                let before = if stored { Access::Write } else { Access::Read };
+                let accesses = [SharedAccess::of(earlier, before), SharedAccess::of(accessor, access)];
+                Cause::Race { address, accesses: Box::new(accesses) }
+            }
+        }
+    }
 }
 
 /// Warps and barriers in words.

@@ -179,8 +179,8 @@ fn entries_on_chip_come_in_addition_to_the_memory() {
 
 fn a_barrier_does_not_wait_for_ended_warps() {
     let mut barriers = Barriers::new(2);
-    barriers.bar(0, 0, true, true, Count::All);
-    barriers.finish(1);
+    barriers.bar(0, 0, (true, true), Count::All, None);
+    barriers.finish(1, None);
     assert_eq!(barriers.waits_for(0), None);
 }
 

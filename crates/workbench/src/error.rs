@@ -138,6 +138,11 @@ pub trait Cause: fmt::Display + fmt::Debug {
     fn access(&self) -> Option<Access> {
         None
     }
+
+    /// Address of the other instruction of a race, if it is one.
+    fn other(&self) -> Option<u32> {
+        None
+    }
 }
 
 /// A trap.
@@ -163,6 +168,8 @@ pub struct Trapped {
     pub state: Option<LaneState>,
     /// The memory that is closest to the access.
     pub nearest: Option<String>,
+    /// The other instruction of a race: its address, and its text.
+    pub other: Option<(u32, Option<String>)>,
 }
 
 /// Registers of a lane.
@@ -196,6 +203,7 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
             line: None,
             state: None,
             nearest: None,
+            other: trap.trap.cause.other().map(|pc| (pc, None)),
         }
     }
 }
@@ -253,6 +261,9 @@ impl Trapped {
             lines.extend(named);
         }
         lines.extend(self.nearest.clone());
+        if let Some((_, Some(text))) = &self.other {
+            lines.push(format!("the other access: {text}"));
+        }
         lines
     }
 

@@ -22,8 +22,19 @@ use crate::trapped::look;
 use crate::values::{Files, ValuesError};
 
 /// The fields of [`Common`]; the others of a launch file are the machine's.
-const COMMON: [&str; 12] = [
-    "program", "kernel", "chip", "stage", "lanes", "mode", "watchdog", "texture", "expect", "trap", "pixels",
+const COMMON: [&str; 13] = [
+    "program",
+    "kernel",
+    "chip",
+    "stage",
+    "lanes",
+    "mode",
+    "race_check",
+    "watchdog",
+    "texture",
+    "expect",
+    "trap",
+    "pixels",
     "vertices",
 ];
 
@@ -170,7 +181,10 @@ impl LaunchFile {
     /// An unknown mode.
     pub fn options(&self, options: &Options) -> Result<Options, Error> {
         let mode = self.mode()?.unwrap_or(options.mode);
-        Ok(Options { mode, watchdog: self.common.watchdog.unwrap_or(options.watchdog), ..*options })
+        let watchdog = self.common.watchdog.unwrap_or(options.watchdog);
+        // Either can turn it off.
+        let race_check = self.common.race_check.unwrap_or(true) && options.race_check;
+        Ok(Options { mode, watchdog, race_check, ..*options })
     }
 
     /// Whether it says what must come out.

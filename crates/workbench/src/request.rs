@@ -36,6 +36,8 @@ pub struct Common {
     pub lanes: Option<usize>,
     /// `strict` or `lenient`.
     pub mode: Option<String>,
+    /// Whether strict mode looks for races; it does when absent.
+    pub race_check: Option<bool>,
     /// Instructions that a group may issue.
     pub watchdog: Option<u64>,
     /// Textures.

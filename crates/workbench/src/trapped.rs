@@ -20,8 +20,11 @@ const MOST_STEPS: u64 = 1 << 20;
 pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: &Session, options: &Options) {
     if let Ok(listing) = target.machine().disassemble(target, program, Style::default()) {
         let lines = listing.lines(&program.words);
-        let line = lines.iter().find(|line| line.address == Some(trapped.pc));
-        trapped.instruction = line.map(|line| line.code());
+        let at = |pc: u32| lines.iter().find(|line| line.address == Some(pc)).map(|line| line.code());
+        trapped.instruction = at(trapped.pc);
+        if let Some((pc, text)) = &mut trapped.other {
+            *text = at(*pc);
+        }
     }
     let options = Options { engine: Engine::Reference, ..*options };
     let Ok(mut stepping) = session.start(&options) else { return };

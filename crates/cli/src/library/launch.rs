@@ -30,6 +30,8 @@ pub struct RunOptions {
     pub engine: Engine,
     /// Behaviour where the documents leave it undefined.
     pub mode: Mode,
+    /// Whether strict mode does not look for races on shared memory.
+    pub no_race_check: bool,
     /// Maximum number of instructions per group (Tesla: per block); `None`: the limit of the library.
     pub watchdog: Option<u64>,
     /// Maximum number of host threads; `None`: one per processor.
@@ -51,6 +53,13 @@ impl RunOptions {
         self
     }
 
+    /// Turns off the search for races on shared memory in strict mode.
+    #[must_use]
+    pub fn no_race_check(mut self) -> RunOptions {
+        self.no_race_check = true;
+        self
+    }
+
     /// Sets the maximum number of instructions per group (Tesla: per block).
     #[must_use]
     pub fn watchdog(mut self, instructions: u64) -> RunOptions {
@@ -68,6 +77,7 @@ impl RunOptions {
     pub(super) fn options(&self) -> Options {
         Options {
             mode: self.mode.into(),
+            race_check: !self.no_race_check,
             engine: self.engine.into(),
             level: None,
             watchdog: self.watchdog.unwrap_or(INSTRUCTIONS.get()),

@@ -132,6 +132,10 @@ impl Runner<'_> {
             let Some(found) = self.places(wave, registers) else { return false };
             *places = found;
         }
+        // The reference interpreter checks.
+        if wave.simd.share.races.is_some() {
+            return false;
+        }
         let words = wave.simd.share.words_mut();
         for (step, places) in places[..fetching.src.len()].iter().enumerate() {
             let rows = places.map(|place| self.lanes.row(place));
@@ -161,6 +165,9 @@ impl Runner<'_> {
         else {
             return false;
         };
+        if wave.simd.share.races.is_some() {
+            return false;
+        }
         let (mut bank, mut dword) = (*self.lanes.row(bank), *self.lanes.row(dword));
         // A broadcast takes one address and writes every lane of the wavefront, whatever the masks.
         let written = if high.broadcast { Mask::first(wave.count) } else { lanes };

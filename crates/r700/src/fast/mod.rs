@@ -48,7 +48,6 @@ use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap};
 
 use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::code::{CfOp, Code, FetchOp};
 use crate::launch::{Environment, Launch};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
@@ -76,9 +75,8 @@ pub(crate) struct Fast {
 
 impl Fast {
     pub(crate) fn new(origin: &Origin) -> Fast {
-        let Origin { code, fetch_code, launch, options } = origin;
+        let Origin { code, fetch_code, launch, options, data_share } = origin;
         let lowered = Arc::new(lower::lower(code, fetch_code.as_deref(), &launch.environment, options));
-        let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
         let straight = Straight::of(&lowered).map(Arc::new);
         let Environment { chip, stage, .. } = *launch.environment;
         let idle = Launch::new(chip, stage, 0).into();
@@ -86,7 +84,7 @@ impl Fast {
             lowered,
             straight,
             level: options.level(),
-            data_share,
+            data_share: *data_share,
             compiled: None,
             spare: Spare::default(),
             idle,
@@ -149,16 +147,6 @@ impl Fast {
     pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
-}
-
-/// Whether a program reaches the local data share.
-fn data_share(code: &Code) -> bool {
-    code.instructions().any(|(_, cf)| match &cf.op {
-        CfOp::Fetch(_, _, fetches) => fetches
-            .iter()
-            .any(|fetch| matches!(fetch.op, FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..))),
-        CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) | CfOp::Memory(..) => false,
-    })
 }
 
 /// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another. The

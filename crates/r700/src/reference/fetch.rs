@@ -4,6 +4,7 @@
 //! registers may be offset by aL; there is no other index.
 
 use reconverge_isa::FieldValue;
+use reconverge_simt::races::Accessor;
 use reconverge_simt::{Event, Fidelity, Lane, Mask, Observer};
 
 use super::texture::Words;
@@ -11,7 +12,7 @@ use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::{Fetch, FetchOp, Select, VertexFormat, read_space};
 use crate::format::{self, Number, Swap};
-use crate::memory::{VertexBuffer, number_of};
+use crate::memory::{DataShare, VertexBuffer, number_of};
 use crate::rules::Rule;
 use crate::wave::{Values, Wave};
 use crate::words::{
@@ -250,7 +251,9 @@ impl Wave {
                         + usize::from(high.dst_index)
                         + 4 * usize::from(step)
                         + chan;
-                    if !self.simd.share.write(thread & 3, dword, values[lane.index()]) && self.strict() {
+                    let value = values[lane.index()];
+                    self.check_share(fetch.addr, lane, (thread & 3, dword), Some(value))?;
+                    if !self.simd.share.write(thread & 3, dword, value) && self.strict() {
                         return Err(Cause::MemoryBounds { what: "LOCAL_DS_WRITE", lanes: Mask::only(lane) });
                     }
                 }
@@ -281,18 +284,19 @@ impl Wave {
         }
         let entry = |lane: usize, chan: usize, aligned: bool| {
             let start = if aligned { dword[lane] & !3 } else { dword[lane] };
-            self.simd.share.read(bank[lane] as usize, start as usize + chan)
+            (bank[lane] as usize, start as usize + chan)
         };
         let mut values = [[0; LANES]; 4];
         for lane in written.lanes() {
             for (chan, value) in values.iter_mut().enumerate() {
-                let read = match high.mux_cntl {
+                let place = match high.mux_cntl {
                     DsrMux::NONE => entry(lane.index(), chan, true),
                     // Lane k of a quad gets component k of the four entries.
                     DsrMux::FFT_PERMUTE => entry(lane.index() & !3 | chan, lane.index() & 3, true),
                     DsrMux::WORD_SELECT => entry(lane.index(), 0, false),
                 };
-                value[lane.index()] = match read {
+                self.check_share(fetch.addr, lane, place, None)?;
+                value[lane.index()] = match self.simd.share.read(place.0, place.1) {
                     Some(word) => word,
                     None if self.strict() => {
                         return Err(Cause::MemoryBounds { what: "LOCAL_DS_READ", lanes: Mask::only(lane) });
@@ -303,6 +307,26 @@ impl Wave {
         }
         let gpr = i32::from(fetch.dst_gpr) + self.loop_offset(fetch.dst_rel)?;
         self.write_selected(gpr, fetch, written, &values, 1, observer)
+    }
+
+    /// Checks an access to a dword of the local data share, if it exists and races are looked for: a write of a value, or a read.
+    fn check_share(
+        &mut self,
+        pc: u32,
+        lane: Lane,
+        (bank, dword): (usize, usize),
+        value: Option<u32>,
+    ) -> Result<(), Cause> {
+        let accessor = Accessor { group: self.number(), lane: lane.0.into(), pc };
+        let share = &mut self.simd.share;
+        let (Some(before), Some(races)) = (share.read(bank, dword), &mut share.races) else { return Ok(()) };
+        let place = (bank as u32, dword as u32);
+        let address = DataShare::address(place.0, place.1);
+        let checked = match value {
+            Some(value) => races.store(accessor, address, 4, value == before),
+            None => races.load(accessor, address, 4),
+        };
+        checked.map_err(|hazard| Cause::of_hazard(hazard, accessor, value.is_some(), place))
     }
 
     /// The thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).

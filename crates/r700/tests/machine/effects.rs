@@ -436,10 +436,11 @@ fn the_data_share_of_a_group_goes_from_wavefront_to_wavefront() {
     let mut launch = launch();
     launch.lanes = 65;
     launch.inputs[0].values = (0..65).map(|lane| [100 + lane; 4]).collect();
-    let outcome = strict(&program(source), &launch).unwrap();
+    // In strict mode this is a race: see races.rs.
+    let outcome = lenient(&program(source), &launch);
     assert_eq!((pixels(&outcome)[1][0], pixels(&outcome)[64][0]), (100, 100));
     // Counted within the wavefront, the second one writes over the first one's entry.
-    let outcome = strict(&program(&source.replace(" WAVE_REL", "")), &launch).unwrap();
+    let outcome = lenient(&program(&source.replace(" WAVE_REL", "")), &launch);
     assert_eq!((pixels(&outcome)[1][0], pixels(&outcome)[64][0]), (100, 164));
 }
 

@@ -224,6 +224,8 @@ pub(super) struct Lowered {
     pub(super) tables: Tables,
     /// Bytes of s[] of a block.
     pub(super) shared: u32,
+    /// Whether accesses to s[] are checked for races.
+    pub(super) checked: bool,
     /// The number of registers, whose rows come first.
     registers: usize,
     /// By row after the first ones: its word, if the program alone decides it.
@@ -354,13 +356,14 @@ pub(super) fn lower(
         entries: vec![None; slots],
         tables,
         shared: shared_bytes as u32,
+        checked: context.checks.is_some(),
         registers,
         constants: Vec::new(),
         room: vec![Row::ZERO; FIXED],
         uniforms: HashMap::new(),
     };
     let constant_places = HashMap::new();
-    let mut lower = Lower { context, level, shared_bytes, inputs, constant_places, lowered };
+    let mut lower = Lower { context, level, shared_bytes, inputs, pc: 0, constant_places, lowered };
     let mut place = 0;
     while place < slots {
         let start = lower.lowered.operations.len() as u32;
@@ -396,6 +399,7 @@ pub(super) fn lower(
             block.next = block.last_pc + inst.form.bytes();
             place += inst.form.words() as usize;
             let before = lower.lowered.operations.len();
+            lower.pc = block.last_pc;
             match lower.instruction(inst) {
                 Some(Lowering::Straight) => {
                     block.end = lower.lowered.operations.len() as u32;
@@ -448,6 +452,8 @@ struct Lower<'a> {
     level: Level,
     shared_bytes: usize,
     inputs: NumberSet,
+    /// Address of the instruction at hand.
+    pc: u32,
     constant_places: HashMap<u32, Place>,
     lowered: Lowered,
 }

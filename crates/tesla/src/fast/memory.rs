@@ -17,15 +17,14 @@ use reconverge_simt::{Lane, Mode};
 use super::bodies::members;
 use super::lanes::Lanes;
 use super::operands::Place;
-use super::words::{Kind, Transfer, greatest};
+use super::words::{Kind, Transfer, addresses, greatest};
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Base, Chip, Mem, Space};
+use crate::inst::{Chip, Space};
 use crate::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use crate::lane::interpolate::Position;
 use crate::reference::truth;
-use crate::spaces::aligned;
 use crate::state::Local;
 
 type Row = [u32; WARP];
@@ -226,30 +225,6 @@ fn before_g200(context: &Context) -> bool {
 pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
     Some((context.segments.row(number, first, last)?, count as usize))
-}
-
-/// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
-#[inline(always)]
-fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
-    let Mem { base, offset, access, .. } = transfer.mem;
-    let mut addresses = [0; WARP];
-    match (transfer.base, base) {
-        (Some(place), _) => {
-            let row = lanes.row(place);
-            for lane in 0..WARP {
-                addresses[lane] = aligned(row[lane].wrapping_add(offset as u32), access.bytes());
-            }
-        }
-        (None, Base::A(register)) => {
-            let row = lanes.a(register);
-            for lane in 0..WARP {
-                addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), access.bytes());
-            }
-        }
-        // Lowering gives the row of every `$r`.
-        (None, Base::R(_)) => {}
-    }
-    addresses
 }
 
 /// The lanes of a set, some of which there are, and where each looks.

@@ -33,7 +33,7 @@ use crate::flow::{
     Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, WARP, announce_arrival, announce_push,
 };
 use crate::launch::Setup;
-use crate::reference;
+use crate::reference::{self, Reference};
 use crate::state::{Local, Parts};
 use crate::trap::Cause;
 
@@ -59,6 +59,9 @@ impl Executor for Fast {
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
         // What is announced comes from blocks.
         let mut runner = if O::ENABLED { None } else { self.runner() };
+        if turn.common.shared.given_changed() {
+            return Reference.run(turn, most);
+        }
         self.level.run(Run { lowered: &self.lowered, runner: runner.as_mut(), turn, most })
     }
 
@@ -115,6 +118,11 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
             }
             if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
                 return Ran { tried, end };
+            }
+            // Operations that read the header and the parameters do not check.
+            if turn.common.shared.given_changed() && tried < most && !turn.warp.flow.finished() {
+                let Ran { tried: then, end } = Reference.run(turn, most - tried);
+                return Ran { tried: tried + then, end };
             }
         }
     }
@@ -553,7 +561,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             Last::Bar { inc, wait, barrier, count } => {
                 flow.advance(next);
                 let Arrivals { barriers, warp, waits } = barriers;
-                barriers.bar(*warp, *barrier, *inc, *wait, *count);
+                let races = self.lanes.shared.races_mut();
+                barriers.bar(*warp, *barrier, (*inc, *wait), *count, races);
                 *waits = barriers.waits_for(*warp).is_some();
             }
         }

@@ -7,6 +7,7 @@
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::memory::Picked;
+use reconverge_simt::races::Accessor;
 use reconverge_simt::wide::Wide;
 
 use super::bodies::members;
@@ -16,7 +17,7 @@ use crate::flow::WARP;
 use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::interpolate::Position;
-use crate::spaces::Shared;
+use crate::spaces::{Shared, aligned};
 
 type Row = [u32; WARP];
 
@@ -34,6 +35,8 @@ pub(super) struct Transfer {
     pub(super) upper: [Place; 3],
     /// The number of the set of lanes that execute.
     pub(super) set: u8,
+    /// Address of the instruction.
+    pub(super) pc: u32,
     /// Its code, which takes the commonest shapes and gives all others to [`Move`](super::memory::Move).
     pub(super) mover: Mover,
 }
@@ -82,8 +85,18 @@ pub(super) trait Reach {
 /// The code of a transfer, as [`Reach::transfer`]. Calling it is sound on a processor that has the level it was made for.
 pub(super) type Mover = unsafe fn(&mut Lanes<'_>, &mut dyn Reach, &Transfer) -> bool;
 
-/// The code of a transfer.
-pub(super) fn mover(kind: Kind, space: Space, access: Access, level: Level) -> Mover {
+/// The code of a transfer. `checked`: accesses to s[] are checked first.
+pub(super) fn mover(kind: Kind, space: Space, access: Access, level: Level, checked: bool) -> Mover {
+    match (kind, space, access) {
+        (Kind::Load { .. }, Space::Shared, Access::B32) if checked => of::<Checked<false, true>>(level),
+        (Kind::Load { .. }, Space::Shared, _) if checked => of::<Checked<false, false>>(level),
+        (Kind::Store { .. }, Space::Shared, Access::B32) if checked => of::<Checked<true, true>>(level),
+        (Kind::Store { .. }, Space::Shared, _) if checked => of::<Checked<true, false>>(level),
+        _ => unchecked(kind, space, access, level),
+    }
+}
+
+fn unchecked(kind: Kind, space: Space, access: Access, level: Level) -> Mover {
     match access {
         Access::B32 => mover_of::<true>(kind, space, level),
         _ => mover_of::<false>(kind, space, level),
@@ -127,6 +140,44 @@ fn of<M: Moves>(level: Level) -> Mover {
         }
     }
     by_level!(level, baseline::<M>, avx2::<M>, avx2::<M>)
+}
+
+/// Whether a warp's addresses are those of a row of words, by those of three lanes.
+#[inline(always)]
+fn is_row(addresses: &[u32; WARP]) -> bool {
+    addresses[15].wrapping_sub(addresses[0]) == 4 * 15 && addresses[16].wrapping_sub(addresses[15]) == 4
+}
+
+/// [`Words`] of s[], after a check for races.
+struct Checked<const STORE: bool, const WORD: bool>;
+
+impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+        let bits = lanes.set(transfer.set);
+        if bits == 0 {
+            return true;
+        }
+        let addresses = addresses(lanes, transfer);
+        let bytes = if WORD { 4 } else { transfer.mem.access.bytes() };
+        let accessor = Accessor { group: lanes.warp, lane: 0, pc: transfer.pc };
+        let may = match lanes.shared.races_mut() {
+            Some(races) if STORE => races.store_row(accessor, &addresses, bits.into(), bytes),
+            Some(races) if is_row(&addresses) => races.load_row(accessor, &addresses, bits.into(), bytes),
+            // Each half of a warp often has a row or a word of its own. (matmul)
+            Some(races) => {
+                let (halves, _) = addresses.as_chunks::<{ WARP / 2 }>();
+                (0..2).all(|half| {
+                    let first = half as u32 * WARP as u32 / 2;
+                    let bits = bits >> first & 0xffff;
+                    let accessor = Accessor { lane: first, ..accessor };
+                    bits == 0 || races.load_row(accessor, &halves[half], bits.into(), bytes)
+                })
+            }
+            None => true,
+        };
+        may && Words::<SHARED, STORE, WORD>::run(wide, lanes, memory, transfer)
+    }
 }
 
 /// An element a lane, of a space; stored, or loaded; a word, or of another size.
@@ -436,6 +487,30 @@ impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
         let Each(lanes, memory, transfer) = self;
         Words::<SPACE, STORE, true>::each(wide, lanes, memory, transfer).is_some()
     }
+}
+
+/// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
+#[inline(always)]
+pub(super) fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
+    let Mem { base, offset, access, .. } = transfer.mem;
+    let mut addresses = [0; WARP];
+    match (transfer.base, base) {
+        (Some(place), _) => {
+            let row = lanes.row(place);
+            for lane in 0..WARP {
+                addresses[lane] = aligned(row[lane].wrapping_add(offset as u32), access.bytes());
+            }
+        }
+        (None, Base::A(register)) => {
+            let row = lanes.a(register);
+            for lane in 0..WARP {
+                addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), access.bytes());
+            }
+        }
+        // Lowering gives the row of every `$r`.
+        (None, Base::R(_)) => {}
+    }
+    addresses
 }
 
 /// Whether a word is zero for all lanes of a set.

@@ -413,7 +413,14 @@ fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
 
 // ---- Running
 
-impl error::Cause for Cause {}
+impl error::Cause for Cause {
+    fn other(&self) -> Option<u32> {
+        match self {
+            Cause::Race { accesses, .. } => Some(accesses[0].pc),
+            _ => None,
+        }
+    }
+}
 
 /// Lanes in wavefronts.
 #[derive(Clone, Debug)]

@@ -369,7 +369,12 @@ impl<'a> Way<'a> {
             (None, Base::R(_)) => false,
         };
         let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
-        moves && mem.space == Space::Shared && whole && base && self.lowered.shared >= 4
+        moves
+            && !self.lowered.checked
+            && mem.space == Space::Shared
+            && whole
+            && base
+            && self.lowered.shared >= 4
     }
 
     /// Each lane's word of s[] to a row. Or from a row to s[]: after everything else that the segment does.

@@ -109,7 +109,11 @@ impl Lower<'_> {
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         match mem.space {
             Space::Const(_) => Uniform::of(mem).is_some(),
-            Space::Shared => fixed && (place_of(mem) + bytes) as usize <= self.shared_bytes,
+            // Races are looked for where a program stores.
+            Space::Shared => {
+                let given = self.context.checks.map(|checks| checks.given as usize);
+                fixed && (place_of(mem) + bytes) as usize <= given.unwrap_or(self.shared_bytes)
+            }
             Space::Attribute | Space::Primitive | Space::Varying | Space::Output => self.is_stage_word(mem),
             Space::Local | Space::Global(_) => false,
         }

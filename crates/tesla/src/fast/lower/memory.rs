@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::bodies::ToC;
 use super::super::lanes::handler;
 use super::super::operands::Place;
-use super::super::words::{Kind, Transfer, mover};
+use super::super::words::{Kind, Mover, Transfer, mover};
 use super::arithmetic::place_of;
 use super::{Access, Last, Lower, Lowering};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Memory, Operand, Space};
@@ -91,7 +91,8 @@ impl Lower<'_> {
         }
         let mut transfer = self.transfer(&mem, rows, set)?;
         let kind = if unlock { Kind::StoreUnlock { shift } } else { Kind::Store { shift } };
-        if unlock && mem.space != Space::Shared {
+        // The reference interpreter orders accesses by locks.
+        if unlock && (mem.space != Space::Shared || self.context.checks.is_some()) {
             return None;
         }
         self.becomes(&mut transfer, kind);
@@ -113,7 +114,7 @@ impl Lower<'_> {
     /// A load of a word of s[] that takes its lock. The flags are written behind the word. (section 4)
     fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
         let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
-        if mem.space != Space::Shared || mem.access.bytes() > 4 {
+        if mem.space != Space::Shared || mem.access.bytes() > 4 || self.context.checks.is_some() {
             return None;
         }
         let flags = self.temporary(0);
@@ -187,7 +188,7 @@ impl Lower<'_> {
     /// Makes another kind of a load.
     pub(super) fn becomes(&self, transfer: &mut Transfer, kind: Kind) {
         transfer.kind = kind;
-        transfer.mover = mover(kind, transfer.mem.space, transfer.mem.access, self.level);
+        transfer.mover = self.mover(kind, &transfer.mem);
     }
 
     /// Memory that each lane addresses itself, in the spaces that have fast ways.
@@ -210,7 +211,11 @@ impl Lower<'_> {
             Base::A(_) => None,
         };
         let kind = Kind::Load { position: Position::Centre };
-        let mover = mover(kind, mem.space, mem.access, self.level);
-        Some(Transfer { kind, mem: *mem, base, rows, upper: [self.sink(); 3], set: set as u8, mover })
+        let (upper, set, pc, mover) = ([self.sink(); 3], set as u8, self.pc, self.mover(kind, mem));
+        Some(Transfer { kind, mem: *mem, base, rows, upper, set, pc, mover })
+    }
+
+    fn mover(&self, kind: Kind, mem: &Mem) -> Mover {
+        mover(kind, mem.space, mem.access, self.level, self.context.checks.is_some())
     }
 }

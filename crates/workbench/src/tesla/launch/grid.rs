@@ -56,6 +56,13 @@ pub(super) fn impossible(error: LaunchError) -> Error {
 }
 
 impl error::Cause for Cause {
+    fn other(&self) -> Option<u32> {
+        match self {
+            Cause::Race { accesses, .. } => Some(accesses[0].pc),
+            _ => None,
+        }
+    }
+
     fn access(&self) -> Option<Access> {
         let Cause::Memory { space, address, bytes, .. } = self else { return None };
         let space = match space {
@@ -264,7 +271,9 @@ impl Inspect for GridSteps {
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
             "s" if self.running().contains(&group) => {
-                replace(self.run.block_mut().common.shared.bytes_mut(), address, bytes)
+                let shared = &mut self.run.block_mut().common.shared;
+                shared.written_from_outside(address as usize..(address as usize).saturating_add(bytes.len()));
+                replace(shared.bytes_mut(), address, bytes)
             }
             "l" => {
                 let warp = self.warp_mut(group);
