@@ -14,8 +14,14 @@ use reconverge_testkit::r700::{conditional, launch, program};
 use reconverge_testkit::{Campaign, Random, special_words};
 
 /// Options of lenient mode.
-const LENIENT: Options =
-    Options { mode: Mode::Lenient, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None };
+const LENIENT: Options = Options {
+    mode: Mode::Lenient,
+    engine: Engine::Fast,
+    level: None,
+    watchdog: 1 << 28,
+    jobs: None,
+    race_check: true,
+};
 
 #[test]
 fn random_groups_leave_the_same_on_every_engine() {

@@ -24,8 +24,14 @@ use reconverge_simt::{Engine, Fidelity, Mode, Trap};
 use reconverge_testkit::shared;
 
 /// Options of lenient mode.
-const LENIENT: Options =
-    Options { mode: Mode::Lenient, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None };
+const LENIENT: Options = Options {
+    mode: Mode::Lenient,
+    engine: Engine::Fast,
+    level: None,
+    watchdog: 1 << 28,
+    jobs: None,
+    race_check: true,
+};
 
 /// The test of each rule; a rule without one does not compile.
 fn test_of(rule: Rule) -> fn() {

@@ -366,12 +366,16 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
 
     /// Checks a store to s[], if races are looked for.
     fn check_store(&mut self, mem: &Mem, lane: Lane, address: u32, value: u32) -> Result<(), Failure> {
+        if mem.space != Space::Shared {
+            return Ok(());
+        }
         let accessor = self.accessor(lane);
         let bytes = mem.access.bytes();
         let address = aligned(address, bytes);
         let shared = &mut self.common.shared;
-        let (Space::Shared, Some(before)) = (mem.space, shared.read(address, bytes)) else { return Ok(()) };
-        let Some(races) = shared.races_mut() else { return Ok(()) };
+        let (Some(before), Some(races)) = (shared.read(address, bytes), shared.races_mut()) else {
+            return Ok(());
+        };
         let same = before == value & (u32::MAX >> (32 - 8 * bytes));
         races
             .store(accessor, address, bytes, same)

@@ -20,8 +20,14 @@ use reconverge_simt::Options;
 use reconverge_simt::{Engine, Mode, Trap};
 
 /// Options of lenient mode.
-const LENIENT: Options =
-    Options { mode: Mode::Lenient, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None };
+const LENIENT: Options = Options {
+    mode: Mode::Lenient,
+    engine: Engine::Fast,
+    level: None,
+    watchdog: 1 << 28,
+    jobs: None,
+    race_check: true,
+};
 
 /// Inline source selectors.
 const ZERO: u16 = 248;
