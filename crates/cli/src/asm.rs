@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The programs of a source file behind which `stage` is added, and its name for messages.
+/// Assembles a source file after adding `stage` to its end. Returns its programs and its name for messages.
 fn assembled(file: &Path, stage: &str, args: &Asm) -> Result<(Opened, String)> {
     let mut bytes = files::read(file)?;
     bytes.extend(stage.as_bytes());
