@@ -120,7 +120,7 @@ fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
     Ok(opened.image.programs.len())
 }
 
-/// The programs of a source file behind which `stage` is added, and its name for messages.
+/// Assembles a source file after adding `stage` to its end. Returns its programs and its name for messages.
 fn assembled(file: &Path, stage: &str, args: &Asm, watched: &mut Watched) -> Result<(Opened, String)> {
     watched.push((file.to_path_buf(), changed(file)));
     let mut bytes = files::read(file)?;

@@ -393,7 +393,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
     reading
 }
 
-/// What the instructions of a group that cannot run are for, and what is missing, slot by slot.
+/// Sentences about a group that cannot run: what each instruction computes, and which slots are missing.
 fn broken_group(words: &[u32], fault: &code::CodeFault, chip: Chip) -> Vec<String> {
     let group: Vec<[u32; 2]> = words.as_chunks::<2>().0.to_vec();
     let mut letters = vec![0; group.len()];

@@ -140,7 +140,7 @@ pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32
     rest(reads, given, &Ports::default(), &mut found).then_some(found)
 }
 
-/// The BANK_SWIZZLE of instruction `place` that fit beside those of the others.
+/// Returns each BANK_SWIZZLE of instruction `place` that fits if the others keep theirs.
 pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'static str> {
     let Some(own) = reads.get(place) else { return Vec::new() };
     let fits = |bank: &u32| {
@@ -154,7 +154,7 @@ pub(crate) fn fitting(reads: &[Reads], banks: &[u32], place: usize) -> Vec<&'sta
     own.banks().filter(fits).map(|bank| name(bank)).collect()
 }
 
-/// What text calls a BANK_SWIZZLE of a vector slot or of slot t.
+/// Name of a BANK_SWIZZLE in the text.
 pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }

@@ -184,7 +184,7 @@ pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
-/// What a program needs, as its words show it.
+/// Registers and stack that a program needs, as its words show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Registers a lane.

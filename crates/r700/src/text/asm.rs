@@ -41,7 +41,7 @@ pub struct Assembled {
     pub state: Vec<(String, Vec<u32>)>,
     /// Control-flow instructions, ALU groups and fetches by address, and their places in the text.
     pub lines: Vec<(u32, usize)>,
-    /// What has a meaning that is probably not the intended one.
+    /// Places whose meaning is probably not the intended one.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -179,7 +179,7 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// Lets equal literals share a place where the count that is written says so.
+    /// Merges equal literals if the clause has its stated count only then.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {

@@ -11,7 +11,7 @@ use super::lex::{Parse, Token, number, wrong};
 use super::operand::set;
 use crate::words::{AluForm, CfInst, DataFormat, ExportInst};
 
-/// How the parts of the text that have several readings are read.
+/// Dialect of a text: it decides about numbers, missing parts and the layout of clauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dialect {
     /// Ours.
@@ -19,7 +19,7 @@ pub(super) enum Dialect {
     Own,
     /// `.syntax amd`: what AMD's disassemblers print. A number without brackets is a constant of the chip where it has one.
     Amd,
-    /// What latte-assembler takes: a number without brackets is a literal, and clauses lie where its own lie.
+    /// Sources of latte-assembler: a number without brackets is a literal, and clauses have its addresses.
     Latte,
 }
 

@@ -221,8 +221,10 @@ impl Asm<'_> {
         };
         let found = indexed(register, "R", &mut None).filter(|(gpr, _)| *gpr < 128);
         let (gpr, rel) = found.ok_or_else(|| wrong(data, "a register R0 to R127 was expected"))?;
-        let mut words =
-            [base / unit | code << 13 | gpr << 15 | u32::from(rel) << 22 | index << 23, (inst as u32) << 23];
+        let mut words = [
+            (base / unit) | code << 13 | gpr << 15 | u32::from(rel) << 22 | index << 23,
+            (inst as u32) << 23,
+        ];
         for (chan, letter) in mask.chars().enumerate() {
             match CHANS.find(letter) {
                 Some(at) if at == chan => words[1] |= 1 << (12 + chan),

@@ -292,7 +292,7 @@ impl Stated {
         Ok(())
     }
 
-    /// The registers of a header of `stage` whose program uses so many registers: name, number, value.
+    /// Returns the state registers of a header of `stage`: name, number, value. `gprs` is NUM_GPRS if no comment states it.
     fn state(&self, stage: Stage, gprs: u32) -> Vec<(&'static str, Option<usize>, u32)> {
         let mut state = Vec::new();
         let get = |name: &str, number: usize| {
