@@ -210,7 +210,7 @@ impl Program {
     /// The text, which the assembler takes back; with its heading.
     #[pyo3(signature = (hex=false, structure=false, idioms=false, notes=false))]
     fn text(&self, hex: bool, structure: bool, idioms: bool, notes: bool) -> PyResult<String> {
-        let listing = self.listing(Style { hex, structure, idioms, notes })?;
+        let listing = self.listing(Style { hex, structure, idioms, notes, ..Style::default() })?;
         Ok(self.machine().heading(self.target(), self.program()) + &listing.text)
     }
 

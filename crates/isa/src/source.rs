@@ -54,7 +54,7 @@ pub struct Diagnostic {
     /// What would fit, or what was probably meant.
     pub help: Option<String>,
     /// Another place in the same text, and what is there, as in "the first is in line 3".
-    pub related: Option<(Span, &'static str)>,
+    pub related: Option<Box<(Span, &'static str)>>,
     /// The file of the place, where it is one that the source includes.
     pub file: Option<Arc<SourceFile>>,
 }
@@ -115,13 +115,13 @@ impl Diagnostic {
 
     /// Adds another place in the same text, and what is there: "the first" is in line 3.
     pub fn related(mut self, span: Span, what: &'static str) -> Self {
-        self.related = Some((span, what));
+        self.related = Some(Box::new((span, what)));
         self
     }
 
     /// Returns the message about a plain text whose lines are those of `source`: the related place becomes advice.
     pub fn with_lines(self, source: &str) -> Self {
-        match self.related {
+        match self.related.as_deref().copied() {
             Some((span, what)) => {
                 let line = span.line_column(source).0;
                 Diagnostic { related: None, ..self }.and_help(&format!("{what} is in line {line}"))

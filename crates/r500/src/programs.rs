@@ -167,6 +167,6 @@ mod tests {
         assert_eq!(error.span.line_column(source).0, 4);
         let source = ".program a\nx:\n.program b\nx:\nx:\nOUT nop\n";
         let twice = assemble_all(source, false).unwrap_err();
-        assert_eq!(twice[0].related.map(|(first, _)| first.line_column(source).0), Some(4));
+        assert_eq!(twice[0].related.as_deref().map(|(first, _)| first.line_column(source).0), Some(4));
     }
 }

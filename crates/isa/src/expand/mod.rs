@@ -181,7 +181,7 @@ impl Expanded {
     pub fn in_source(&self, diagnostic: Diagnostic) -> Diagnostic {
         let (context, span) = self.origin(diagnostic.span);
         let diagnostic = Diagnostic { span, ..diagnostic };
-        let related = diagnostic.related.clone().map(|(span, what)| {
+        let related = diagnostic.related.as_deref().map(|&(span, what)| {
             let (context, span) = self.origin(span);
             let text = &self.files[self.contexts[context].file].text;
             format!("{what} is in line {}", span.line_column(text).0)
