@@ -25,5 +25,5 @@
     add b32 at, b32 s[y], at
     ld b32 $r4, g14[at]
     mov b32 $r5, b32 s[a]
-    add f32 $r4, (mul f32 $r3, $r5), $r4
+    add f32 $r4, (mul $r3, $r5), $r4
     exit st b32 g14[at], $r4

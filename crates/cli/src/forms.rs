@@ -10,8 +10,8 @@ use crate::messages::answer_as;
 
 /// Show the legal forms of a mnemonic
 ///
-/// Each form has an example that assembles. In a form, a|b is one of both, [a] may be left out, and capital letters stand for
-/// numbers. Without a mnemonic, the command lists all mnemonics of the machine.
+/// Each form has an example that assembles. In a form, a|b is one of both, [a] may be left out, capital letters stand for numbers,
+/// and <a> is explained below the example. Without a mnemonic, the command lists all mnemonics of the machine.
 #[derive(clap::Args)]
 pub(crate) struct Forms {
     /// The mnemonic, such as add (tesla), MUL or SAMPLE (r700), MAD or loop (r500)
@@ -39,8 +39,16 @@ struct Found {
 struct Shown {
     form: String,
     example: String,
+    places: Vec<Place>,
     about: String,
     source: String,
+}
+
+/// What a name in a form stands for.
+#[derive(Serialize)]
+struct Place {
+    name: String,
+    text: String,
 }
 
 pub(crate) fn run(args: &Forms) -> Result<Answer> {
@@ -70,6 +78,7 @@ pub(crate) fn run(args: &Forms) -> Result<Answer> {
     let forms = forms.into_iter().map(|form| Shown {
         form: form.text,
         example: form.example,
+        places: form.places.into_iter().map(|(name, text)| Place { name, text }).collect(),
         about: form.about,
         source: form.source,
     });
@@ -85,7 +94,8 @@ fn print(found: &Found) {
             say!("");
         }
         say!("{}", form.form);
-        say!("    {}", form.example);
+        say!("    {}", form.example.replace('\n', "\n    "));
+        form.places.iter().for_each(|place| say!("    {} is {}", place.name, place.text));
         let about = [form.about.as_str(), form.source.as_str()].into_iter().filter(|part| !part.is_empty());
         say!("    ; {}", about.collect::<Vec<_>>().join("; "));
     }

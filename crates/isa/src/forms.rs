@@ -10,22 +10,25 @@ pub struct Form {
     pub text: String,
     /// An instruction of this form.
     pub example: String,
+    /// What a name in angle brackets in the text stands for.
+    pub places: Vec<(String, String)>,
     /// What it is, and where it exists if not everywhere; may be empty.
     pub about: String,
     /// Where it is documented.
     pub source: String,
 }
 
-/// Alternatives that a form spells out; of more, the first ones.
-const SPELLED: usize = 12;
+/// Characters of alternatives that stand in the text itself.
+const SPELLED: usize = 40;
 
-/// The text of a row here, as [`Form::text`] has it. Of several mnemonics that the row has, the text has `name`.
-pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> String {
-    let mut out = String::new();
-    parts(row.parts, here, &mut out);
+/// The text of a row here, and what the names in it stand for, as [`Form`] has them. Of several mnemonics that the row has, the text
+/// has `name`.
+pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(String, String)>) {
+    let (mut out, mut places) = (String::new(), Vec::new());
+    parts(row.parts, here, &mut out, &mut places);
     match row.names.contains('|') {
-        true => out.replacen(row.names, name, 1),
-        false => out,
+        true => (out.replacen(row.names, name, 1), places),
+        false => (out, places),
     }
 }
 
@@ -48,9 +51,12 @@ pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, her
     })
 }
 
-fn parts<D>(parts: &[Part<D>], here: Scope, out: &mut String) {
+/// Names and what they stand for.
+type Places = Vec<(String, String)>;
+
+fn parts<D>(parts: &[Part<D>], here: Scope, out: &mut String, places: &mut Places) {
     for part in parts {
-        let text = part_text(part, here);
+        let text = part_text(part, here, places);
         match part {
             _ if text.is_empty() => {}
             Part::Close => out.push(')'),
@@ -63,7 +69,7 @@ fn parts<D>(parts: &[Part<D>], here: Scope, out: &mut String) {
     }
 }
 
-fn part_text<D>(part: &Part<D>, here: Scope) -> String {
+fn part_text<D>(part: &Part<D>, here: Scope, places: &mut Places) -> String {
     match part {
         Part::Text(text) => (*text).to_owned(),
         Part::Open => "(".to_owned(),
@@ -77,12 +83,26 @@ fn part_text<D>(part: &Part<D>, here: Scope) -> String {
         Part::Custom(custom) => format!("<{}>", custom.name),
         Part::Case(cases) => {
             let here_only = cases.cases.iter().filter(|case| case.scope.admits(here));
+            let mut inside = Vec::new();
             let texts = here_only.map(|case| {
                 let mut text = String::new();
-                self::parts(case.parts, here, &mut text);
+                self::parts(case.parts, here, &mut text, &mut inside);
                 text
             });
-            one_of(texts.collect())
+            let text = one_of(texts.collect());
+            if text.chars().count() <= SPELLED {
+                places.append(&mut inside);
+                return text;
+            }
+            let (name, optional) = (format!("<{}>", cases.name), text.starts_with('['));
+            let plain = text.trim_start_matches(['[', '{']).trim_end_matches([']', '}']);
+            let spelled = if optional || text.starts_with('{') { plain.to_owned() } else { text.clone() };
+            let known = places.iter().any(|(known, _)| *known == name);
+            if !known {
+                places.push((name.clone(), spelled));
+                places.append(&mut inside);
+            }
+            if optional { format!("[{name}]") } else { name }
         }
         Part::Set(_) => String::new(),
     }
@@ -92,14 +112,14 @@ fn part_text<D>(part: &Part<D>, here: Scope) -> String {
 fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
-    for text in texts {
-        if !text.is_empty() && !kept.contains(&text) {
-            kept.push(text);
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        // Alternatives of an alternative are alternatives.
+        let plain = !text.contains([' ', '[', '(', '{', '<']);
+        for piece in text.split(|c| c == '|' && plain) {
+            if !kept.iter().any(|known| known == piece) {
+                kept.push(piece.to_owned());
+            }
         }
-    }
-    if kept.len() > SPELLED {
-        kept.truncate(SPELLED - 1);
-        kept.push("…".to_owned());
     }
     let joined = kept.join("|");
     match (optional, kept.len()) {
@@ -175,7 +195,16 @@ fn fill<D>(parts: &[Part<D>], here: Scope, fixed: u64, word: &mut u64, next: &mu
                     fill(case.parts, here, fixed | case.mask, word, next);
                 }
             }
-            Part::Text(_) | Part::Open | Part::Close | Part::Word(_) | Part::Custom(_) | Part::Set(_) => {}
+            Part::Word(words) => {
+                let spelled = |value: u32| words.texts.get(value as usize).is_some_and(Option::is_some);
+                let first = words.texts.iter().position(Option::is_some);
+                if let Some(first) =
+                    first.filter(|_| !spelled(words.field.get(*word)) && words.field.mask() & fixed == 0)
+                {
+                    *word = *word & !words.field.mask() | words.field.put(first as u32);
+                }
+            }
+            Part::Text(_) | Part::Open | Part::Close | Part::Custom(_) | Part::Set(_) => {}
         }
     }
 }

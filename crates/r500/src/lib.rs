@@ -36,6 +36,7 @@ pub mod ctm;
 pub mod fast;
 pub mod fidelity;
 pub mod flow;
+pub mod forms;
 pub mod graph;
 pub mod group;
 pub mod inst;

@@ -179,8 +179,12 @@ fn an_operand_whose_source_is_stated_nowhere_is_an_error() {
 
 #[test]
 fn a_label_that_is_defined_twice_points_at_the_first() {
-    let errors = assemble("OUT nop\nhere: OUT nop\nhere:\nOUT nop").unwrap_err();
-    assert_eq!(errors[0].to_string(), "label `here` is defined twice (the first is in line 2)");
+    let source = "OUT nop\nhere: OUT nop\nhere:\nOUT nop";
+    let errors = assemble(source).unwrap_err();
+    assert_eq!(
+        errors[0].clone().with_lines(source).to_string(),
+        "label `here` is defined twice (the first is in line 2)"
+    );
 }
 
 #[test]

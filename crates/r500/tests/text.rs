@@ -303,7 +303,7 @@ fn errors_name_the_place_and_what_would_fit() {
     );
     one(
         ".chip G80",
-        "1:7: `G80` is not an R500 chip (did you mean `R580`? one of R500, R520, RV515, RV530, R580, RV560, RV570 fits here)",
+        "1:7: `G80` is not an R500 chip (one of R500, R520, RV515, RV530, R580, RV560, RV570 fits here)",
     );
     one(
         "if bool[1]\nendif",

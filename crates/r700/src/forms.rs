@@ -15,7 +15,13 @@ const FLAGS: &str = "[VALID_PIX] [WHOLE_QUAD] [NO_BARRIER] [END_OF_PROGRAM]";
 pub fn forms(mnemonic: &str, chip: Chip) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {
-        found.push(Form { text, example, about: about.to_owned(), source: source.to_owned() });
+        found.push(Form {
+            text,
+            example,
+            places: Vec::new(),
+            about: about.trim().trim_end_matches('.').to_owned(),
+            source: source.to_owned(),
+        });
     };
     for form in AluForm::ALL.iter().filter(|form| form.name() == mnemonic) {
         let text = format!(

@@ -28,6 +28,7 @@ fn no_module_imports_a_later_one() {
         "reference",
         "fast",
         "run",
+        "forms",
         "text",
         "explain",
         "lint",

@@ -36,6 +36,7 @@ const CASES: &[(&str, &str, Change, &str, Change)] = &[
     ("stack-need", "mov b32 $r1 0x5\nset $c0 # e u32 $r0 $r1\njoinat a\n(e $c0) bra a\na: join nop\nexit nop\n", |program| program.resources.stack = Some(1), "mov b32 $r1 0x5\nset $c0 # e u32 $r0 $r1\njoinat a\n(e $c0) bra a\na: join nop\nexit nop\n", |program| program.resources.stack = Some(2)),
     ("recursion", "call f\nexit nop\nf: call f\nret\n", |_| {}, "call f\nexit nop\nf: call g\nret\ng: ret\n", |_| {}),
     ("bar-divergent", "mov b32 $r1 0x5\nset $c0 # e u32 $r0 $r1\njoinat a\n(e $c0) bra a\nbar inc wait 0x0 0xfff\na: join nop\nexit nop\n", |_| {}, "mov b32 $r1 0x5\nset $c0 # e u32 $r0 $r1\nset $c0 # e u32 $r1 $r1\njoinat a\n(e $c0) bra a\nbar inc wait 0x0 0xfff\na: join nop\nexit nop\n", |_| {}),
+    ("bar-idle", "bar 0x0 all\nexit nop\n", |_| {}, "bar inc wait 0x0 0xfff\nexit nop\n", |_| {}),
     ("barrier", "bar inc wait 0x1 0xfff\nexit nop\n", |program| program.resources.barriers = Some(1), "bar inc wait 0x1 0xfff\nexit nop\n", |program| program.resources.barriers = Some(2)),
     ("unwritten", "add b32 $r2 $r1 $r0\nexit nop\n", |_| {}, "mov b32 $r1 0x1\nadd b32 $r2 $r1 $r0\nexit nop\n", |_| {}),
     ("odd-pair", "ld b64 $r2d g14[$r0]\nexit nop\n", |program| program.words[0] |= 1 << 2, "ld b64 $r2d g14[$r0]\nexit nop\n", |_| {}),

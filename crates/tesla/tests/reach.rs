@@ -44,7 +44,8 @@ fn same_everywhere(source: &str, shared_bytes: u32, [grid, block]: [u32; 2], opt
 }
 
 fn options(mode: Mode) -> Options {
-    Options { mode, watchdog: 3000, ..Options::default() }
+    // What is loaded is what s[] holds at the start.
+    Options { mode, watchdog: 3000, race_check: false, ..Options::default() }
 }
 
 /// `$r1`: the output. `$r6` counts up to the lane's `$r4` of 0 to 7; `$r2`: an address outside s[].

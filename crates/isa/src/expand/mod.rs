@@ -269,7 +269,12 @@ fn whole(text: &str) -> Vec<Line> {
         shown: Shown::verbatim(line, at),
         comment: comment(at + line.len()),
     };
-    lines(text).map(line).collect()
+    let mut all: Vec<Line> = lines(text).map(line).collect();
+    // What follows the last end of line is no line.
+    if text.ends_with('\n') {
+        all.pop();
+    }
+    all
 }
 
 /// A macro.

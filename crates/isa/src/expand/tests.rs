@@ -65,28 +65,28 @@ fn constants_are_replaced_as_whole_words() {
 fn an_alias_stands_for_any_text() {
     assert_eq!(
         plain(".equ N 2\n.alias acc, $r\\(N+1)\n.alias sum R4\nadd acc acc\nMUL sum.x, sum.y\n"),
-        "add $r3 $r3\nMUL R4.x, R4.y\n\n"
+        "add $r3 $r3\nMUL R4.x, R4.y\n"
     );
 }
 
 #[test]
 fn macros_have_parameters_defaults_and_a_number_of_their_own() {
     let source = ".macro add3 to, a, b=1, c=1\nL\\@: add \\to \\a \\b\nadd \\to \\to \\c\n.endm\nhere: add3 $r0, $r1, (x, y)\nadd3 $r2, $r3,,7\n";
-    let out = "here:\nL0: add $r0 $r1 (x, y)\nadd $r0 $r0 1\nL1: add $r2 $r3 1\nadd $r2 $r2 7\n\n";
+    let out = "here:\nL0: add $r0 $r1 (x, y)\nadd $r0 $r0 1\nL1: add $r2 $r3 1\nadd $r2 $r2 7\n";
     assert_eq!(plain(source), out);
 }
 
 #[test]
 fn macros_use_macros_and_conditions_end_them() {
     let source = ".macro down n\n.if \\n > 0\nstep \\n\ndown \\n-1\n.else\ndone\n.endif\n.endm\ndown 3\n";
-    assert_eq!(plain(source), "step 3\nstep 3-1\nstep 3-1-1\ndone\n\n");
+    assert_eq!(plain(source), "step 3\nstep 3-1\nstep 3-1-1\ndone\n");
 }
 
 #[test]
 fn lines_are_repeated_with_their_number() {
     assert_eq!(
         plain(".rept 3, i\nMOV R\\i.x, \\(\\i*2)\n.endr\n"),
-        "MOV R0.x, 0\nMOV R1.x, 2\nMOV R2.x, 4\n\n"
+        "MOV R0.x, 0\nMOV R1.x, 2\nMOV R2.x, 4\n"
     );
     assert_eq!(plain(".rept 2\n.rept 2, j\na\\j\n.endr\n.endr"), "a0\na1\na0\na1\n");
     assert_eq!(plain(".macro m n\n.rept \\n, i\nx\\i \\n\n.endr\n.endm\nm 2"), "x0 2\nx1 2\n");
@@ -95,14 +95,13 @@ fn lines_are_repeated_with_their_number() {
 #[test]
 fn conditions_choose_lines() {
     let source = ".ifdef N\n.if N == 1\na\n.elif N == 2\nb\n.else\nc\n.endif\n.else\nd\n.endif\n.ifndef N\ne\n.endif\n";
-    for (define, out) in
-        [(Some("N"), "a\n\n"), (Some("N=2"), "b\n\n"), (Some("N=1+2"), "c\n\n"), (None, "d\ne\n\n")]
+    for (define, out) in [(Some("N"), "a\n"), (Some("N=2"), "b\n"), (Some("N=1+2"), "c\n"), (None, "d\ne\n")]
     {
         let given = Given { defines: define.map(str::to_owned).into_iter().collect(), ..Given::default() };
         assert_eq!(with(source, &given), out, "{define:?}");
     }
     // What is not read is not looked at, but ends where it ends.
-    assert_eq!(plain(".if 0\n.macro m\n.endif\n.endm\n.equ X, Y\n.endif\n"), "\n");
+    assert_eq!(plain(".if 0\n.macro m\n.endif\n.endm\n.equ X, Y\n.endif\n"), "");
 }
 
 #[test]
@@ -114,7 +113,7 @@ fn files_are_included_from_the_folder_of_the_file_that_names_them() {
     assert_eq!(included_by(".include \"/x\"", "lib/a.inc"), ["/x"]);
     let given =
         Given { files: vec![file("lib/a.inc", first), file("lib/b.inc", second)], ..Given::default() };
-    assert_eq!(with(source, &given), "mid\n\n\nuse 16\n\n");
+    assert_eq!(with(source, &given), "mid\nuse 16\n");
 }
 
 #[test]
@@ -169,7 +168,7 @@ fn messages_about_the_plain_text_become_messages_about_the_source() {
     let source = ".equ N, 4\n.include \"a.inc\"\nx N*2, wrong\nm ugly\n";
     let given = Given { files: vec![file("a.inc", inc)], ..Given::default() };
     let expanded = expand(source, &given).unwrap().unwrap();
-    assert_eq!(expanded.text, "\nworse\n\nx 8, wrong\nbad ugly\n\n");
+    assert_eq!(expanded.text, "\nworse\nx 8, wrong\nbad ugly\n");
     let about = |text: &str| {
         let at = expanded.text.find(text).unwrap();
         let found = expanded.in_source(Diagnostic::error(Span::new(at, at + text.len()), "no"));
@@ -193,7 +192,7 @@ fn messages_about_the_plain_text_become_messages_about_the_source() {
 fn related_places_are_lines_of_the_source() {
     let source = ".rept 2\na: x\n.endr\n";
     let expanded = expand(source, &Given::default()).unwrap().unwrap();
-    assert_eq!(expanded.text, "a: x\na: x\n\n");
+    assert_eq!(expanded.text, "a: x\na: x\n");
     let found =
         expanded.in_source(Diagnostic::error(Span::new(5, 6), "twice").related(Span::new(0, 1), "the first"));
     assert_eq!(found.to_string(), "twice (in lines that are repeated, line 1; the first is in line 2)");

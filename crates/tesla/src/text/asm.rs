@@ -7,7 +7,7 @@ use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot
 use reconverge_isa::source::{Cursor, Diagnostic, Span, lines, parse_number, suggest};
 use reconverge_isa::write::{LabelUse, Line, LineReader, NameHash, Prefixes, Reader};
 
-use super::written::{Names, bits_of, written};
+use super::written::{ACCESSES, Names, bits_of, written};
 use crate::draft::Draft;
 use crate::inst::{Chip, Stage};
 use crate::parts::here;
@@ -260,33 +260,31 @@ impl<'a> Assembler<'a> {
     ) -> Result<Line<'a, Draft>, Box<Diagnostic>> {
         let Some(program) = self.programs.last() else { return Err(error) };
         let names = Names { program, module: self.modules.last(), stage: self.stage };
-        let Some(written) = written(line, names)? else {
-            if let Some(help) = self.elsewhere(line) {
-                error.help = Some(help);
-            }
-            return Err(error);
-        };
-        match self.reader.read::<Prefix>(&written.text) {
-            Ok(Line { row, word, label }) => {
-                let label = label.map(|label| {
-                    let span = written.in_line(label.span);
-                    LabelUse {
-                        name: &line[span.start..span.end],
-                        span,
-                        field: label.field,
-                        shift: label.shift,
-                    }
-                });
-                Ok(Line { row, word, label })
-            }
-            Err(mut error) => {
-                if let Some(help) = self.elsewhere(&written.text) {
+        let mut first = None;
+        for access in ACCESSES {
+            let Some(written) = written(line, names, access)? else {
+                if let Some(help) = self.elsewhere(line) {
                     error.help = Some(help);
                 }
-                error.span = written.in_line(error.span);
-                Err(error)
+                return Err(error);
+            };
+            match self.reader.read::<Prefix>(&written.text) {
+                Ok(Line { row, word, label }) => {
+                    let label = label.map(|label| {
+                        let span = written.in_line(label.span);
+                        LabelUse { name: &line[span.start..span.end], span, ..label }
+                    });
+                    return Ok(Line { row, word, label });
+                }
+                Err(error) => drop(first.get_or_insert((error, written))),
             }
         }
+        let Some((mut error, written)) = first else { return Err(error) };
+        if let Some(help) = self.elsewhere(&written.text) {
+            error.help = Some(help);
+        }
+        error.span = written.in_line(error.span);
+        Err(error)
     }
 
     /// Warns of a decimal integer as the immediate of an operation on floats: its bits are a float near 0.

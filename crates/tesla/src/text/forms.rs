@@ -24,8 +24,10 @@ pub fn forms(mnemonic: &str, chip: Option<Chip>, stage: Option<Stage>) -> Vec<Fo
             stages.iter().filter(|stage| admitted(&(first, **stage))).map(|stage| stage.name()).collect();
         let only =
             alone(stage.is_none(), types.len() == stages.len(), format!("{} programs", types.join(", ")));
+        let (text, places) = forms::text(row, mnemonic, circumstance);
         Some(Form {
-            text: forms::text(row, mnemonic, circumstance),
+            text,
+            places,
             example: forms::example(&TABLE, row, mnemonic, circumstance)?,
             about: first_chip.into_iter().chain(only).collect::<Vec<_>>().join("; "),
             source: format!("section {}, row {}", row.source, row.id),
@@ -56,7 +58,13 @@ mod tests {
         let mut rows = 0;
         for name in mnemonics() {
             let found = forms(name, None, None);
-            assert!(!found.is_empty(), "{name}");
+            let row =
+                TABLE.rows().iter().find(|row| row.names.split('|').any(|known| known == name)).unwrap();
+            assert!(
+                !found.is_empty(),
+                "{name}: {:?}",
+                forms::text(row, name, here(Chip::Gt215, Stage::Compute))
+            );
             for form in found {
                 let fits = Chip::ALL.into_iter().any(|chip| {
                     STAGES

@@ -112,11 +112,19 @@ fn float(text: &str) -> Option<f32> {
     value.is_finite().then_some(value)
 }
 
-/// The line as a listing has it; `None` if nothing in it is written differently there.
+/// What may stand before a built-in variable, depending on what the text before it says: the types of the operand and of the
+/// access.
+pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
+
+/// The line as a listing has it, with `access` before its built-in variables; `None` if nothing in it is written differently there.
 ///
 /// # Errors
 /// A name without a meaning, or a number that the operation does not have. Places are bytes of the line.
-pub(super) fn written(line: &str, names: Names<'_>) -> Result<Option<Written>, Box<Diagnostic>> {
+pub(super) fn written(
+    line: &str,
+    names: Names<'_>,
+    access: &str,
+) -> Result<Option<Written>, Box<Diagnostic>> {
     let kind = type_of(line);
     let bytes = line.as_bytes();
     let mut out = Written::default();
@@ -159,10 +167,7 @@ pub(super) fn written(line: &str, names: Names<'_>) -> Result<Option<Written>, B
                 let (text, span) = (&rest[..len], Span::new(at, at + len));
                 match built_in(text, names.stage).map_err(|why| wrong(span, why))? {
                     Some(operand) => {
-                        let typed = line[..at].trim_end().ends_with("u16");
-                        let moves = line.contains("b16") || line.contains("u16");
-                        let prefix = if typed || operand.starts_with('$') && moves { "" } else { "u16 " };
-                        out.put(&format!("{prefix}{operand}"), span);
+                        out.put(&format!("{access}{operand}"), span);
                         changed = true;
                     }
                     None => out.put(text, span),
@@ -380,7 +385,7 @@ mod tests {
             Variable { name: "table".to_owned(), bytes: 8, place: Place::Constant { bank: 1, offset: 0x20 } };
         let module = Module { variables: vec![variable], ..Module::default() };
         let names = Names { program: &program, module: Some(&module), stage: Stage::Compute };
-        match written(line, names) {
+        match written(line, names, "") {
             Ok(Some(written)) => Ok(written.text),
             Ok(None) => Ok("as it is".to_owned()),
             Err(error) => Err(format!("{}..{}: {error}", error.span.start, error.span.end)),
@@ -403,7 +408,7 @@ mod tests {
             ("mov b32 $r0 s[out + 4]", "mov b32 $r0 s[0x14]"),
             ("mov b32 $r0 s[$a1+n-4]", "mov b32 $r0 s[$a1+0x10]"),
             ("mov b32 $r0 c1[table+0x4]", "mov b32 $r0 c1[0x24]"),
-            ("cvt u32 $r1 blockIdx.x", "cvt u32 $r1 u16 s[0xc]"),
+            ("cvt u32 $r1 u16 u16 blockIdx.x", "cvt u32 $r1 u16 u16 s[0xc]"),
             ("cvt u32 $r1 u16 threadIdx.x", "cvt u32 $r1 u16 $r0l"),
             ("mov b16 $r1l threadIdx.x", "mov b16 $r1l $r0l"),
             ("(lg $c0) exit nop", "exit (lg $c0)  nop"),

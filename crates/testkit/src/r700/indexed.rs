@@ -3,6 +3,7 @@
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::text::assemble;
 use reconverge_simt::random::Random;
 
 /// Registers of a launch.
@@ -81,7 +82,12 @@ pub fn source(random: &mut Random) -> String {
             source += " 0 x: MOVA_INT _.x, R8.x\n   y: MOVA_INT _.y, R8.y\n   w: MOVA_FLOOR _.w, R7.z\n";
         }
         for number in 1..2 + random.below(5) as usize {
-            source += &group(random, number);
+            // Three cycles read one register of each component: not every group can be read.
+            let groups = std::iter::repeat_with(|| group(random, number));
+            let fits = |group: &String| {
+                assemble(&format!("ALU: KCACHE0(CB0:{window})\n{group}"), Chip::RV770).is_ok()
+            };
+            source += &groups.into_iter().find(fits).unwrap_or_default();
         }
     }
     if counted {

@@ -84,11 +84,11 @@ impl Machine for R500 {
     }
 
     fn forms(&self, _: &Target, mnemonic: &str) -> Vec<Form> {
-        text::forms(mnemonic)
+        reconverge_r500::forms::forms(mnemonic)
     }
 
     fn mnemonics(&self) -> Vec<&'static str> {
-        text::mnemonics()
+        reconverge_r500::forms::mnemonics()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -28,7 +28,8 @@ pub fn forms(mnemonic: &str) -> Vec<Form> {
     vec![Form {
         text: format!("[(p)|(!p)] {mnemonic}[{SATURATE}] DESTINATION.MASK{equals}{}", operands.join(", ")),
         example: format!("{mnemonic} t0{equals}{}", given.join(", ")),
-        about: format!("{}{chips}", doc.trim_end_matches('.')),
+        places: Vec::new(),
+        about: format!("{}{chips}", doc.trim().trim_end_matches('.')),
         source: "vertex unit, docs/r500-vertex.md".to_owned(),
     }]
 }

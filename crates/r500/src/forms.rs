@@ -3,17 +3,23 @@
 use reconverge_isa::FieldValue;
 use reconverge_isa::forms::Form;
 
-use super::construct::{CONSTRUCTS, Jumps, Pop};
-use super::idioms::IDIOMS;
 use crate::operations::OPERATIONS;
 use crate::pvs;
+use crate::text::construct::{CONSTRUCTS, Jumps, Pop};
+use crate::text::idioms::IDIOMS;
 use crate::words::TexOp;
 
 /// The forms of a mnemonic in pixel programs, and in programs of the vertex unit; none for another word.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {
-        found.push(Form { text, example, about: about.to_owned(), source: source.to_owned() });
+        found.push(Form {
+            text,
+            example,
+            places: Vec::new(),
+            about: about.trim().trim_end_matches('.').to_owned(),
+            source: source.to_owned(),
+        });
     };
     for operation in OPERATIONS {
         let rgb = operation.rgb.filter(|op| op.name() == mnemonic).is_some();
@@ -37,7 +43,10 @@ pub fn forms(mnemonic: &str) -> Vec<Form> {
     }
     for op in TexOp::ALL.iter().filter(|op| op.name() == mnemonic) {
         let (text, example) = match op {
-            TexOp::NOP => ("TEX NOP [TEX_SEM_ACQUIRE]".to_owned(), "TEX NOP".to_owned()),
+            TexOp::NOP => (
+                "TEX NOP tex[N], temp[N].SSSS [TEX_SEM_ACQUIRE]".to_owned(),
+                "TEX NOP tex[0], temp[1].rgba".to_owned(),
+            ),
             TexOp::TEXKILL => {
                 ("TEX TEXKILL tex[N], temp[N].SSSS".to_owned(), "TEX TEXKILL tex[0], temp[1].rgba".to_owned())
             }
