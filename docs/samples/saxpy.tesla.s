@@ -18,7 +18,7 @@
     add i, (mul u16 $r3l, $r4l), i          ; i = blockIdx.x * blockDim.x + threadIdx.x
     mov b32 $r5, b32 s[n]
     set $c0 # ge u32 i, $r5
-    (lg $c0) exit nop
+    (lg $c0) ret                            ; outside a subroutine it ends the lane
     shl b32 at, i, 2
     add b32 $r3, b32 s[x], at
     ld b32 $r3, g14[$r3]

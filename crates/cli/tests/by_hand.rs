@@ -51,7 +51,7 @@ fn a_source_with_macros_and_files_is_the_plain_source() {
         "lib/more.inc",
         ".macro twice reg, by=N\nadd b32 \\reg, \\reg, \\by\nadd b32 \\reg, \\reg, \\by*2\n.endm\n",
     );
-    folder.write("a.s", ".isa tesla\n.include \"lib/sizes.inc\"\ntwice $r0\ntwice $r1, -1\n.rept 2, i\nmov b32 $r\\(i+2) 0.5\n.endr\nexit nop\n");
+    folder.write("a.s", ".isa tesla\n.include \"lib/sizes.inc\"\ntwice $r0\ntwice $r1, -1\n.rept 2, i\nmov b32 $r\\(\\i+2) 0.5\n.endr\nexit nop\n");
     let plain = |n: i32| {
         format!(
             ".isa tesla\nadd b32 $r0 $r0 {n}\nadd b32 $r0 $r0 {}\nadd b32 $r1 $r1 0xffffffff\nadd b32 $r1 $r1 0xfffffffe\n\
@@ -102,7 +102,7 @@ fn a_message_names_the_file_of_the_line_and_what_asked_for_it() {
 #[test]
 fn numbers_and_names_are_read_as_people_write_them() {
     let folder = Folder::new("by-hand-numbers");
-    folder.write("a.s", ".isa tesla\n.param s[0x10] 4 n\nmov b32 $r0, b32 s[n]\nmul f32 $r1, $r0, 2\ncvt u32 $r2, blockIdx.x\n(lg $c0) exit nop\n");
+    folder.write("a.s", ".isa tesla\n.param s[0x10] 4 n\nmov b32 $r0, b32 s[n]\nmul f32 $r1, $r0, 2\ncvt u32 $r2, blockIdx.x\nexit nop\n");
     let (_, messages) = folder.run("asm a.s -o a.hex", 0);
     assert!(messages.contains("`2` is an integer, and the operation is on floats"), "{messages}");
     assert!(messages.contains("write 2.0"), "{messages}");
@@ -110,6 +110,7 @@ fn numbers_and_names_are_read_as_people_write_them() {
         ("mov b32 $r0 b32 s[m]", "there is no parameter `m`"),
         ("ld b32 $r1 g14[$r2+4]", "takes no offset"),
         ("mul u24 $r0 $r1 0.5", "`0.5` is a float"),
+        ("(lg $c0) exit nop", "`exit` is not predicated"),
         ("add b32 $r0 $r1 $q2", "as in `add b32"),
     ] {
         folder.write("b.s", &format!(".isa tesla\n.param s[0x10] 4 n\n{line}\n"));
@@ -205,4 +206,18 @@ fn a_source_is_watched() {
     assert_eq!((first, second), (true, true));
     let (_, message) = folder.run("asm a.s --watch", 2);
     assert!(message.contains("-o OUT"), "{message}");
+}
+
+/// The samples of docs/writing.md give what their launch files expect.
+#[test]
+fn the_samples_of_tesla_are_right() {
+    let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
+    let folder = Folder::new("by-hand-samples");
+    for name in
+        ["saxpy.tesla", "primes.tesla", "histogram.tesla", "texture.tesla", "reduction", "reduction-race"]
+    {
+        let (out, messages) =
+            folder.run(&format!("check {}", samples.join(format!("{name}.toml")).display()), 0);
+        assert!(out.contains("1 passed, 0 failed"), "{name}: {out}{messages}");
+    }
 }

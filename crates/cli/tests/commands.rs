@@ -639,8 +639,8 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
         [
             "log: 2 programs",
             "program machine chip stage words instructions registers stack",
-            "shader0 r700 rv730 pixel 8 3 2 1",
-            "SHADER5 r700 rv730 vertex 4 2 2 1",
+            "shader0 r700 rv730 pixel 8 3 2 (needs 1) 1 (needs 0)",
+            "SHADER5 r700 rv730 vertex 4 2 2 1 (needs 0)",
         ]
     );
     assert!(

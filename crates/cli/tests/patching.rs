@@ -114,6 +114,8 @@ fn one_instruction_of_real_cubins_is_patched_and_they_run() {
             "-q",
             "--json",
             "--allow-outside",
+            // A warp of flacuda reads what the next one writes, without using it.
+            "--no-race-check",
         ]);
         assert!(matches!(status, Some(0 | 1)) && !said.contains("trap"), "{}: {said}", file.display());
         done.push(file);

@@ -397,6 +397,9 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     let divides = count.is_multiple_of(lanes) && (1..=4).contains(&each);
     let rows = array.shape.len() > 1 && (each == 1 || array.shape.last() == Some(&each));
     let words = || array.words();
+    if array.shape.len() > 1 && array.rows() == 1 && (1..=4).contains(&count) {
+        return Ok(vec![channels(words()); lanes]);
+    }
     if divides && (each == 1 || *flat || rows) {
         let words: Vec<u32> = words().collect();
         return Ok(words.chunks(each).map(|lane| channels(lane.iter().copied())).collect());

@@ -85,7 +85,7 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
 
 /// Whether a text has anything to expand. A listing has not, and costs the search for it only.
 fn has_any(source: &str) -> bool {
-    source.contains("\\(") || lines(source).any(|(_, line)| directive(line).is_some())
+    source.contains("\\(") || source.split('\n').any(|line| directive(line).is_some())
 }
 
 /// Returns the paths of the files that a text includes, from the folder of the source. `of` is the text's own path from

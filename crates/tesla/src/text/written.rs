@@ -128,7 +128,8 @@ pub(super) fn written(
     let kind = type_of(line);
     let bytes = line.as_bytes();
     let mut out = Written::default();
-    let (mut at, mut changed) = prefixes(line, &mut out);
+    refuse_predicated_end(line)?;
+    let (mut at, mut changed) = (0, false);
     while let Some(&byte) = bytes.get(at) {
         let rest = &line[at..];
         let starts = at == 0 || matches!(bytes[at - 1], b' ' | b'\t' | b',' | b'(');
@@ -184,38 +185,26 @@ pub(super) fn written(
     Ok(changed.then_some(out))
 }
 
-/// Writes the prefixes in the order of listings: `exit` and `join` stand before the predicate. Returns where the rest of the line
-/// begins, and whether the order is another.
-fn prefixes(line: &str, out: &mut Written) -> (usize, bool) {
-    let (mut words, mut others) = (Vec::new(), Vec::new());
-    let (mut at, mut changed) = (0, false);
-    loop {
-        let rest = &line[at..];
-        let start = at + rest.len() - rest.trim_start().len();
-        let rest = &line[start..];
-        let len = match rest.strip_prefix('(') {
-            Some(inside) => inside.find(')').map_or(0, |end| end + 2),
-            None => ["exit", "join"]
-                .iter()
-                .find(|known| rest[..word(rest)] == ***known)
-                .map_or(0, |known| known.len()),
-        };
-        if len == 0 {
-            break;
+/// Refuses `exit` and `join` behind a predicate: they are not predicated, and stand before it. (9.2, 2.2)
+fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
+    let start = line.len() - line.trim_start().len();
+    let Some(inside) = line[start..].strip_prefix('(').and_then(|inside| inside.find(')')) else {
+        return Ok(());
+    };
+    let behind = &line[start + inside + 2..];
+    let at = line.len() - behind.trim_start().len();
+    let name = &line[at..at + word(&line[at..])];
+    if !["exit", "join"].contains(&name) {
+        return Ok(());
+    }
+    let message = format!("`{name}` is not predicated: it acts for all lanes that are active");
+    let help = match name {
+        "exit" => {
+            "`ret` outside subroutines ends the lanes for which its predicate holds; `exit` stands before a predicate"
         }
-        let predicate = rest.starts_with('(');
-        changed |= !predicate && !others.is_empty();
-        if predicate { &mut others } else { &mut words }.push(Span::new(start, start + len));
-        at = start + len;
-    }
-    if !changed {
-        return (0, false);
-    }
-    for span in words.into_iter().chain(others) {
-        out.put(&line[span.start..span.end], span);
-        out.put(" ", Span::new(span.end, span.end));
-    }
-    (at, true)
+        _ => "branch around it; `join` stands before a predicate",
+    };
+    Err(wrong(Span::new(at, at + name.len()), (message, help.to_owned())))
 }
 
 fn wrong(span: Span, (message, help): (String, String)) -> Box<Diagnostic> {
@@ -411,7 +400,6 @@ mod tests {
             ("cvt u32 $r1 u16 u16 blockIdx.x", "cvt u32 $r1 u16 u16 s[0xc]"),
             ("cvt u32 $r1 u16 threadIdx.x", "cvt u32 $r1 u16 $r0l"),
             ("mov b16 $r1l threadIdx.x", "mov b16 $r1l $r0l"),
-            ("(lg $c0) exit nop", "exit (lg $c0)  nop"),
             ("join (lg $c0) nop", "as it is"),
         ] {
             assert_eq!(again(line).as_deref(), Ok(text), "{line}");
@@ -422,6 +410,10 @@ mod tests {
     fn what_has_no_meaning_is_refused_at_its_place() {
         for (line, message) in [
             ("add f32 $r0 $r1 -4", "16..18: `-4` is an integer, and the operation is on floats (write -4.0)"),
+            (
+                "(lg $c0) exit nop",
+                "9..13: `exit` is not predicated: it acts for all lanes that are active (`ret`",
+            ),
             ("mul u24 $r0 $r1 1.5", "16..19: `1.5` is a float"),
             ("add b16 $r0l $r1l -40000", "18..24: `-40000` has more than 16 bits"),
             ("mov b32 $r0 s[m]", "14..15: there is no parameter `m` (one of out, n fits here"),
