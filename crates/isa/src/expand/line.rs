@@ -226,7 +226,13 @@ pub(super) fn resolved(
         }
         let read = expression::read(rest, reach(text, at), constant).ok();
         // Parentheses alone belong to the machine's syntax.
-        let read = read.filter(|read| read.names && (byte != b'(' || read.operator));
+        let read = read.filter(|read| {
+            let end = at + read.len;
+            // A macro's arguments take part as names do; `0-15` behind a colon is a range of R700.
+            let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
+            let computed = replaced && read.operator && before != Some(b':');
+            (read.names || computed) && (byte != b'(' || read.operator)
+        });
         match read {
             Some(read) => {
                 out.push(line, copied, at);

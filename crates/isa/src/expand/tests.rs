@@ -77,9 +77,15 @@ fn macros_have_parameters_defaults_and_a_number_of_their_own() {
 }
 
 #[test]
+fn arguments_are_computed_with() {
+    let source = ".macro m n\nADD R\\n, \\n*2, (\\n+1)*4, -\\n\nKCACHE0(CB0:0-\\n) \\n\n.endm\nm 3\n";
+    assert_eq!(plain(source), "ADD R3, 6, 16, -3\nKCACHE0(CB0:0-3) 3\n");
+}
+
+#[test]
 fn macros_use_macros_and_conditions_end_them() {
     let source = ".macro down n\n.if \\n > 0\nstep \\n\ndown \\n-1\n.else\ndone\n.endif\n.endm\ndown 3\n";
-    assert_eq!(plain(source), "step 3\nstep 3-1\nstep 3-1-1\ndone\n");
+    assert_eq!(plain(source), "step 3\nstep 2\nstep 1\ndone\n");
 }
 
 #[test]
