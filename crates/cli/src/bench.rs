@@ -130,7 +130,14 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     }
     if args.micro {
         let pool = pool::pool(1)?;
-        pool.install(|| micro::run(args.isa, &args.engine.options(), args.runs, args.json))?;
+        pool.install(|| {
+            micro::run(
+                args.isa,
+                &Options { race_check: false, ..args.engine.options() },
+                args.runs,
+                args.json,
+            )
+        })?;
         return Ok(Answer::Yes);
     }
     let kernels = wanted(args)?;

@@ -7,7 +7,7 @@ use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot
 use reconverge_isa::source::{Cursor, Diagnostic, Span, lines, parse_number, suggest};
 use reconverge_isa::write::{LabelUse, Line, LineReader, NameHash, Prefixes, Reader};
 
-use super::written::{ACCESSES, Names, bits_of, written};
+use super::written::{ACCESSES, Names, PARAMETERS, bits_of, written};
 use crate::draft::Draft;
 use crate::inst::{Chip, Stage};
 use crate::parts::here;
@@ -72,9 +72,6 @@ const OF_MODULES: [&str; 3] = [".abi", ".pointers", ".variable"];
 const OF_PROGRAMS: [&str; 10] = [
     ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param", ".state", ".word",
 ];
-
-/// Where the parameters of a kernel begin in s[]. (1.6)
-pub(super) const PARAMETERS: u32 = 0x10;
 
 /// Assembles a text. `chip` and `stage` hold where the text has no `.chip` and `.type`.
 ///

@@ -5,8 +5,7 @@
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
 
-use super::asm::PARAMETERS;
-use super::written::BUILT_INS;
+use super::written::{BUILT_INS, PARAMETERS};
 use crate::decode::{decode, length};
 use crate::inst::{
     Access, Arith, Base, Chip, Control, Dst, End, Group, Half, Idle, Inst, Mem, Memory, Op, Operand, Space,

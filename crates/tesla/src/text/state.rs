@@ -4,8 +4,8 @@ use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
 use reconverge_isa::read::{push_decimal, push_hex, push_word};
 
-use super::asm::PARAMETERS;
 use super::notes::{About, push_comment};
+use super::written::PARAMETERS;
 
 /// A module: `.module` and what belongs to it.
 pub(super) fn push_module(module: &Module, chip: Option<&str>, out: &mut String) {

@@ -7,7 +7,6 @@ use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
 use reconverge_isa::source::{Diagnostic, Span, parse_number, suggest};
 
-use super::asm::PARAMETERS;
 use crate::inst::Stage;
 
 /// What the names in a line can mean.
@@ -25,6 +24,9 @@ pub(super) struct Written {
     /// By ascending start: where pieces of the text begin, and which bytes of the line they stand for.
     pieces: Vec<(usize, Span)>,
 }
+
+/// Where the parameters of a kernel begin in s[]. (1.6)
+pub(super) const PARAMETERS: u32 = 0x10;
 
 /// The words that compute kernels have at the start of s[]. (1.6)
 pub(super) const BUILT_INS: [(u32, &str); 7] = [

@@ -7,8 +7,7 @@ use reconverge_isa::source::parse_number;
 
 use super::super::attr::Attr;
 use super::super::attr::{AMD_BANKS, AMD_TEX};
-use super::lex::{Parse, Token, number, wrong};
-use super::operand::set;
+use super::lex::{Parse, Token, number, set, wrong};
 use crate::words::{AluForm, CfInst, DataFormat, ExportInst};
 
 /// Dialect of a text: it decides about numbers, missing parts and the layout of clauses.
@@ -31,7 +30,7 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
         before.trim().is_empty() && (after.trim().is_empty() || after.trim_start().starts_with(';'))
     };
     let ends = || source.match_indices("END_OF_PROGRAM").any(alone);
-    match ends() || super::metadata::is_in(source) {
+    match ends() || is_in(source) {
         true => Dialect::Latte,
         false => Dialect::Own,
     }
@@ -240,4 +239,14 @@ pub(super) fn attribute(
         }
         _ => false,
     })
+}
+
+/// Whether a text has comments that state something.
+pub(super) fn is_in(source: &str) -> bool {
+    source.contains('$') && source.lines().any(|line| statement(line).is_some())
+}
+
+/// What is behind `; $`.
+pub(super) fn statement(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix(';')?.trim_start().strip_prefix('$')
 }

@@ -3,6 +3,8 @@
 use reconverge_isa::source::parse_number;
 use reconverge_isa::{Diagnostic, Span};
 
+use super::super::attr::Attr;
+
 pub(super) type Parse<T> = Result<T, Diagnostic>;
 
 /// A word of a line: cut at spaces and commas outside of brackets.
@@ -95,4 +97,12 @@ pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
         }
         None => (token.text, None),
     }
+}
+
+/// Gives an attribute a value; `false` when none of the tables has it, or the value does not fit.
+pub(super) fn set(name: &str, value: u32, tables: &[&[Attr]], words: &mut [u32]) -> bool {
+    let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
+    let Some(attr) = attr.filter(|attr| value <= attr.max()) else { return false };
+    words[attr.word] = words[attr.word] & !attr.mask() | value << attr.lo;
+    true
 }

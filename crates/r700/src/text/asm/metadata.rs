@@ -8,7 +8,7 @@ use reconverge_isa::source::{parse_number, suggest};
 use reconverge_isa::{Diagnostic, Span};
 
 use super::Asm;
-use super::amd::Dialect;
+use super::amd::{Dialect, is_in, statement};
 use super::lex::Parse;
 
 /// A register: its name, how many there are, the fields with their lowest bit and width.
@@ -138,16 +138,6 @@ pub(super) struct Stated {
     /// What has no place in a program.
     unkept: Vec<&'static str>,
     stage: Option<Stage>,
-}
-
-/// Whether a text has comments that state something.
-pub(super) fn is_in(source: &str) -> bool {
-    source.contains('$') && source.lines().any(|line| statement(line).is_some())
-}
-
-/// What is behind `; $`.
-fn statement(line: &str) -> Option<&str> {
-    line.trim_start().strip_prefix(';')?.trim_start().strip_prefix('$')
 }
 
 impl Asm<'_> {

@@ -131,14 +131,6 @@ pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
     }
 }
 
-/// Gives an attribute a value; `false` when none of the tables has it, or the value does not fit.
-pub(super) fn set(name: &str, value: u32, tables: &[&[Attr]], words: &mut [u32]) -> bool {
-    let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
-    let Some(attr) = attr.filter(|attr| value <= attr.max()) else { return false };
-    words[attr.word] = words[attr.word] & !attr.mask() | value << attr.lo;
-    true
-}
-
 /// Reads one attribute, or BITS, into `words`.
 pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
     let (name, inner) = call(token);
