@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     }
 }
 
-/// Assembles again and again. Errors are told, and the next change may mend them.
+/// Assembles the sources after each change. An error does not end the command.
 fn watch(args: &Asm) -> Result<Answer> {
     let Some(output) = args.output.as_deref().filter(|_| args.file.as_deref() != Some(Path::new("-"))) else {
         bail!("--watch needs a file for the source and one for the result: -o OUT");
@@ -72,7 +72,7 @@ fn watch(args: &Asm) -> Result<Answer> {
     }
 }
 
-/// How often the files are looked at.
+/// Time between two looks at the files.
 const POLL: Duration = Duration::from_millis(200);
 
 /// When a file was changed last.

@@ -44,7 +44,7 @@ struct Shown {
     source: String,
 }
 
-/// What a name in a form stands for.
+/// A name in a form and its meaning.
 #[derive(Serialize)]
 struct Place {
     name: String,

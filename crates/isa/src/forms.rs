@@ -6,15 +6,15 @@ use crate::row::{Draft, Memory, Number, Part, Row, Scope, Style};
 /// A form of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Its text: `a|b` is one of both, `[a]` may be left out, capital letters stand for numbers.
+    /// Text of the form: `a|b` is one of both, `[a]` may be left out, capital letters stand for numbers.
     pub text: String,
     /// An instruction of this form.
     pub example: String,
-    /// What a name in angle brackets in the text stands for.
+    /// Meanings of the names in angle brackets.
     pub places: Vec<(String, String)>,
-    /// What it is, and where it exists if not everywhere; may be empty.
+    /// Purpose, and the chips and program types that have the form unless all have it; may be empty.
     pub about: String,
-    /// Where it is documented.
+    /// Source in the documents.
     pub source: String,
 }
 

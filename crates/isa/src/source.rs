@@ -104,7 +104,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds advice behind the advice that is there.
+    /// Appends advice to the advice so far.
     pub(crate) fn and_help(mut self, help: &str) -> Self {
         self.help = Some(match self.help {
             Some(known) => format!("{known}; {help}"),

@@ -8,7 +8,7 @@ use crate::control::{self, CfWork};
 use crate::meaning::{self, Meaning, Opcode, Unit};
 use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
 
-/// What a CF instruction may state besides its operands.
+/// Flags of a control-flow instruction.
 const FLAGS: &str = "[VALID_PIX] [WHOLE_QUAD] [NO_BARRIER] [END_OF_PROGRAM]";
 
 /// The forms of a mnemonic on `chip`; none for another word.
@@ -127,7 +127,7 @@ pub fn mnemonics() -> Vec<&'static str> {
     names
 }
 
-/// What the manual says about a value.
+/// Returns the manual's description of a value.
 fn about<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc)

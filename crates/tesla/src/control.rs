@@ -208,7 +208,7 @@ impl Control {
     }
 }
 
-/// What a barrier does to the flow of lanes.
+/// Returns the effect of a barrier on the flow of lanes.
 const fn bar_on_lanes(inc: bool, wait: bool) -> &'static str {
     match (inc, wait) {
         (_, true) => "the warp waits until the barrier has the warps that it waits for",

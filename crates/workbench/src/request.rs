@@ -445,7 +445,7 @@ pub(crate) fn by_lane<'a, T>(
     Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
 }
 
-/// Says how two to four numbers without rows are read where there are as many lanes: each lane could have one or all of them.
+/// Returns a note about two to four numbers without rows for as many lanes. Each lane could have one number or all of them.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
     let listed = matches!(values, Values::Text(text) if text.contains(','));

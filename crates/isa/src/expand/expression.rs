@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What an expression is worth.
+/// Value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// An integer.
@@ -36,7 +36,7 @@ impl Value {
     }
 }
 
-/// What is wrong with an expression, and where in its text.
+/// A mistake in an expression, and its place in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) at: usize,
@@ -56,7 +56,7 @@ pub(super) struct Read {
     pub(super) operator: bool,
 }
 
-/// How far an expression reaches.
+/// The part of a text that an expression may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Over the whole text.
@@ -64,7 +64,7 @@ pub(super) enum Reach {
     /// As far as it can within other text: a binary operator has space on both sides or on none, so that `N -2` are two
     /// operands. Comparisons and `&&`, `||` are no operators there.
     Within,
-    /// As within other text, behind an operator with this precedence whose left side is no constant.
+    /// The same, after an operator with this precedence and a left side that the assembler does not compute.
     Behind(u8),
 }
 

@@ -64,7 +64,7 @@ impl Shown {
         out
     }
 
-    /// This line and another behind it.
+    /// Returns this line with another at its end.
     pub(super) fn followed_by(mut self, more: &Shown) -> Shown {
         self.push(more, 0, more.text.len());
         self
@@ -272,12 +272,12 @@ fn is_binary(text: &str, at: usize) -> bool {
     operand && spaced == behind
 }
 
-/// How far an expression at a place reaches: not beyond an operator that binds its left side, which is no constant.
+/// Returns the reach of an expression at a place. An operator before it may bind more strongly than those inside.
 fn reach(text: &str, at: usize) -> Reach {
     let before = text[..at].trim_end();
     let operator = before.bytes().next_back().and_then(precedence);
     match operator.filter(|_| is_binary(text, before.len().saturating_sub(1))) {
-        // `+` does not change what stands behind it.
+        // An addition does not change its right side.
         Some(_) if before.ends_with('+') => Reach::Within,
         Some(precedence) => Reach::Behind(precedence),
         None => Reach::Within,

@@ -37,7 +37,7 @@ pub struct Included {
     pub text: Result<String, String>,
 }
 
-/// What a source is expanded with.
+/// Files and constants for a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     /// The files that it and they include.
@@ -130,10 +130,10 @@ struct Piece {
     part: Part,
 }
 
-/// Why a line is read.
+/// The source, a file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Why, as messages say; nothing for the source itself.
+    /// Name in messages; empty for the source itself.
     what: String,
     /// The file of its lines; 0 is the source.
     file: usize,
@@ -193,8 +193,8 @@ impl Expanded {
         }
     }
 
-    /// The place in the source of a place in the plain text: of what comes from a macro or another file, that of the line
-    /// that asks for it.
+    /// Returns the place in the source for a place in the plain text. Lines of macros and included files have the place of the line
+    /// that uses the macro or includes the file.
     pub fn offset_in_source(&self, offset: usize) -> usize {
         let (mut context, span) = self.origin(Span::new(offset, offset));
         let mut at = span.start;
@@ -255,7 +255,7 @@ impl Expanded {
 #[derive(Clone, Debug)]
 struct Line {
     shown: Shown,
-    /// The comment behind it.
+    /// Comment at the end of the line.
     comment: Option<Shown>,
 }
 
@@ -270,7 +270,7 @@ fn whole(text: &str) -> Vec<Line> {
         comment: comment(at + line.len()),
     };
     let mut all: Vec<Line> = lines(text).map(line).collect();
-    // What follows the last end of line is no line.
+    // The text ends with an end of line, not with an empty line.
     if text.ends_with('\n') {
         all.pop();
     }
@@ -307,12 +307,12 @@ const DEPTH: usize = 64;
 /// Errors after which the rest is not read.
 const MOST_ERRORS: usize = 20;
 
-/// What a condition is about its lines.
+/// State of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Branch {
-    /// They are read.
+    /// The assembler reads its lines.
     Taken,
-    /// They are not, and the next branch may be.
+    /// The assembler skips its lines, and may read those of the next branch.
     Not,
     /// A branch before was, or what is around is not.
     Done,
@@ -412,7 +412,7 @@ impl Expander<'_> {
                         self.error(context, part, "`.endif` without `.if`", "");
                     }
                 }
-                // What is not read still ends where it ends.
+                // A skipped macro or repetition ends at its own last line.
                 Directive::Macro | Directive::Repeat => {
                     let Some(end) = self.end_of(lines, at, found, context, part) else { return };
                     let body = &lines[at..end];

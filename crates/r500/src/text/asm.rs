@@ -41,7 +41,7 @@ pub(crate) fn assemble_lines<'a>(
 #[derive(Default)]
 struct Assembler {
     records: Vec<Record>,
-    /// The record behind it, and its place.
+    /// Number of the record that follows each label, and the label's place.
     labels: HashMap<String, (usize, Span)>,
     stated: Stated,
 }

@@ -9,7 +9,7 @@ use reconverge_isa::source::{Diagnostic, Span, parse_number, suggest};
 
 use crate::inst::Stage;
 
-/// What the names in a line can mean.
+/// Meanings of the names in a line.
 #[derive(Clone, Copy)]
 pub(super) struct Names<'a> {
     pub(super) program: &'a Program,
@@ -114,8 +114,7 @@ fn float(text: &str) -> Option<f32> {
     value.is_finite().then_some(value)
 }
 
-/// What may stand before a built-in variable, depending on what the text before it says: the types of the operand and of the
-/// access.
+/// Types of the operand and of the access before a built-in variable. The right ones depend on the text before it.
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
 /// The line as a listing has it, with `access` before its built-in variables; `None` if nothing in it is written differently there.
@@ -327,7 +326,7 @@ fn address(line: &str, inside: Span, names: Names<'_>) -> Result<Option<String>,
     }))
 }
 
-/// Where something of a name lies in a space.
+/// Returns the address of a name in a space.
 fn place(name: &str, space: &str, names: Names<'_>) -> Result<i64, (String, String)> {
     if space == "s" {
         let params = &names.program.params;
