@@ -13,6 +13,7 @@ use reconverge_workbench::Error;
 use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::listing::Style;
+use reconverge_workbench::open::open_named;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::Stepping;
@@ -155,14 +156,9 @@ pub(crate) fn launch_file(
     let bytes = std::fs::read(&file).map_err(|error| wrong(format!("{name}: {error}")))?;
     let stage = launch.stage().map_err(errors::run)?;
     let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
-    let known = match is_source(&file) {
-        true => known.with_included(&bytes, &mut |included| {
-            let path = beside.path(&reconverge_workbench::open::beside(&name, included))?;
-            std::fs::read(path).map_err(|error| error.to_string())
-        }),
-        false => known,
-    };
-    let opened = reconverge_workbench::open(&bytes, is_source(&file), &known);
+    let opened = open_named(&name, &bytes, known, &mut |included| {
+        std::fs::read(beside.path(included)?).map_err(|error| error.to_string())
+    });
     let opened = opened.map_err(|error| errors::open(&name, &bytes, &error))?;
     let program = choose_program(&opened.image, launch.common.kernel.as_deref()).map_err(errors::run)?;
     let number = opened.image.programs.iter().position(|known| std::ptr::eq(known, program)).unwrap_or(0);

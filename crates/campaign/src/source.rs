@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use reconverge_isa::Isa;
 use reconverge_workbench::kernels::{self, Kernel};
 use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::open::{Known, OpenError, Opened, beside, is_source, open};
+use reconverge_workbench::open::{Known, OpenError, Opened, open_named};
 use reconverge_workbench::values::Files;
 
 use crate::file::CampaignFile;
@@ -125,11 +125,8 @@ impl Sources {
             ..Known::default()
         };
         let bytes = files.read(program).map_err(|why| format!("program {program}: {why}"))?;
-        let known = match is_source(program) {
-            true => known.with_included(&bytes, &mut |file| files.read(&beside(program, file))),
-            false => known,
-        };
-        let opened = open(&bytes, is_source(program), &known).map_err(|error| match &error {
+        let read = &mut |file: &str| files.read(file);
+        let opened = open_named(program, &bytes, known, read).map_err(|error| match &error {
             OpenError::Source(errors) if !errors.is_empty() => {
                 let place = errors[0].place(program, &String::from_utf8_lossy(&bytes));
                 format!("program {place}: {}", errors[0])

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::{Mode, Options};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
-use reconverge_workbench::open::{OpenError, beside, is_source, open};
+use reconverge_workbench::open::{OpenError, open_named};
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Known, Opened, round_trip};
 
@@ -61,11 +61,8 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
     let stage = launch.stage().map_err(|error| damaged(error.to_string()))?;
     let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
-    let known = match is_source(&name) {
-        true => known.with_included(&bytes, &mut |file| folder.read(&beside(&name, file))),
-        false => known,
-    };
-    let opened = open(&bytes, is_source(&name), &known).map_err(|error| match error {
+    let read = &mut |file: &str| folder.read(file);
+    let opened = open_named(&name, &bytes, known, read).map_err(|error| match error {
         OpenError::Source(errors) => {
             let place = errors[0].place(&name, &String::from_utf8_lossy(&bytes));
             damaged(format!("{place}: {}", errors[0]))

@@ -88,9 +88,11 @@ impl FromStr for Rows {
 
 /// How a run ended.
 enum Ended {
-    /// To its end, or with the trap that it must end with; and why it is not as it must be.
+    /// To its end, or with another trap than the launch states; and the mismatches.
     Judged(Option<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
+    /// With the trap that the launch states.
+    TrappedAsStated(Box<Trapped>),
     Differ(String),
 }
 
@@ -119,6 +121,15 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     }
     let (result, mut wrong) = match ended {
         Ended::Judged(result, wrong) => (result, wrong),
+        Ended::TrappedAsStated(trapped) => {
+            if args.json {
+                let answer = json!({ "trap": trapped.message, "at": trapped.to_json(), "mismatches": [] });
+                messages::answer_json(&answer);
+            } else {
+                say!("ends with the trap that the launch states: {trapped}");
+            }
+            return Ok(Answer::Yes);
+        }
         Ended::Trapped(trapped) => {
             if args.json {
                 messages::answer_json(&json!({ "trap": trapped.message, "at": trapped.to_json() }));
@@ -163,8 +174,13 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
             let program = choose_program(&opened.image, kernel);
             let program = program.with_context(|| crate::shown::path(&path))?;
             let ran = launch.run(&opened.image, program, &options, &beside);
-            let ended = match launch.judged(ran) {
-                Ok((result, wrong)) => {
+            let trapped = match &ran {
+                Err(Error::Trap(trapped)) => Some(trapped.clone()),
+                _ => None,
+            };
+            let ended = match (launch.judged(ran), trapped) {
+                (Ok((None, wrong)), Some(trapped)) if wrong.is_empty() => Ok(Ended::TrappedAsStated(trapped)),
+                (Ok((result, wrong)), _) => {
                     let follows = args.follows() && !interrupt::asked();
                     if let Some(result) = result.as_ref().filter(|_| follows) {
                         let session = launch.prepare(&opened.image, program, &beside).with_context(title)?;
@@ -175,11 +191,11 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
                     }
                     Ok(Ended::Judged(result, wrong))
                 }
-                Err(Error::Trap(mut trapped)) => {
+                (Err(Error::Trap(mut trapped)), _) => {
                     launch.look(&mut trapped, &opened, program, &options, &beside);
                     Ok(Ended::Trapped(trapped))
                 }
-                Err(error) => Err(error),
+                (Err(error), _) => Err(error),
             };
             (ended, beside)
         }

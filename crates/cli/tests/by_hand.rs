@@ -221,3 +221,17 @@ fn the_samples_of_tesla_are_right() {
         assert!(out.contains("1 passed, 0 failed"), "{name}: {out}{messages}");
     }
 }
+
+/// A launch that states its trap is right when it ends with that one, and `run` says so.
+#[test]
+fn run_reports_the_trap_that_a_launch_states() {
+    let race = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples/reduction-race.toml");
+    let folder = Folder::new("by-hand-trap");
+    let (out, _) = folder.run(&format!("run {}", race.display()), 0);
+    assert!(out.starts_with("ends with the trap that the launch states: "), "{out}");
+    assert!(out.contains("race on s["), "{out}");
+    let (out, _) = folder.run(&format!("run {} --json", race.display()), 0);
+    assert!(out.contains("race on s[") && out.contains("\"mismatches\":[]"), "{out}");
+    let (_, messages) = folder.run(&format!("run {} --no-race-check", race.display()), 1);
+    assert!(messages.contains("must trap with"), "{messages}");
+}

@@ -3,6 +3,7 @@
 //! A [`Diagnostic`] holds what was found, where, and what would fit; colour and layout belong to the front end.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// A place in a source text, in bytes.
@@ -343,6 +344,42 @@ pub fn parse_number(text: &str) -> Option<u64> {
         None if digits.starts_with(|c: char| c.is_ascii_digit()) => digits.parse().ok(),
         None => None,
     }
+}
+
+/// Parses a float without a sign that has a point or an exponent, or `f` behind it. `T` is `f32` or `f64`: the text is
+/// rounded once.
+pub fn parse_float<T: FromStr>(text: &str) -> Option<T> {
+    let plain = text.strip_suffix(['f', 'F']).unwrap_or(text);
+    let is_float = plain.len() < text.len() || plain.contains(['.', 'e', 'E']);
+    let known = |byte: u8| byte.is_ascii_digit() || b".eE+-".contains(&byte);
+    (is_float && plain.bytes().all(known)).then(|| plain.parse().ok()).flatten()
+}
+
+/// Bytes of the letters, digits and `_` at the start of a text.
+pub fn word_len(text: &str) -> usize {
+    text.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(text.len())
+}
+
+/// Bytes of the number without a sign at the start of a text: digits, letters, `_` and points, and the sign of an
+/// exponent. 0 if the text begins with neither a digit nor a point before one.
+pub fn number_len(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    if !text.strip_prefix('.').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit()) {
+        return 0;
+    }
+    let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
+    let exponent = |at: usize| {
+        !hexadecimal
+            && at > 0
+            && matches!(bytes[at - 1], b'e' | b'E')
+            && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
+    };
+    let belongs = |at: usize| match bytes[at] {
+        b'+' | b'-' => exponent(at),
+        b'.' => !hexadecimal,
+        byte => byte.is_ascii_alphanumeric() || byte == b'_',
+    };
+    (0..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
 }
 
 /// Splits a source into lines without their comment: `(byte offset, text)`, in order.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use reconverge_container::log::is_llvm_text;
 use reconverge_container::{Endian, Format, Hints, load};
-use reconverge_isa::expand::{Given, Included};
+use reconverge_isa::expand::{Given, Included, beside};
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Image, Isa, Program};
@@ -118,14 +118,6 @@ pub enum OpenError {
     Source(Vec<Diagnostic>),
 }
 
-/// The path of a file that stands in the folder of another or is named from there.
-pub fn beside(of: &str, name: &str) -> String {
-    match of.rsplit_once(['/', '\\']) {
-        Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
-        _ => name.to_owned(),
-    }
-}
-
 /// Whether a file of this name holds assembler source.
 pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
@@ -138,6 +130,25 @@ pub fn has_source(name: &str, bytes: &[u8]) -> bool {
 
 /// How the names of sources end; `.vsh` and `.psh` are latte-assembler's.
 pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
+
+/// Reads a file by its name, as [`open`] does. `read` returns the bytes of a file that a source includes, by its path from
+/// where `name` begins.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn open_named(
+    name: &str,
+    bytes: &[u8],
+    known: Known,
+    read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
+) -> Result<Opened, OpenError> {
+    let is_source = is_source(name);
+    let known = match is_source {
+        true => known.with_included(bytes, &mut |included| read(&beside(name, included))),
+        false => known,
+    };
+    open(bytes, is_source, &known)
+}
 
 /// Reads a file as assembler source (when `is_source`) or as a container. `known` is what the caller
 /// knows; what the file says itself must not contradict them. A stage chooses among several programs.

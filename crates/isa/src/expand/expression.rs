@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::source::{number_len, parse_float, parse_number, word_len};
+
 /// Value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
@@ -251,48 +253,17 @@ impl Parser<'_> {
     }
 }
 
-/// Bytes of the letters, digits and `_` at the start of a text.
-pub(super) fn word_len(text: &str) -> usize {
-    text.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(text.len())
-}
-
-/// Bytes of the number at the start of a text: digits, letters and points, and the sign of an exponent.
-pub(super) fn number_len(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
-    let exponent = |at: usize| {
-        !hexadecimal
-            && at > 0
-            && matches!(bytes[at - 1], b'e' | b'E')
-            && bytes.get(at + 1).is_some_and(u8::is_ascii_digit)
-    };
-    let belongs = |at: usize| match bytes[at] {
-        b'+' | b'-' => exponent(at),
-        b'.' => !hexadecimal,
-        byte => byte.is_ascii_alphanumeric() || byte == b'_',
-    };
-    (0..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
-}
-
-/// An integer, decimal, `0x…` or `0b…`, or a float with a point or an exponent, perhaps with `f` behind it.
-pub(super) fn number(text: &str) -> Option<Value> {
+/// An integer, decimal, `0x…` or `0b…`, or a float.
+fn number(text: &str) -> Option<Value> {
     let plain = text.replace('_', "");
-    if let Some(digits) = plain.strip_prefix("0b") {
-        return u64::from_str_radix(digits, 2)
-            .ok()
-            .and_then(|value| i64::try_from(value).ok())
-            .map(Value::Int);
+    let integer = match plain.strip_prefix("0b") {
+        Some(digits) => u64::from_str_radix(digits, 2).ok(),
+        None => parse_number(&plain),
+    };
+    match integer {
+        Some(value) => i64::try_from(value).ok().map(Value::Int),
+        None => parse_float(&plain).filter(|value: &f64| value.is_finite()).map(Value::Float),
     }
-    if let Some(value) = crate::source::parse_number(&plain) {
-        return i64::try_from(value).ok().map(Value::Int);
-    }
-    let float = plain.strip_suffix(['f', 'F']).unwrap_or(&plain);
-    if float.len() == plain.len() && !float.contains(['.', 'e', 'E']) {
-        return None;
-    }
-    let known = |byte: u8| byte.is_ascii_digit() || b".eE+-".contains(&byte);
-    let value: f64 = float.bytes().all(known).then(|| float.parse().ok()).flatten()?;
-    value.is_finite().then_some(Value::Float(value))
 }
 
 const TOO_LARGE: &str = "the result has more than 64 bits";

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::expression::{self, Reach, Value, Wrong, number_len, precedence, word_len};
+use super::expression::{self, Reach, Value, Wrong, precedence};
+use crate::source::{number_len, word_len};
 
 /// A place in a file that a part of a line comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,11 +22,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use expression::Value;
-use expression::{Reach, Wrong, word_len};
+use expression::{Reach, Wrong};
 use line::{Part, Shown};
 
 use crate::limits::EXPANSION;
-use crate::source::{Diagnostic, SourceFile, Span, lines, suggest};
+use crate::source::{Diagnostic, SourceFile, Span, lines, suggest, word_len};
 
 /// A file that a source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,9 +98,9 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
     lines(text).filter_map(name).collect()
 }
 
-/// The path of a file that the file `of` names.
-fn beside(of: &str, name: &str) -> String {
-    match of.rsplit_once('/') {
+/// Returns the path of a file that the file `of` names: from the folder of `of`, if it is relative.
+pub fn beside(of: &str, name: &str) -> String {
+    match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
         _ => name.to_owned(),
     }

@@ -5,7 +5,7 @@
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
-use reconverge_isa::source::{Diagnostic, Span, parse_number, suggest};
+use reconverge_isa::source::{Diagnostic, Span, number_len, parse_float, parse_number, suggest};
 
 use crate::inst::Stage;
 
@@ -102,16 +102,8 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
             false => u32::try_from(value).ok(),
         };
     }
-    Some(float(digits)?.to_bits() | u32::from(negative) << 31)
-}
-
-/// A float without a sign, which is finite.
-fn float(text: &str) -> Option<f32> {
-    let plain = text.strip_suffix(['f', 'F']).unwrap_or(text);
-    let known = |byte: u8| byte.is_ascii_digit() || b".eE+-".contains(&byte);
-    let is_float = plain.len() < text.len() || plain.contains(['.', 'e', 'E']);
-    let value: f32 = (is_float && plain.bytes().all(known)).then(|| plain.parse().ok()).flatten()?;
-    value.is_finite().then_some(value)
+    let float: f32 = parse_float(digits)?;
+    float.is_finite().then(|| float.to_bits() | u32::from(negative) << 31)
 }
 
 /// Types of the operand and of the access before a built-in variable. The right ones depend on the text before it.
@@ -153,8 +145,8 @@ pub(super) fn written(
                 }
                 at = end;
             }
-            b'-' | b'.' | b'0'..=b'9' if starts && number_len(rest) > 0 => {
-                let end = at + number_len(rest);
+            b'-' | b'.' | b'0'..=b'9' if starts && signed_len(rest) > 0 => {
+                let end = at + signed_len(rest);
                 let text = &line[at..end];
                 match number(text, kind).map_err(|why| wrong(Span::new(at, end), why))? {
                     Some(bits) => {
@@ -218,20 +210,13 @@ fn word(text: &str) -> usize {
     text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len())
 }
 
-/// Bytes of the number at the start of a text, with its sign and that of its exponent; 0 if it is none.
-fn number_len(text: &str) -> usize {
-    let sign = usize::from(text.starts_with('-'));
-    let digits = &text[sign..];
-    let first = word(digits);
-    let starts = digits.strip_prefix('.').unwrap_or(digits).starts_with(|c: char| c.is_ascii_digit());
-    if !starts {
-        return 0;
+/// Bytes of the number at the start of a text, with its sign; 0 if it is none.
+fn signed_len(text: &str) -> usize {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    match number_len(digits) {
+        0 => 0,
+        len => text.len() - digits.len() + len,
     }
-    let hexadecimal = digits.starts_with("0x");
-    let exponent =
-        !hexadecimal && digits[..first].ends_with(['e', 'E']) && digits[first..].starts_with(['-', '+']);
-    let more = if exponent { 1 + word(&digits[first + 1..]) } else { 0 };
-    sign + first + more
 }
 
 /// The bits of a number that a listing writes differently.
