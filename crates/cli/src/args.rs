@@ -130,10 +130,21 @@ pub(crate) struct EngineArgs {
     /// depend on it
     #[arg(long, value_parser = level())]
     pub(crate) level: Option<Level>,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RaceArgs {
     /// Do not look for races on shared memory, or for reads of it that nothing has written, in strict mode (Tesla's s[], R700's
     /// local data share)
     #[arg(long)]
     no_race_check: bool,
+}
+
+impl RaceArgs {
+    /// Whether strict mode looks for races.
+    pub(crate) fn check(&self) -> bool {
+        !self.no_race_check
+    }
 }
 
 impl EngineArgs {
@@ -144,7 +155,7 @@ impl EngineArgs {
     /// The options, where no engine was given with this one.
     pub(crate) fn options_or(&self, engine: Engine) -> Options {
         let engine = self.engine.unwrap_or(engine);
-        Options { engine, level: self.level, race_check: !self.no_race_check, ..Options::default() }
+        Options { engine, level: self.level, ..Options::default() }
     }
 }
 

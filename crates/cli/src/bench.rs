@@ -47,6 +47,9 @@ pub(crate) struct Bench {
     list: bool,
     #[command(flatten)]
     engine: EngineArgs,
+    /// Also look for races on shared memory, as strict mode does elsewhere
+    #[arg(long)]
+    race_check: bool,
     /// Threads; when absent, as many as there are processors, with --draw one. The runs of several numbers (1,2) take turns
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
@@ -78,6 +81,12 @@ pub(crate) struct Bench {
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
+}
+
+impl Bench {
+    fn options(&self) -> Options {
+        Options { race_check: self.race_check, ..self.engine.options() }
+    }
 }
 
 /// What a kernel took.
@@ -130,14 +139,7 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     }
     if args.micro {
         let pool = pool::pool(1)?;
-        pool.install(|| {
-            micro::run(
-                args.isa,
-                &Options { race_check: false, ..args.engine.options() },
-                args.runs,
-                args.json,
-            )
-        })?;
+        pool.install(|| micro::run(args.isa, &args.options(), args.runs, args.json))?;
         return Ok(Answer::Yes);
     }
     let kernels = wanted(args)?;
@@ -335,7 +337,7 @@ impl Runs {
 /// Every other turn goes through the pools backwards: none is always the first.
 fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare()?;
-    let options = kernel.options(args.engine.options())?;
+    let options = kernel.options(args.options())?;
     let compared = pools.len() > 1;
     let mut sides: Vec<(&ThreadPool, Runs)> = pools.iter().map(|pool| (pool, Runs::default())).collect();
     for turn in 0..args.runs {

@@ -15,11 +15,11 @@ use reconverge_cases::{
 };
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{FILE, MEMORY};
-use reconverge_simt::{Engine, Mode, Shares, pool};
+use reconverge_simt::{Engine, Mode, Options, Shares, pool};
 use regex_lite::Regex;
 use walkdir::WalkDir;
 
-use crate::args::{Answer, EngineArgs, ReadArgs};
+use crate::args::{Answer, EngineArgs, RaceArgs, ReadArgs};
 use crate::beside::{allowed, folder_of};
 use crate::messages::{answer_json, bar, counted, note, quiet};
 use crate::part::Part;
@@ -34,6 +34,8 @@ pub(crate) struct Check {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    races: RaceArgs,
     /// Threads; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -102,8 +104,8 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     if let Some(jobs) = args.jobs {
         pool::set_threads(jobs.into());
     }
-    let settings =
-        Settings { mode: args.mode, options: args.engine.options_or(Engine::Fast), shares: Arc::default() };
+    let options = Options { race_check: args.races.check(), ..args.engine.options_or(Engine::Fast) };
+    let settings = Settings { mode: args.mode, options, shares: Arc::default() };
     interrupt::watch();
     let progress = bar(Some(cases.len() as u64), "{bar:40} {pos}/{len} cases {elapsed}");
     let mut cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();

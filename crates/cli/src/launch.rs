@@ -17,7 +17,7 @@ use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::Outcome;
 use reconverge_workbench::{Opened, Session};
 
-use crate::args::{EngineArgs, InputArgs, TargetArgs};
+use crate::args::{EngineArgs, InputArgs, RaceArgs, TargetArgs};
 use crate::beside::{Beside, folder_of};
 use crate::files;
 use crate::files::open_program;
@@ -111,6 +111,8 @@ pub(crate) struct LaunchArgs {
     vertex: Option<Asked>,
     #[command(flatten)]
     engine: EngineArgs,
+    #[command(flatten)]
+    races: RaceArgs,
     /// Threads; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -164,7 +166,7 @@ impl LaunchArgs {
     /// These, where no engine was given with this one.
     fn options_or(&self, engine: Engine) -> Options {
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
-        Options { jobs, ..self.engine.options_or(engine) }
+        Options { jobs, race_check: self.races.check(), ..self.engine.options_or(engine) }
     }
 
     /// The launch, ready to be observed, for the fast engine: the compiled one cannot be observed. Of a run manifest its first launch, unless it has several.

@@ -73,9 +73,11 @@ struct ListedFunction<'a> {
 fn parts(text: &str) -> Vec<ListedFunction<'_>> {
     let mut parts: Vec<ListedFunction<'_>> = Vec::new();
     let mut chip = None;
+    // Most texts are no listing, and then no line needs a look (5 % of the time to open a text of words).
+    let lines = if text.contains("code for ") || text.contains("Function :") { text } else { "" };
     let mut start = 0;
     let after = |line: &'_ str, mark: &str| line.trim().strip_prefix(mark).map(str::trim_ascii).map(str::len);
-    for (number, line) in (1..).zip(text.split('\n')) {
+    for (number, line) in (1..).zip(lines.split('\n')) {
         let rest = |len: usize| &line.trim_end()[line.trim_end().len() - len..];
         if let Some(len) = after(line, "code for ") {
             chip = Some(rest(len));

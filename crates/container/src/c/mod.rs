@@ -5,7 +5,8 @@
 //! macros. An element is an integer constant, or an expression of them (sums, shifts, casts, functions such as `htonl`); an
 //! array with other elements, such as unknown macros, is passed over with a note. The bytes of each array and string are
 //! recognised again by their content. An array without a mark of its own has raw words; a string without a mark is passed
-//! over. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
+//! over. In the initialiser of a structure, each list of numbers in braces of its own is an array: of 32-bit words, or of bytes
+//! if they have a mark. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
 //! other order or [`Hints::endian`] says so. `long` has no one size and is refused.
 
 mod assembly;
@@ -42,13 +43,16 @@ const LEAST_WORD: u64 = 1 << 16;
 /// A character that C does not have, for lines that a text leaves out.
 pub(crate) const GAP: &str = "@";
 
-/// Whether a text is such a source for certain: it declares an integer array with
+/// Whether a text is such a source for certain: it declares an integer array or a structure with
 /// contents.
 pub(crate) fn declares_array(text: &str) -> bool {
     let mut types: Vec<&str> = Vec::new();
     let mut brackets = false;
+    let mut assigned = false;
     for token in Lexer::new(text) {
+        let was_assigned = std::mem::replace(&mut assigned, token.is("="));
         match (token.kind, token.text) {
+            (Kind::Mark, "{") if was_assigned && types.len() > 1 && types.contains(&"struct") => return true,
             (Kind::Mark, "[") => brackets = types.len() > 1,
             (Kind::Mark, "]" | "=") | (Kind::Directive, _) => {}
             (Kind::Word | Kind::Number, _) if brackets => {}
@@ -66,9 +70,11 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Whether a text that is nothing else could be such a source: it has braces, and brackets, strings or preprocessor lines.
+/// Whether a text that is nothing else could be such a source: it has braces, and brackets, strings, statements or preprocessor
+/// lines.
 pub(crate) fn looks_like(text: &str) -> bool {
-    text.contains('{') && text.contains(['[', '"']) || text.lines().any(|line| line.starts_with("#include"))
+    text.contains('{') && text.contains(['[', '"', ';'])
+        || text.lines().any(|line| line.starts_with("#include"))
 }
 
 /// Reads all arrays and strings of a source.
@@ -180,6 +186,17 @@ impl Array<'_> {
     }
 }
 
+/// What a pair of braces in the initialiser of a structure has.
+#[derive(Default)]
+struct Fields<'a> {
+    values: Vec<u64>,
+    places: Vec<Range<usize>>,
+    /// Whether it has anything else than integers.
+    is_mixed: bool,
+    /// The first string, if it is one word.
+    string: Option<&'a str>,
+}
+
 struct Reader<'a> {
     text: &'a str,
     hints: &'a Hints,
@@ -203,8 +220,15 @@ impl<'a> Reader<'a> {
         let mut name = None;
         // Since a gap: the gap, if a number that may be an element was seen and no brace.
         let mut gap = None;
+        let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
+            let was_assigned = std::mem::replace(&mut assigned, token.is("="));
             match token.kind {
+                Kind::Mark if token.is("{") && was_assigned && !words.is_empty() => {
+                    let name = words[words.len() - 1];
+                    self.structure(name)?;
+                    (gap, words) = (None, Vec::new());
+                }
                 Kind::Word if words.len() < MOST_TOKENS => words.push(token),
                 Kind::Mark if token.is("*") && !words.is_empty() => words.push(token),
                 Kind::Word | Kind::Directive => {}
@@ -426,8 +450,12 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let Some(kind) = kind else {
+            let long = types.contains(&"long") && !types.contains(&"*");
+            if !long && self.structure(*name)? {
+                return Ok(None);
+            }
             let spelled = quoted(&types.join(" "));
-            if types.contains(&"long") && !types.contains(&"*") {
+            if long {
                 let expected = "a type of one size on every host, such as unsigned int or unsigned long long";
                 return Err(Failure::Array(Error::syntax(self.text, bracket.start, spelled, expected)));
             }
@@ -468,6 +496,92 @@ impl<'a> Reader<'a> {
         let numbers = Numbers { start: 0, places, digits: Digits::C, width: kind.bytes, big_endian: false };
         let (start, name_at) = (first.start, name.start);
         Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
+    }
+
+    /// Reads the initialiser of a structure, or of an array of them, after its brace. Each list of numbers in braces of its
+    /// own is added as an array. Its name is the string before it in the structure, if that is one word, or else the name
+    /// of the variable. Returns whether any was added.
+    fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
+        let mut open = vec![Fields::default()];
+        let mut element: Vec<Token<'a>> = Vec::new();
+        let mut parentheses = 0_usize;
+        let mut added = false;
+        while let Some(fields) = open.last_mut() {
+            let token = self.need("`}`")?;
+            match (token.kind, token.text) {
+                (Kind::Mark, "," | "}") if parentheses == 0 || token.is("}") => {
+                    parentheses = 0;
+                    if !element.is_empty() && !fields.is_mixed {
+                        match self.element(&element, token, 8) {
+                            Ok((value, place)) => {
+                                fields.values.push(value);
+                                fields.places.push(place);
+                            }
+                            Err(_) => fields.is_mixed = true,
+                        }
+                    }
+                    element.clear();
+                    if token.is("}") {
+                        let fields = open.pop().unwrap_or_default();
+                        let string = open.iter().rev().find_map(|outer| outer.string);
+                        added |= self.add_list(fields, string.unwrap_or(variable.text), variable.start);
+                    }
+                }
+                (Kind::Mark, "{") => {
+                    fields.is_mixed = true;
+                    element.clear();
+                    if open.len() == DEEPEST {
+                        return Err(Error::too_deep(self.text, token.start, DEEPEST));
+                    }
+                    open.push(Fields::default());
+                }
+                (Kind::String, text) => {
+                    let inside = text.trim_matches('"');
+                    let is_word = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+                    if fields.string.is_none() && !inside.is_empty() && inside.chars().all(is_word) {
+                        fields.string = Some(inside);
+                    }
+                    fields.is_mixed = true;
+                    self.string(token, None, None)?;
+                }
+                (Kind::Mark, "=") => element.clear(),
+                (Kind::Mark, GAP) => {
+                    let expected = "all lines of the structure, some of which are left out here";
+                    self.unread.push(token.wrong(self.text, expected));
+                    fields.is_mixed = true;
+                }
+                _ => {
+                    parentheses += usize::from(token.is("("));
+                    parentheses -= usize::from(token.is(")") && parentheses > 0);
+                    element.push(token);
+                    if element.len() > MOST_TOKENS {
+                        return Err(token.wrong(self.text, "`,` or `}`"));
+                    }
+                }
+            }
+        }
+        Ok(added)
+    }
+
+    /// Adds a list of numbers of a structure, if it can hold machine code.
+    fn add_list(&mut self, fields: Fields<'a>, name: &'a str, name_at: usize) -> bool {
+        let Fields { values, places, is_mixed, .. } = fields;
+        let most = values.iter().max().copied().unwrap_or(0);
+        let width = if most < 1 << 8 { 1 } else { 4 };
+        let Some(first) = places.first().filter(|_| !is_mixed && most <= u64::from(u32::MAX)) else {
+            return false;
+        };
+        let start = first.start;
+        let numbers =
+            Numbers { start: 0, places: Arc::new(places), digits: Digits::C, width, big_endian: false };
+        let array = Array { name, name_at, start, width, values, numbers };
+        let has_mark = || matches!(recognise_marked(&array.bytes(false)), Ok(Some(_)));
+        if most < LEAST_WORD && !has_mark() {
+            return false;
+        }
+        self.arrays += 1;
+        self.add(array).unwrap_or_else(|error| self.unread.push(error));
+        true
     }
 
     /// Reads the elements of an initialiser after its brace, and their places.

@@ -459,3 +459,43 @@ fn a_macro_is_not_patched_and_a_function_around_a_number_is() {
     let patched = crate::patch(text.as_bytes(), &Hints::default(), 0, 0, &[0x8000_0001]).unwrap();
     assert_eq!(String::from_utf8(patched).unwrap(), "u32 a[] = { 0x80000001              };");
 }
+
+#[test]
+fn the_lists_of_a_structure_are_arrays() {
+    let names = |text: &str| {
+        let image = load(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let program =
+            |program: &reconverge_isa::Program| (program.name.clone().unwrap(), program.words.clone());
+        image.programs.iter().map(program).collect::<Vec<_>>()
+    };
+    let words = [0x203c_u32, 0x9420_0688];
+    let one = |name: &str| vec![(name.to_owned(), words.to_vec())];
+    for (text, name) in [
+        ("static struct shader a = { 5, { 0x203c, 0x94200688 } };", "a"),
+        ("struct shader a = { \"vs\", { 0x203c, 0x94200688 } };", "vs"),
+        ("struct shader a = { \"a long title\", { 0x203c, 0x94200688, }, };", "a"),
+        ("struct shader a = { .name = \"vs\", .n = 3, .code = { 0x203c, 0x94200688 } };", "vs"),
+        (
+            "static const struct { const char *n; unsigned w[2]; } s = { \"vs\", { 0x203c, 0x94200688 } };",
+            "vs",
+        ),
+        ("shader_t all[] = { [0] = { \"vs\", 1, { 0x203c, 0x94200688 } } };", "vs"),
+        ("struct { unsigned w[2]; } s[] = { { { 0x203c, 0x94200688 } }, };", "s"),
+        ("struct s a = { { 1, 2, 3 }, { 0x203c, 0x94200688 }, f(1, 2), other };", "a"),
+    ] {
+        assert_eq!(names(text), one(name), "{text}");
+    }
+    let two = names(
+        "struct s a[] = {\n{ \"vs\", {\n0x0000203c,\n0x94200688 } },\n{ \"ps\", {\n0x0000203c,\n0x94200688 } },\n};",
+    );
+    assert_eq!(two, [one("vs"), one("ps")].concat());
+    let bytes =
+        crate::load(b"struct s a = { \"vs\", {\n0x0000203c, 0x94200688,\n} };", &Hints::default()).unwrap();
+    assert_eq!((bytes.format, bytes.programs[0].words.as_slice()), (Format::C.name(), words.as_slice()));
+}
+
+#[test]
+fn a_source_without_arrays_is_reported_as_c() {
+    let error = crate::load(b"int main(void) {\n    return 3;\n}\n", &Hints::default()).unwrap_err();
+    assert!(error.to_string().starts_with("an array with machine code is missing"), "{error}");
+}
