@@ -47,7 +47,7 @@ pub(crate) struct Bench {
     list: bool,
     #[command(flatten)]
     engine: EngineArgs,
-    /// Also look for races on shared memory, as strict mode does elsewhere
+    /// Look for races on shared memory in strict mode (default: no)
     #[arg(long)]
     race_check: bool,
     /// Threads; when absent, as many as there are processors, with --draw one. The runs of several numbers (1,2) take turns

@@ -88,10 +88,10 @@ impl FromStr for Rows {
 
 /// How a run ended.
 enum Ended {
-    /// To its end, or with another trap than the launch states; and the mismatches.
+    /// The run ended, or trapped in another way than the launch states. Has the results and the mismatches.
     Judged(Option<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
-    /// With the trap that the launch states.
+    /// The run ended with the trap that the launch states.
     TrappedAsStated(Box<Trapped>),
     Differ(String),
 }

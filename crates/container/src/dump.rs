@@ -73,7 +73,7 @@ struct ListedFunction<'a> {
 fn parts(text: &str) -> Vec<ListedFunction<'_>> {
     let mut parts: Vec<ListedFunction<'_>> = Vec::new();
     let mut chip = None;
-    // Most texts are no listing, and then no line needs a look (5 % of the time to open a text of words).
+    // Most texts are not listings. Skipping their lines saves 5 % of the time to open a text of words.
     let lines = if text.contains("code for ") || text.contains("Function :") { text } else { "" };
     let mut start = 0;
     let after = |line: &'_ str, mark: &str| line.trim().strip_prefix(mark).map(str::trim_ascii).map(str::len);

@@ -346,7 +346,7 @@ pub fn parse_number(text: &str) -> Option<u64> {
     }
 }
 
-/// Parses a float without a sign that has a point or an exponent, or `f` behind it. `T` is `f32` or `f64`: the text is
+/// Parses a float without a sign that has a point, an exponent or the suffix `f`. `T` is `f32` or `f64`: the text is
 /// rounded once.
 pub fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     let plain = text.strip_suffix(['f', 'F']).unwrap_or(text);

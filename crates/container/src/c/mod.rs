@@ -5,8 +5,8 @@
 //! macros. An element is an integer constant, or an expression of them (sums, shifts, casts, functions such as `htonl`); an
 //! array with other elements, such as unknown macros, is passed over with a note. The bytes of each array and string are
 //! recognised again by their content. An array without a mark of its own has raw words; a string without a mark is passed
-//! over. In the initialiser of a structure, each list of numbers in braces of its own is an array: of 32-bit words, or of bytes
-//! if they have a mark. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
+//! over. A list of numbers in braces inside the initialiser of a structure is also read as an array: as bytes if they have a
+//! mark, otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
 //! other order or [`Hints::endian`] says so. `long` has no one size and is refused.
 
 mod assembly;
@@ -186,13 +186,15 @@ impl Array<'_> {
     }
 }
 
-/// What a pair of braces in the initialiser of a structure has.
+/// Contents of a pair of braces in the initialiser of a structure.
 #[derive(Default)]
 struct Fields<'a> {
     values: Vec<u64>,
     places: Vec<Range<usize>>,
-    /// Whether it has anything else than integers.
+    /// Whether it has strings or braces.
     is_mixed: bool,
+    /// The first element that is not an integer constant.
+    wrong: Option<Error>,
     /// The first string, if it is one word.
     string: Option<&'a str>,
 }
@@ -498,7 +500,7 @@ impl<'a> Reader<'a> {
         Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
     }
 
-    /// Reads the initialiser of a structure, or of an array of them, after its brace. Each list of numbers in braces of its
+    /// Reads the initialiser of a structure or an array of structures, from after its brace. Each list of numbers in braces of its
     /// own is added as an array. Its name is the string before it in the structure, if that is one word, or else the name
     /// of the variable. Returns whether any was added.
     fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
@@ -517,7 +519,7 @@ impl<'a> Reader<'a> {
                                 fields.values.push(value);
                                 fields.places.push(place);
                             }
-                            Err(_) => fields.is_mixed = true,
+                            Err(error) => drop(fields.wrong.get_or_insert(error)),
                         }
                     }
                     element.clear();
@@ -547,8 +549,7 @@ impl<'a> Reader<'a> {
                 (Kind::Mark, "=") => element.clear(),
                 (Kind::Mark, GAP) => {
                     let expected = "all lines of the structure, some of which are left out here";
-                    self.unread.push(token.wrong(self.text, expected));
-                    fields.is_mixed = true;
+                    fields.wrong.get_or_insert_with(|| token.wrong(self.text, expected));
                 }
                 _ => {
                     parentheses += usize::from(token.is("("));
@@ -565,8 +566,15 @@ impl<'a> Reader<'a> {
 
     /// Adds a list of numbers of a structure, if it can hold machine code.
     fn add_list(&mut self, fields: Fields<'a>, name: &'a str, name_at: usize) -> bool {
-        let Fields { values, places, is_mixed, .. } = fields;
+        let Fields { values, places, is_mixed, wrong, .. } = fields;
         let most = values.iter().max().copied().unwrap_or(0);
+        if let Some(error) = wrong.filter(|_| !is_mixed) {
+            // The other numbers show that the list holds code.
+            if most >= LEAST_WORD {
+                self.unread.push(error);
+            }
+            return false;
+        }
         let width = if most < 1 << 8 { 1 } else { 4 };
         let Some(first) = places.first().filter(|_| !is_mixed && most <= u64::from(u32::MAX)) else {
             return false;

@@ -495,6 +495,15 @@ fn the_lists_of_a_structure_are_arrays() {
 }
 
 #[test]
+fn a_list_of_a_structure_that_cannot_be_read_is_reported() {
+    let error = load("struct s a = { \"vs\", { 0x203c, UNKNOWN, 0x94200688 } };").unwrap_err();
+    assert!(error.to_string().contains("UNKNOWN"), "{error}");
+    let both = load("struct s a[] = { { { 0x203c, 0x94200688 } }, { { 0x203c, UNKNOWN, 0x94200688 } } };");
+    let notes = both.unwrap().notes;
+    assert!(notes.iter().any(|note| note.contains("UNKNOWN")), "{notes:?}");
+}
+
+#[test]
 fn a_source_without_arrays_is_reported_as_c() {
     let error = crate::load(b"int main(void) {\n    return 3;\n}\n", &Hints::default()).unwrap_err();
     assert!(error.to_string().starts_with("an array with machine code is missing"), "{error}");
