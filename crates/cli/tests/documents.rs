@@ -31,6 +31,34 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// What readers see in a transcript, and the mark of trycmd that it stands for: the exit status, where it is not 0, and text that
+/// differs from run to run.
+const MARKS: [(&str, &str); 4] =
+    [("[exit status 1]", "? 1"), ("[exit status 2]", "? 2"), ("[exit status 3]", "? 3"), ("⋯", "[..]")];
+
+/// Returns a document as trycmd reads it.
+fn with_marks(text: &str) -> String {
+    MARKS.iter().fold(text.to_owned(), |text, (read, mark)| text.replace(read, mark))
+}
+
+/// Returns a document as its readers see it: the reverse of [`with_marks`].
+fn without_marks(text: &str) -> String {
+    MARKS.iter().fold(text.to_owned(), |text, (read, mark)| match mark.starts_with('?') {
+        true => text.replace(&format!("\n{mark}\n"), &format!("\n{read}\n")),
+        false => text.replace(mark, read),
+    })
+}
+
+/// A page for readers has no marks of the tests that run it.
+#[test]
+fn no_document_shows_a_mark_of_its_tests() {
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        assert_eq!(without_marks(&text), text, "{}", document.display());
+        assert_eq!(without_marks(&with_marks(&text)), text, "{}", document.display());
+    }
+}
+
 /// The commands see the samples and the corpus where the repository has them, the files that a page has its readers save,
 /// and write beside them.
 #[test]
@@ -49,10 +77,24 @@ fn every_transcript_is_what_is_printed() {
     std::env::set_current_dir(&folder).unwrap();
     let cases = trycmd::TestCases::new();
     cases.register_bin("reconverge", Path::new(env!("CARGO_BIN_EXE_reconverge")));
-    for document in documents() {
-        cases.case(document);
+    // trycmd reads copies with its own marks, and overwrites those.
+    let marked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents-with-marks");
+    std::fs::create_dir_all(&marked).unwrap();
+    let copies: Vec<(PathBuf, PathBuf)> = documents()
+        .into_iter()
+        .map(|document| (marked.join(document.file_name().unwrap()), document))
+        .collect();
+    for (copy, document) in &copies {
+        std::fs::write(copy, with_marks(&std::fs::read_to_string(document).unwrap())).unwrap();
+        cases.case(copy);
     }
     cases.run();
+    for (copy, document) in &copies {
+        let printed = without_marks(&std::fs::read_to_string(copy).unwrap());
+        if printed != std::fs::read_to_string(document).unwrap() {
+            std::fs::write(document, printed).unwrap();
+        }
+    }
 }
 
 /// Returns the states of eight lanes at each step, with the letters of `trace --print`.

@@ -105,6 +105,21 @@ impl<'t, D: Draft> LineReader<'t, D> {
         let mut reader = Reader::new(line, tokens);
         P::skip(&mut reader);
         let rows = self.table.named(reader.peek());
+        match self.first(rows, line, tokens, bits) {
+            Some(line) => Ok(line),
+            None => Err(Box::new(self.explain(rows, reader, line, tokens))),
+        }
+    }
+
+    /// Reads the line by the first row that it fits.
+    #[inline(always)]
+    fn first<'a>(
+        &mut self,
+        rows: &[Named<D>],
+        line: &'a str,
+        tokens: &[Token],
+        bits: u64,
+    ) -> Option<Line<'a, D>> {
         for &Named { row, needs } in rows {
             if needs & !bits == 0 && row.scope.admits(self.here) {
                 let mut attempt = Attempt {
@@ -115,11 +130,11 @@ impl<'t, D: Draft> LineReader<'t, D> {
                     failure: None,
                 };
                 if let Some(line) = attempt.row(row) {
-                    return Ok(line);
+                    return Some(line);
                 }
             }
         }
-        Err(Box::new(self.explain(rows, reader, line, tokens)))
+        None
     }
 
     /// Tries all rows again, remembering how far each came.
@@ -160,12 +175,16 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
+        let missing = self.missing_word(rows, &failure.words, line, tokens);
         let hidden = |text: &&str| self.hidden.iter().any(|start| text.starts_with(start));
         let fits = sorted(failure.expected.iter().map(String::as_str).filter(|text| !hidden(text)));
         let message = match found.peek() {
             "" => "the instruction is not complete".to_owned(),
             text => format!("`{text}` does not fit here"),
         };
+        if let Some(help) = missing {
+            return Diagnostic::error(span, message).help(help);
+        }
         let mut help = suggest(found.peek(), fits.iter().copied());
         let example =
             rows.get(failure.row).and_then(|row| example(self.table, row.row, named.peek(), self.here));
@@ -173,6 +192,50 @@ impl<'t, D: Draft> LineReader<'t, D> {
             help.push_str(&format!(", as in `{example}`"));
         }
         Diagnostic::error(span, message).help(help)
+    }
+}
+
+impl<D: Draft> LineReader<'_, D> {
+    /// Advice about a line to which one word is missing: the words with which the line fits a row, at the last place that has
+    /// such words. `words` are those that rows had at a token's place in the line.
+    fn missing_word(
+        &mut self,
+        rows: &[Named<D>],
+        words: &[(usize, &'static str)],
+        line: &str,
+        tokens: &[Token],
+    ) -> Option<String> {
+        let mut words: Vec<(usize, &str)> = words
+            .iter()
+            .copied()
+            .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
+            .collect();
+        // From the end of the line: words before the name only choose between encodings. Those of a place stay in the table's
+        // order, in which the usual one comes first.
+        words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+        let reader = Reader::new(line, tokens);
+        let mut fitting: Vec<(usize, &str, String)> = Vec::new();
+        for (place, word) in words {
+            if fitting.first().is_some_and(|(first, ..)| *first != place) {
+                break;
+            }
+            let (before, behind) = line.split_at(reader.span_of(place).start);
+            let gap = if before.is_empty() || before.ends_with([' ', '\t']) { "" } else { " " };
+            let longer = format!("{before}{gap}{word} {behind}").trim_end().to_owned();
+            let mut tokens = Vec::new();
+            let bits = tokenize(&longer, &mut tokens);
+            let is_new = fitting.iter().all(|(_, known, _)| *known != word);
+            if is_new && self.first(rows, &longer, &tokens, bits).is_some() {
+                fitting.push((place, word, longer));
+            }
+        }
+        let (_, _, example) = fitting.first()?;
+        let words: Vec<&str> = fitting.iter().map(|(_, word, _)| *word).collect();
+        let missing = match words.as_slice() {
+            [one] => format!("`{one}`"),
+            many => format!("one of {}", many.join(", ")),
+        };
+        Some(format!("{missing} is missing: did you mean `{example}`?"))
     }
 }
 
@@ -192,6 +255,10 @@ struct Failure {
     row: usize,
     expected: Vec<String>,
     why: Option<String>,
+    /// The largest number that would fit at the place, if a number there is too large.
+    most: Option<u32>,
+    /// The words that rows had at each place, and the line did not.
+    words: Vec<(usize, &'static str)>,
 }
 
 struct Attempt<'a, 'b, D: Draft> {
@@ -411,7 +478,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         if number.style == Style::Signed {
             bits = field.put(value);
         } else if !(fits && field.get(bits) == value) {
-            self.refuse(place, || format!("this is too large, or no multiple, for {}", number.name));
+            self.too_large(place, number, value, fits);
             self.reader.at = place;
             return None;
         }
@@ -506,8 +573,50 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
+    /// Remembers that the number at `place` is none of those that fit. Of several rows, the one that takes the largest numbers counts.
+    #[cold]
+    fn too_large(&mut self, place: usize, number: &Number<D>, value: u32, is_multiple: bool) {
+        let Some(failure) = &mut self.failure else { return };
+        failure.reach(place);
+        let most = number.field.get(number.field.mask());
+        if failure.place != Some(place)
+            || failure.why.is_some() && failure.most.is_none_or(|before| before >= most)
+        {
+            return;
+        }
+        failure.most = Some(most);
+        failure.why = Some(match number.style {
+            Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
+                format!(
+                    "there is no {prefix}{value}{suffix} here: {prefix}0{suffix} to {prefix}{most}{suffix} fit"
+                )
+            }
+            Style::Half(prefix) => {
+                format!("there is no {prefix}{} here: {prefix}0l to {prefix}{}h fit", value >> 1, most >> 1)
+            }
+            Style::Code(shift) if !is_multiple => {
+                format!("this is no multiple of {:#x}: {}", 1_u32 << shift, number.name)
+            }
+            Style::Code(shift) => {
+                format!("this is too large for {}: 0x0 to {:#x} fit", number.name, most << shift)
+            }
+            Style::Hex | Style::Signed => {
+                format!("this is too large for {}: 0x0 to {most:#x} fit", number.name)
+            }
+        });
+    }
+
     #[cold]
     fn expect(&mut self, place: usize, part: &Part<D>) {
+        if let Some(failure) = &mut self.failure {
+            match part {
+                Part::Text(text) => failure.words.push((place, text)),
+                Part::Word(words) => {
+                    failure.words.extend(words.texts.iter().flatten().map(|text| (place, *text)));
+                }
+                _ => {}
+            }
+        }
         match part {
             Part::Text(text) => self.fail(place, || (*text).to_owned()),
             Part::Open => self.fail(place, || "(".to_owned()),
@@ -567,8 +676,8 @@ impl Failure {
                 place: Some(place),
                 row: self.trying,
                 trying: self.trying,
-                expected: Vec::new(),
-                why: None,
+                words: std::mem::take(&mut self.words),
+                ..Failure::default()
             };
         }
     }

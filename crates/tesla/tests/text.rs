@@ -252,6 +252,23 @@ fn an_error_says_what_would_fit_where_the_furthest_row_stopped() {
     assert!(message.contains("did you mean `f32`") && message.contains("f16"), "{message}");
 }
 
+/// Each help is what a user who made the mistake wants to read.
+#[test]
+fn a_missing_word_and_the_range_of_registers_are_told() {
+    let told = |text: &str| {
+        let error = assemble(text, Chip::G80, Stage::Compute).expect_err(text).swap_remove(0);
+        (error.message, error.help.unwrap_or_default())
+    };
+    let (message, help) = told("foo");
+    assert_eq!(message, "there is no instruction `foo`");
+    assert!(!help.contains("did you mean"), "{help}");
+    let (message, help) = told("mul f32 $r1 $r2 $r3");
+    assert_eq!(message, "`$r3` does not fit here");
+    assert!(help.contains("did you mean `mul rn f32 $r1 $r2 $r3`?"), "{help}");
+    let (message, _) = told("mov b32 $r1 $r200");
+    assert_eq!(message, "there is no $r200 here: $r0 to $r127 fit");
+}
+
 #[test]
 fn all_errors_of_a_text_are_told() {
     let found =
