@@ -31,8 +31,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What readers see in a transcript, and the mark of trycmd that it stands for: the exit status, where it is not 0, and text that
-/// differs from run to run.
+/// Texts of a transcript and the marks of trycmd for them: an exit status other than 0, and text that differs between runs.
 const MARKS: [(&str, &str); 4] =
     [("[exit status 1]", "? 1"), ("[exit status 2]", "? 2"), ("[exit status 3]", "? 3"), ("⋯", "[..]")];
 

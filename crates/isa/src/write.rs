@@ -210,8 +210,8 @@ impl<D: Draft> LineReader<'_, D> {
             .copied()
             .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .collect();
-        // From the end of the line: words before the name only choose between encodings. Those of a place stay in the table's
-        // order, in which the usual one comes first.
+        // From the end of the line: words before the name only choose between encodings. The words of one place keep the
+        // order of the table, where the usual word comes first.
         words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         let reader = Reader::new(line, tokens);
         let mut fitting: Vec<(usize, &str, String)> = Vec::new();
@@ -573,7 +573,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Remembers that the number at `place` is none of those that fit. Of several rows, the one that takes the largest numbers counts.
+    /// Remembers that the number at `place` is none of those that fit. The row that takes the largest number counts.
     #[cold]
     fn too_large(&mut self, place: usize, number: &Number<D>, value: u32, is_multiple: bool) {
         let Some(failure) = &mut self.failure else { return };
@@ -588,14 +588,14 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         failure.why = Some(match number.style {
             Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
                 format!(
-                    "there is no {prefix}{value}{suffix} here: {prefix}0{suffix} to {prefix}{most}{suffix} fit"
+                    "{prefix}{value}{suffix} is too large: {prefix}0{suffix} to {prefix}{most}{suffix} fit here"
                 )
             }
             Style::Half(prefix) => {
-                format!("there is no {prefix}{} here: {prefix}0l to {prefix}{}h fit", value >> 1, most >> 1)
+                format!("{prefix}{} is too large: {prefix}0l to {prefix}{}h fit here", value >> 1, most >> 1)
             }
             Style::Code(shift) if !is_multiple => {
-                format!("this is no multiple of {:#x}: {}", 1_u32 << shift, number.name)
+                format!("this must be a multiple of {:#x}: {}", 1_u32 << shift, number.name)
             }
             Style::Code(shift) => {
                 format!("this is too large for {}: 0x0 to {:#x} fit", number.name, most << shift)

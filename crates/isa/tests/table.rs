@@ -360,7 +360,7 @@ fn a_message_names_the_furthest_place_and_what_would_fit_there() {
         ("ldc $r1 c4[0x0]", "c4", "there is no such bank for constant", ""),
         ("ld $r1 s[$a4]", "$a4", "there is no such register for address", ""),
         ("mov $r1 0x100", "0x100", "this is too large for immediate: 0x0 to 0xff fit", ""),
-        ("bra 0x41", "0x41", "this is no multiple of 0x4: target", ""),
+        ("bra 0x41", "0x41", "this must be a multiple of 0x4: target", ""),
         ("far (0x8000) dots", "0x8000", "this is out of range for distance", ""),
         ("mad $r1 $r2 $r3", "$r3", "this contradicts the text before it", ""),
         ("dbl $r1d", "dbl", "`dbl` does not exist on this chip or in this program type", "choose another"),

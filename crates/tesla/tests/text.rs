@@ -266,7 +266,7 @@ fn a_missing_word_and_the_range_of_registers_are_told() {
     assert_eq!(message, "`$r3` does not fit here");
     assert!(help.contains("did you mean `mul rn f32 $r1 $r2 $r3`?"), "{help}");
     let (message, _) = told("mov b32 $r1 $r200");
-    assert_eq!(message, "there is no $r200 here: $r0 to $r127 fit");
+    assert_eq!(message, "$r200 is too large: $r0 to $r127 fit here");
 }
 
 #[test]
