@@ -150,8 +150,7 @@ impl Experiment<'_> {
             stepping.advance(1, Watch::Nothing)?;
         }
         let group = if late { stage.group as usize } else { stepping.current().ok_or_else(missing)? };
-        let choice =
-            Choice { point, stepping: &stepping, group, pc: stage.pc, mask: stage.mask.0 };
+        let choice = Choice { point, stepping: &stepping, group, pc: stage.pc, mask: stage.mask.0 };
         let spot = match listed {
             None => choice.any(site, &mut random).ok_or_else(missing)?,
             Some(_) => {
@@ -162,7 +161,10 @@ impl Experiment<'_> {
         let exist = spot.bits();
         let (after, stuck) = match stated.bit.map(|bit| 1 << bit).or(stated.xor) {
             Some(pattern) if pattern & !exist != 0 => {
-                return Err(wrong(format!("{} has the bits {exist:#x}, not {pattern:#x}", spot.name(&stepping))));
+                return Err(wrong(format!(
+                    "{} has the bits {exist:#x}, not {pattern:#x}",
+                    spot.name(&stepping)
+                )));
             }
             Some(pattern) => match model.stuck() {
                 Some(true) => (before | pattern, pattern),
@@ -249,7 +251,8 @@ impl Experiment<'_> {
             Err(_) => (record.outcome, record.trap) = (Outcome::Trap, Some("Launch".to_owned())),
         }
         if let Some(classify) = classify {
-            let seen = EndedExperiment { record: &record, golden: &point.golden, outputs: outputs.as_deref() };
+            let seen =
+                EndedExperiment { record: &record, golden: &point.golden, outputs: outputs.as_deref() };
             let class = classify(seen);
             let class = class.map_err(|why| {
                 LaunchError::Machine(format!("experiment {index}: the outcome function: {why}"))

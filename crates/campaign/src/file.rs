@@ -133,7 +133,8 @@ impl CampaignFile {
         match (file.injections, file.margin) {
             (Some(_), Some(_)) => return wrong("margin", "give injections or a margin, not both".to_owned()),
             (None, None) if file.sweep.is_empty() && !listed => {
-                let why = "how many experiments? Add injections = 10000, margin = 0.01, or [[fault]] for each";
+                let why =
+                    "how many experiments? Add injections = 10000, margin = 0.01, or [[fault]] for each";
                 return Err(why.to_owned());
             }
             (Some(injections), _) if injections > MOST_INJECTIONS => {
@@ -206,7 +207,9 @@ mod tests {
             wrong(&format!("{kernel}models = [\"bits\"]\n")),
             "line 4, models: the model `bits` needs their number: add bits = 3"
         );
-        assert!(wrong(&format!("{kernel}[[fault]]\nsite = \"register\"\n")).starts_with("line 3, injections"));
+        assert!(
+            wrong(&format!("{kernel}[[fault]]\nsite = \"register\"\n")).starts_with("line 3, injections")
+        );
         assert_eq!(wrong(&format!("{kernel}fuel = 0.5\n")), "line 4, fuel: 0.5: 1 to 1000000 fits here");
         assert_eq!(
             wrong(&format!("{kernel}margin = 0.5\n")),

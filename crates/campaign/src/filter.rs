@@ -101,13 +101,17 @@ impl FaultFilter {
         if let Some(opcode) = &self.opcode {
             let mut found = BTreeSet::new();
             for wanted in opcode.texts() {
-                let is_it = |one: &&Shown| one.operations.iter().any(|name| name.eq_ignore_ascii_case(&wanted));
+                let is_it =
+                    |one: &&Shown| one.operations.iter().any(|name| name.eq_ignore_ascii_case(&wanted));
                 let before = found.len();
                 found.extend(shown.iter().filter(is_it).map(|one| one.pc));
                 if found.len() == before && !shown.iter().any(|one| is_it(&one)) {
                     let all: BTreeSet<&str> =
                         shown.iter().flat_map(|one| &one.operations).map(String::as_str).collect();
-                    return Err(format!("filter, opcode: the program has no `{wanted}`: {}", suggest(&wanted, all)));
+                    return Err(format!(
+                        "filter, opcode: the program has no `{wanted}`: {}",
+                        suggest(&wanted, all)
+                    ));
                 }
             }
             keep(found);
@@ -115,9 +119,13 @@ impl FaultFilter {
         let registers = self.register.as_ref().map(|wanted| known_registers(&wanted.texts(), registers));
         let ranges = |part: &Option<OneOrMore>, what: &str| {
             let range = |text: &String| {
-                range(text).ok_or_else(|| format!("filter, {what}: `{text}`: numbers and ranges such as 0-3 fit here"))
+                range(text).ok_or_else(|| {
+                    format!("filter, {what}: `{text}`: numbers and ranges such as 0-3 fit here")
+                })
             };
-            part.as_ref().map(|part| part.texts().iter().map(range).collect::<Result<Vec<_>, _>>()).transpose()
+            part.as_ref()
+                .map(|part| part.texts().iter().map(range).collect::<Result<Vec<_>, _>>())
+                .transpose()
         };
         Ok(Allowed {
             pcs,
@@ -208,7 +216,9 @@ impl Allowed {
 
     /// The lanes of a mask in which a fault may be.
     pub(crate) fn bits(&self, bits: u64) -> u64 {
-        (0..64).filter(|lane| bits >> lane & 1 != 0 && self.lane(*lane)).fold(0, |kept, lane| kept | 1 << lane)
+        (0..64)
+            .filter(|lane| bits >> lane & 1 != 0 && self.lane(*lane))
+            .fold(0, |kept, lane| kept | 1 << lane)
     }
 }
 
@@ -225,7 +235,8 @@ pub(crate) fn labels(source: &str, lines: &[(u32, usize)]) -> Vec<(String, u32)>
         let after = lines.iter().filter(|(_, line)| *line >= number);
         after.min_by_key(|(pc, line)| (*line, *pc)).map(|(pc, _)| *pc)
     };
-    let labels = source.lines().enumerate().filter_map(|(index, line)| Some((name(line)?, address(index + 1)?)));
+    let labels =
+        source.lines().enumerate().filter_map(|(index, line)| Some((name(line)?, address(index + 1)?)));
     labels.collect()
 }
 
@@ -270,7 +281,9 @@ mod tests {
     fn names_that_the_program_does_not_have_are_errors_with_those_that_it_has() {
         let wrong = |filter: &str| allowed(filter).unwrap_err();
         assert!(wrong("opcode = \"mull\"").contains("has no `mull`: did you mean `mul`?"));
-        assert!(wrong("pc = \"lop\"").contains("`lop` is neither an address nor a label: did you mean `loop`?"));
+        assert!(
+            wrong("pc = \"lop\"").contains("`lop` is neither an address nor a label: did you mean `loop`?")
+        );
         assert_eq!(wrong("pc = 4"), "filter, pc: the program has no instruction at 4");
         assert!(wrong("register = \"$r7\"").ends_with("it names $r0, $r1, R2.x"));
         assert!(wrong("lane = \"a\"").starts_with("filter, lane: `a`: numbers and ranges"));

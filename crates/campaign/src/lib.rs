@@ -71,9 +71,9 @@ use replay::Replay;
 use site::{Model, Site};
 use source::{PointLaunch, Sources, hash};
 pub use summary::Summary;
-pub use work::Progress;
 use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
+pub use work::Progress;
 
 /// What decides which results are comparable: the package's version and that of the choices made by a seed.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
@@ -632,7 +632,11 @@ impl Campaign {
             return Err(wrong(format!("{injections} experiments altogether: {MOST_INJECTIONS} at most fit")));
         }
         if sites.is_empty() && injections > 0 {
-            let why = if is_filtered { "the filter leaves no site for faults" } else { "the program has no site for faults" };
+            let why = if is_filtered {
+                "the filter leaves no site for faults"
+            } else {
+                "the program has no site for faults"
+            };
             return Err(wrong(why.to_owned()));
         }
         if injections.div_ceil(file.shard) > MOST_SHARDS {
@@ -808,7 +812,8 @@ fn experiments(shard: &Shard) -> String {
 }
 
 fn unwritten(path: &Path, error: &(dyn std::error::Error + 'static)) -> Error {
-    let full = error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::StorageFull);
+    let full =
+        error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::StorageFull);
     let why = if full { "the disk is full".to_owned() } else { error.to_string() };
     let remedy =
         "shards that are finished stay; make room or choose another folder, and run the campaign again";
@@ -828,7 +833,9 @@ fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
         );
     }
     let fits = if has.is_empty() { "no site fits here".to_owned() } else { format!("{fits} fit here") };
-    format!("sites: the run without a fault never has a {site} that can be changed (and that the filter allows); {fits}")
+    format!(
+        "sites: the run without a fault never has a {site} that can be changed (and that the filter allows); {fits}"
+    )
 }
 
 fn described(point: &Point) -> PointDescription {

@@ -51,9 +51,9 @@ impl ListedFault {
 }
 
 /// The columns of a list that decide, and those of results that decide nothing.
-const COLUMNS: [&str; 10] = ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
-const OTHERS: [&str; 9] =
-    ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
+const COLUMNS: [&str; 10] =
+    ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
+const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
 /// Reads a list: Parquet if the name says so, otherwise CSV whose first line names the columns.
 ///
@@ -76,7 +76,8 @@ pub(crate) fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<ListedFault>, Strin
         return Ok(records.into_iter().map(fault).collect());
     }
     let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let mut lines =
+        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let (_, head) = lines.next().ok_or("it has no line that names its columns")?;
     let columns: Vec<&str> = head.split(',').map(str::trim).collect();
     for column in &columns {
@@ -109,13 +110,14 @@ fn row(columns: &[&str], cells: &[&str]) -> Result<ListedFault, String> {
         number.map(Some).ok_or_else(|| format!("{name}: `{text}` is no number"))
     };
     let small = |name: &str| -> Result<Option<u32>, String> {
-        let narrow = |number: u64| u32::try_from(number).map_err(|_| format!("{name}: {number} is too large"));
+        let narrow =
+            |number: u64| u32::try_from(number).map_err(|_| format!("{name}: {number} is too large"));
         number(name)?.map(narrow).transpose()
     };
     let site = cell("site").map(|text| {
-        Site::all().find(|site| site.name() == text).ok_or_else(|| {
-            format!("unknown site `{text}`: {}", suggest(text, Site::all().map(Site::name)))
-        })
+        Site::all()
+            .find(|site| site.name() == text)
+            .ok_or_else(|| format!("unknown site `{text}`: {}", suggest(text, Site::all().map(Site::name))))
     });
     let model = cell("model").map(|text| {
         let names = Model::ALL.map(Model::name);
@@ -156,7 +158,9 @@ mod tests {
     fn a_wrong_list_is_refused_with_line_and_what_would_fit() {
         let wrong = |text: &str| read("list.csv", text.into()).unwrap_err();
         assert!(wrong("site,stop\n").starts_with("line 1: unknown column `stop`: did you mean `step`?"));
-        assert!(wrong("site\nregster\n").starts_with("line 2: unknown site `regster`: did you mean `register`?"));
+        assert!(
+            wrong("site\nregster\n").starts_with("line 2: unknown site `regster`: did you mean `register`?")
+        );
         assert_eq!(wrong("site,step\nregister\n"), "line 2: 2 columns were named, 1 are here");
         assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is no number");
         assert_eq!(wrong(""), "it has no line that names its columns");

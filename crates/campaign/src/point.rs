@@ -305,7 +305,9 @@ impl Point {
 /// The instructions of a program with their operations.
 fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
     let style = Style::default();
-    let Ok(listing) = opened.target.machine().disassemble(&opened.target, program, style) else { return Vec::new() };
+    let Ok(listing) = opened.target.machine().disassemble(&opened.target, program, style) else {
+        return Vec::new();
+    };
     let lines = listing.instructions(&program.words);
     let one = |line: &Line| {
         let pc = line.address?;
@@ -324,7 +326,8 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
 
 /// The first word of an instruction that is a name: not a predicate, not a slot's number.
 fn mnemonic(text: &str) -> Option<String> {
-    let is_name = |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
+    let is_name =
+        |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
     let named = |word: &&str| is_name(word) && !word.starts_with("lg");
     let words = text.split_whitespace().map(|word| word.trim_end_matches(';'));
     let first = words.clone().find(named).map(str::to_owned);

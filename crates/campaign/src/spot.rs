@@ -135,7 +135,8 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
     let channel = class.and_then(|class| class.channels.get(register.channel..register.channel + 1));
-    let channel = channel.filter(|it| !it.is_empty()).map_or_else(String::new, |channel| format!(".{channel}"));
+    let channel =
+        channel.filter(|it| !it.is_empty()).map_or_else(String::new, |channel| format!(".{channel}"));
     let number = match register.class {
         "temp" => format!("[{}]", register.number),
         _ => register.number.to_string(),
@@ -171,7 +172,9 @@ impl Flaw {
     /// Makes bits that are stuck again what they are. Does nothing while the word does not exist.
     pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) {
         // A program that has been changed stays as it is.
-        let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else { return };
+        let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
+            return;
+        };
         let Some(held) = self.spot.read(stepping, self.group, program) else { return };
         let wanted = if value { held | bits } else { held & !bits };
         if wanted != held {
@@ -228,7 +231,9 @@ impl Choice<'_> {
             }
             Site::Memory => {
                 let lanes = self.lanes(site);
-                let weight = |area: &Area| area.words() * if area.of == SpaceOf::Lane { lanes.len() as u64 } else { 1 };
+                let weight = |area: &Area| {
+                    area.words() * if area.of == SpaceOf::Lane { lanes.len() as u64 } else { 1 }
+                };
                 let (area, place) = weighted(random, &self.point.areas, weight)?;
                 let (word, lane) = (place % area.words(), place / area.words());
                 Some(Spot::Memory {
@@ -292,12 +297,17 @@ impl Choice<'_> {
             Site::Register | Site::Destination => {
                 let lanes = self.lanes(site);
                 let of = |(register, bits): (Register, u32)| {
-                    lanes.iter().map(move |lane| Spot::Register { register, bits, lane: *lane }).collect::<Vec<_>>()
+                    lanes
+                        .iter()
+                        .map(move |lane| Spot::Register { register, bits, lane: *lane })
+                        .collect::<Vec<_>>()
                 };
                 self.registers(site).into_iter().flat_map(of).collect()
             }
             Site::Memory => Vec::new(),
-            Site::Instruction => self.stepping.next_words().into_iter().flatten().map(Spot::Program).collect(),
+            Site::Instruction => {
+                self.stepping.next_words().into_iter().flatten().map(Spot::Program).collect()
+            }
             Site::Flow(kind) => self.words(kind).into_iter().map(Spot::Flow).collect(),
         }
     }
@@ -310,7 +320,9 @@ impl Choice<'_> {
         };
         let wrong = || format!("there is no memory `{place}`; there is {}", spaces());
         let (space, address) = place.rsplit_once(' ').ok_or_else(wrong)?;
-        let address = reconverge_isa::source::parse_number(address).filter(|address| address % 4 == 0).ok_or_else(wrong)?;
+        let address = reconverge_isa::source::parse_number(address)
+            .filter(|address| address % 4 == 0)
+            .ok_or_else(wrong)?;
         let area = self.point.areas.iter().find(|area| area.space == space && area.bytes.contains(&address));
         let area = area.ok_or_else(wrong)?;
         Ok(Spot::Memory {

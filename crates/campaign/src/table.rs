@@ -265,8 +265,14 @@ mod tests {
             class: None,
         };
         let class = Some("visible".to_owned());
-        let sdc =
-            Record { outcome: Outcome::Sdc, lane: Some(3), error: Some(0.1), hits: 9, class, ..masked.clone() };
+        let sdc = Record {
+            outcome: Outcome::Sdc,
+            lane: Some(3),
+            error: Some(0.1),
+            hits: 9,
+            class,
+            ..masked.clone()
+        };
         let trap = Some("Flow.StackMismatch".to_owned());
         let trap = Record { outcome: Outcome::Trap, trap, flow_step: Some(0), ..masked.clone() };
         let records = [masked, sdc, trap];

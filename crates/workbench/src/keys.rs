@@ -16,7 +16,11 @@ pub fn complaint(message: &str, more: &[&str]) -> String {
     let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
     let place = rest.trim().lines().next().filter(|line| line.starts_with("in `"));
     let place = place.map(|place| format!(" {place}")).unwrap_or_default();
-    let keys = if known.is_empty() { "no key fits here".to_owned() } else { format!("the keys are {}", known.join(", ")) };
+    let keys = if known.is_empty() {
+        "no key fits here".to_owned()
+    } else {
+        format!("the keys are {}", known.join(", "))
+    };
     format!("unknown key `{found}`{place}: {meant}{keys}")
 }
 
