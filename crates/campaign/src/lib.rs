@@ -58,6 +58,7 @@ use reconverge_output::Whole;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
 use reconverge_workbench::Opened;
+use reconverge_workbench::keys::line_of;
 use reconverge_workbench::launch::LaunchFile;
 use serde::Serialize;
 use thiserror::Error;
@@ -795,13 +796,8 @@ impl Campaign {
 
 /// An error in a file. A message that begins with a line has it behind the file's name.
 fn placed(file: &str, message: String) -> Error {
-    let numbered = message.strip_prefix("line ").and_then(|rest| {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|end| *end > 0)?;
-        let text = rest[end..].strip_prefix([':', ','])?.trim_start();
-        Some((format!("{file}:{}", &rest[..end]), text.to_owned()))
-    });
-    match numbered {
-        Some((file, message)) => Error::Campaign { file, message },
+    match line_of(&message) {
+        Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },
         None => Error::Campaign { file: file.to_owned(), message },
     }
 }

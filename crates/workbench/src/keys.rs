@@ -50,6 +50,22 @@ pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
 }
 
+/// Splits a message that begins with a line, `line 7: MESSAGE` or `line 7, KEY: MESSAGE`, into the line and the rest.
+pub fn line_of(message: &str) -> Option<(usize, &str)> {
+    let rest = message.strip_prefix("line ")?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+    let text = rest[end..].strip_prefix([':', ','])?;
+    Some((rest[..end].parse().ok()?, text.trim_start()))
+}
+
+/// Returns a message with the name of its file: `FILE:LINE: MESSAGE` if the message begins with a line.
+pub fn placed(file: &str, message: &str) -> String {
+    match line_of(message) {
+        Some((line, rest)) => format!("{file}:{line}: {rest}"),
+        None => format!("{file}: {message}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +82,13 @@ mod tests {
         let none = complaint("unknown field `x`, there are no fields", &[]);
         assert_eq!(none, "unknown key `x`: no key fits here");
         assert_eq!(complaint("invalid type: string\n", &[]), "invalid type: string");
+    }
+
+    #[test]
+    fn a_message_that_begins_with_a_line_has_it_behind_the_name_of_the_file() {
+        assert_eq!(placed("c.toml", "line 4, fuel: 0: no"), "c.toml:4: fuel: 0: no");
+        assert_eq!(placed("c.toml", "line 12: no"), "c.toml:12: no");
+        assert_eq!(placed("c.toml", "line of no number"), "c.toml: line of no number");
     }
 
     #[test]
