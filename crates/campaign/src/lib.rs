@@ -860,6 +860,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_full_disk_is_called_that() {
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let message = unwritten(Path::new("r/a.parquet"), &full).to_string();
+        assert!(
+            message.starts_with("r/a.parquet: the disk is full: shards that are finished stay; make room"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn threads_may_share_a_campaign() {
         fn shared<T: Send + Sync>() {}
         shared::<Campaign>();

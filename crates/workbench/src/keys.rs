@@ -37,8 +37,11 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
     Some((found, known, after))
 }
 
-/// Returns the line, from 1 on, of the first `"key":` of a JSON text.
+/// Returns the line, from 1 on, of the first `"key":` of a JSON text; `None` for a text of one line, which no person wrote.
 pub fn json_line(text: &str, key: &str) -> Option<usize> {
+    if !text.trim_end().contains('\n') {
+        return None;
+    }
     let quoted = format!("\"{key}\"");
     let is_key = |at: &usize| text[at + quoted.len()..].trim_start().starts_with(':');
     let at = text.match_indices(&quoted).map(|(at, _)| at).find(is_key)?;
@@ -94,6 +97,7 @@ mod tests {
     #[test]
     fn the_line_of_a_json_key_is_that_of_the_key_and_not_of_a_value() {
         assert_eq!(json_line("{\"a\": \"b\",\n \"c\": 1,\n \"b\" : 2}", "b"), Some(3));
-        assert_eq!(json_line("{}", "b"), None);
+        assert_eq!(json_line("{\n}", "b"), None);
+        assert_eq!(json_line("{\"b\": 1}", "b"), None);
     }
 }
