@@ -4,25 +4,21 @@ use std::ops::Range;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{Shares, Statistics};
-use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::session::Outcome;
 use crate::values::{Files, Values, ValuesError};
 
 /// What must come out of a run.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub struct Expected {
     /// Name of the output.
     pub output: String,
     /// The numbers.
     pub values: Values,
     /// Largest absolute difference; without it and `rel`, bits must be equal (-0 equals +0).
-    #[serde(default)]
     pub abs: f64,
     /// Largest difference relative to the expected number.
-    #[serde(default)]
     pub rel: f64,
 }
 
@@ -39,6 +35,8 @@ pub struct RunResult {
     pub shares: Shares,
     /// What strict mode objects to in how the program ended.
     pub findings: Vec<String>,
+    /// Conditions on the counts that hold, in words.
+    pub held: Vec<String>,
     /// Expectations that were not met, in words.
     pub mismatches: Vec<String>,
 }
@@ -54,6 +52,7 @@ impl RunResult {
             report,
             shares: outcome.shares(),
             findings,
+            held: Vec::new(),
             mismatches: Vec::new(),
         }
     }
@@ -169,6 +168,33 @@ pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, 
         }
     }
     differences.sentence(found.len(), "number")
+}
+
+/// How two outputs of this name differ in their bits, in words; `None` if they are equal.
+pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<String> {
+    if (wanted.dtype, wanted.len()) != (found.dtype, found.len()) {
+        return Some(format!(
+            "{output}: {} numbers of {}, {} of {}",
+            found.len(),
+            found.dtype,
+            wanted.len(),
+            wanted.dtype
+        ));
+    }
+    let size = found.dtype.bytes();
+    let mut differences = Differences::default();
+    let pairs = wanted.bytes.chunks(size).zip(found.bytes.chunks(size)).enumerate();
+    for (index, _) in pairs.filter(|(_, (wanted, found))| wanted != found) {
+        differences.add(|| {
+            format!(
+                "{}: expected {}, found {}",
+                place(output, found, index),
+                wanted.text(index),
+                found.text(index)
+            )
+        });
+    }
+    Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
 }
 
 /// How two arrays of one type differ in their bits; `first` is the byte of the first element, for messages.
