@@ -7,7 +7,8 @@ mod mechanism;
 mod record;
 mod written;
 
-use reconverge_isa::{Isa, Program, Stage};
+use reconverge_isa::program::Stage;
+use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Fidelity, Options, Why};
 use serde::Serialize;
 

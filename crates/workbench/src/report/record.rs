@@ -200,7 +200,6 @@ impl Recorder {
                 Event::Diverge { .. } => events.push(0),
                 Event::Reconverge { .. } => events.push(1),
                 Event::Trap { .. } => events.push(2),
-                Event::Resume { .. } => events.push(3),
                 _ => {}
             });
             // What turns lanes around without being issued, as a `join` that takes up the other side, is part of the step
@@ -239,7 +238,7 @@ impl Recorder {
                     let mut values = [0; 64];
                     values.iter_mut().zip(&words).for_each(|(value, word)| *value = *word as i32);
                     let number = class.first as usize + number * class.channels.len().max(1) + channel;
-                    self.initial.add(step, number as u32, Mask::first(words.len() as u32), &values);
+                    self.initial.add(step, number as u32, Mask::first(words.len()), &values);
                 }
             }
         }
