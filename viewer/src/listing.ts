@@ -174,12 +174,13 @@ export class Listing {
     if (!row) return;
     row.classList.add("current");
     row.setAttribute("aria-selected", "true");
-    // Only the listing scrolls, not the page.
+    // Only the listing scrolls, not the page; lines before and after stay in view.
     const { scroller } = this;
-    const top = row.offsetTop;
+    const margin = Math.min(3 * 18, scroller.clientHeight / 3);
+    const top = row.offsetTop - margin;
+    const bottom = row.offsetTop + row.offsetHeight + margin;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
-    const bottom = top + row.offsetHeight;
-    if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
+    else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 
   /** Marks the lines whose text has a word; gives their numbers. */

@@ -8,7 +8,7 @@ const AXIS = 26;
 /** Room for the numbers of the lanes, and for the letter of each lane's state at the step. */
 const GUTTER = 44;
 /** Pixels of a step, at most. */
-const WIDEST = 24;
+const WIDEST = 40;
 /** Pixels of a step and of a lane that have room for a letter. */
 const LETTER = { wide: 7, high: 9 };
 /** Pixels between two numbers of the axis. */
@@ -114,10 +114,15 @@ export class Timeline {
     return Math.max(1, this.canvas.clientWidth - GUTTER);
   }
 
+  /** Gives the canvas as many pixels as its place has. */
   private resize(): void {
+    const { canvas } = this;
     const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
-    this.canvas.height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+    const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
+    const height = Math.max(1, Math.round(canvas.clientHeight * ratio));
+    if (canvas.width === width && canvas.height === height) return;
+    canvas.width = width;
+    canvas.height = height;
     if (this.fitted) this.fit();
     else this.moveTo(this.left);
   }
@@ -203,6 +208,7 @@ export class Timeline {
   /** Draws at once, as a page that is being printed must. */
   paint(): void {
     const { canvas } = this;
+    this.resize();
     const context = canvas.getContext("2d");
     if (!context || canvas.width < 2) return;
     const style = getComputedStyle(canvas);
@@ -396,7 +402,7 @@ export class Timeline {
       const kind = this.eventKind[event]!;
       if (x < GUTTER || x > GUTTER + columns || x - drawn[kind]! < 1) return;
       drawn[kind] = x;
-      const size = Math.max(1.5, Math.min(4.5, 0.5 / this.scale));
+      const size = Math.max(2.5, Math.min(4.5, 0.5 / this.scale));
       const { name, light, dark: night } = EVENTS[kind]!;
       surface.polygon(this.mark(kind, x, name === "diverge" ? AXIS - 10 : AXIS - 4, size), dark ? night : light);
     });

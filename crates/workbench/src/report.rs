@@ -217,9 +217,7 @@ impl Report {
         let style = Style { structure: true, idioms: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style);
         let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
-        // R700's clauses follow the instructions that start them, as in the listing.
-        let mut lines = listing.lines(&program.words);
-        lines.retain(|line| line.address.is_some());
+        let lines = issued(target.isa, listing.lines(&program.words));
         let listed: Vec<(u32, String)> =
             lines.iter().map(|line| (line.address.unwrap_or(0), shown(target.isa, line))).collect();
         let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, &listed);
@@ -303,16 +301,48 @@ pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     Ok(format!("{before}{place}[{}]</script>{after}", runs.join(",")))
 }
 
+/// The lines of a listing that are issued, in its order: R700's clauses follow the instruction that starts them, one level
+/// deeper, and the operations of an ALU group, which is issued as a whole, are one line.
+fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
+    let mut issued: Vec<Line> = Vec::new();
+    // The control-flow program lies at the start, without gaps.
+    let (mut next, mut depth) = (0, 0);
+    for mut line in lines.into_iter().filter(|line| line.address.is_some()) {
+        if isa == Isa::R700 {
+            if line.address == Some(next) {
+                (next, depth) = (next + 1, line.depth);
+            } else {
+                line.depth = depth + 1;
+            }
+            let is_operation = ["x:", "y:", "z:", "w:", "t:"].iter().any(|slot| line.text.starts_with(slot));
+            if let Some(group) = issued.last_mut().filter(|_| is_operation) {
+                group.text = format!("{}\n{}", group.text, line.text);
+                group.words.extend(line.words);
+                group.notes.extend(line.notes);
+                continue;
+            }
+        }
+        issued.push(line);
+    }
+    issued
+}
+
 /// An instruction as the page shows it. R500's ALU instructions always encode three sources, inline code 0 for an unused
 /// one. After operands `src0.000`, which read nothing, the text `src0=#0.0078125` would pass for a constant of the program.
 fn shown(isa: Isa, line: &Line) -> String {
+    if isa == Isa::R700 {
+        let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+        return operations.collect::<Vec<_>>().join("\n");
+    }
     let code = line.code();
     if isa != Isa::R500 || code.contains("srcp") {
         return code;
     }
     let reads = |source: &str| {
         let operands = code.match_indices(source).map(|(at, found)| &code[at + found.len()..]);
-        let swizzle = |text: &str| text.starts_with('.') && text[1..].chars().take(3).any(|letter| "rgba".contains(letter));
+        let swizzle = |text: &str| {
+            text.starts_with('.') && text[1..].chars().take(3).any(|letter| "rgba".contains(letter))
+        };
         operands.into_iter().any(|after| swizzle(after.split([',', ' ']).next().unwrap_or_default()))
     };
     let mut text = code.clone();
@@ -402,7 +432,9 @@ fn left(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it has left the loop: the loop's frame has it as broken, until the frame is popped",
         Isa::R700 => "it has left the loop: it is inactive-break (IX), until the LOOP entry is popped",
-        Isa::Tesla => "it has left the loop: the mask of broken lanes has it, until the BREAK token is popped",
+        Isa::Tesla => {
+            "it has left the loop: the mask of broken lanes has it, until the BREAK token is popped"
+        }
     }
 }
 

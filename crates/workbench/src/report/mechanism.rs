@@ -34,7 +34,7 @@ pub(super) fn heading(isa: Isa, vertex: bool) -> &'static str {
     match isa {
         Isa::R500 if vertex => "Loops and subroutines, innermost first",
         Isa::R500 => "Counters",
-        Isa::R700 => "Stack of masks, innermost first",
+        Isa::R700 => "Masks, innermost first",
         Isa::Tesla => "Tokens, innermost first",
     }
 }
@@ -89,7 +89,8 @@ fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static s
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {
         Isa::R500 => ["entered", "broken", "continued"],
-        Isa::R700 => ["active before", "inactive-break", "inactive-continue"],
+        // IX and IC are inactive-break and inactive-continue.
+        Isa::R700 => ["active before", "break (IX)", "continue (IC)"],
         Isa::Tesla => ["lanes", "", ""],
     };
     let mut masks: Vec<_> = row.mask.into_iter().map(|mask| (own, words(mask))).collect();

@@ -29,9 +29,11 @@ pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> LiteMap
     let label = |line: &usize| code(line).strip_suffix(':').filter(|name| !name.contains(' '));
     let of = |line: usize| {
         let before = (1..line).rev().take_while(|line| {
-            !starts.contains(*line as u32) && (code(line).is_empty() || label(line).is_some())
+            !starts.contains(*line as u32)
+                && (code(line).is_empty() || label(line).is_some() || code(line).starts_with('.'))
         });
-        let before = before.filter(|line| !text[line - 1].is_empty()).map(|line| text[line - 1].to_owned());
+        let before = before.filter(|line| !text[line - 1].is_empty() && !code(line).starts_with('.'));
+        let before = before.map(|line| text[line - 1].to_owned());
         let before: Vec<String> = before.collect();
         let after = (line + 1..=text.len()).take_while(|line| {
             !starts.contains(*line as u32)
@@ -57,7 +59,7 @@ mod tests {
 
     #[test]
     fn an_instruction_has_its_comment_and_the_lines_before_it() {
-        let source = ".isa tesla\n.chip sm_10\n    mov b32 $r1 0x1 ; one\n\n; for ever\nagain: ; a loop\n    bra again\n    exit nop\n";
+        let source = "; counts\n.isa tesla\n.chip sm_10\n    mov b32 $r1 0x1 ; one\n\n; for ever\nagain: ; a loop\n    bra again\n    exit nop\n";
         let opened = open(source.as_bytes(), true, &Known::default()).unwrap();
         let written = lines(source, &opened, &opened.image.programs[0]);
         let texts: Vec<(usize, &str, usize)> = written
@@ -65,7 +67,7 @@ mod tests {
             .flatten()
             .map(|line| (line.line, line.text.as_str(), line.before.len()))
             .collect();
-        assert_eq!(texts, [(3, "mov b32 $r1 0x1 ; one", 0), (7, "bra again", 2), (8, "exit nop", 0)]);
+        assert_eq!(texts, [(4, "mov b32 $r1 0x1 ; one", 1), (8, "bra again", 2), (9, "exit nop", 0)]);
         assert_eq!(written.values().flatten().nth(1).unwrap().before, ["; for ever", "again: ; a loop"]);
     }
 }
