@@ -32,7 +32,7 @@ export interface PackedRun {
   writes: PackedWrites;
   /** Registers are known before steps up to this one. */
   registers_until: number;
-  /** What happened to the flow: the step, and a number of `EVENTS`. */
+  /** Events of the flow: the step, and a number of `EVENTS`. */
   events: { count: number; step: string; kind: string };
   /** What is not in the page, in words. */
   notes: string[];
@@ -119,9 +119,9 @@ export function patterned(state: number, x: number, y: number): boolean {
   }
 }
 
-/** What happens to the flow, in the order of the numbers: name, mark, what it means, colours in light and dark. */
+/** The events of the flow, in the order of their numbers: name, mark, meaning, colours in light and dark. */
 export const EVENTS = [
-  { name: "diverge", mark: "▼", means: "lanes part: some continue, the others wait", light: "#b34700", dark: "#ff9e57" },
+  { name: "diverge", mark: "▼", means: "the active lanes take two paths: one side runs, the other waits", light: "#b34700", dark: "#ff9e57" },
   { name: "reconverge", mark: "▲", means: "lanes that waited run together with those that ran", light: "#00785a", dark: "#3ddcb0" },
   { name: "trap", mark: "■", means: "the run ends", light: "#b00020", dark: "#ff8a80" },
   { name: "resume", mark: "▶", means: "the other side's turn: lanes that waited run alone", light: "#7b3294", dark: "#d3a4f0" },
@@ -133,7 +133,7 @@ export interface Writes {
   register: Int32Array;
   low: Int32Array;
   high: Int32Array;
-  /** Where each write's values begin. */
+  /** By write: the index of its first value. */
   start: Int32Array;
   values: Int32Array;
 }

@@ -2,7 +2,7 @@
 //
 // A run of several groups has `group` as well. The step decides the group; a group alone opens at its first step.
 
-/** What can be linked to. */
+/** A place that an address can name. */
 interface Place {
   step: number;
   lane: number;
@@ -11,7 +11,7 @@ interface Place {
 }
 
 interface Linked {
-  /** By report, as the lists below. */
+  /** A number for each report; `lanes` and `groups` have one as well. */
   steps: number[];
   lanes: number[];
   groups: number[];
@@ -28,7 +28,7 @@ export function linkTo(places: Place[], chosen: number): string {
   return `#${parts.join("&")}`;
 }
 
-/** What the end of an address names. Parts that are no numbers are left out. */
+/** Returns the place that the end of an address names. It ignores parts that are not numbers. */
 export function linked(hash: string): Linked {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const list = (name: string) => (parts.get(name) ?? "").split(",").filter((text) => /^\d+$/.test(text)).map(Number);

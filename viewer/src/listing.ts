@@ -117,10 +117,10 @@ export class Listing {
       const code = this.rows[number]!.querySelector<HTMLElement>(".code")!;
       code.replaceChildren(text, ...(remark ? [make("i", "remark", `  ; ${remark}`)] : []));
       const words = [`${address(this.run, line.address)}: ${line.words}`, ...(line.notes ?? [])];
-      if (line.written) words.push(this.asWritten ? line.text : `line ${line.written.line}: ${line.written.text}`);
+      if (line.written) words.push(this.asWritten ? line.text : `line ${line.written.line} of the source: ${line.written.text}`);
       code.title = words.join("\n");
       const place = this.rows[number]!.querySelector<HTMLElement>(".at")!;
-      place.title = line.written ? `line ${line.written.line} of ${this.run.title}` : "";
+      place.title = line.written ? `line ${line.written.line} of the source` : "";
       const label = this.labels[number]!;
       label.replaceChildren(...before.map((text) => make("div", text.startsWith(";") ? "remark" : "", text)));
       label.hidden = before.length === 0;

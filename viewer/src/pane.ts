@@ -64,7 +64,7 @@ export class Pane {
     return head;
   }
 
-  /** Where the pane is, and what acts on it alone. */
+  /** The step of the pane, and the controls that act on it alone. */
   private bar(): HTMLElement {
     const { run } = this;
     const bar = make("div", "bar");
@@ -279,7 +279,7 @@ export class Pane {
   /** R500: a counter for each lane that a branch switched off. */
   private counters(rows: Row[]): HTMLElement {
     const item = make("li", "counters");
-    item.append(make("b", "", "branch counter"), make("span", "none", " of each lane that a branch switched off"));
+    item.append(make("b", "", "branch counter"), make("span", "none", ": one for each lane that a branch switched off"));
     const cells = make("div", "cells");
     for (let lane = 0; lane < this.run.lanes_per_group; lane++) {
       const row = rows.find(({ holds }) => holds && has(...holds, lane));
@@ -342,7 +342,7 @@ export class Pane {
     for (const text of [...(line.meaning ?? []), ...(line.flow ?? [])]) parts.push(make("p", "", text));
     parts.push(make("p", "", facts.join("; ")));
     if (line.source) parts.push(make("p", "source", `manual: ${line.source}`));
-    if (line.written) parts.push(make("p", "source", `${run.title}, line ${line.written.line}: ${line.written.text}`));
+    if (line.written) parts.push(make("p", "source", `line ${line.written.line} of the source: ${line.written.text}`));
     this.about.replaceChildren(...parts);
   }
 

@@ -1,4 +1,4 @@
-// What a timeline is drawn on: a canvas, or the text of an SVG.
+// Surfaces that a timeline draws on: a canvas, or the text of an SVG.
 
 import { patterned, STATES } from "./data";
 import { make } from "./dom";

@@ -114,7 +114,7 @@ export class Timeline {
     return Math.max(1, this.canvas.clientWidth - GUTTER);
   }
 
-  /** Gives the canvas as many pixels as its place has. */
+  /** Sets the size of the canvas to that of its element. */
   private resize(): void {
     const { canvas } = this;
     const ratio = window.devicePixelRatio || 1;
@@ -365,7 +365,7 @@ export class Timeline {
     }
   }
 
-  /** The numbers of the axis: multiples of one unit, and the places between steps where they lie. */
+  /** The numbers of the axis: multiples of one unit, each with the index of the first step after it. */
   private ticks(columns: number): { at: number; text: string; gap: boolean }[] {
     const { steps } = this;
     const rough = Math.max(1, (columns * this.scale) / Math.max(2, columns / APART));

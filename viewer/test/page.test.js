@@ -259,7 +259,7 @@ describe("the report page", () => {
       assert.equal(await code.textContent(), "set $c0 # e u32 $r3 $r1  ; n == 1?");
       assert.ok((await page.locator(".label:visible").allTextContents()).includes("step:"));
       assert.equal(await page.locator(".row[data-line='9'] .code").textContent(), "(lg $c0) bra odd");
-      assert.equal(await page.locator(".row[data-line='9'] .at").getAttribute("title"), "line 20 of docs/samples/collatz.s");
+      assert.equal(await page.locator(".row[data-line='9'] .at").getAttribute("title"), "line 20 of the source");
       await press(page, "s");
       assert.ok((await page.locator(".label:visible").allTextContents()).includes("L28:"));
       assert.equal(await page.locator(".row[data-line='9'] .code").textContent(), "(lg $c0) bra L60");

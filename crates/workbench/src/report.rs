@@ -392,7 +392,7 @@ fn output(name: &str, array: &Array) -> ReportOutput {
     }
 }
 
-/// What a lane does, in few words and in a sentence, and the number of its state in the viewer. The sentence names the part
+/// Describes what a lane does in few words and in a sentence, with the number of its state in the viewer. The sentence names the part
 /// of the machine that remembers the lane.
 fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     let (text, more, state): (String, String, usize) = match why {
@@ -427,7 +427,7 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     ReportWhy { text, more, state }
 }
 
-/// What remembers a lane that left a loop.
+/// Returns the part of the machine that remembers a lane that left a loop, in words.
 fn left(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it has left the loop: the loop's frame has it as broken, until the frame is popped",
@@ -438,7 +438,7 @@ fn left(isa: Isa) -> &'static str {
     }
 }
 
-/// What remembers a lane that skips the rest of an iteration.
+/// Returns the part of the machine that remembers a lane that skips the rest of an iteration, in words.
 fn skipped(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "it waits for the next iteration: the loop's frame has it as continued",

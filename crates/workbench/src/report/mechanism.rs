@@ -131,7 +131,7 @@ fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     values.into_iter().map(row).collect()
 }
 
-/// Tesla's mask of the lanes that a `break` has switched off. It is no token: the BREAK token holds them.
+/// Tesla's mask of the lanes that a `break` has switched off. The mask is not a token; the lanes wait for the BREAK token.
 fn broken_lanes(whys: &[Why]) -> Vec<ReportRow> {
     let lanes = with(whys, |why| why == Why::Break);
     let masks = vec![("", words(lanes))];
