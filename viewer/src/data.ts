@@ -20,27 +20,47 @@ export interface PackedRun {
   whys: { text: string; more: string; state: number }[];
   /** For all lanes of a group, the number of its `why`: pairs of a number and how many lanes have it. */
   vectors: number[][];
-  /** The stack's rows, innermost first. */
+  /** Heading of the machine's own flow state. */
+  mechanism: string;
+  /** The machine's own flow state, innermost first. */
   stacks: Row[][];
-  registers: { name: string; count: number; channels: string }[];
+  /** Classes of registers; `first` is the number of the first one in a write. */
+  registers: { name: string; count: number; channels: string; first: number }[];
   steps: { count: number; group: string; line: string; vector: string; stack: string };
-  /** Writes to registers: step, register, lanes (low and high word) a write; values a lane. */
-  writes: { count: number; step: string; register: string; low: string; high: string; values: string };
-  /** Registers are known in front of steps up to this one. */
+  /** Registers of each group before its first step, which is the step of the write. */
+  initial: PackedWrites;
+  writes: PackedWrites;
+  /** Registers are known before steps up to this one. */
   registers_until: number;
-  /** What happened to the flow: the step, and 0 for diverge, 1 for reconverge, 2 for trap. */
+  /** Events of the flow: the step, and a number of `EVENTS`. */
   events: { count: number; step: string; kind: string };
   /** What is not in the page, in words. */
   notes: string[];
   outcome: Outcome;
 }
 
-/** A row of the machine's own bookkeeping, in the manual's words; lanes are a low and a high word. */
+/** Writes to registers: step, register, lanes (low and high word) for each write; a value for each of its lanes. */
+export interface PackedWrites {
+  count: number;
+  step: string;
+  register: string;
+  low: string;
+  high: string;
+  values: string;
+}
+
+/** A mask of lanes: low and high word. */
+export type Lanes = [number, number];
+
+/** A row of the machine's own bookkeeping, in the manual's words. */
 export interface Row {
   kind: string;
   to?: number;
-  lanes?: [number, number];
   count?: number;
+  /** The lanes that it remembers, by the word for what they have in common. */
+  masks?: [string, Lanes][];
+  /** The lanes that wait for it. */
+  holds?: Lanes;
 }
 
 /** How a run ended. */
@@ -63,8 +83,8 @@ export interface Line {
   meaning?: string[];
   flow?: string[];
   source?: string;
-  /** The instruction in its source, with its comments and the labels before it. */
-  written?: { line: number; text: string; labels?: string[] };
+  /** The instruction in its source with its comments, and the labels and lines of comment before it. */
+  written?: { line: number; text: string; before?: string[] };
 }
 
 export interface Totals {
@@ -99,10 +119,27 @@ export function patterned(state: number, x: number, y: number): boolean {
   }
 }
 
-export const EVENTS = ["diverge", "reconverge", "trap"] as const;
+/** The events of the flow, in the order of their numbers: name, mark, meaning, colours in light and dark. */
+export const EVENTS = [
+  { name: "diverge", mark: "▼", means: "the active lanes take two paths: one side runs, the other waits", light: "#b34700", dark: "#ff9e57" },
+  { name: "reconverge", mark: "▲", means: "lanes that waited run together with those that ran", light: "#00785a", dark: "#3ddcb0" },
+  { name: "trap", mark: "■", means: "the run ends", light: "#b00020", dark: "#ff8a80" },
+  { name: "resume", mark: "▶", means: "the other side's turn: lanes that waited run alone", light: "#7b3294", dark: "#d3a4f0" },
+] as const;
+
+/** Writes to registers, unpacked. */
+export interface Writes {
+  step: Int32Array;
+  register: Int32Array;
+  low: Int32Array;
+  high: Int32Array;
+  /** By write: the index of its first value. */
+  start: Int32Array;
+  values: Int32Array;
+}
 
 /** A run, unpacked. */
-export interface Run extends Omit<PackedRun, "steps" | "writes" | "events" | "vectors"> {
+export interface Run extends Omit<PackedRun, "steps" | "initial" | "writes" | "events" | "vectors"> {
   stepCount: number;
   group: Int32Array;
   line: Int32Array;
@@ -112,13 +149,8 @@ export interface Run extends Omit<PackedRun, "steps" | "writes" | "events" | "ve
   vectors: Uint16Array[];
   /** By vector: the state of each lane. */
   states: Uint8Array[];
-  writeStep: Int32Array;
-  writeRegister: Int32Array;
-  writeLow: Int32Array;
-  writeHigh: Int32Array;
-  /** Where each write's values begin. */
-  writeStart: Int32Array;
-  writeValues: Int32Array;
+  initial: Writes;
+  writes: Writes;
   eventStep: Int32Array;
   eventKind: Int32Array;
   /** By group: its steps. */
@@ -159,26 +191,33 @@ function bits(word: number): number {
   return count;
 }
 
-export async function unpack(packed: PackedRun): Promise<Run> {
-  const { steps, writes, events } = packed;
-  const [group, line, vector, stack, writeStep, writeRegister, writeLow, writeHigh, eventStep, eventKind] =
-    await Promise.all([
-      column(steps.group, steps.count),
-      column(steps.line, steps.count),
-      column(steps.vector, steps.count),
-      column(steps.stack, steps.count),
-      column(writes.step, writes.count),
-      column(writes.register, writes.count),
-      column(writes.low, writes.count),
-      column(writes.high, writes.count),
-      column(events.step, events.count),
-      column(events.kind, events.count),
-    ]);
-  const writeStart = new Int32Array(writes.count + 1);
-  for (let write = 0; write < writes.count; write++) {
-    writeStart[write + 1] = writeStart[write]! + bits(writeLow[write]!) + bits(writeHigh[write]!);
+async function unpackWrites(packed: PackedWrites): Promise<Writes> {
+  const { count } = packed;
+  const [step, register, low, high] = await Promise.all([
+    column(packed.step, count),
+    column(packed.register, count),
+    column(packed.low, count),
+    column(packed.high, count),
+  ]);
+  const start = new Int32Array(count + 1);
+  for (let write = 0; write < count; write++) {
+    start[write + 1] = start[write]! + bits(low[write]!) + bits(high[write]!);
   }
-  const writeValues = await column(writes.values, writeStart[writes.count]!);
+  return { step, register, low, high, start, values: await column(packed.values, start[count]!) };
+}
+
+export async function unpack(packed: PackedRun): Promise<Run> {
+  const { steps, events } = packed;
+  const [group, line, vector, stack, eventStep, eventKind, initial, writes] = await Promise.all([
+    column(steps.group, steps.count),
+    column(steps.line, steps.count),
+    column(steps.vector, steps.count),
+    column(steps.stack, steps.count),
+    column(events.step, events.count),
+    column(events.kind, events.count),
+    unpackWrites(packed.initial),
+    unpackWrites(packed.writes),
+  ]);
   const vectors = packed.vectors.map((runs) => {
     const lanes = new Uint16Array(packed.lanes_per_group);
     let lane = 0;
@@ -205,12 +244,8 @@ export async function unpack(packed: PackedRun): Promise<Run> {
     stack,
     vectors,
     states,
-    writeStep,
-    writeRegister,
-    writeLow,
-    writeHigh,
-    writeStart,
-    writeValues,
+    initial,
+    writes,
     eventStep,
     eventKind,
     stepsOf,
@@ -229,9 +264,27 @@ export function lowerBound(list: Int32Array, value: number): number {
   return low;
 }
 
-/** The lanes of a mask of two words, a character a lane: `A` for those that are in it. */
-export function lanesOf(low: number, high: number, width: number): string {
-  return Array.from({ length: width }, (_, lane) => (has(low, high, lane) ? "A" : ".")).join("");
+/** A set of lanes as `0-3,8`. */
+export function laneSet([low, high]: Lanes, width: number): string {
+  const parts: string[] = [];
+  for (let lane = 0; lane < width; lane++) {
+    if (!has(low, high, lane)) continue;
+    const first = lane;
+    while (lane + 1 < width && has(low, high, lane + 1)) lane++;
+    parts.push(first === lane ? `${lane}` : `${first}-${lane}`);
+  }
+  return parts.join(",");
+}
+
+/** The manual's name of a register by its number in a write. */
+export function registerName(run: Run, number: number): string {
+  for (const { name, count, channels, first } of run.registers) {
+    const width = Math.max(1, channels.length);
+    const place = number - first;
+    if (place < 0 || place >= count * width) continue;
+    return `${name}${Math.floor(place / width)}${channels ? `.${channels[place % width]}` : ""}`;
+  }
+  return `register ${number}`;
 }
 
 /** An address as the machine's manual spells it. */

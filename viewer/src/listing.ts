@@ -17,7 +17,9 @@ export class Listing {
   private readonly hot = make("div", "hot");
   private readonly thumb = make("b");
   private current = -1;
-  private asWritten = false;
+  private asWritten: boolean;
+  /** The largest count of each counter. */
+  private readonly most: number[];
 
   constructor(
     private readonly run: Run,
@@ -25,6 +27,7 @@ export class Listing {
   ) {
     const { element, scroller, hot, thumb } = this;
     element.setAttribute("aria-label", "Program");
+    this.asWritten = this.isWritten;
     const head = make("div", "row head");
     head.append(make("span", "at", "address"), make("span", "code", "instruction"));
     for (const [name, what] of COUNTERS) {
@@ -35,7 +38,8 @@ export class Listing {
     scroller.tabIndex = 0;
     scroller.setAttribute("role", "listbox");
     scroller.setAttribute("aria-label", "Instructions: up and down choose one, Enter goes to its next step");
-    const most = COUNTERS.map((_, counter) => Math.max(1, ...run.counts.map((counts) => counts[counter] ?? 0)));
+    this.most = COUNTERS.map((_, counter) => run.counts.reduce((most, counts) => Math.max(most, counts[counter] ?? 0), 1));
+    const { most } = this;
     const trapped = run.outcome.trap?.address;
     run.listing.forEach((line, number) => {
       const label = make("div", "label");
@@ -72,7 +76,7 @@ export class Listing {
       event.stopPropagation();
     });
     scroller.addEventListener("scroll", () => this.showThumb());
-    new ResizeObserver(() => this.showHot(most)).observe(scroller);
+    new ResizeObserver(() => this.showHot()).observe(scroller);
     const drag = (event: PointerEvent) => {
       const { top, height } = hot.getBoundingClientRect();
       scroller.scrollTop = ((event.clientY - top) / height) * scroller.scrollHeight - scroller.clientHeight / 2;
@@ -101,24 +105,29 @@ export class Listing {
   toggleWritten(): boolean {
     this.asWritten = this.isWritten && !this.asWritten;
     this.showText();
+    this.showHot();
     return this.asWritten;
   }
 
   private showText(): void {
+    this.element.classList.toggle("written", this.asWritten);
+    this.element.querySelector(".head .code")!.textContent = this.asWritten ? "source" : "instruction";
     this.run.listing.forEach((line, number) => {
-      const { text, remark, labels } = this.textOf(line);
-      const code = this.rows[number]!.querySelector(".code")!;
+      const { text, remark, before } = this.textOf(line);
+      const code = this.rows[number]!.querySelector<HTMLElement>(".code")!;
       code.replaceChildren(text, ...(remark ? [make("i", "remark", `  ; ${remark}`)] : []));
-      const words = [line.words, ...(line.notes ?? [])];
-      if (line.written) words.push(`line ${line.written.line}: ${line.written.text}`);
-      (code as HTMLElement).title = words.join("\n");
+      const words = [`${address(this.run, line.address)}: ${line.words}`, ...(line.notes ?? [])];
+      if (line.written) words.push(this.asWritten ? line.text : `line ${line.written.line} of the source: ${line.written.text}`);
+      code.title = words.join("\n");
+      const place = this.rows[number]!.querySelector<HTMLElement>(".at")!;
+      place.title = line.written ? `line ${line.written.line} of the source` : "";
       const label = this.labels[number]!;
-      label.textContent = labels.map((name) => `${name}:`).join(" ");
-      label.hidden = labels.length === 0;
+      label.replaceChildren(...before.map((text) => make("div", text.startsWith(";") ? "remark" : "", text)));
+      label.hidden = before.length === 0;
     });
   }
 
-  private textOf(line: Line): { text: string; remark: string; labels: string[] } {
+  private textOf(line: Line): { text: string; remark: string; before: string[] } {
     const remarks: string[] = [];
     const lines = (line.written?.text ?? "").split("\n").map((text) => {
       const [code, ...rest] = text.split(";");
@@ -126,13 +135,13 @@ export class Listing {
       return code!.trim();
     });
     const remark = remarks.join("; ");
-    if (!this.asWritten || !line.written) return { text: line.text, remark, labels: line.label ? [line.label] : [] };
-    return { text: lines.join("\n"), remark, labels: line.written.labels ?? [] };
+    if (!this.asWritten || !line.written) return { text: line.text, remark, before: line.label ? [`${line.label}:`] : [] };
+    return { text: lines.join("\n"), remark, before: line.written.before ?? [] };
   }
 
   /** The hot places, where their lines are. */
-  private showHot(most: number[]): void {
-    const { scroller, hot, thumb, run } = this;
+  private showHot(): void {
+    const { scroller, hot, thumb, run, most } = this;
     const height = Math.max(1, scroller.scrollHeight);
     const marks = this.rows.flatMap((row, number) => {
       const [executed = 0, lanes = 0, diverged = 0] = run.counts[number] ?? [];
@@ -165,12 +174,13 @@ export class Listing {
     if (!row) return;
     row.classList.add("current");
     row.setAttribute("aria-selected", "true");
-    // Only the listing scrolls, not the page.
+    // Only the listing scrolls, not the page; lines before and after stay in view.
     const { scroller } = this;
-    const top = row.offsetTop;
+    const margin = Math.min(3 * 18, scroller.clientHeight / 3);
+    const top = row.offsetTop - margin;
+    const bottom = row.offsetTop + row.offsetHeight + margin;
     if (top < scroller.scrollTop) scroller.scrollTop = top;
-    const bottom = top + row.offsetHeight;
-    if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
+    else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 
   /** Marks the lines whose text has a word; gives their numbers. */
@@ -178,7 +188,7 @@ export class Listing {
     const wanted = word.trim().toLowerCase();
     const found: number[] = [];
     this.run.listing.forEach((line, number) => {
-      const written = line.written ? `${(line.written.labels ?? []).join(" ")} ${line.written.text}` : "";
+      const written = line.written ? `${(line.written.before ?? []).join(" ")} ${line.written.text}` : "";
       const text = `${address(this.run, line.address)} ${line.label ?? ""} ${line.text} ${line.words} ${written}`;
       const hit = wanted !== "" && text.toLowerCase().includes(wanted);
       this.rows[number]?.classList.toggle("found", hit);

@@ -1,15 +1,19 @@
-// The page: one pane a run, side by side where there are several.
+// The page: one pane for each run, side by side if there are several.
 
-import { STATES, unpack, type PackedRun } from "./data";
+import { EVENTS, STATES, unpack, type PackedRun } from "./data";
 import { button, make } from "./dom";
+import { linked, linkTo } from "./link";
 import { Pane } from "./pane";
+import { Player } from "./player";
 import "./style.css";
-import { swatch } from "./timeline";
+import { swatch } from "./surface";
 
 const KEYS: [string, string][] = [
   ["← →", "step back, step"],
-  ["Shift ← →", "event before, next event: where lanes diverge, reconverge or trap"],
+  ["Shift ← →", "event before, next event: where lanes diverge, resume, reconverge or trap"],
   ["Home End", "first, last step"],
+  ["Space p", "play, pause"],
+  ["< >", "play slower, faster"],
   ["↑ ↓", "choose a lane"],
   ["f F", "follow the chosen lane: where it runs next, ran before"],
   ["+ − 0", "zoom in, out, all; the wheel zooms, dragging pans"],
@@ -25,15 +29,26 @@ const BESIDE: [string, string][] = [
   ["l", "steps, events and lanes move all reports, or only the chosen one"],
 ];
 
-/** The states of a lane with their pictures, and the events. */
+/** The states of a lane with their pictures, the events, and the colour of written registers. */
 function legend(element: HTMLElement): void {
   element.replaceChildren();
   STATES.forEach((state, number) => {
     const entry = make("span");
-    entry.append(swatch(number, isDark()), `${state.letter} ${state.name}`);
+    entry.append(swatch(number, isDark()), make("b", "", state.letter), ` ${state.name}`);
     element.append(entry);
   });
-  element.append(make("span", "", "▼ diverge"), make("span", "", "▲ reconverge"), make("span", "", "■ trap"));
+  for (const { name, mark, means, light, dark } of EVENTS) {
+    const entry = make("span");
+    entry.title = means;
+    const picture = make("b", "", mark);
+    picture.style.color = isDark() ? dark : light;
+    entry.append(picture, ` ${name}`);
+    element.append(entry);
+  }
+  const written = make("span");
+  written.title = "a yellow register cell: the value before the step, and the value that the step writes";
+  written.append(make("i", "swatch yellow"), "written in this step");
+  element.append(written);
 }
 
 function isDark(): boolean {
@@ -60,7 +75,8 @@ async function start(): Promise<void> {
   for (const [keys, what] of packed.length > 1 ? [...BESIDE, ...KEYS] : KEYS) {
     list.append(make("dt", "", keys), make("dd", "", what));
   }
-  dialog.append(list, button("close", "close (Escape)", () => dialog.close()));
+  const note = make("p", "note", "The address of the page names the step and the lane: a copy of it opens there.");
+  dialog.append(list, note, button("close", "close (Escape)", () => dialog.close()));
 
   const panes = await Promise.all(packed.map(async (run) => new Pane(await unpack(run))));
   let active = panes[0]!;
@@ -69,6 +85,7 @@ async function start(): Promise<void> {
     if (!pane) return;
     active = pane;
     for (const other of panes) other.element.classList.toggle("chosen", other === pane && panes.length > 1);
+    remember();
   };
   /** What the keys of steps, events and lanes act on. */
   const moved = (act: (pane: Pane) => void) => (together ? panes : [active]).forEach(act);
@@ -87,10 +104,35 @@ async function start(): Promise<void> {
     recolour();
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  // A page on paper is light.
+  const print = () => {
+    legend(states);
+    for (const pane of panes) pane.timeline.paint();
+  };
+  matchMedia("print").addEventListener("change", print);
+  window.addEventListener("beforeprint", print);
   recolour();
-  bar.append(search, found);
+  const player = new Player(() => {
+    let more = false;
+    moved((pane) => void (more = pane.move(1) || more));
+    return more;
+  });
+  const move = (by: number) => () => moved((pane) => pane.move(by));
+  const event = (by: 1 | -1) => () => moved((pane) => pane.nextEvent(by));
+  const steps = make("span", "transport");
+  steps.append(
+    button("|◀", "first step (Home)", move(-Infinity)),
+    button("◀", "step back (left)", move(-1)),
+    player.button,
+    button("▶", "step (right)", move(1)),
+    button("▶|", "last step (End)", move(Infinity)),
+    button("◀ event", "event before (Shift left)", event(-1)),
+    button("event ▶", "next event (Shift right)", event(1)),
+    player.speed,
+  );
+  bar.append(steps);
   if (panes.length > 1) bar.append(link);
-  bar.append(button("◐", "light, dark (t)", toggleTheme), button("?", "keys (?)", () => dialog.showModal()), states);
+  bar.append(search, found, button("◐", "light, dark (t)", toggleTheme), button("?", "keys (?)", () => dialog.showModal()), states);
   const row = make("main");
   row.style.setProperty("--panes", String(panes.length));
   if (panes.length > 1) row.className = "beside";
@@ -99,8 +141,27 @@ async function start(): Promise<void> {
   for (const pane of panes) {
     pane.element.addEventListener("pointerdown", () => choose(pane));
     pane.element.addEventListener("focusin", () => choose(pane));
+    pane.onMove = () => remember();
   }
+
+  // The address names the steps and lanes; it changes a moment after they do.
+  let waiting = 0;
+  const remember = () => {
+    window.clearTimeout(waiting);
+    waiting = window.setTimeout(() => {
+      const hash = linkTo(panes, panes.indexOf(active));
+      if (location.hash !== hash) history.replaceState(null, "", hash);
+    }, 150);
+  };
+  const fromAddress = () => {
+    const place = linked(location.hash);
+    choose(panes[place.pane ?? panes.indexOf(active)]);
+    const chosen = place.steps.length > 1 || place.lanes.length > 1 ? panes : [active];
+    chosen.forEach((pane, number) => pane.open(place.steps[number], place.lanes[number], place.groups[number]));
+  };
+  window.addEventListener("hashchange", fromAddress);
   choose(active);
+  fromAddress();
 
   search.addEventListener("input", () => {
     const counts = panes.map((pane) => pane.search(search.value));
@@ -114,6 +175,8 @@ async function start(): Promise<void> {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
     if (event.target instanceof HTMLSelectElement) return;
+    // Space presses the button that has the focus.
+    if (event.key === " " && event.target instanceof HTMLElement && event.target.closest("button, summary, input")) return;
     const chooseLane = (lane: number) => moved((pane) => pane.choose(lane));
     const pan = () => active.timeline.view.scale * 200;
     const acts: Record<string, () => void> = {
@@ -121,8 +184,12 @@ async function start(): Promise<void> {
       ArrowRight: () => moved((pane) => (event.shiftKey ? pane.nextEvent(1) : pane.move(1))),
       ArrowUp: () => chooseLane(active.lane - 1),
       ArrowDown: () => chooseLane(active.lane + 1),
-      Home: () => moved((pane) => pane.move(-Infinity)),
-      End: () => moved((pane) => pane.move(Infinity)),
+      Home: move(-Infinity),
+      End: move(Infinity),
+      " ": () => player.toggle(),
+      p: () => player.toggle(),
+      "<": () => player.faster(-1),
+      ">": () => player.faster(1),
       PageUp: () => active.moveGroup(-1),
       PageDown: () => active.moveGroup(1),
       "+": () => active.timeline.zoom(0.625),
@@ -146,15 +213,9 @@ async function start(): Promise<void> {
     const act = acts[event.key];
     if (!act) return;
     event.preventDefault();
+    if (event.key.startsWith("Arrow") || event.key === "Home" || event.key === "End") player.stop();
     act();
   });
-  // `#step=120` in the address: this step of the chosen report.
-  const fromAddress = () => {
-    const step = /(?:^#|&)step=(\d+)/.exec(location.hash)?.[1];
-    if (step !== undefined) active.go(Math.min(Number(step), active.run.stepCount - 1));
-  };
-  window.addEventListener("hashchange", fromAddress);
-  fromAddress();
   document.documentElement.dataset["ready"] = "1";
 }
 

@@ -14,6 +14,7 @@ export function outcome(run: Run, goToTrap: () => void): HTMLElement {
   }
   for (const text of mismatches) element.append(make("p", "trap", `not as expected: ${text}`));
   for (const text of findings) element.append(make("p", "trap", `strict finding: ${text}`));
+  for (const line of element.querySelectorAll<HTMLElement>(".trap")) line.title = line.textContent ?? "";
   for (const note of run.notes) element.append(make("p", "note", note));
   if (outputs.length > 0) {
     const details = make("details");

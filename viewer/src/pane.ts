@@ -1,10 +1,10 @@
-// One run: its program, its timeline, and what every lane does in front of a step.
+// One run: its program, its timeline, and what every lane does before a step.
 
-import { address, has, lanesOf, lowerBound, STATES, type Run } from "./data";
+import { address, EVENTS, has, laneSet, lowerBound, registerName, STATES, type Lanes, type Row, type Run } from "./data";
 import { button, make } from "./dom";
 import { Listing } from "./listing";
 import { outcome } from "./outcome";
-import { registerName, Registers, shown } from "./registers";
+import { Registers, shown } from "./registers";
 import { Timeline } from "./timeline";
 
 export class Pane {
@@ -15,6 +15,8 @@ export class Pane {
   group = 0;
   /** The lane that is followed, and whose why is shown in full. */
   lane = 0;
+  /** Called after the pane has gone to a step or a lane. */
+  onMove: () => void = () => {};
   private registers: Registers;
   private readonly slider = make("input", "slider");
   private readonly where = make("output", "where");
@@ -35,7 +37,10 @@ export class Pane {
     });
     this.listing = new Listing(run, (line) => this.goToLine(line));
     this.element.setAttribute("aria-label", run.title);
-    this.element.append(this.head(), this.body());
+    this.element.append(this.head(), outcome(run, () => this.goToTrap()), this.bar(), this.listing.element);
+    const time = make("div", "times");
+    time.append(this.timeline.element, this.slider);
+    this.element.append(time, this.state(), this.panel("of-instruction", "Instruction", this.about), this.ofRegisters());
     this.timeline.show(0);
     this.go(run.stepsOf[0]?.[0] ?? 0);
   }
@@ -53,14 +58,15 @@ export class Pane {
       `stack high water ${totals.stack_high_water}`,
     ];
     const head = make("header");
-    head.append(make("h2", "", run.title), make("p", "facts", facts.join(" · ")));
-    head.append(outcome(run, () => this.goToTrap()));
+    const line = make("p", "facts", facts.join(" · "));
+    line.title = facts.join("\n");
+    head.append(make("h2", "", run.title), line);
     return head;
   }
 
-  private body(): HTMLElement {
+  /** The step of the pane, and the controls that act on it alone. */
+  private bar(): HTMLElement {
     const { run } = this;
-    const right = make("div", "right");
     const bar = make("div", "bar");
     this.groups.setAttribute("aria-label", "Group");
     const shownGroups = Math.min(run.groups, 10_000);
@@ -69,20 +75,8 @@ export class Pane {
       option.value = String(group);
       this.groups.append(option);
     }
+    this.groups.hidden = run.groups === 1;
     this.groups.addEventListener("change", () => this.show(Number(this.groups.value)));
-    bar.append(
-      this.groups,
-      button("|◀", "first step (Home)", () => this.move(-Infinity)),
-      button("◀", "step back (left)", () => this.move(-1)),
-      button("▶", "step (right)", () => this.move(1)),
-      button("▶|", "last step (End)", () => this.move(Infinity)),
-      button("◀ event", "event before (Shift left)", () => this.nextEvent(-1)),
-      button("event ▶", "next event (Shift right)", () => this.nextEvent(1)),
-      button("−", "zoom out (-)", () => this.timeline.zoom(1.6)),
-      button("+", "zoom in (+)", () => this.timeline.zoom(0.625)),
-      button("all", "show all steps (0)", () => this.timeline.fit()),
-    );
-    if (this.listing.isWritten) bar.append(button("source", "the source's own lines, or the listing (s)", () => this.listing.toggleWritten()));
     this.where.setAttribute("aria-live", "polite");
     this.slider.type = "range";
     this.slider.min = "0";
@@ -91,33 +85,42 @@ export class Pane {
       const step = run.stepsOf[this.group]?.[Number(this.slider.value)];
       if (step !== undefined) this.go(step);
     });
+    bar.append(this.where, this.groups);
+    if (this.listing.isWritten) bar.append(button("source", "the source's own lines, or the listing (s)", () => this.listing.toggleWritten()));
+    bar.append(
+      button("−", "zoom out (-)", () => this.timeline.zoom(1.6)),
+      button("+", "zoom in (+)", () => this.timeline.zoom(0.625)),
+      button("all", "show all steps (0)", () => this.timeline.fit()),
+      button("PNG", "save the timeline as PNG", () => void this.timeline.savePng()),
+      button("SVG", "save the timeline as SVG", () => this.timeline.saveSvg()),
+    );
+    return bar;
+  }
+
+  private panel(name: string, title: string, ...content: HTMLElement[]): HTMLElement {
+    const section = make("section", `panel ${name}`);
+    section.setAttribute("aria-label", title);
+    section.append(make("h3", "", title), ...content);
+    return section;
+  }
+
+  /** The lanes, and what the machine remembers of them. */
+  private state(): HTMLElement {
+    const state = make("div", "state");
+    const lanes = this.panel("of-lanes", "Lanes", this.why, this.lanes);
+    lanes.querySelector("h3")!.append(button("follow ▶", "where the chosen lane runs next (f)", () => this.follow(1)));
+    state.append(lanes, this.panel("of-stack", this.run.mechanism, this.stack));
+    return state;
+  }
+
+  private ofRegisters(): HTMLElement {
     this.as.setAttribute("aria-label", "How register values are shown");
     for (const way of ["auto", "float", "int", "uint", "hex"]) this.as.append(make("option", "", way));
-    if (run.isa === "r500") this.as.value = "float";
+    if (this.run.isa === "r500") this.as.value = "float";
     this.as.addEventListener("change", () => this.showRegisters());
-    const panel = (name: string, title: string, ...content: HTMLElement[]) => {
-      const section = make("section", `panel ${name}`);
-      section.setAttribute("aria-label", title);
-      section.append(make("h3", "", title), ...content);
-      return section;
-    };
-    const panels = make("div", "panels");
-    const registers = panel("of-registers", "Registers in front of the step", this.values);
-    registers.querySelector("h3")!.append(this.as);
-    const lanes = panel("of-lanes", "Lanes, and why", this.lanes, this.why);
-    lanes.querySelector("h3")!.append(
-      button("follow ▶", "where the chosen lane runs next (f)", () => this.follow(1)),
-    );
-    panels.append(
-      lanes,
-      panel("of-stack", "Stack, innermost first", this.stack),
-      panel("of-instruction", "Instruction", this.about),
-      registers,
-    );
-    right.append(bar, this.where, this.timeline.canvas, this.slider, panels);
-    const body = make("div", "split");
-    body.append(this.listing.element, right);
-    return body;
+    const panel = this.panel("of-registers", "Registers before the step", this.values);
+    panel.querySelector("h3")!.append(this.as);
+    return panel;
   }
 
   /** Shows another group. */
@@ -145,20 +148,24 @@ export class Pane {
     const at = address(run, run.listing[line]?.address ?? 0);
     this.slider.setAttribute("aria-valuetext", `step ${step} at ${at}`);
     this.where.textContent = `step ${step} at ${at}${events.length ? `: ${events.join(", ")}` : ""}`;
+    this.where.title = events.map((name) => `${name}: ${EVENTS.find((known) => known.name === name)?.means ?? ""}`).join("\n");
     this.listing.mark(line);
-    this.timeline.mark(step, this.lane);
+    this.timeline.choose(step, this.lane);
     this.showLanes();
     this.showStack();
     this.showInstruction(line);
     this.showRegisters();
+    this.onMove();
   }
 
-  /** Moves by steps of the group. */
-  move(by: number): void {
+  /** Moves by steps of the group; returns whether there was room. */
+  move(by: number): boolean {
     const steps = this.run.stepsOf[this.group];
-    if (!steps?.length) return;
-    const at = Math.max(0, Math.min(steps.length - 1, lowerBound(steps, this.step) + by));
+    if (!steps?.length) return false;
+    const from = lowerBound(steps, this.step);
+    const at = Math.max(0, Math.min(steps.length - 1, from + by));
     this.go(steps[at]!);
+    return at !== from;
   }
 
   /** Goes to the next group that has steps, or the one before. */
@@ -168,13 +175,21 @@ export class Pane {
     }
   }
 
+  /** Goes to what an address names; what it does not name stays. */
+  open(step: number | undefined, lane: number | undefined, group: number | undefined): void {
+    if (lane !== undefined) this.lane = Math.min(lane, this.run.lanes_per_group - 1);
+    if (step !== undefined) this.go(Math.min(step, this.run.stepCount - 1));
+    else if (group !== undefined) this.show(group);
+    else if (lane !== undefined) this.go(this.step);
+  }
+
   /** Chooses another lane. */
   choose(lane: number): void {
     this.lane = Math.max(0, Math.min(this.run.lanes_per_group - 1, lane));
     this.go(this.step);
   }
 
-  /** Goes to the next step, or the one before, at which the chosen lane takes part. */
+  /** Goes to the next step, or the one before, at which the chosen lane is active. */
   follow(by: 1 | -1): void {
     const steps = this.run.stepsOf[this.group];
     if (!steps) return;
@@ -237,14 +252,14 @@ export class Pane {
     whys.forEach((why, lane) => {
       const chip = this.lanes.children[lane] as HTMLElement;
       const { text, more, state } = run.whys[why] ?? { text: "?", more: "", state: 6 };
-      const { name } = STATES[state]!;
-      chip.textContent = `${lane} ${text}`;
+      const { name, letter, light, dark } = STATES[state]!;
+      chip.replaceChildren(make("span", "number", String(lane)), " ", make("b", "", letter), " ", make("span", "text", text));
       chip.title = `lane ${lane}: ${more}`;
       chip.setAttribute("aria-label", `lane ${lane}: ${text}`);
       chip.setAttribute("aria-pressed", String(lane === this.lane));
       chip.dataset["state"] = name;
-      chip.style.setProperty("--light", STATES[state]!.light);
-      chip.style.setProperty("--night", STATES[state]!.dark);
+      chip.style.setProperty("--light", light);
+      chip.style.setProperty("--night", dark);
     });
     const chosen = run.whys[whys[this.lane] ?? -1];
     this.why.textContent = chosen ? `lane ${this.lane}: ${chosen.text}: ${chosen.more}` : "";
@@ -253,20 +268,59 @@ export class Pane {
   private showStack(): void {
     const { run } = this;
     const rows = run.stacks[run.stack[this.step]!] ?? [];
-    this.stack.replaceChildren(
-      ...rows.map(({ kind, to, lanes, count }) => {
-        const item = make("li");
-        item.append(make("b", "", kind));
-        if (count !== undefined) item.append(` ${kind === "branch counter" ? "" : "count "}${count}`);
-        if (to !== undefined) item.append(` to ${address(run, to)}`);
-        if (lanes) {
-          item.append(" ", make("code", "", lanesOf(lanes[0], lanes[1], run.lanes_per_group)));
-          if (has(lanes[0], lanes[1], this.lane)) item.className = "holds";
-        }
-        return item;
-      }),
-    );
-    if (rows.length === 0) this.stack.replaceChildren(make("li", "none", "empty"));
+    const counters = rows.filter(({ kind }) => kind === COUNTER);
+    const entries = rows.filter(({ kind }) => kind !== COUNTER);
+    const items = entries.map((row) => this.entry(row));
+    if (run.mechanism === "Counters") items.unshift(this.counters(counters));
+    else if (items.length === 0) items.push(make("li", "none", "empty"));
+    this.stack.replaceChildren(...items);
+  }
+
+  /** R500: a counter for each lane that a branch switched off. */
+  private counters(rows: Row[]): HTMLElement {
+    const item = make("li", "counters");
+    item.append(make("b", "", "branch counter"), make("span", "none", ": one for each lane that a branch switched off"));
+    const cells = make("div", "cells");
+    for (let lane = 0; lane < this.run.lanes_per_group; lane++) {
+      const row = rows.find(({ holds }) => holds && has(...holds, lane));
+      const cell = make("span", "counter");
+      cell.append(make("i", "", String(lane)), make("b", "", row ? String(row.count) : "–"));
+      cell.title = row ? `lane ${lane}: branch counter ${row.count}` : `lane ${lane}: no branch switched it off`;
+      if (row && lane === this.lane) cell.classList.add("holds");
+      cells.append(cell);
+    }
+    item.append(cells);
+    return item;
+  }
+
+  /** An entry of a stack, or a frame. The one that the chosen lane waits for is marked. */
+  private entry({ kind, to, count, masks, holds }: Row): HTMLElement {
+    const { run } = this;
+    const item = make("li");
+    item.append(make("b", "", kind));
+    if (count !== undefined) item.append(` count ${count}`);
+    if (to !== undefined) item.append(` → ${address(run, to)}`);
+    for (const [name, lanes] of masks ?? []) item.append(this.mask(name, lanes));
+    if (holds && has(...holds, this.lane)) {
+      item.className = "holds";
+      item.title = `lane ${this.lane} waits for it`;
+    }
+    return item;
+  }
+
+  /** A mask as a row of cells, and as a set of lanes. */
+  private mask(name: string, lanes: Lanes): HTMLElement {
+    const width = this.run.lanes_per_group;
+    const row = make("div", "mask");
+    const cells = make("span", "bits");
+    cells.setAttribute("aria-hidden", "true");
+    for (let lane = 0; lane < width; lane++) {
+      const set = has(...lanes, lane);
+      cells.append(make("i", `${set ? "set" : ""}${lane === this.lane ? " chosen" : ""}`));
+    }
+    const text = laneSet(lanes, width);
+    row.append(make("span", "name", name), " ", cells, " ", make("code", "", text || "none"));
+    return row;
   }
 
   private showInstruction(number: number): void {
@@ -279,28 +333,28 @@ export class Pane {
     if (executed > 0) facts.push(`${((100 * lanes) / executed / run.lanes_per_group).toFixed(1)} % of the lanes`);
     if (diverged > 0) facts.push(`cost of the sides: ${taken} and ${not} instructions`);
     if (reconverged > 0) {
-      facts.push(`runs together again after ${(distance / reconverged).toFixed(1)} instructions on average, ${farthest} at most`);
+      facts.push(`reconverges after ${(distance / reconverged).toFixed(1)} instructions on average, ${farthest} at most`);
     } else if (diverged > 0) {
-      facts.push("its sides never run together again");
+      facts.push("its sides never reconverge");
     }
     const parts: HTMLElement[] = [make("code", "", `${address(run, line.address)}  ${line.text}`)];
     parts.push(make("p", "words", line.words));
     for (const text of [...(line.meaning ?? []), ...(line.flow ?? [])]) parts.push(make("p", "", text));
     parts.push(make("p", "", facts.join("; ")));
     if (line.source) parts.push(make("p", "source", `manual: ${line.source}`));
-    if (line.written) parts.push(make("p", "source", `${run.title}, line ${line.written.line}: ${line.written.text}`));
+    if (line.written) parts.push(make("p", "source", `line ${line.written.line} of the source: ${line.written.text}`));
     this.about.replaceChildren(...parts);
   }
 
   private showRegisters(): void {
-    const { run } = this;
+    const { run, registers } = this;
     if (this.step > run.registers_until) {
       const text = `the page has registers up to step ${run.registers_until}; --page-limit and --steps decide how much it has`;
       this.values.replaceChildren(make("p", "none", text));
       return;
     }
-    this.registers.seek(this.step);
-    const written = this.registers.writesOf(this.step);
+    registers.seek(this.step);
+    const written = registers.writesOf(this.step);
     const table = make("table");
     const head = table.createTHead().insertRow();
     head.append(make("th", "", "lane"));
@@ -308,18 +362,23 @@ export class Pane {
       head.append(make("th", lane === this.lane ? "chosen" : "", String(lane)));
     }
     const body = table.createTBody();
-    for (let register = 0; register < this.registers.count; register++) {
-      const writes = written.get(register);
-      if (!this.registers.isWritten(register) && !writes) continue;
+    for (const register of registers.shown) {
       const row = body.insertRow();
       row.append(make("th", "", registerName(run, register)));
+      const writes = written.get(register);
       for (let lane = 0; lane < run.lanes_per_group; lane++) {
         const cell = row.insertCell();
-        cell.textContent = shown(this.registers.value(register, lane), this.as.value);
-        if (writes?.(lane)) cell.className = "written";
+        cell.textContent = shown(registers.value(register, lane), this.as.value);
+        const value = writes?.get(lane);
+        if (value === undefined) continue;
+        cell.className = "written";
+        const after = shown(value, this.as.value);
+        cell.title = `lane ${lane}: step ${this.step} writes ${after}`;
+        if (after !== cell.textContent) cell.append(make("i", "", `→${after}`));
       }
     }
-    const none = make("p", "none", "no register has been written yet");
-    this.values.replaceChildren(body.rows.length === 0 ? none : table);
+    this.values.replaceChildren(body.rows.length === 0 ? make("p", "none", "the program uses no register") : table);
   }
 }
+
+const COUNTER = "branch counter";

@@ -1,91 +1,84 @@
-// The registers of a group in front of any step: the writes replayed from the nearest place that is kept.
+// The registers of a group before any step: its state at the start, and the writes replayed from the nearest place that is
+// kept.
 
-import { has, lowerBound, type Run } from "./data";
+import { has, lowerBound, type Run, type Writes } from "./data";
 
 /** Writes between two places that are kept. */
 const INTERVAL = 20_000;
 
 export class Registers {
-  /** Registers by number, channels counted as registers; of each, its lanes. */
+  /** Registers by number; for each, its lanes. */
   private values: Int32Array;
-  private written: Uint8Array;
   private at = 0;
-  private readonly kept: { at: number; values: Int32Array; written: Uint8Array }[] = [];
+  private readonly kept: { at: number; values: Int32Array }[] = [];
   private readonly lanes: number;
-  readonly count: number;
+  /** The registers that the group has at its start or writes, in the order of their numbers. */
+  readonly shown: number[];
 
   constructor(
     private readonly run: Run,
     private readonly group: number,
   ) {
     this.lanes = run.lanes_per_group;
-    let most = 0;
-    for (const register of run.writeRegister) most = Math.max(most, register + 1);
-    this.count = most;
-    this.values = new Int32Array(most * this.lanes);
-    this.written = new Uint8Array(most);
+    const used = new Set<number>();
+    for (const writes of [run.initial, run.writes]) {
+      writes.step.forEach((step, write) => {
+        if (run.group[step] === group) used.add(writes.register[write]!);
+      });
+    }
+    this.shown = [...used].sort((a, b) => a - b);
+    this.values = new Int32Array(((this.shown.at(-1) ?? -1) + 1) * this.lanes);
+    run.initial.step.forEach((step, write) => {
+      if (run.group[step] === group) this.apply(run.initial, write);
+    });
+    this.kept.push({ at: 0, values: this.values.slice() });
   }
 
-  /** Goes to the front of a step. */
+  /** Goes to the state before a step. */
   seek(step: number): void {
-    const end = lowerBound(this.run.writeStep, step);
+    const { run, kept } = this;
+    const end = lowerBound(run.writes.step, step);
     if (end < this.at) {
-      while (this.kept.length > 0 && this.kept[this.kept.length - 1]!.at > end) this.kept.pop();
-      const from = this.kept[this.kept.length - 1];
-      this.at = from?.at ?? 0;
-      this.values = from ? from.values.slice() : new Int32Array(this.values.length);
-      this.written = from ? from.written.slice() : new Uint8Array(this.written.length);
+      while (kept.length > 1 && kept.at(-1)!.at > end) kept.pop();
+      const from = kept.at(-1)!;
+      this.at = from.at;
+      this.values = from.values.slice();
     }
     while (this.at < end) {
-      const last = this.kept[this.kept.length - 1]?.at ?? 0;
-      if (this.at - last >= INTERVAL) {
-        this.kept.push({ at: this.at, values: this.values.slice(), written: this.written.slice() });
-      }
-      this.apply(this.at++);
+      if (this.at - kept.at(-1)!.at >= INTERVAL) kept.push({ at: this.at, values: this.values.slice() });
+      if (run.group[run.writes.step[this.at]!] === this.group) this.apply(run.writes, this.at);
+      this.at++;
     }
   }
 
-  private apply(write: number): void {
-    const { run } = this;
-    if (run.group[run.writeStep[write]!] !== this.group) return;
-    const register = run.writeRegister[write]!;
-    const low = run.writeLow[write]!;
-    const high = run.writeHigh[write]!;
-    let from = run.writeStart[write]!;
-    this.written[register] = 1;
+  private apply(writes: Writes, write: number): void {
+    const register = writes.register[write]!;
+    const low = writes.low[write]!;
+    const high = writes.high[write]!;
+    let from = writes.start[write]!;
     for (let lane = 0; lane < this.lanes; lane++) {
-      if (has(low, high, lane)) this.values[register * this.lanes + lane] = run.writeValues[from++]!;
+      if (has(low, high, lane)) this.values[register * this.lanes + lane] = writes.values[from++]!;
     }
-  }
-
-  isWritten(register: number): boolean {
-    return this.written[register] === 1;
   }
 
   value(register: number, lane: number): number {
     return this.values[register * this.lanes + lane]!;
   }
 
-  /** The registers that a step writes, with their lanes. */
-  writesOf(step: number): Map<number, (lane: number) => boolean> {
-    const found = new Map<number, (lane: number) => boolean>();
-    const { run } = this;
-    for (let write = lowerBound(run.writeStep, step); run.writeStep[write] === step; write++) {
-      const low = run.writeLow[write]!;
-      const high = run.writeHigh[write]!;
-      found.set(run.writeRegister[write]!, (lane) => has(low, high, lane));
+  /** The registers that a step writes, with the new value of each lane that it writes. */
+  writesOf(step: number): Map<number, Map<number, number>> {
+    const found = new Map<number, Map<number, number>>();
+    const { writes } = this.run;
+    for (let write = lowerBound(writes.step, step); writes.step[write] === step; write++) {
+      const lanes = found.get(writes.register[write]!) ?? new Map<number, number>();
+      let from = writes.start[write]!;
+      for (let lane = 0; lane < this.lanes; lane++) {
+        if (has(writes.low[write]!, writes.high[write]!, lane)) lanes.set(lane, writes.values[from++]!);
+      }
+      found.set(writes.register[write]!, lanes);
     }
     return found;
   }
-}
-
-/** The manual's name of a register by its number in a trace: channels count where a register has them. */
-export function registerName(run: Run, number: number): string {
-  const first = run.registers[0];
-  if (!first) return `r${number}`;
-  const width = Math.max(1, first.channels.length);
-  const channel = first.channels[number % width];
-  return `${first.name}${Math.floor(number / width)}${channel ? `.${channel}` : ""}`;
 }
 
 const buffer = new DataView(new ArrayBuffer(4));

@@ -1,49 +1,32 @@
 // The lanes of a group against its steps, coloured by state. Pan by dragging, zoom with the wheel or + and -.
 
-import { address, EVENTS, lowerBound, patterned, STATES, type Run } from "./data";
+import { address, EVENTS, lowerBound, STATES, type Run } from "./data";
 import { make } from "./dom";
+import { CanvasSurface, MIXED, NONE, readable, stateColours, SvgSurface, type Cells, type Surface } from "./surface";
 
 const AXIS = 26;
-const GUTTER = 30;
+/** Room for the numbers of the lanes, and for the letter of each lane's state at the step. */
+const GUTTER = 44;
 /** Pixels of a step, at most. */
-const WIDEST = 24;
-const EVENT_COLOURS = { light: ["#b34700", "#00785a", "#b00020"], dark: ["#ff9e57", "#3ddcb0", "#ff8a80"] };
+const WIDEST = 40;
+/** Pixels of a step and of a lane that have room for a letter. */
+const LETTER = { wide: 7, high: 9 };
+/** Pixels between two numbers of the axis. */
+const APART = 80;
 
-type Colour = [number, number, number];
-
-function rgb(colour: string): Colour {
-  const value = parseInt(colour.slice(1), 16);
-  return [value >> 16, (value >> 8) & 255, value & 255];
-}
-
-/** As a pixel of an image. */
-function pixel([r, g, b]: Colour): number {
-  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-}
-
-/** The colour of a state's pattern on its own colour. */
-function marked([r, g, b]: Colour): Colour {
-  return [r * 0.6, g * 0.6, b * 0.6];
-}
-
-/** A small picture of a state, for legends. */
-export function swatch(state: number, dark: boolean): HTMLCanvasElement {
-  const canvas = make("canvas", "swatch");
-  canvas.width = canvas.height = 14;
-  canvas.setAttribute("aria-hidden", "true");
-  const context = canvas.getContext("2d")!;
-  for (let y = 0; y < 14; y++) {
-    for (let x = 0; x < 14; x++) {
-      const base = rgb(dark ? STATES[state]!.dark : STATES[state]!.light);
-      context.fillStyle = `rgb(${patterned(state, x, y) ? marked(base) : base})`;
-      context.fillRect(x, y, 1, 1);
-    }
-  }
-  return canvas;
+/** The size and the colours of a picture. */
+interface Look {
+  width: number;
+  height: number;
+  dark: boolean;
+  ink: string;
+  paper: string;
 }
 
 export class Timeline {
+  readonly element = make("div", "time");
   readonly canvas = make("canvas", "timeline");
+  private readonly tip = make("div", "tip");
   /** The first step shown, and steps a pixel. */
   private left = 0;
   private scale = 1;
@@ -64,6 +47,9 @@ export class Timeline {
     private readonly onPick: (step: number, lane: number) => void,
   ) {
     const { canvas } = this;
+    this.tip.hidden = true;
+    this.element.append(canvas, this.tip);
+    this.element.style.setProperty("--lanes", String(run.lanes_per_group));
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "img");
     canvas.setAttribute("aria-label", "Timeline: lanes against steps, coloured by what each lane does");
@@ -91,10 +77,11 @@ export class Timeline {
       }
       this.dragged = null;
     });
+    canvas.addEventListener("pointerleave", () => (this.tip.hidden = true));
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
 
-  /** The step and the lane at a place of the canvas. */
+  /** The step and the lane at a place of the canvas; the step is `undefined` outside the steps. */
   private under(event: PointerEvent): { step: number | undefined; lane: number } {
     const at = Math.floor(this.left + (event.offsetX - GUTTER) * this.scale);
     const row = (this.canvas.clientHeight - AXIS) / this.run.lanes_per_group;
@@ -102,24 +89,40 @@ export class Timeline {
     return { step: this.steps[Math.max(0, Math.min(this.steps.length - 1, at))], lane };
   }
 
+  /** Shows what is under the pointer: lane, step, state, instruction. */
   private hover(event: PointerEvent): void {
     const { step, lane } = this.under(event);
-    const { run } = this;
+    const { run, tip } = this;
     if (step === undefined) return;
     const line = run.listing[run.line[step]!];
     const why = run.whys[run.vectors[run.vector[step]!]?.[lane] ?? -1];
-    const at = `step ${step} at ${address(run, line?.address ?? 0)}: ${line?.text ?? ""}`;
-    this.canvas.title = why ? `${at}\nlane ${lane}: ${why.text}: ${why.more}` : at;
+    const lines = [make("b", "", why ? `lane ${lane}, step ${step}: ${why.text}` : `step ${step}`)];
+    if (why) lines.push(make("span", "", why.more));
+    lines.push(make("code", "", `${address(run, line?.address ?? 0)}  ${line?.text ?? ""}`));
+    for (const name of this.eventsAt(step)) {
+      lines.push(make("span", "", `${name}: ${EVENTS.find((known) => known.name === name)?.means ?? ""}`));
+    }
+    tip.replaceChildren(...lines);
+    tip.hidden = false;
+    const { offsetWidth, offsetHeight } = tip;
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 12, innerWidth - offsetWidth - 8))}px`;
+    const below = event.clientY + 16;
+    tip.style.top = `${below + offsetHeight < innerHeight ? below : event.clientY - offsetHeight - 8}px`;
   }
 
   private width(): number {
     return Math.max(1, this.canvas.clientWidth - GUTTER);
   }
 
+  /** Sets the size of the canvas to that of its element. */
   private resize(): void {
+    const { canvas } = this;
     const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.max(1, Math.round(this.canvas.clientWidth * ratio));
-    this.canvas.height = Math.max(1, Math.round(this.canvas.clientHeight * ratio));
+    const width = Math.max(1, Math.round(canvas.clientWidth * ratio));
+    const height = Math.max(1, Math.round(canvas.clientHeight * ratio));
+    if (canvas.width === width && canvas.height === height) return;
+    canvas.width = width;
+    canvas.height = height;
     if (this.fitted) this.fit();
     else this.moveTo(this.left);
   }
@@ -181,7 +184,7 @@ export class Timeline {
   }
 
   /** Marks a step and a lane, and shows the step if it is not visible. */
-  mark(step: number, lane: number): void {
+  choose(step: number, lane: number): void {
     this.cursor = step;
     this.lane = lane;
     const at = this.place(step);
@@ -202,62 +205,122 @@ export class Timeline {
     });
   }
 
-  private paint(): void {
-    const { canvas, run } = this;
+  /** Draws at once, as a page that is being printed must. */
+  paint(): void {
+    const { canvas } = this;
+    this.resize();
     const context = canvas.getContext("2d");
     if (!context || canvas.width < 2) return;
     const style = getComputedStyle(canvas);
-    const dark = style.getPropertyValue("--dark").trim() === "1";
     const ratio = canvas.width / Math.max(1, canvas.clientWidth);
-    const lanes = run.lanes_per_group;
-    const columns = Math.max(1, Math.floor(this.width()));
-    const height = Math.max(1, Math.floor(canvas.clientHeight - AXIS));
-    const row = height / lanes;
-    const letters = 1 / this.scale >= 10 && row >= 10;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.fillStyle = style.getPropertyValue("--paper");
-    context.fillRect(0, 0, canvas.width, canvas.height);
-    const small = new OffscreenCanvas(columns, height);
-    small.getContext("2d")!.putImageData(this.cells(columns, height, dark, !letters), 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.imageSmoothingEnabled = false;
-    context.drawImage(small, GUTTER, AXIS, columns, height);
-    const ink = style.getPropertyValue("--ink");
-    context.font = "11px ui-monospace, monospace";
-    context.textBaseline = "middle";
-    if (row >= 4) {
-      context.fillStyle = style.getPropertyValue("--paper");
-      for (let lane = 1; lane < lanes; lane++) context.fillRect(GUTTER, AXIS + Math.floor(lane * row), columns, 1);
-    }
-    if (letters) this.letters(context, columns, row, dark);
-    context.fillStyle = ink;
-    const every = row >= 11 ? 1 : row >= 5 ? 4 : 8;
-    context.textAlign = "right";
-    for (let lane = 0; lane < lanes; lane += every) {
-      context.fillText(String(lane), GUTTER - 5, AXIS + (lane + 0.5) * row);
-    }
-    this.axis(context, columns, ink, dark);
-    // The step, and the lane.
-    context.fillStyle = context.strokeStyle = ink;
-    const at = GUTTER + (this.place(this.cursor) - this.left) / this.scale;
-    const wide = 1 / this.scale;
-    context.lineWidth = 2;
-    if (at >= GUTTER - 1 && at <= GUTTER + columns) {
-      if (wide >= 5) context.strokeRect(at, AXIS - 8, wide, height + 8);
-      else context.fillRect(at + wide / 2 - 1, AXIS - 8, 2, height + 8);
-    }
-    if (this.lane >= 0) context.strokeRect(1, AXIS + this.lane * row + 1, GUTTER - 2, Math.max(3, row - 2));
+    this.picture(new CanvasSurface(context), {
+      width: canvas.clientWidth,
+      height: canvas.clientHeight,
+      dark: style.getPropertyValue("--dark").trim() === "1",
+      ink: style.getPropertyValue("--ink").trim(),
+      paper: style.getPropertyValue("--paper").trim(),
+    });
   }
 
-  /** The cells as pixels. A column of several steps mixes the colours of up to eight of them. */
-  private cells(columns: number, height: number, dark: boolean, patterns: boolean): ImageData {
+  /** The picture that is visible, for a document: light, with a caption. */
+  private document(): { look: Look; caption: string; name: string } {
+    const { canvas, run, group } = this;
+    const look = { width: canvas.clientWidth, height: canvas.clientHeight, dark: false, ink: "#1b1b1b", paper: "#ffffff" };
+    const caption = `${run.title}, group ${group}, step ${this.cursor}`;
+    return { look, caption, name: `${run.title.replace(/[^\w.-]+/g, "-")}-group${group}-step${this.cursor}` };
+  }
+
+  /** Saves the visible picture as SVG. */
+  saveSvg(): void {
+    const { look, caption, name } = this.document();
+    const surface = new SvgSurface();
+    this.picture(surface, look);
+    this.caption(surface, look, caption);
+    save(new Blob([surface.document(look.width, look.height + CAPTION, false)], { type: "image/svg+xml" }), `${name}.svg`);
+  }
+
+  /** Saves the visible picture as PNG, with two pixels for one. */
+  async savePng(): Promise<void> {
+    const { look, caption, name } = this.document();
+    const canvas = make("canvas");
+    canvas.width = look.width * 2;
+    canvas.height = (look.height + CAPTION) * 2;
+    const context = canvas.getContext("2d")!;
+    context.scale(2, 2);
+    const surface = new CanvasSurface(context);
+    this.picture(surface, look);
+    this.caption(surface, look, caption);
+    const blob = await new Promise<Blob | null>((done) => canvas.toBlob(done, "image/png"));
+    if (blob) save(blob, `${name}.png`);
+  }
+
+  /** The legend and the title below a saved picture. */
+  private caption(surface: Surface, { width, height, ink, paper, dark }: Look, caption: string): void {
+    surface.rect(0, height, width, CAPTION, paper);
+    surface.text(caption, 4, height + 11, ink, 11, "left");
+    const colours = stateColours(dark);
+    const states = new Set<number>();
+    for (const step of this.steps) for (const state of this.run.states[this.run.vector[step]!] ?? []) states.add(state);
+    let x = 4;
+    for (const state of [...states].sort()) {
+      const { name, letter } = STATES[state]!;
+      surface.rect(x, height + 22, 10, 10, `rgb(${colours[state]})`);
+      surface.text(`${letter} ${name}`, x + 14, height + 27, ink, 11, "left");
+      x += 24 + 7 * (name.length + 2);
+    }
+    for (const kind of new Set(this.eventKind)) {
+      const { name, light } = EVENTS[kind]!;
+      surface.polygon(this.mark(kind, x + 5, height + 27, 5), light);
+      surface.text(name, x + 14, height + 27, ink, 11, "left");
+      x += 24 + 7 * name.length;
+    }
+  }
+
+  private picture(surface: Surface, look: Look): void {
+    const { run } = this;
+    const { width, dark, ink, paper } = look;
+    const lanes = run.lanes_per_group;
+    const columns = Math.max(1, Math.floor(width - GUTTER));
+    const height = Math.max(1, Math.floor(look.height - AXIS));
+    const row = height / lanes;
+    const letters = 1 / this.scale >= LETTER.wide && row >= LETTER.high;
+    surface.rect(0, 0, width, look.height, paper);
+    surface.cells(this.cells(columns, dark), GUTTER, AXIS, height, dark, !letters);
+    if (row >= 4) for (let lane = 1; lane < lanes; lane++) surface.rect(GUTTER, AXIS + Math.floor(lane * row), columns, 1, paper);
+    if (letters) this.letters(surface, columns, row, dark);
+    this.gutter(surface, row, look);
+    this.axis(surface, columns, look);
+    // The step, and the lane.
+    const at = GUTTER + (this.place(this.cursor) - this.left) / this.scale;
+    const wide = 1 / this.scale;
+    if (at >= GUTTER - 1 && at <= GUTTER + columns) {
+      if (wide >= 5) surface.frame(at, AXIS - 8, wide, height + 8, ink);
+      else surface.rect(at + wide / 2 - 1, AXIS - 8, 2, height + 8, ink);
+    }
+    if (this.lane >= 0) surface.frame(1, AXIS + this.lane * row + 1, GUTTER - 2, Math.max(3, row - 2), ink);
+  }
+
+  /** The numbers of the lanes, and the letters of their states at the step. */
+  private gutter(surface: Surface, row: number, { dark, ink }: Look): void {
+    const { run } = this;
+    const colours = stateColours(dark);
+    const every = row >= 9 ? 1 : row >= 5 ? 4 : 8;
+    const size = Math.min(11, Math.max(8, row));
+    run.states[run.vector[this.cursor]!]?.forEach((state, lane) => {
+      const y = AXIS + (lane + 0.5) * row;
+      if (lane % every === 0) surface.text(String(lane), GUTTER - 20, y, ink, size, "right");
+      surface.rect(GUTTER - 16, AXIS + Math.floor(lane * row), 13, Math.max(1, Math.ceil(row) - (row >= 4 ? 1 : 0)), `rgb(${colours[state]})`);
+      if (row >= LETTER.high) surface.text(STATES[state]!.letter, GUTTER - 9.5, y, readable(colours[state]!), size, "center");
+    });
+  }
+
+  /** The cells. A column of several steps mixes the colours of up to eight of them. */
+  private cells(columns: number, dark: boolean): Cells {
     const { run, steps } = this;
     const lanes = run.lanes_per_group;
-    const colours = STATES.map((state) => rgb(dark ? state.dark : state.light));
-    const plain = colours.map(pixel);
-    const strokes = colours.map((colour) => pixel(marked(colour)));
-    const image = new ImageData(columns, height);
-    const pixels = new Uint32Array(image.data.buffer);
+    const colours = stateColours(dark);
+    const cells = { columns, lanes, state: new Int8Array(columns * lanes).fill(NONE), mixture: new Uint32Array(columns * lanes) };
     // The samples stand at multiples of a power of two, so that they stay the same while the picture moves.
     const stride = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, this.scale / 8))));
     for (let x = 0; x < columns; x++) {
@@ -274,70 +337,85 @@ export class Timeline {
         let only = -1;
         for (let at = start; at < last; at += stride) {
           const state = run.states[run.vector[steps[at]!]!]?.[lane] ?? 6;
-          only = samples === 0 || only === state ? state : -1;
+          only = samples === 0 || only === state ? state : MIXED;
           const colour = colours[state]!;
           r += colour[0];
           g += colour[1];
           b += colour[2];
           samples++;
         }
-        const top = Math.floor((lane * height) / lanes);
-        const bottom = Math.floor(((lane + 1) * height) / lanes);
-        const mixed = only < 0 ? pixel([r / samples, g / samples, b / samples]) : plain[only]!;
-        for (let y = top; y < bottom; y++) {
-          const stroke = patterns && only >= 0 && patterned(only, x, y - top);
-          pixels[y * columns + x] = stroke ? strokes[only]! : mixed;
-        }
+        cells.state[x * lanes + lane] = only;
+        if (only === MIXED) cells.mixture[x * lanes + lane] = ((r / samples) << 16) | ((g / samples) << 8) | (b / samples);
       }
     }
-    return image;
+    return cells;
   }
 
   /** The letters of the states, where a step has room for one. */
-  private letters(context: CanvasRenderingContext2D, columns: number, row: number, dark: boolean): void {
+  private letters(surface: Surface, columns: number, row: number, dark: boolean): void {
     const { run, steps } = this;
-    context.textAlign = "center";
+    const inks = stateColours(dark).map(readable);
+    const size = Math.min(11, row, 1.25 / this.scale);
     for (let at = Math.floor(this.left); at < Math.min(steps.length, this.left + columns * this.scale); at++) {
       const x = GUTTER + (at + 0.5 - this.left) / this.scale;
       if (x < GUTTER) continue;
       run.states[run.vector[steps[at]!]!]?.forEach((state, lane) => {
-        const [r, g, b] = rgb(dark ? STATES[state]!.dark : STATES[state]!.light);
-        context.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000000" : "#ffffff";
-        context.fillText(STATES[state]!.letter, x, AXIS + (lane + 0.5) * row);
+        surface.text(STATES[state]!.letter, x, AXIS + (lane + 0.5) * row, inks[state]!, size, "center");
       });
     }
   }
 
-  /** The axis, and what happened to the flow: ▼ diverge, ▲ reconverge, ✕ trap. */
-  private axis(context: CanvasRenderingContext2D, columns: number, ink: string, dark: boolean): void {
-    const { steps, eventAt, eventKind } = this;
-    context.fillStyle = ink;
-    context.textAlign = "left";
-    const span = columns * this.scale;
-    const rough = Math.max(1, span / Math.max(2, columns / 90));
+  /** The numbers of the axis: multiples of one unit, each with the index of the first step after it. */
+  private ticks(columns: number): { at: number; text: string; gap: boolean }[] {
+    const { steps } = this;
+    const rough = Math.max(1, (columns * this.scale) / Math.max(2, columns / APART));
     const power = 10 ** Math.floor(Math.log10(rough));
     const unit = power * ([1, 2, 5, 10].find((factor) => factor * power >= rough) ?? 10);
-    for (let at = Math.ceil(this.left / unit) * unit; at < Math.min(steps.length, this.left + span); at += unit) {
-      const x = GUTTER + (at - this.left) / this.scale;
-      context.fillRect(x, 0, 1, 12);
-      context.fillText(String(steps[at]), x + 3, 7);
+    const ticks: { at: number; text: string; gap: boolean }[] = [];
+    const end = Math.min(steps.length, Math.ceil(this.left + columns * this.scale));
+    for (let at = Math.ceil(this.left); at < end; at++) {
+      const step = steps[at]!;
+      const before = at === 0 ? step - 1 : steps[at - 1]!;
+      const multiple = Math.floor(step / unit) * unit;
+      // Other groups ran in between: the axis has a gap, and no number in it.
+      if (at > 0 && step - before > unit) ticks.push({ at, text: "", gap: true });
+      else if (multiple > before || step === multiple) ticks.push({ at, text: String(multiple), gap: false });
     }
-    const colours = EVENT_COLOURS[dark ? "dark" : "light"];
-    let drawn = [-Infinity, -Infinity, -Infinity];
-    for (let event = 0; event < eventAt.length; event++) {
-      const x = GUTTER + (eventAt[event]! + 0.5 - this.left) / this.scale;
-      if (x < GUTTER || x > GUTTER + columns) continue;
-      const kind = eventKind[event]!;
-      if (x - drawn[kind]! < 1) continue;
+    return ticks;
+  }
+
+  /** The axis, and what happened to the flow. */
+  private axis(surface: Surface, columns: number, { width, height, ink, dark }: Look): void {
+    let free = -Infinity;
+    for (const { at, text, gap } of this.ticks(columns)) {
+      const x = GUTTER + (at - this.left) / this.scale;
+      if (gap) for (let y = 0; y < height; y += 4) surface.rect(x, y, 1, 2, ink);
+      const end = x + 5 + 6.7 * text.length;
+      if (gap || x < free || end > width) continue;
+      surface.rect(x, 0, 1, 12, ink);
+      surface.text(text, x + 3, 7, ink, 11, "left");
+      free = end + 6;
+    }
+    const drawn = EVENTS.map(() => -Infinity);
+    this.eventAt.forEach((at, event) => {
+      const x = GUTTER + (at + 0.5 - this.left) / this.scale;
+      const kind = this.eventKind[event]!;
+      if (x < GUTTER || x > GUTTER + columns || x - drawn[kind]! < 1) return;
       drawn[kind] = x;
-      context.fillStyle = colours[kind] ?? ink;
-      const size = Math.max(1.5, Math.min(4, 0.5 / this.scale));
-      const y = kind === 0 ? AXIS - 11 : AXIS - 4;
-      context.beginPath();
-      if (kind === 0) context.moveTo(x - size, y), context.lineTo(x + size, y), context.lineTo(x, y + 5);
-      else if (kind === 1) context.moveTo(x - size, y + 3), context.lineTo(x + size, y + 3), context.lineTo(x, y - 2);
-      else context.rect(x - 3, AXIS - 12, 6, 11);
-      context.fill();
+      const size = Math.max(2.5, Math.min(4.5, 0.5 / this.scale));
+      const { name, light, dark: night } = EVENTS[kind]!;
+      surface.polygon(this.mark(kind, x, name === "diverge" ? AXIS - 10 : AXIS - 4, size), dark ? night : light);
+    });
+  }
+
+  /** The mark of an event around a place: a triangle downward, upward, to the right, or a square. */
+  private mark(kind: number, x: number, y: number, size: number): [number, number][] {
+    const tall = Math.min(3, size);
+    switch (EVENTS[kind]!.name) {
+      case "diverge": return [[x - size, y - tall], [x + size, y - tall], [x, y + tall]];
+      case "reconverge": return [[x - size, y + tall], [x + size, y + tall], [x, y - tall]];
+      case "resume": return [[x - size, y - tall], [x + size, y], [x - size, y + tall]];
+      case "trap": return [[x - 3, y - 5], [x + 3, y - 5], [x + 3, y + 3], [x - 3, y + 3]];
     }
   }
 
@@ -346,7 +424,7 @@ export class Timeline {
     const { run } = this;
     const words: string[] = [];
     for (let event = lowerBound(run.eventStep, step); run.eventStep[event] === step; event++) {
-      words.push(EVENTS[run.eventKind[event]!] ?? "?");
+      words.push(EVENTS[run.eventKind[event]!]?.name ?? "?");
     }
     return words;
   }
@@ -358,4 +436,16 @@ export class Timeline {
     const place = by > 0 ? places[0] : places[places.length - 1];
     return place === undefined ? undefined : this.steps[place];
   }
+}
+
+/** Pixels below a saved picture. */
+const CAPTION = 38;
+
+/** Hands a file to the reader. */
+function save(blob: Blob, name: string): void {
+  const link = make("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -178,7 +178,7 @@ describe("the report page", () => {
       for (let count = 0; count < 4; count++) await page.mouse.wheel(0, -100);
       const near = await view(page);
       assert.ok(near.scale < whole.scale / 2, `${near.scale} of ${whole.scale}`);
-      const middle = ({ left, scale }) => left + (scale * (box.width - 30)) / 2;
+      const middle = ({ left, scale }) => left + (scale * (box.width - 44)) / 2;
       assert.ok(Math.abs(middle(near) - middle(whole)) < 12, `${middle(near)} and ${middle(whole)}`);
       await page.mouse.down();
       await page.mouse.move(box.x + box.width / 2 - 100, box.y + box.height / 2, { steps: 4 });
@@ -187,7 +187,7 @@ describe("the report page", () => {
       assert.ok(moved.left > near.left && moved.scale === near.scale);
       await press(page, ...Array(30).fill("]"));
       const end = await view(page);
-      assert.ok(end.left + end.scale * (box.width - 30) <= 214 + 2, JSON.stringify(end));
+      assert.ok(end.left + end.scale * (box.width - 44) <= 214 + 2, JSON.stringify(end));
       await press(page, "0");
       assert.deepEqual(await view(page), whole);
       await page.mouse.click(box.x + box.width - 2, box.y + box.height / 2);
@@ -195,35 +195,295 @@ describe("the report page", () => {
     });
   });
 
-  it("says for every lane why it runs or does not, and which row of the stack has it", async () => {
+  /** The rows of the panel of a mechanism: the text of each, and whether it is marked. */
+  const rows = (page, pane = 0) => page.locator(".stack").nth(pane).locator("li").evaluateAll((items) =>
+    items.map((item) => ({ text: item.textContent.replace(/\s+/g, " ").trim(), holds: item.classList.contains("holds") })));
+  const marked = async (page, pane = 0) => (await rows(page, pane)).filter(({ holds }) => holds).map(({ text }) => text);
+
+  it("says for every lane why it runs or does not, and marks the one entry that the lane waits for", async () => {
     const words = {
-      tesla: [/^1 parked at 0x28$/, /goes on at 0x28/, /^BRANCH to 0x28 AA\.\.\.\.\.\.$/],
-      r700: [/^1 branch, entry 1$/, /entry 1 of the stack/, /^PUSH AAAAAAAA$/],
-      r500: [/^1 branch counter 0$/, /branch counter is 0/, /^branch counter 0 AA\.\.\.\.\.\.$/],
+      tesla: [/^1 p parked at 0x28$/, /resumes at 0x28/, ["BRANCH → 0x28lanes 0-1"]],
+      r700: [/^1 b branch, entry 1$/, /entry 1 of the stack/, ["PUSHactive before 0-7"]],
+      r500: [/^1 b branch counter 0$/, /branch counter is 0/, []],
     };
     for (const [isa, [lane, why, row]] of Object.entries(words)) {
       await open(write(isa, "trace", nested(isa)), async (page) => {
         await press(page, "Shift+ArrowRight", "ArrowRight", "ArrowDown");
-        for (const text of await page.locator(".lane").allTextContents()) assert.match(text, /^\d+ \S+/);
+        for (const text of await page.locator(".lane").allTextContents()) assert.match(text, /^\d+ [Abkcpxu] \S+/);
         assert.match(await page.locator(".lane").nth(1).textContent(), lane);
         assert.match(await page.textContent(".why"), why);
-        assert.match(await page.locator(".stack .holds").first().textContent(), row);
-        assert.match(await page.locator(".lane").nth(7).textContent(), /^7 active$/);
+        assert.deepEqual(await marked(page), row);
+        assert.match(await page.locator(".lane").nth(7).textContent(), /^7 A active$/);
         assert.ok((await page.locator(".about .source").first().textContent()).startsWith("manual: "));
         await press(page, "f");
-        assert.match(await page.locator(".lane").nth(1).textContent(), /^1 active$/, "f follows the lane to where it runs");
+        assert.match(await page.locator(".lane").nth(1).textContent(), /^1 A active$/, "f follows the lane to where it runs");
       });
     }
   });
 
-  it("shows the source's own lines beside the listing", async () => {
+  it("draws what each mechanism remembers: counters, masks with broken lanes, tokens with addresses (fault 14)", async () => {
+    const loop = (isa) => write(`loop-${isa}`, "trace", `docs/samples/loop-break.${isa}.toml`);
+    const words = {
+      r500: ["Counters", "loop's frame", ["REP count 6entered 0-7broken 0-2continued none"]],
+      r700: ["Masks, innermost first", "inactive-break (IX)", ["LOOPactive before 0-7break (IX) 0-2continue (IC) none"]],
+      tesla: ["Tokens, innermost first", "mask of broken lanes", ["BREAK → 0x48lanes 0-7"]],
+    };
+    for (const [isa, [heading, why, held]] of Object.entries(words)) {
+      await open(loop(isa), async (page) => {
+        // Three lanes have left the loop; lane 1 is one of them.
+        await press(page, ..."123".split("").map(() => "Shift+ArrowRight"), "ArrowRight", "ArrowDown");
+        assert.equal(await page.textContent(".of-stack h3"), heading);
+        assert.ok((await page.textContent(".why")).includes(why), await page.textContent(".why"));
+        assert.deepEqual(await marked(page), held);
+        // A lane that runs waits for nothing.
+        await press(page, ...Array(6).fill("ArrowDown"));
+        assert.deepEqual(await marked(page), []);
+        if (isa === "tesla") assert.equal((await rows(page))[0].text, "mask of broken lanes 0-2");
+      });
+    }
+    await open(write("r500", "trace", nested("r500")), async (page) => {
+      await press(page, "Shift+ArrowRight", "Shift+ArrowRight", "ArrowRight");
+      assert.deepEqual(await page.locator(".counter b").allTextContents(), ["1", "1", "0", "0", "0", "–", "–", "–"]);
+      assert.equal(await page.locator(".counter.holds").count(), 1);
+    });
+    await open(write("tesla", "trace", nested("tesla")), async (page) => {
+      await press(page, "Shift+ArrowRight", "Shift+ArrowRight", "ArrowRight");
+      assert.equal((await rows(page)).length, 4);
+      assert.deepEqual(await marked(page), ["BRANCH → 0x28lanes 0-1"], "one of the two that have lane 0");
+    });
+  });
+
+  it("shows the source with its labels and comments, and the listing (fault 26)", async () => {
     await open(collatz(), async (page) => {
       const code = page.locator(".row[data-line='5'] .code");
       assert.equal(await code.textContent(), "set $c0 # e u32 $r3 $r1  ; n == 1?");
-      assert.equal(await page.locator(".label:visible").first().textContent(), "L28:");
-      await press(page, "s");
-      assert.equal(await page.locator(".label:visible").first().textContent(), "step:");
+      assert.ok((await page.locator(".label:visible").allTextContents()).includes("step:"));
       assert.equal(await page.locator(".row[data-line='9'] .code").textContent(), "(lg $c0) bra odd");
+      assert.equal(await page.locator(".row[data-line='9'] .at").getAttribute("title"), "line 20 of the source");
+      await press(page, "s");
+      assert.ok((await page.locator(".label:visible").allTextContents()).includes("L28:"));
+      assert.equal(await page.locator(".row[data-line='9'] .code").textContent(), "(lg $c0) bra L60");
+    });
+  });
+
+  it("lists R700's clauses after the instructions that start them, a group of operations as one line (fault 26)", async () => {
+    await open(write("loop-r700", "trace", "docs/samples/loop-break.r700.toml"), async (page) => {
+      assert.deepEqual(await page.locator(".row:not(.head) .at").allTextContents(), ["0", "6", "1", "2", "8", "3", "9", "11", "4", "5"]);
+      await press(page, "s");
+      assert.equal(await page.locator(".row[data-line='1'] .code").textContent(), "0 x: MOV R1.x, 0\ny: MOV R1.y, 0");
+      assert.equal(await page.locator(".row.never").count(), 0);
+    });
+  });
+
+  it("lists R500's idioms by name, without sources that nothing reads (fault 26)", async () => {
+    await open(write("loop-r500", "trace", "docs/samples/loop-break.r500.toml"), async (page) => {
+      await press(page, "s");
+      const code = await page.locator(".row:not(.head) .code").allTextContents();
+      assert.equal(code[0], "ALU temp[1].rgb = MUL src0.000, src0.000");
+      assert.equal(code[4], "ALU temp[1].g = ADD src0.ggg, src0.111 : src0=temp[1]");
+      assert.ok(!code.join("\n").includes("0.0078125"), code.join("\n"));
+    });
+  });
+
+  /** The registers of a pane by name, as text. */
+  const values = (page, pane = 0) => page.locator(".values").nth(pane).locator("tbody tr").evaluateAll((lines) =>
+    Object.fromEntries(lines.map((line) => [line.cells[0].textContent, [...line.cells].slice(1).map((cell) => cell.firstChild?.textContent ?? "")])));
+  const counted = (count) => Array.from({ length: count }, (_, lane) => String(lane));
+
+  it("has inputs in the registers before the first step (fault 2)", async () => {
+    await open(collatz(), async (page) => assert.deepEqual((await values(page))["$r0"], counted(12)));
+    const names = { tesla: "$r0", r700: "R0.x", r500: "temp0.r" };
+    for (const [isa, name] of Object.entries(names)) {
+      await open(write(isa, "trace", nested(isa)), async (page) => {
+        assert.equal(await step(page), 0);
+        assert.deepEqual((await values(page))[name], counted(8), isa);
+        // Rows do not come and go: every register that is written is there from the start.
+        const first = Object.keys(await values(page));
+        await press(page, "End");
+        assert.deepEqual(Object.keys(await values(page)), first);
+        await press(page, "Home");
+        assert.deepEqual((await values(page))[name], counted(8), isa);
+      });
+    }
+  });
+
+  it("has the inputs of every group, not of the first alone (fault 2)", async () => {
+    const file = write("groups", "trace", "docs/samples/collatz.s", "--grid", "3", "--block", "32", "--buf", "steps=u32[32]");
+    await open(file, async (page) => {
+      await press(page, "PageDown", "PageDown");
+      assert.equal((await values(page))["$r0"][5], String(5));
+    });
+  });
+
+  it("names registers as the manual does (fault 3)", async () => {
+    await open(collatz(), async (page) => {
+      const names = Object.keys(await values(page));
+      assert.ok(names.includes("$c0"), names.join());
+      assert.ok(!names.some((name) => /\$r\d{3}|^\d|register/.test(name)), names.join());
+    });
+    await open(write("r700", "trace", nested("r700")), async (page) => assert.ok((await values(page))["R1.x"]));
+  });
+
+  /** The events that `trace --print` shows, as the step and the word. */
+  function printed(launch) {
+    const text = execFileSync(BINARY, ["trace", launch, "--print", "--events", "diverge,resume,reconverge"], { cwd: ROOT, encoding: "utf8" });
+    return text.split("\n").map((line) => /^ *(\d+) +0 (diverge|resume|reconverge):/.exec(line)).filter(Boolean).map(([, at, word]) => `${at} ${word}`);
+  }
+
+  it("has the events of the trace at the same steps, and tells resume from reconverge (faults 4 and 5)", async () => {
+    for (const name of ["nested-if", "loop-break"]) {
+      for (const isa of ["r500", "r700", "tesla"]) {
+        const launch = `docs/samples/${name}.${isa}.toml`;
+        await open(write(`${name}-${isa}`, "trace", launch), async (page) => {
+          const found = [];
+          for (let before = -1; ; ) {
+            const text = await page.textContent(".where");
+            const [, at, , words] = /^step (\d+) at (\S+?)(?:: (.*))?$/.exec(text);
+            if (Number(at) === before) break;
+            before = Number(at);
+            for (const word of words?.split(", ") ?? []) found.push(`${at} ${word}`);
+            await press(page, "Shift+ArrowRight");
+          }
+          assert.deepEqual(found, printed(launch), launch);
+        });
+      }
+    }
+    await open(write("tesla", "trace", nested("tesla")), async (page) => {
+      const legend = await page.textContent(".legend");
+      for (const text of ["▼ diverge", "▲ reconverge", "▶ resume", "■ trap", "written in this step"]) assert.ok(legend.includes(text), legend);
+    });
+  });
+
+  /** Clicks a button that saves a file; gives its bytes. */
+  async function saved(page, name) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).first().click()]);
+    return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
+  }
+  /** The numbers of the axis. */
+  const axis = (svg) => [...svg.matchAll(/<text [^>]*y="7"[^>]*>(\d+)</g)].map(([, number]) => Number(number));
+
+  it("saves the timeline as PNG and SVG (fault 26)", async () => {
+    await open(collatz(), async (page) => {
+      const png = await saved(page, "as PNG");
+      assert.match(png.name, /collatz.*\.png$/);
+      assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
+      const svg = await saved(page, "as SVG");
+      assert.match(svg.name, /\.svg$/);
+      const wrong = await page.evaluate((text) =>
+        new DOMParser().parseFromString(text, "image/svg+xml").querySelector("parsererror")?.textContent ?? null, svg.bytes.toString());
+      assert.equal(wrong, null);
+      for (const text of ["A active", "diverge", "docs/samples/collatz.s, group 0, step 0"]) assert.ok(svg.bytes.toString().includes(text), text);
+    });
+  });
+
+  it("numbers the axis with multiples of one unit that do not touch, with several warps as well (fault 26)", async () => {
+    const file = write("warps", "trace", "docs/samples/collatz.s", "--grid", "2", "--block", "256", "--buf", "steps=u32[256]");
+    await open(file, async (page) => {
+      for (let group = 0; group < 4; group++, await press(page, "PageDown")) {
+        await view(page);
+        const svg = (await saved(page, "as SVG")).bytes.toString();
+        const numbers = axis(svg);
+        assert.ok(numbers.length >= 3, numbers.join());
+        const unit = Math.min(...numbers.slice(1).map((number, at) => number - numbers[at]));
+        for (const number of numbers) assert.equal(number % unit, 0, numbers.join());
+        const places = [...svg.matchAll(/<text x="([\d.]+)" y="7"[^>]*>(\d+)</g)].map(([, x, text]) => [Number(x), Number(x) + 6.7 * text.length]);
+        places.slice(1).forEach(([x], at) => assert.ok(x > places[at][1], numbers.join()));
+      }
+    });
+  });
+
+  it("keeps lanes and stacks of three machines in view at 1366x768, in rows that line up (fault 26)", async () => {
+    const three = ["r500", "r700", "tesla"].map((isa) => `docs/samples/loop-break.${isa}.toml`);
+    const files = [beside(), write("three", "trace", three[0], "--beside", three[1], "--beside", three[2])];
+    for (const file of files) {
+      await open(file, async (page) => {
+        await press(page, "Shift+ArrowRight", "Shift+ArrowRight", "ArrowRight");
+        for (const part of ["header", ".bar", ".listing", ".timeline", ".state", ".of-instruction"]) {
+          const boxes = await page.locator(`.pane > ${part}, .pane .times ${part}`).evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+          assert.equal(boxes.length, 3, part);
+          assert.equal(new Set(boxes.map(Math.round)).size, 1, `${part}: ${boxes}`);
+        }
+        const bottoms = await page.locator(".state").evaluateAll((all) => all.map((each) => each.getBoundingClientRect().bottom));
+        for (const bottom of bottoms) assert.ok(bottom <= 768, `${bottoms}`);
+        const hidden = await page.locator(".of-lanes, .of-stack").evaluateAll((all) => all.map((each) => each.scrollHeight - each.clientHeight));
+        assert.ok(Math.max(...hidden) <= 1, `${hidden}`);
+        for (const pane of [0, 1, 2]) {
+          const letters = await page.locator(".pane").nth(pane).locator(".lane b").allTextContents();
+          assert.equal(letters.length, 8);
+          for (const letter of letters) assert.match(letter, /^[Abkcpxu]$/);
+        }
+      }, { viewport: { width: 1366, height: 768 } });
+    }
+  });
+
+  it("prints everything, light, without what is clicked (fault 26)", async () => {
+    for (const file of [collatz(), beside()]) {
+      await open(file, async (page) => {
+        await page.emulateMedia({ media: "print", colorScheme: "dark" });
+        const seen = await page.evaluate(() => ({
+          paper: getComputedStyle(document.body).backgroundColor,
+          buttons: [...document.querySelectorAll("nav button, .bar button, .slider")].filter((each) => each.getClientRects().length > 0).length,
+          cut: [...document.querySelectorAll(".scroller, .panel")].filter((each) => each.scrollHeight > each.clientHeight + 1).length,
+        }));
+        assert.deepEqual(seen, { paper: "rgb(255, 255, 255)", buttons: 0, cut: 0 });
+        assert.ok((await page.pdf({ format: "A4" })).length > 10_000);
+      }, { colorScheme: "dark" });
+    }
+  });
+
+  it("has a tooltip with lane, step, state and instruction (fault 26)", async () => {
+    await open(collatz(), async (page) => {
+      const box = await page.locator(".timeline").boundingBox();
+      const scale = (await view(page)).scale;
+      await page.mouse.move(box.x + 44 + 50.5 / scale, box.y + 26 + ((box.height - 26) * 1.5) / 12);
+      const tip = await page.locator(".tip").innerText();
+      assert.match(tip, /^lane 1, step 50: break\n.*left the loop.*\n0x58 +bra L78$/);
+      await page.mouse.move(box.x, box.y + box.height + 40);
+      assert.ok(!(await page.locator(".tip").isVisible()));
+    });
+  });
+
+  it("names step, lane and group in its address, and opens there (fault 26)", async () => {
+    const groups = write("groups", "trace", "docs/samples/collatz.s", "--grid", "3", "--block", "32", "--buf", "steps=u32[32]");
+    let address;
+    await open(groups, async (page) => {
+      await press(page, "PageDown", "ArrowRight", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowDown");
+      await page.waitForFunction(() => /lane=3/.test(location.hash));
+      address = await page.evaluate(() => location.hash);
+      assert.match(address, /^#step=\d+&lane=3&group=1$/);
+    });
+    await open(groups, async (page) => {
+      await page.evaluate((hash) => void (location.hash = hash), address);
+      await page.waitForFunction(() => document.querySelector(".lane[aria-pressed=true]")?.dataset.lane === "3");
+      assert.equal(await step(page), Number(/step=(\d+)/.exec(address)[1]));
+      assert.equal(await page.locator(".bar select").inputValue(), "1");
+    });
+    await open(beside(), async (page) => {
+      await page.goto(`${page.url()}#step=3,4,5&lane=1,2,3&pane=2`);
+      await page.reload();
+      await page.waitForFunction(() => document.documentElement.dataset.ready === "1");
+      assert.deepEqual([await step(page, 0), await step(page, 1), await step(page, 2)], [3, 4, 5]);
+      assert.deepEqual(await page.locator(".lane[aria-pressed=true] .number").allTextContents(), ["1", "2", "3"]);
+      assert.equal(await page.locator(".pane.chosen").getAttribute("aria-label"), nested("r700"));
+    });
+    await open(collatz(), async (page) => {
+      // A wrong address is no error: numbers beyond the end stay at the end.
+      await page.evaluate(() => void (location.hash = "step=99999&lane=99&group=x&pane=9"));
+      await page.waitForFunction(() => document.querySelector(".where").textContent.startsWith("step 213 "));
+    });
+  });
+
+  it("plays and pauses with the keyboard, to the end (fault 26)", async () => {
+    await open(write("tesla", "trace", nested("tesla")), async (page) => {
+      await press(page, ">", ">", ">", "Space");
+      await page.waitForFunction(() => /^step [3-9]/.test(document.querySelector(".where").textContent));
+      await press(page, "Space");
+      const paused = await step(page);
+      await page.waitForTimeout(200);
+      assert.equal(await step(page), paused);
+      await press(page, "p");
+      await page.waitForFunction(() => document.querySelector(".where").textContent.startsWith("step 19 "));
+      await page.waitForFunction(() => document.querySelector(".transport [aria-pressed]").textContent === "play");
     });
   });
 
@@ -241,7 +501,7 @@ describe("the report page", () => {
       await press(page, "1", "l", "Home");
       assert.deepEqual(await all(), [0, 0, 0]);
       await press(page, "ArrowDown", "ArrowDown");
-      assert.deepEqual(await page.locator(".lane[aria-pressed=true]").allTextContents(), ["2 active", "2 active", "2 active"]);
+      assert.deepEqual(await page.locator(".lane[aria-pressed=true]").allTextContents(), ["2 A active", "2 A active", "2 A active"]);
       const columns = await page.locator(".pane").evaluateAll((panes) => panes.map((pane) => pane.getBoundingClientRect().top));
       assert.equal(new Set(columns).size, 1, "beside each other");
     });
@@ -252,7 +512,7 @@ describe("the report page", () => {
       await open(file, async (page) => {
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(over <= 0, `${over} pixels`);
-      }, { viewport: { width: 420, height: 800 } });
+      }, { viewport: { width: 390, height: 844 } });
     }
   });
 

@@ -63,6 +63,68 @@ fn a_page_has_the_runs_that_beside_names_with_their_options() {
     assert_eq!(runs[0]["listing"][3]["written"]["text"], "set $c0 # ge u32 $r0 $r1    ; x >= 2?");
 }
 
+/// The page of a sample on one machine.
+fn sample(name: &str, isa: &str) -> Value {
+    let launch = format!("docs/samples/{name}.{isa}.toml");
+    page(&format!("{name}-{isa}"), 0, &["trace", &launch]).remove(0)
+}
+
+/// The texts of the listing.
+fn texts(run: &Value) -> Vec<&str> {
+    run["listing"].as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect()
+}
+
+#[test]
+fn a_page_has_the_registers_that_a_program_names_before_the_first_step() {
+    // `$r0`, `$r1`, `$r2` and `$c0`; x, y, z and w of R0 and R1; r, g, b and a of temp0 and temp1.
+    for (isa, registers) in [("tesla", 4), ("r700", 8), ("r500", 8)] {
+        let run = sample("nested-if", isa);
+        assert_eq!(run["initial"]["count"], registers, "{isa}");
+        assert!(run["registers"][0]["first"].is_u64(), "{}", run["registers"]);
+    }
+}
+
+#[test]
+fn r700_clauses_follow_the_instruction_that_starts_them_and_a_group_is_one_line() {
+    let run = sample("loop-break", "r700");
+    let addresses: Vec<u64> =
+        run["listing"].as_array().unwrap().iter().filter_map(|line| line["address"].as_u64()).collect();
+    assert_eq!(addresses, [0, 6, 1, 2, 8, 3, 9, 11, 4, 5]);
+    assert_eq!(texts(&run)[1], "0 x: MOV R1.x, 0\ny: MOV R1.y, 0");
+    let depths: Vec<u64> =
+        run["listing"].as_array().unwrap().iter().filter_map(|line| line["depth"].as_u64()).collect();
+    assert_eq!(depths[..5], [0, 1, 0, 1, 2], "a clause lies one level deeper than its instruction");
+}
+
+#[test]
+fn r500_is_listed_with_idioms_and_without_sources_that_nothing_reads() {
+    let texts = |name: &str| texts(&sample(name, "r500")).join("\n");
+    let text = texts("loop-break");
+    assert!(text.starts_with("ALU temp[1].rgb = MUL src0.000, src0.000\n"), "{text}");
+    assert!(text.contains("SUB src0.ggg, src1.rrr : src0=temp[1] src1=temp[0]"), "{text}");
+    let text = texts("nested-if");
+    assert!(text.contains("ALU temp[1].r = MOV src0.111\n") && !text.contains("0.0078125"), "{text}");
+}
+
+#[test]
+fn each_mechanism_is_in_the_page_with_the_lanes_that_wait_for_an_entry() {
+    for (isa, heading, kind, masks) in [
+        ("r500", "Counters", "REP", &["entered", "broken", "continued"][..]),
+        ("r700", "Masks, innermost first", "LOOP", &["active before", "break (IX)", "continue (IC)"]),
+        ("tesla", "Tokens, innermost first", "BREAK", &["lanes"]),
+    ] {
+        let run = sample("loop-break", isa);
+        assert_eq!(run["mechanism"], heading);
+        let rows = run["stacks"].as_array().unwrap().iter().flat_map(|rows| rows.as_array().unwrap());
+        // Three lanes have left the loop.
+        let waits: Vec<&Value> = rows.filter(|row| row["holds"] == serde_json::json!([7, 0])).collect();
+        assert!(!waits.is_empty() && waits.iter().all(|row| row["kind"] == kind), "{isa}: {waits:?}");
+        let names: Vec<&str> =
+            waits[0]["masks"].as_array().unwrap().iter().filter_map(|mask| mask[0].as_str()).collect();
+        assert_eq!(names, masks, "{isa}");
+    }
+}
+
 #[test]
 fn a_trap_and_an_unmet_expectation_are_in_the_page() {
     let launch = [TRAP, "--block", "2", "--buf", "out=u32[1]"];

@@ -3,23 +3,26 @@
 //! The counts are those of the whole run; steps, lanes, stacks and registers are recorded from the first instruction on,
 //! up to bounds that the page names when it reaches them. `viewer/src/data.ts` is the other side of this format.
 
+mod mechanism;
 mod record;
 mod written;
 
+use reconverge_isa::program::Stage;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Fidelity, Options, Why};
 use serde::Serialize;
 
 use crate::array::Array;
 use crate::error::Error;
-use crate::listing::{Style, addressed};
+use crate::listing::{Line, Style};
 use crate::machine::Machine;
 use crate::open::Opened;
 use crate::result::RunResult;
 use crate::session::{RegisterClass, Session};
 use crate::stats::{Profile, Totals};
 use crate::trace::Recorded;
-use record::{Recorder, ReportRow};
+use mechanism::{ReportRow, heading};
+use record::Recorder;
 use written::Written;
 
 /// Rows and columns of an output that a report shows, and how many outputs.
@@ -153,9 +156,13 @@ pub struct Report {
     totals: Totals,
     whys: Vec<ReportWhy>,
     vectors: Vec<Vec<usize>>,
+    /// Heading of the machine's own flow state.
+    mechanism: &'static str,
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
+    /// Registers of each group at its start; the step is the first of the group.
+    initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
     events: PackedEvents,
@@ -206,12 +213,14 @@ impl Report {
         let Subject { title, opened, program, source } = subject;
         let target = &opened.target.for_program(&opened.image, program);
         let machine = target.machine();
-        let style = Style { structure: true, ..Style::default() };
+        let vertex = target.stage == Some(Stage::Vertex);
+        let style = Style { structure: true, idioms: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style);
         let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
-        let lines = addressed(listing.lines(&program.words));
-        let numbers = lines.iter().enumerate().filter_map(|(number, line)| Some((line.address?, number)));
-        let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, numbers.collect());
+        let lines = issued(target.isa, listing.lines(&program.words));
+        let listed: Vec<(u32, String)> =
+            lines.iter().map(|line| (line.address.unwrap_or(0), shown(target.isa, line))).collect();
+        let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, &listed);
         let ended = recorder.run();
         // The whole run, for the counts and for what it leaves.
         let mut profile = Profile::new(recorder.width() as u32);
@@ -236,8 +245,7 @@ impl Report {
         let counts: Vec<[u64; 8]> = counts.collect();
         let explained = |number: usize| counts[number][0] > 0 || counts.len() <= EXPLAINED;
         let mut written = source.map(|source| written::lines(source, opened, program)).unwrap_or_default();
-        let lines = lines.iter().enumerate().map(|(number, line)| {
-            let address = line.address.unwrap_or(0);
+        let lines = lines.iter().zip(listed).enumerate().map(|(number, (line, (address, text)))| {
             let explained =
                 explained(number).then(|| machine.explain_at(target, program, address).ok()).flatten();
             let (meaning, flow, source) = explained.map_or_else(Default::default, |explained| {
@@ -245,7 +253,7 @@ impl Report {
             });
             ReportLine {
                 address,
-                text: line.code(),
+                text,
                 label: line.label.clone(),
                 depth: line.depth,
                 words: line.words.iter().map(|word| format!("{word:08x}")).collect::<Vec<_>>().join(" "),
@@ -263,6 +271,7 @@ impl Report {
             chip: target.chip_name().map(str::to_owned),
             program: program.name.clone(),
             unit: target.isa.unit(),
+            mechanism: heading(target.isa, vertex),
             listing: lines,
             counts,
             totals: profile.totals(),
@@ -292,12 +301,63 @@ pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     Ok(format!("{before}{place}[{}]</script>{after}", runs.join(",")))
 }
 
+/// The lines of a listing that are issued, in its order: R700's clauses follow the instruction that starts them, one level
+/// deeper, and the operations of an ALU group, which is issued as a whole, are one line.
+fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
+    let mut issued: Vec<Line> = Vec::new();
+    // The control-flow program lies at the start, without gaps.
+    let (mut next, mut depth) = (0, 0);
+    for mut line in lines.into_iter().filter(|line| line.address.is_some()) {
+        if isa == Isa::R700 {
+            if line.address == Some(next) {
+                (next, depth) = (next + 1, line.depth);
+            } else {
+                line.depth = depth + 1;
+            }
+            let is_operation = ["x:", "y:", "z:", "w:", "t:"].iter().any(|slot| line.text.starts_with(slot));
+            if let Some(group) = issued.last_mut().filter(|_| is_operation) {
+                group.text = format!("{}\n{}", group.text, line.text);
+                group.words.extend(line.words);
+                group.notes.extend(line.notes);
+                continue;
+            }
+        }
+        issued.push(line);
+    }
+    issued
+}
+
+/// An instruction as the page shows it. R500's ALU instructions always encode three sources, inline code 0 for an unused
+/// one. After operands `src0.000`, which read nothing, the text `src0=#0.0078125` would pass for a constant of the program.
+fn shown(isa: Isa, line: &Line) -> String {
+    if isa == Isa::R700 {
+        let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+        return operations.collect::<Vec<_>>().join("\n");
+    }
+    let code = line.code();
+    if isa != Isa::R500 || code.contains("srcp") {
+        return code;
+    }
+    let reads = |source: &str| {
+        let operands = code.match_indices(source).map(|(at, found)| &code[at + found.len()..]);
+        let swizzle = |text: &str| {
+            text.starts_with('.') && text[1..].chars().take(3).any(|letter| "rgba".contains(letter))
+        };
+        operands.into_iter().any(|after| swizzle(after.split([',', ' ']).next().unwrap_or_default()))
+    };
+    let mut text = code.clone();
+    for source in ["src0", "src1", "src2"].into_iter().filter(|source| !reads(source)) {
+        text = text.replace(&format!(" {source}=#0.0078125"), "");
+    }
+    text.replace(" : + ", " + ").trim_end_matches(" :").to_owned()
+}
+
 /// What a run left, or the trap that ended it.
 fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
     let result = match ended {
         Ok(result) => result,
         Err(Error::Trap(trapped)) => {
-            let lanes = record::words(trapped.lanes);
+            let lanes = mechanism::words(trapped.lanes);
             let trap = ReportTrap { message: trapped.message, address: trapped.pc, lanes };
             return Ok(ReportOutcome { trap: Some(trap), ..ReportOutcome::default() });
         }
@@ -332,11 +392,11 @@ fn output(name: &str, array: &Array) -> ReportOutput {
     }
 }
 
-/// What a lane does, in few words and in a sentence, and the number of its state in the viewer. A branch that switched a
-/// lane off is named as the machine counts it: R500's branch counter, R700's entry of the stack.
+/// Describes what a lane does in few words and in a sentence, with the number of its state in the viewer. The sentence names the part
+/// of the machine that remembers the lane.
 fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
     let (text, more, state): (String, String, usize) = match why {
-        Why::Active => ("active".into(), "it takes part in the instruction".into(), 0),
+        Why::Active => ("active".into(), "it executes the instruction".into(), 0),
         Why::Branch { depth } if isa == Isa::R500 => (
             format!("branch counter {depth}"),
             match depth {
@@ -347,22 +407,42 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
         ),
         Why::Branch { depth } => (
             format!("branch, entry {}", depth + 1),
-            format!("a branch switched it off: entry {} of the stack has it, from the inside", depth + 1),
+            format!("a branch switched it off: entry {} of the stack, from the inside, has it", depth + 1),
             1,
         ),
-        Why::Break => ("break".into(), "it has left the loop and waits for its end".into(), 2),
-        Why::Continue => ("continue".into(), "it waits for the loop's next round".into(), 3),
+        Why::Break => ("break".into(), left(isa).into(), 2),
+        Why::Continue => ("continue".into(), skipped(isa).into(), 3),
         Why::Parked { pc } => {
             let at = machine.isa().spelled(pc);
-            (format!("parked at {at}"), format!("an entry of the stack has it; it goes on at {at}"), 4)
+            (format!("parked at {at}"), format!("a token of the stack has it: it resumes at {at}"), 4)
         }
         Why::Exited => ("exited".into(), "it has finished".into(), 5),
         Why::Uncovered => (
             "uncovered".into(),
-            "no work for it, or discarded: where it runs, it helps its quad, and its results go nowhere"
+            "it has no work or was discarded: where it runs, it helps its quad, and its results are dropped"
                 .into(),
             6,
         ),
     };
     ReportWhy { text, more, state }
+}
+
+/// Returns the part of the machine that remembers a lane that left a loop, in words.
+fn left(isa: Isa) -> &'static str {
+    match isa {
+        Isa::R500 => "it has left the loop: the loop's frame has it as broken, until the frame is popped",
+        Isa::R700 => "it has left the loop: it is inactive-break (IX), until the LOOP entry is popped",
+        Isa::Tesla => {
+            "it has left the loop: the mask of broken lanes has it, until the BREAK token is popped"
+        }
+    }
+}
+
+/// Returns the part of the machine that remembers a lane that skips the rest of an iteration, in words.
+fn skipped(isa: Isa) -> &'static str {
+    match isa {
+        Isa::R500 => "it waits for the next iteration: the loop's frame has it as continued",
+        Isa::R700 => "it waits for the next iteration: it is inactive-continue (IC)",
+        Isa::Tesla => "it waits for the next iteration",
+    }
 }

@@ -1,6 +1,6 @@
 //! Records a run step by step, and packs what it recorded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::io::Write;
 
@@ -9,34 +9,37 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use reconverge_isa::Isa;
-use reconverge_simt::{Event, Lane, Mask, StackRow, Why};
-use serde::Serialize;
+use reconverge_simt::{Event, Lane, Mask, Why};
 
+use super::mechanism::{ReportRow, rows};
 use super::{Bounds, PackedEvents, PackedSteps, PackedWrites, Report, in_words};
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::session::{Stepping, Stride};
+use crate::session::{Register, RegisterClass, Stepping, Stride};
 
-/// A row of the machine's own bookkeeping.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub(super) struct ReportRow {
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    to: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lanes: Option<[u32; 2]>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count: Option<i64>,
-}
+/// The registers that a program's text names: a word of letters and a number, as `$r3`, `R1` or `temp[1]`.
+struct Named(HashSet<String>);
 
-/// Low and high word.
-pub(super) fn words(mask: Mask) -> [u32; 2] {
-    [mask.0 as u32, (mask.0 >> 32) as u32]
-}
+impl Named {
+    fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Named {
+        let mut names = HashSet::new();
+        for line in lines {
+            let line = line.replace('[', "");
+            let words = line.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '$');
+            for word in words {
+                // Halves and pairs of Tesla's registers have a letter after the number.
+                let start = word.find(|letter: char| letter.is_ascii_digit()).unwrap_or(word.len());
+                let digits = word[start..].bytes().take_while(u8::is_ascii_digit).count();
+                if start > 0 && digits > 0 {
+                    names.insert(word[..start + digits].to_owned());
+                }
+            }
+        }
+        Named(names)
+    }
 
-impl From<&StackRow> for ReportRow {
-    fn from(row: &StackRow) -> ReportRow {
-        ReportRow { kind: row.kind, to: row.pc, lanes: row.mask.map(words), count: row.count }
+    fn contains(&self, class: &RegisterClass, number: usize) -> bool {
+        self.0.contains(&format!("{}{number}", class.name))
     }
 }
 
@@ -76,6 +79,37 @@ struct RecordedStep {
     stack: i32,
 }
 
+/// Writes to registers, in the order of their steps.
+#[derive(Default)]
+struct Writes {
+    /// Step, register, lanes.
+    places: Vec<(i32, i32, Mask)>,
+    /// Values by write and lane.
+    values: Vec<i32>,
+}
+
+impl Writes {
+    fn add(&mut self, step: i32, register: u32, lanes: Mask, values: &[i32; 64]) {
+        self.places.push((step, register as i32, lanes));
+        self.values.extend(lanes.lanes().map(|lane| values[lane.index()]));
+    }
+
+    /// The writes of the first steps.
+    fn packed(&self, until: usize) -> PackedWrites {
+        let count = self.places.partition_point(|(step, ..)| (*step as usize) < until);
+        let places = &self.places[..count];
+        let values: usize = places.iter().map(|(.., mask)| mask.count() as usize).sum();
+        PackedWrites {
+            count,
+            step: pack(places.iter().map(|(step, ..)| *step)),
+            register: pack(places.iter().map(|(_, register, _)| *register)),
+            low: pack(places.iter().map(|(.., mask)| mask.0 as i32)),
+            high: pack(places.iter().map(|(.., mask)| (mask.0 >> 32) as i32)),
+            values: pack(self.values[..values].iter().copied()),
+        }
+    }
+}
+
 /// Records a run step by step.
 pub(super) struct Recorder {
     stepping: Stepping,
@@ -84,6 +118,8 @@ pub(super) struct Recorder {
     width: usize,
     /// Line of the listing by address.
     lines: HashMap<u32, usize>,
+    /// Registers that the program names.
+    named: Named,
     steps: Vec<RecordedStep>,
     /// By group: its last step.
     last: HashMap<usize, i32>,
@@ -92,16 +128,18 @@ pub(super) struct Recorder {
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// Step, register, lanes.
-    writes: Vec<(i32, i32, Mask)>,
-    values: Vec<i32>,
+    /// Registers of each group before its first step, which is the step of the write.
+    initial: Writes,
+    writes: Writes,
     registers_until: Option<usize>,
     events: Vec<(i32, i32)>,
 }
 
 impl Recorder {
-    /// Records a launch from its start; `lines` has the line of the listing by address.
-    pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, lines: HashMap<u32, usize>) -> Recorder {
+    /// Records a launch from its start; `listing` has the address and the text of each line.
+    pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, listing: &[(u32, String)]) -> Recorder {
+        let lines = listing.iter().enumerate().map(|(number, (address, _))| (*address, number)).collect();
+        let named = Named::of(listing.iter().map(|(_, text)| text.as_str()));
         let groups = stepping.groups();
         let width = (0..groups.min(64)).map(|group| stepping.lanes(group).len()).max().unwrap_or(1);
         Recorder {
@@ -110,14 +148,15 @@ impl Recorder {
             isa,
             width: width.clamp(1, 64),
             lines,
+            named,
             steps: Vec::new(),
             last: HashMap::new(),
             full: false,
             whys: Numbers::new(),
             vectors: Numbers::new(),
             stacks: Numbers::new(),
-            writes: Vec::new(),
-            values: Vec::new(),
+            initial: Writes::default(),
+            writes: Writes::default(),
             registers_until: None,
             events: Vec::new(),
         }
@@ -138,6 +177,9 @@ impl Recorder {
                 return None;
             }
             let step = self.steps.len() as i32;
+            if self.registers_until.is_none() && !self.last.contains_key(&group) {
+                self.start(group, step);
+            }
             let recorded = self.before(group, issue.pc);
             self.steps.push(recorded);
             let mut issued = false;
@@ -171,10 +213,9 @@ impl Recorder {
             self.events.extend(events.into_iter().map(|kind| (step, kind)));
             if self.registers_until.is_none() {
                 for (register, mask, values) in written {
-                    self.writes.push((step, register as i32, mask));
-                    self.values.extend(mask.lanes().map(|lane| values[lane.index()]));
+                    self.writes.add(step, register, mask, &values);
                 }
-                if self.values.len() > self.bounds.values {
+                if self.initial.values.len() + self.writes.values.len() > self.bounds.values {
                     self.registers_until = Some(step as usize);
                 }
             }
@@ -184,15 +225,30 @@ impl Recorder {
         }
     }
 
-    /// What is so in front of a step.
+    /// Records the registers of a group before its first step: those that the program names, and those that are not 0.
+    fn start(&mut self, group: usize, step: i32) {
+        for class in self.stepping.registers() {
+            for number in 0..class.count {
+                for channel in 0..class.channels.len().max(1) {
+                    let register = Register { class: class.name, number, channel };
+                    let Some(words) = self.stepping.read(group, register) else { continue };
+                    if words.iter().all(|word| *word == 0) && !self.named.contains(&class, number) {
+                        continue;
+                    }
+                    let mut values = [0; 64];
+                    values.iter_mut().zip(&words).for_each(|(value, word)| *value = *word as i32);
+                    let number = class.first as usize + number * class.channels.len().max(1) + channel;
+                    self.initial.add(step, number as u32, Mask::first(words.len()), &values);
+                }
+            }
+        }
+    }
+
+    /// Returns the state of a group before a step.
     fn before(&mut self, group: usize, pc: u32) -> RecordedStep {
         let lanes = |lane: usize| self.stepping.why(group, Lane(lane as u8)).unwrap_or(Why::Uncovered);
         let whys: Vec<Why> = (0..self.width).map(lanes).collect();
-        let mut rows: Vec<ReportRow> = Vec::new();
-        if self.isa == Isa::R500 {
-            rows = branch_counters(&whys);
-        }
-        rows.extend(self.stepping.stack(group).iter().map(ReportRow::from));
+        let rows = rows(self.isa, &whys, &self.stepping.stack(group));
         let vector = whys.into_iter().map(|why| self.whys.of(why)).collect();
         RecordedStep {
             group: group as i32,
@@ -244,9 +300,6 @@ impl Recorder {
             notes.push(format!("registers are recorded up to step {until}"));
         }
         let kept = &self.steps[..steps];
-        let writes = self.writes.partition_point(|(step, ..)| (*step as usize) < until);
-        let writes = &self.writes[..writes];
-        let values: usize = writes.iter().map(|(.., mask)| mask.count() as usize).sum();
         let mut events: Vec<(i32, i32)> =
             self.events.iter().copied().filter(|(step, _)| (*step as usize) < steps).collect();
         events.sort_by_key(|(step, _)| *step);
@@ -270,14 +323,8 @@ impl Recorder {
                 vector: pack(vectors.into_iter()),
                 stack: pack(stacks.into_iter()),
             },
-            writes: PackedWrites {
-                count: writes.len(),
-                step: pack(writes.iter().map(|(step, ..)| *step)),
-                register: pack(writes.iter().map(|(_, register, _)| *register)),
-                low: pack(writes.iter().map(|(.., mask)| mask.0 as i32)),
-                high: pack(writes.iter().map(|(.., mask)| (mask.0 >> 32) as i32)),
-                values: pack(self.values[..values].iter().copied()),
-            },
+            initial: self.initial.packed(until),
+            writes: self.writes.packed(until),
             registers_until: until,
             events: PackedEvents {
                 count: events.len(),
@@ -288,26 +335,6 @@ impl Recorder {
             ..report
         }
     }
-}
-
-/// The branch counters of R500, a row a value: a lane that a branch switched off counts the branches opened since.
-fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
-    let mut counters: Vec<(u32, Mask)> = Vec::new();
-    for (lane, why) in whys.iter().enumerate() {
-        let Why::Branch { depth } = why else { continue };
-        let place = counters.partition_point(|(known, _)| known < depth);
-        if counters.get(place).is_none_or(|(known, _)| known != depth) {
-            counters.insert(place, (*depth, Mask::NONE));
-        }
-        counters[place].1.insert(Lane(lane as u8));
-    }
-    let row = |(counter, lanes)| ReportRow {
-        kind: "branch counter",
-        to: None,
-        lanes: Some(words(lanes)),
-        count: Some(i64::from(counter)),
-    };
-    counters.into_iter().map(row).collect()
 }
 
 /// Pairs of a number and how often it follows itself.
@@ -351,13 +378,5 @@ mod tests {
     fn runs_are_pairs_of_number_and_length() {
         assert_eq!(runs(&[0, 0, 0, 2, 1, 1]), [0, 3, 2, 1, 1, 2]);
         assert_eq!(runs(&[]), [0usize; 0]);
-    }
-
-    #[test]
-    fn branch_counters_are_rows_from_the_inside_out() {
-        let off = |depth| Why::Branch { depth };
-        let rows = branch_counters(&[off(2), Why::Active, off(0), off(2)]);
-        let rows: Vec<_> = rows.into_iter().map(|row| (row.count, row.lanes)).collect();
-        assert_eq!(rows, [(Some(0), Some([0b0100, 0])), (Some(2), Some([0b1001, 0]))]);
     }
 }

@@ -14,9 +14,9 @@ pub(super) struct Written {
     line: usize,
     /// Its lines, without indentation.
     text: String,
-    /// The labels on lines of their own before it.
+    /// The lines before it that are labels or comments, as they stand in the source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    labels: Vec<String>,
+    before: Vec<String>,
 }
 
 /// The instructions of a program in its source, by address.
@@ -29,9 +29,12 @@ pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> LiteMap
     let label = |line: &usize| code(line).strip_suffix(':').filter(|name| !name.contains(' '));
     let of = |line: usize| {
         let before = (1..line).rev().take_while(|line| {
-            !starts.contains(*line as u32) && (code(line).is_empty() || label(line).is_some())
+            !starts.contains(*line as u32)
+                && (code(line).is_empty() || label(line).is_some() || code(line).starts_with('.'))
         });
-        let labels: Vec<String> = before.filter_map(|line| label(&line).map(str::to_owned)).collect();
+        let before = before.filter(|line| !text[line - 1].is_empty() && !code(line).starts_with('.'));
+        let before = before.map(|line| text[line - 1].to_owned());
+        let before: Vec<String> = before.collect();
         let after = (line + 1..=text.len()).take_while(|line| {
             !starts.contains(*line as u32)
                 && !code(line).is_empty()
@@ -39,7 +42,7 @@ pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> LiteMap
                 && !code(line).starts_with('.')
         });
         let lines: Vec<&str> = std::iter::once(line).chain(after).map(|line| text[line - 1]).collect();
-        Written { line, text: lines.join("\n"), labels: labels.into_iter().rev().collect() }
+        Written { line, text: lines.join("\n"), before: before.into_iter().rev().collect() }
     };
     let known = places.iter().filter(|(_, line)| (1..=text.len()).contains(line));
     let mut lines = LiteMap::new();
@@ -55,16 +58,16 @@ mod tests {
     use crate::open::{Known, open};
 
     #[test]
-    fn an_instruction_has_its_comment_and_the_labels_before_it() {
-        let source = ".isa tesla\n.chip sm_10\n    mov b32 $r1 0x1 ; one\n\nagain: ; a loop\n    bra again\n    exit nop\n";
+    fn an_instruction_has_its_comment_and_the_lines_before_it() {
+        let source = "; counts\n.isa tesla\n.chip sm_10\n    mov b32 $r1 0x1 ; one\n\n; for ever\nagain: ; a loop\n    bra again\n    exit nop\n";
         let opened = open(source.as_bytes(), true, &Known::default()).unwrap();
         let written = lines(source, &opened, &opened.image.programs[0]);
         let texts: Vec<(usize, &str, usize)> = written
             .values()
             .flatten()
-            .map(|line| (line.line, line.text.as_str(), line.labels.len()))
+            .map(|line| (line.line, line.text.as_str(), line.before.len()))
             .collect();
-        assert_eq!(texts, [(3, "mov b32 $r1 0x1 ; one", 0), (6, "bra again", 1), (7, "exit nop", 0)]);
-        assert_eq!(written.values().flatten().nth(1).unwrap().labels, ["again"]);
+        assert_eq!(texts, [(4, "mov b32 $r1 0x1 ; one", 1), (8, "bra again", 2), (9, "exit nop", 0)]);
+        assert_eq!(written.values().flatten().nth(1).unwrap().before, ["; for ever", "again: ; a loop"]);
     }
 }

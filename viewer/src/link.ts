@@ -1,0 +1,37 @@
+// The place that an address names: `#step=12&lane=3`; with several reports `#step=12,15,20&lane=3,3,3&pane=2`.
+//
+// A run of several groups has `group` as well. The step decides the group; a group alone opens at its first step.
+
+/** A place that an address can name. */
+interface Place {
+  step: number;
+  lane: number;
+  group: number;
+  run: { groups: number };
+}
+
+interface Linked {
+  /** A number for each report; `lanes` and `groups` have one as well. */
+  steps: number[];
+  lanes: number[];
+  groups: number[];
+  /** The chosen report, from 0. */
+  pane: number | undefined;
+}
+
+/** The end of an address that opens at these places. */
+export function linkTo(places: Place[], chosen: number): string {
+  const list = (of: (place: Place) => number) => places.map(of).join(",");
+  const parts = [`step=${list(({ step }) => step)}`, `lane=${list(({ lane }) => lane)}`];
+  if (places.some(({ run }) => run.groups > 1)) parts.push(`group=${list(({ group }) => group)}`);
+  if (places.length > 1) parts.push(`pane=${chosen + 1}`);
+  return `#${parts.join("&")}`;
+}
+
+/** Returns the place that the end of an address names. It ignores parts that are not numbers. */
+export function linked(hash: string): Linked {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  const list = (name: string) => (parts.get(name) ?? "").split(",").filter((text) => /^\d+$/.test(text)).map(Number);
+  const pane = list("pane")[0];
+  return { steps: list("step"), lanes: list("lane"), groups: list("group"), pane: pane === undefined ? undefined : pane - 1 };
+}
