@@ -224,9 +224,19 @@ impl LaunchArgs {
         };
         let mut opened = campaign.opened().clone();
         opened.target = opened.target.for_program(&opened.image, &replay.program);
-        let source = campaign.program().1.map(str::to_owned);
+        let (name, source) = campaign.program();
+        let (path, source) = (source.map(|_| PathBuf::from(name)), source.map(str::to_owned));
         let lane = replay.record.lane.map(|lane| lane as usize);
-        Ok(Ready { session, opened, options: replay.options, title, source, lane, program: replay.program })
+        Ok(Ready {
+            session,
+            opened,
+            options: replay.options,
+            title,
+            source,
+            path,
+            lane,
+            program: replay.program,
+        })
     }
 }
 

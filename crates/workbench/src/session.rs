@@ -82,17 +82,13 @@ pub trait Inspect {
     /// The machine's registers.
     fn registers(&self) -> Vec<RegisterClass>;
 
-<<<<<<< HEAD
-    /// A register of a group that runs or has ended, by lane; `None` for a register that is not there, and for a group
-    /// that has not begun or whose last state is no longer kept.
-=======
     /// Returns the name of a register by its number in [`Event::Write`].
     fn register_name(&self, number: u32) -> String {
         register_name(&self.registers(), number)
     }
 
-    /// A register of a group that runs, by lane; `None` for a register that is not there.
->>>>>>> fb99281fc2469a3b8a3f5536b6b7a4aef05c3637
+    /// A register of a group that runs or has ended, by lane; `None` for a register that is not there, and for a group
+    /// that has not begun or whose last state is no longer kept.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// The machine's memory.
