@@ -79,7 +79,7 @@ struct RecordedStep {
     stack: i32,
 }
 
-/// RegisterWrites to registers, in the order of their steps.
+/// Writes to registers, in the order of their steps.
 #[derive(Default)]
 struct RegisterWrites {
     /// Step, register, lanes.
