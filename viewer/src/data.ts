@@ -133,7 +133,7 @@ export interface Writes {
   register: Int32Array;
   low: Int32Array;
   high: Int32Array;
-  /** By write: the index of its first value. */
+  /** Index of the first value of each write. */
   start: Int32Array;
   values: Int32Array;
 }

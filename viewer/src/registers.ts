@@ -1,7 +1,7 @@
 // The registers of a group before any step: its state at the start, and the writes replayed from the nearest place that is
 // kept.
 
-import { has, lowerBound, type Run, type Writes } from "./data";
+import { has, lowerBound, registerName, type Run, type Writes } from "./data";
 
 /** Writes between two places that are kept. */
 const INTERVAL = 20_000;
@@ -12,7 +12,8 @@ export class Registers {
   private at = 0;
   private readonly kept: { at: number; values: Int32Array }[] = [];
   private readonly lanes: number;
-  /** The registers that the group has at its start or writes, in the order of their numbers. */
+  /** The registers that are shown, in the order of their numbers: those that the group writes or that are not 0 at its
+   * start. A register without any such channel is shown with all of its channels, because the program names it. */
   readonly shown: number[];
 
   constructor(
@@ -21,13 +22,22 @@ export class Registers {
   ) {
     this.lanes = run.lanes_per_group;
     const used = new Set<number>();
-    for (const writes of [run.initial, run.writes]) {
-      writes.step.forEach((step, write) => {
-        if (run.group[step] === group) used.add(writes.register[write]!);
-      });
-    }
-    this.shown = [...used].sort((a, b) => a - b);
-    this.values = new Int32Array(((this.shown.at(-1) ?? -1) + 1) * this.lanes);
+    const named = new Set<number>();
+    run.writes.step.forEach((step, write) => {
+      if (run.group[step] === group) used.add(run.writes.register[write]!);
+    });
+    run.initial.step.forEach((step, write) => {
+      if (run.group[step] !== group) return;
+      const { register, start, values } = run.initial;
+      const isZero = values.subarray(start[write]!, start[write + 1]!).every((value) => value === 0);
+      (isZero ? named : used).add(register[write]!);
+    });
+    const whole = (register: number) => registerName(run, register).split(".")[0]!;
+    const known = new Set([...used].map(whole));
+    const others = [...named].filter((register) => !used.has(register) && !known.has(whole(register)));
+    this.shown = [...used, ...others].sort((a, b) => a - b);
+    const most = Math.max(-1, ...this.shown, ...named);
+    this.values = new Int32Array((most + 1) * this.lanes);
     run.initial.step.forEach((step, write) => {
       if (run.group[step] === group) this.apply(run.initial, write);
     });

@@ -18,10 +18,10 @@ use crate::machine::Machine;
 use crate::session::{Register, RegisterClass, Stepping, Stride};
 
 /// The registers that a program's text names: a word of letters and a number, as `$r3`, `R1` or `temp[1]`.
-struct Named(HashSet<String>);
+struct NamedRegisters(HashSet<String>);
 
-impl Named {
-    fn of<'a>(lines: impl Iterator<Item = &'a str>) -> Named {
+impl NamedRegisters {
+    fn of<'a>(lines: impl Iterator<Item = &'a str>) -> NamedRegisters {
         let mut names = HashSet::new();
         for line in lines {
             let line = line.replace('[', "");
@@ -35,7 +35,7 @@ impl Named {
                 }
             }
         }
-        Named(names)
+        NamedRegisters(names)
     }
 
     fn contains(&self, class: &RegisterClass, number: usize) -> bool {
@@ -81,14 +81,14 @@ struct RecordedStep {
 
 /// Writes to registers, in the order of their steps.
 #[derive(Default)]
-struct Writes {
+struct RegisterWrites {
     /// Step, register, lanes.
     places: Vec<(i32, i32, Mask)>,
     /// Values by write and lane.
     values: Vec<i32>,
 }
 
-impl Writes {
+impl RegisterWrites {
     fn add(&mut self, step: i32, register: u32, lanes: Mask, values: &[i32; 64]) {
         self.places.push((step, register as i32, lanes));
         self.values.extend(lanes.lanes().map(|lane| values[lane.index()]));
@@ -119,7 +119,7 @@ pub(super) struct Recorder {
     /// Line of the listing by address.
     lines: HashMap<u32, usize>,
     /// Registers that the program names.
-    named: Named,
+    named: NamedRegisters,
     steps: Vec<RecordedStep>,
     /// By group: its last step.
     last: HashMap<usize, i32>,
@@ -129,17 +129,17 @@ pub(super) struct Recorder {
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
     /// Registers of each group before its first step, which is the step of the write.
-    initial: Writes,
-    writes: Writes,
+    initial: RegisterWrites,
+    writes: RegisterWrites,
     registers_until: Option<usize>,
     events: Vec<(i32, i32)>,
 }
 
 impl Recorder {
-    /// Records a launch from its start; `listing` has the address and the text of each line.
+    /// Records a launch from its start. `listing` holds the address and the text of each line.
     pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, listing: &[(u32, String)]) -> Recorder {
         let lines = listing.iter().enumerate().map(|(number, (address, _))| (*address, number)).collect();
-        let named = Named::of(listing.iter().map(|(_, text)| text.as_str()));
+        let named = NamedRegisters::of(listing.iter().map(|(_, text)| text.as_str()));
         let groups = stepping.groups();
         let width = (0..groups.min(64)).map(|group| stepping.lanes(group).len()).max().unwrap_or(1);
         Recorder {
@@ -155,8 +155,8 @@ impl Recorder {
             whys: Numbers::new(),
             vectors: Numbers::new(),
             stacks: Numbers::new(),
-            initial: Writes::default(),
-            writes: Writes::default(),
+            initial: RegisterWrites::default(),
+            writes: RegisterWrites::default(),
             registers_until: None,
             events: Vec::new(),
         }
