@@ -535,16 +535,13 @@ fn set(call: &mut Call<'_>) -> Done {
         return text(flow::set(call.debugger, &call.words)?);
     }
     let [place, value] = call.words[..] else {
-        return Err(
-            "a register and a number are wanted, or flow state: mask, token, entry, counter, predicate"
-                .to_owned()
-                .into(),
-        );
+        let meant = call.words.first().and_then(|word| flow::meant(word));
+        let meant = meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
+        let wanted =
+            "a register and a number are wanted, or flow state: mask, token, entry, counter, predicate";
+        return Err(format!("{wanted}{meant}").into());
     };
-    let (register, of) = place_of(call.debugger, place).map_err(|why| match flow::meant(place) {
-        Some(meant) => format!("{why}; did you mean `{meant}`?"),
-        None => why,
-    })?;
+    let (register, of) = place_of(call.debugger, place)?;
     let lane = of.unwrap_or(call.debugger.lane());
     let value = bits(value).ok_or_else(|| format!("`{value}` is no number"))?;
     let group = call.debugger.group();

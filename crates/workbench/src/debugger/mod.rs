@@ -525,6 +525,7 @@ impl Debugger {
                 return Halt::There;
             }
             if self.stepping.current().is_none() {
+                self.follow_current();
                 return Halt::End;
             }
         }
@@ -540,11 +541,9 @@ impl Debugger {
         reason
     }
 
-    /// Turns questions to the group that runs.
+    /// Turns questions to the group that runs; after the end, to the last that ran.
     fn follow_current(&mut self) {
-        if let Some(current) = self.stepping.current() {
-            self.group = current;
-        }
+        self.group = self.stepping.current().unwrap_or(self.last);
     }
 
     /// Executes instructions of the group that questions are about, and of those before it in the order.
