@@ -178,6 +178,8 @@ fn check_prints_the_text_of_a_trapping_instruction() {
     let case = ["check", corpus.to_str().unwrap(), "--filter", "fuzz-f120-l4-10411k", "--mode", "strict"];
     let (status, text, _) = ends(&folder, &case);
     assert_eq!(status, 1);
-    let (_, after) = text.split_once("ENDLOOP with an empty loop stack; instruction: ").unwrap_or_else(|| panic!("{text}"));
+    let (_, after) = text
+        .split_once("ENDLOOP with an empty loop stack; instruction: ")
+        .unwrap_or_else(|| panic!("{text}"));
     assert!(after.starts_with("endloop") || after.starts_with("endrep"), "{text}");
 }
