@@ -10,11 +10,11 @@
     mov b32 $r1 $r0             ; what is left of n
     mov b32 $r2 0x0             ; k
     mov b32 $r3 0x20            ; rounds to go
+    mov b32 $r4 0x1
 step:
     and b32 $c0 # $r1 $r1       ; is anything left?
-    (lg $c0) add b32 $r2 $r2 0x1
+    (lg $c0) add b32 $r2 $r2 $r4
     shr u32 $r1 $r1 0x1
-    mov b32 $r4 0x1
     sub b32 $r3 $r3 $r4
     and b32 $c1 # $r3 $r3
     (lg $c1) bra step

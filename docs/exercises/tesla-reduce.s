@@ -7,8 +7,9 @@
 .param s[0x10] 4 in
 .param s[0x14] 4 sum
 
-    and b32 $c0 # $r0 0xffff        ; threadIdx.x
-    (lg $c0) exit nop
+    and b32 $r0 $r0 0xffff          ; threadIdx.x
+    and b32 $c0 # $r0 $r0
+    (lg $c0) ret                    ; ends all threads but the first
     mov b32 $r1 b32 s[in]
     mov b32 $r2 0x0                 ; sum
     mov b32 $r3 0x40                ; numbers to go

@@ -176,7 +176,7 @@ impl CampaignFile {
     }
 }
 
-/// A message about a text that is no campaign file. A key that is unknown, or has a wrong value, comes after its line.
+/// The message about a text that cannot be read as a campaign file: the line of the key, and the problem.
 fn unreadable(error: &toml::de::Error, text: &str) -> String {
     let Some(span) = error.span() else { return error.message().trim_end().to_owned() };
     let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);

@@ -6,7 +6,7 @@
 //!
 //! * [`mod@file`]: the campaign file, with its [`filter`] and faults that are [`listed`] one by one; `source`: the files that it
 //!   names, and their hash.
-//! * [`site`]: where faults are, and what they do; `spot`: the word that one changes.
+//! * [`site`]: sites and fault models; `spot`: the word that a fault changes.
 //! * `point`: a launch with its golden run, where faults can be, places to start from.
 //! * [`experiment`]: one change and what became of it. [`replay`]: one of them, to be looked at.
 //! * [`work`]: shards on threads.
@@ -307,7 +307,7 @@ impl Campaign {
     /// function must give the same name for the same experiment in every process.
     ///
     /// # Errors
-    /// Those of [`Campaign::open`].
+    /// The errors of [`Campaign::open`].
     pub fn with_outcomes(mut self, name: &str, classify: Arc<Classify>) -> Result<Campaign, Error> {
         self.classify = Some((name.to_owned(), classify));
         self.description = self.described()?;
@@ -794,7 +794,7 @@ impl Campaign {
     }
 }
 
-/// An error in a file. A message that begins with a line has it behind the file's name.
+/// An error in a file. The line at the start of a message moves to the file's name.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },

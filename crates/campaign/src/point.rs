@@ -98,7 +98,7 @@ pub(crate) struct Point {
     snapshots: Vec<(u64, Stepping)>,
     /// Of the sites that the golden run has.
     pub(crate) instants: Vec<(Site, Instants)>,
-    /// Those that the program names and the filter allows, with the bits of each.
+    /// Registers that the program names and the filter allows, with the bits of each.
     pub(crate) registers: Vec<(Register, u32)>,
     /// The places among them of those that the instruction at an address writes.
     written: BTreeMap<u32, Vec<usize>>,

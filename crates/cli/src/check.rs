@@ -232,7 +232,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.unexpected_passes {
         say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
     }
-    if summary.failures.len() > 1 {
+    // Solutions of an exercise each have their own line.
+    if summary.failures.len() > 1 && args.program.is_empty() {
         for reason in summary.reasons.iter().take(20) {
             say!("{:6} x {}", reason.count, reason.reason);
         }

@@ -26,7 +26,7 @@ fn plain(statistics: &Statistics) -> RunCounts {
 /// come from another run, which is observed. `session` is the launch.
 ///
 /// # Errors
-/// Those of a run.
+/// The errors of [`Session::run_traced`].
 pub fn needed(
     conditions: &[CountRule],
     statistics: &Statistics,
@@ -53,8 +53,10 @@ pub fn needed(
     session.copy().run_traced(&options, recorded, &mut profile)?;
     profile.end();
     let totals = profile.totals();
+    let stacks = profile.stacks().iter().map(|stack| u64::from(stack.high_water)).max();
+    let stack = stacks.unwrap_or(totals.stack_high_water);
     counts.insert(RunCount::SimdEfficiency, totals.simd_efficiency);
-    counts.insert(RunCount::StackHighWater, totals.stack_high_water as f64);
+    counts.insert(RunCount::StackHighWater, stack as f64);
     counts.insert(RunCount::Groups, totals.groups as f64);
     let mix = profile.mix();
     for class in Class::ALL {

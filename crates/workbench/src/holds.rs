@@ -21,7 +21,7 @@ reconverge_isa::choices! {
         DivergentBranches = "divergent_branches",
         /// Lanes that took part, of those that a group has room for: 0 to 1.
         SimdEfficiency = "simd_efficiency",
-        /// The most entries that a group's stack had at a time.
+        /// High-water mark of the fullest stack or counter of a group.
         StackHighWater = "stack_high_water",
         /// Groups that ran.
         Groups = "groups",
@@ -68,11 +68,11 @@ impl RunCount {
     }
 }
 
-/// The counts of a run. One that is absent is not defined for the machine or the chip.
+/// The counts of a run. A count that the machine or the chip does not define is absent.
 pub type RunCounts = LiteMap<RunCount, f64>;
 
 reconverge_isa::choices! {
-    /// How a count compares with a number.
+    /// Comparison of a count with a number.
     enum Comparison {
         /// At most.
         AtMost = "<=",

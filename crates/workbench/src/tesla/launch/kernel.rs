@@ -306,14 +306,14 @@ fn assigned<'a>(
     declared.iter().map(value).collect()
 }
 
-/// Why a launch cannot have a parameter of a name.
+/// The message about a parameter that the program does not have.
 fn unknown_param(found: &str, names: &[&str]) -> String {
     let meant = closest(found, names.iter().copied());
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
     format!("the program has no parameter `{found}`: its parameters are {}{meant}", names.join(", "))
 }
 
-/// Why a launch needs a value for a parameter.
+/// The message about a parameter without a value.
 fn without_value(param: &Param) -> String {
     let place = format!("s[{:#x}]", PARAMETERS + param.offset);
     match &param.name {
@@ -325,7 +325,7 @@ fn without_value(param: &Param) -> String {
     }
 }
 
-/// Why another number of parameters than the container declares, which has no names of them, does not fit.
+/// The error about another number of parameters than the container declares without names.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];
     let list: Vec<String> = declared
