@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
     let conventions = machine.conventions(target, program)?;
-    let memory = !args.no_memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+    let memory = !args.no_memory && conventions.have_accesses();
     let rule = match conventions.coalescing {
         Ok(rule) => rule.name(),
         Err(why) => why,
@@ -371,8 +371,8 @@ impl Counts<'_> {
             let room = stack.room.map_or("no limit is known".to_owned(), |room| format!("of {room}"));
             say!("{}: at most {} in use, {room}", stack.of, stack.high_water);
         }
-        if self.memory {
-            let memory = self.profile.memory_totals();
+        let memory = self.profile.memory_totals();
+        if self.memory && memory.requests > 0 {
             say!(
                 "memory: {} in {}, {} of {} bytes moved were asked for; {}",
                 messages::counted(memory.requests, "request"),

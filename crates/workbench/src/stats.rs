@@ -51,6 +51,13 @@ pub struct Conventions {
     pub banked: LiteMap<u32, BankedAccess>,
 }
 
+impl Conventions {
+    /// Whether accesses to memory can be counted: the manual defines how, and the program has some.
+    pub fn have_accesses(&self) -> bool {
+        self.coalescing.is_ok() && !(self.accesses.is_empty() && self.banked.is_empty())
+    }
+}
+
 /// How full a stack or counter became.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StackCounts {
