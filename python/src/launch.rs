@@ -35,7 +35,7 @@ use crate::session::Session;
 /// The page that reports are written with.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
 
-/// What [`Launch::naming`] returns.
+/// Names of registers and memory, as [`Launch::naming`] returns them.
 type Naming = (Vec<(String, u32, u32, String)>, HashMap<u32, (Vec<String>, Option<String>)>);
 
 /// A program with what it starts from, ready to run any number of times.

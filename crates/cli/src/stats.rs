@@ -33,7 +33,7 @@ pub(crate) struct Stats {
     /// How the counts are printed
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
     pub(crate) form: Form,
-    /// What has a line: an instruction, a group, or a block (Tesla)
+    /// Print a line for each instruction, group, or block (Tesla)
     #[arg(long, value_enum, default_value_t = By::Instruction, conflicts_with = "json")]
     by: By,
     /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
@@ -64,7 +64,7 @@ pub(crate) enum Form {
     Csv,
 }
 
-/// What counts are listed for.
+/// Subject of a line of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     /// Each instruction
@@ -208,7 +208,7 @@ impl Counts<'_> {
         }
     }
 
-    /// The counts of groups or blocks, a line each. Accesses to memory are listed if they were counted.
+    /// Prints the counts of groups or blocks, one per line. Accesses to memory are listed if they were counted.
     fn listed(&self, form: Form, name: &str, all: &[(usize, GroupCounts)]) {
         let width = self.profile.width();
         let share = |counts: &GroupCounts| counts.simd_efficiency(width);

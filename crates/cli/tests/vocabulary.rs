@@ -33,7 +33,7 @@ fn reconverge(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command that ends with status 0 prints.
+/// Returns the standard output of a command that ends with status 0.
 #[track_caller]
 fn ran(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = reconverge(arguments).output().unwrap();
@@ -168,7 +168,7 @@ fn fault_4_the_side_that_waits_resumes_and_stats_agrees() {
     assert!(!ran(&with("stats", &fixed, &[])).contains(" never "));
 }
 
-/// Fault 4: a JOINAT at which no lanes parted is popped without another event.
+/// Fault 4: if no lanes diverge, a JOINAT is popped without another event.
 #[test]
 fn fault_4_nothing_reconverges_where_nothing_diverged() {
     let source = folder("joinat").join("joinat.s");
