@@ -17,12 +17,12 @@ pub struct RecordPlace<'a> {
 /// The last instruction of each group, as the records are taken in order.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
-    groups: Vec<Group>,
+    groups: Vec<GroupPlace>,
 }
 
 /// A group's last instruction, and by lane how many loads it has made.
 #[derive(Clone, Debug)]
-struct Group {
+struct GroupPlace {
     pc: u32,
     loads: [u8; 64],
 }
@@ -32,7 +32,7 @@ impl Following {
     pub fn take<'a, R: Read + Seek>(&mut self, reader: &'a Reader<R>, record: &Record) -> RecordPlace<'a> {
         let number = record.group as usize;
         if number >= self.groups.len() {
-            self.groups.resize(number + 1, Group { pc: 0, loads: [0; 64] });
+            self.groups.resize(number + 1, GroupPlace { pc: 0, loads: [0; 64] });
         }
         let group = &mut self.groups[number];
         let mut place = RecordPlace { pc: group.pc, space: None };
@@ -40,7 +40,7 @@ impl Following {
         match record.what {
             What::Ran { pc, count, .. } => {
                 let last = reader.addresses(pc, count).last().copied().unwrap_or(pc);
-                *group = Group { pc: last, loads: [0; 64] };
+                *group = GroupPlace { pc: last, loads: [0; 64] };
                 place.pc = pc;
             }
             What::Load { lane, .. } => {

@@ -87,11 +87,11 @@ pub(super) struct Banks {
     of: LiteMap<u32, BankedAccess>,
     pub(super) counts: LiteMap<u32, BankCounts>,
     /// Accesses of the last instruction of each group.
-    pending: HashMap<usize, Pending>,
+    pending: HashMap<usize, Unsettled>,
 }
 
 #[derive(Clone, Debug)]
-struct Pending {
+struct Unsettled {
     pc: u32,
     accesses: Vec<(Lane, u32)>,
     /// Loads of the instruction so far, by lane.
@@ -111,7 +111,7 @@ impl Banks {
     /// Takes a load or store of the instruction at `pc`.
     pub(super) fn take(&mut self, group: usize, pc: u32, event: Event) {
         let Some(access) = self.of.get(&pc) else { return };
-        let begun = || Pending { pc, accesses: Vec::new(), loads: [0; 64] };
+        let begun = || Unsettled { pc, accesses: Vec::new(), loads: [0; 64] };
         match event {
             Event::Load { lane, address } if !access.store => {
                 let pending = self.pending.entry(group).or_insert_with(begun);
@@ -143,7 +143,7 @@ impl Banks {
         pending.into_iter().filter_map(|(group, pending)| Some((group, self.count(&pending)?))).collect()
     }
 
-    fn count(&mut self, Pending { pc, accesses, .. }: &Pending) -> Option<BankCounts> {
+    fn count(&mut self, Unsettled { pc, accesses, .. }: &Unsettled) -> Option<BankCounts> {
         let BankedAccess { store, bytes, .. } = *self.of.get(pc)?;
         let mut counts = BankCounts::default();
         for half in 0..64 / HALF_WARP {
