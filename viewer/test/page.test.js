@@ -437,7 +437,7 @@ describe("the report page", () => {
       const scale = (await view(page)).scale;
       await page.mouse.move(box.x + 44 + 50.5 / scale, box.y + 26 + ((box.height - 26) * 1.5) / 12);
       const tip = await page.locator(".tip").innerText();
-      assert.match(tip, /^lane 1, step 50: break\n.*left the loop.*\n0x58 +bra L78$/);
+      assert.match(tip, /^lane 1, step 50: break\n.*left the loop.*\n0x58 +bra L78\nreconverge: lanes that waited run together/);
       await page.mouse.move(box.x, box.y + box.height + 40);
       assert.ok(!(await page.locator(".tip").isVisible()));
     });
