@@ -1,21 +1,20 @@
-//! Follows the records of a trace for what a record alone does not say: the address of its instruction, and the memory that
-//! an access is to.
+//! Finds the instruction of each record of a trace, and the memory of each access. A record alone does not have them.
 
 use std::io::{Read, Seek};
 
 use crate::Reader;
 use crate::record::{Line, Record, What};
 
-/// Where a record is in the program.
+/// Place of a record in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// The address of its instruction; of a run, of the first.
+    /// Address of the instruction, or of the first one of a run.
     pub pc: u32,
     /// The memory of a load or store, if the machine names it: `g14[]`, `LDS`.
     pub space: Option<&'a str>,
 }
 
-/// What is known of each group, as the records come in their order.
+/// The last instruction of each group, as the records are taken in order.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     groups: Vec<Group>,
