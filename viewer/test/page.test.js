@@ -203,7 +203,7 @@ describe("the report page", () => {
   it("says for every lane why it runs or does not, and marks the one entry that the lane waits for", async () => {
     const words = {
       tesla: [/^1 p parked at 0x28$/, /resumes at 0x28/, ["BRANCH → 0x28lanes 0-1"]],
-      r700: [/^1 b branch, entry 1$/, /entry 1 of the stack/, ["PUSHactive before 0-7"]],
+      r700: [/^1 b branch, entry 1$/, /entry 1 of the stack/, ["PUSHbefore 0-7"]],
       r500: [/^1 b branch counter 0$/, /branch counter is 0/, []],
     };
     for (const [isa, [lane, why, row]] of Object.entries(words)) {
@@ -225,7 +225,7 @@ describe("the report page", () => {
     const loop = (isa) => write(`loop-${isa}`, "trace", `docs/samples/loop-break.${isa}.toml`);
     const words = {
       r500: ["Counters", "loop's frame", ["REP count 6entered 0-7broken 0-2continued none"]],
-      r700: ["Masks, innermost first", "inactive-break (IX)", ["LOOPactive before 0-7break (IX) 0-2continue (IC) none"]],
+      r700: ["Masks, innermost first", "inactive-break (IX)", ["LOOPbefore 0-7break IX 0-2continue IC none"]],
       tesla: ["Tokens, innermost first", "mask of broken lanes", ["BREAK → 0x48lanes 0-7"]],
     };
     for (const [isa, [heading, why, held]] of Object.entries(words)) {
@@ -437,7 +437,7 @@ describe("the report page", () => {
       const scale = (await view(page)).scale;
       await page.mouse.move(box.x + 44 + 50.5 / scale, box.y + 26 + ((box.height - 26) * 1.5) / 12);
       const tip = await page.locator(".tip").innerText();
-      assert.match(tip, /^lane 1, step 50: break\n.*left the loop.*\n0x58 +bra L78$/);
+      assert.match(tip, /^lane 1, step 50: break\n.*left the loop.*\n0x58 +bra L78\nreconverge: lanes that waited run together/);
       await page.mouse.move(box.x, box.y + box.height + 40);
       assert.ok(!(await page.locator(".tip").isVisible()));
     });

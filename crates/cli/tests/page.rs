@@ -110,7 +110,7 @@ fn r500_is_listed_with_idioms_and_without_sources_that_nothing_reads() {
 fn each_mechanism_is_in_the_page_with_the_lanes_that_wait_for_an_entry() {
     for (isa, heading, kind, masks) in [
         ("r500", "Counters", "REP", &["entered", "broken", "continued"][..]),
-        ("r700", "Masks, innermost first", "LOOP", &["active before", "break (IX)", "continue (IC)"]),
+        ("r700", "Masks, innermost first", "LOOP", &["before", "break IX", "continue IC"]),
         ("tesla", "Tokens, innermost first", "BREAK", &["lanes"]),
     ] {
         let run = sample("loop-break", isa);

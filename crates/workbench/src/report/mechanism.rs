@@ -90,7 +90,7 @@ fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static s
     let [own, broken, continued] = match isa {
         Isa::R500 => ["entered", "broken", "continued"],
         // IX and IC are inactive-break and inactive-continue.
-        Isa::R700 => ["active before", "break (IX)", "continue (IC)"],
+        Isa::R700 => ["before", "break IX", "continue IC"],
         Isa::Tesla => ["lanes", "", ""],
     };
     let mut masks: Vec<_> = row.mask.into_iter().map(|mask| (own, words(mask))).collect();
