@@ -152,7 +152,7 @@ fn wrapped(line: &str, indent: usize) -> String {
 
 const HELP: &str = "
 PLACE: an address, a label of the source or the listing, or a line of the source
-  as :20 or FILE.s:20. A line without an instruction means the next one with one.
+  as :20 or FILE.s:20. A line without an instruction means the next with one.
 FORMULA: registers ($r3, R1.x, temp0.r), $r3@5 in lane 5, memory g[0x10], step,
   numbers, + - * / % & | ^ << >> and parentheses. A number with a point is a
   float, one with a minus sign an integer, otherwise unsigned (0x… too).
@@ -526,7 +526,7 @@ fn registers_by_lane(call: &mut Call<'_>) -> Done {
     };
     match rows.is_empty() {
         true => text("all registers are 0\n".to_owned()),
-        false => text(table::text(debugger, &rows, Notation::default())),
+        false => text(table::text(debugger, &rows, Notation::of(debugger.isa()))),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Lanes by registers.
 
+use reconverge_isa::Isa;
+
 use super::Debugger;
 use super::names::{flags, register_name};
 use crate::session::Register;
@@ -17,6 +19,14 @@ pub enum Notation {
 }
 
 impl Notation {
+    /// Returns the notation in which a machine's registers are read best: R500's are floats.
+    pub const fn of(isa: Isa) -> Notation {
+        match isa {
+            Isa::R500 => Notation::Float,
+            Isa::R700 | Isa::Tesla => Notation::Hex,
+        }
+    }
+
     /// Returns the name for titles.
     pub const fn name(self) -> &'static str {
         match self {
