@@ -142,14 +142,14 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     assert!(screen.contains("  0 A A A A A A A A A A A A A A A A"), "{screen}");
     assert!(screen.contains(" 16 A A A A A A A A A A A A A A A A"), "{screen}");
     // The user's own source, with its comments and labels; `v` is the listing.
-    assert!(screen.contains("; threadIdx.x"), "{screen}");
+    assert!(screen.contains("breakaddr done"), "{screen}");
     terminal.tmux(&["send-keys", "v"]);
     terminal.with("breakaddr L88");
     terminal.tmux(&["send-keys", "v"]);
     terminal.with("breakaddr done");
     // Lines of which only the first half fits can be read in an enlarged pane.
     terminal.tmux(&["send-keys", "z"]);
-    terminal.with("; How many steps each number takes to come to 1");
+    terminal.with("and b32 $r0 $r0 0xffff      ; threadIdx.x");
     terminal.tmux(&["send-keys", "z"]);
     terminal.with("answers");
 
@@ -169,6 +169,8 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     terminal.tmux(&["send-keys", "-l", ":break step"]);
     terminal.tmux(&["send-keys", "Enter"]);
     terminal.with("stop 1 at 0x28, collatz.s:16");
+    // The wheel scrolls the program.
+    terminal.tmux(&["send-keys", "-l", "\u{1b}[<65;10;5M"]);
     let screen = terminal.with("*  16 ");
     let row = screen.lines().position(|line| line.contains("*  16 ")).expect("the line is there") + 1;
     let click = format!("\u{1b}[<0;20;{row}M\u{1b}[<0;20;{row}m");
