@@ -117,7 +117,7 @@ fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
     terminal.with("step 0  group 0 of 1");
     terminal.tmux(&["send-keys", "d"]);
     terminal.tmux(&["send-keys", "c"]);
-    terminal.with("lanes part");
+    terminal.with("lanes diverge");
     terminal.tmux(&["send-keys", "y"]);
     terminal.with("lane 0: parked: it goes on at 0x28 (BRANCH on the stack)");
     terminal.tmux(&["send-keys", "-l", ":mem"]);

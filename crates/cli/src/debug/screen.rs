@@ -775,7 +775,7 @@ mod tests {
             let mut screen = Screen::default();
             press(&mut screen, &mut debugger, "dc");
             let text = drawn(&mut screen, &debugger);
-            assert!(text.contains("lanes part"), "{text}");
+            assert!(text.contains("lanes diverge"), "{text}");
             assert!(text.contains("lanes of group"), "{text}");
             assert!(text.contains("registers of lanes 0 to "), "{text}");
             assert!(text.contains("kernel.s"), "{text}");

@@ -182,7 +182,6 @@ impl Debugger {
             marked: None,
             interrupt: None,
         };
-        debugger.pass_joins();
         debugger.snapshots.push((0, debugger.stepping.snapshot()));
         debugger.group = debugger.stepping.current().unwrap_or(0);
         Ok(debugger)
@@ -457,14 +456,12 @@ impl Debugger {
         self.before = self.stops.watched(&self.stepping, group);
         let address = self.stepping.issue(group).map(|issue| issue.pc);
         self.events.clear();
-        let issued = self.stepping.statistics().instructions;
-        while self.stepping.statistics().instructions == issued && self.stepping.current().is_some() {
-            if let Err(error) = step_once(&mut self.stepping, group, &mut self.events) {
-                self.trap = Some(error.to_string());
-                return Some(Halt::Trap(error.to_string()));
-            }
+        let events = &mut self.events;
+        let mut observer = |group, event| events.push((group, event));
+        if let Err(error) = self.stepping.step(group, Stride::Instruction, &mut observer) {
+            self.trap = Some(error.to_string());
+            return Some(Halt::Trap(error.to_string()));
         }
-        self.pass_joins();
         if let Some(address) = address.filter(|_| self.stepping.state(group) == GroupState::Ended) {
             self.ended_at.insert(group, address);
         }
@@ -472,25 +469,6 @@ impl Debugger {
         self.keep();
         self.change_again();
         None
-    }
-
-    /// Goes past joins that the machine skips without issuing them, which are not steps: what they do to the flow is part
-    /// of the step before.
-    fn pass_joins(&mut self) {
-        while let Some(group) = self.stepping.current()
-            && let Some(issue) = self.stepping.issue(group)
-            && self.line(issue.pc).is_some_and(|line| line.text.split_whitespace().any(|word| word == "join"))
-        {
-            let issued = self.stepping.statistics().instructions;
-            let before = self.stepping.copy();
-            let mut events = Vec::new();
-            let stepped = step_once(&mut self.stepping, group, &mut events);
-            if stepped.is_err() || self.stepping.statistics().instructions > issued {
-                self.stepping = before;
-                return;
-            }
-            self.events.extend(events);
-        }
     }
 
     /// Keeps a snapshot where one is due.
@@ -815,9 +793,4 @@ impl Debugger {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))
     }
-}
-
-/// Executes the next instruction of a group and appends its events.
-fn step_once(stepping: &mut Stepping, group: usize, events: &mut Vec<(usize, Event)>) -> Result<(), Error> {
-    stepping.step(group, Stride::Instruction, &mut |group, event| events.push((group, event))).map(drop)
 }
