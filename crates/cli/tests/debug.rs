@@ -98,7 +98,7 @@ fn terminal(name: &str, options: &str) -> Option<Terminal> {
     sized(name, [132, 40], &format!("'{}' {options}", launch.display()))
 }
 
-/// A debugger in a terminal of so many columns and lines.
+/// A debugger in a terminal with a number of columns and lines.
 fn sized(name: &str, [columns, lines]: [u16; 2], arguments: &str) -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         eprintln!("skipped: tmux is not here");

@@ -37,7 +37,7 @@ const KEYS: [(char, &str); 12] = [
 /// The line of keys: it fits 80 columns.
 const KEY_LINE: &str = "s step  b back  c continue  f follow  n over  y why  v source  : command  ? help";
 
-/// What the help says about the screen, before the commands.
+/// The part of the help about the screen.
 const SCREEN_HELP: &str = "\
 Keys of the screen
   → ← step, back                ↑ ↓ choose a lane, or scroll the chosen pane
@@ -47,7 +47,7 @@ Keys of the screen
   : type a command              q quit
 ";
 
-/// What the help says after the keys.
+/// The part of the help after the keys.
 const MOUSE_HELP: &str = "\
 Mouse: a click on a line sets or removes a stop, on a lane chooses it, on a pane
   chooses that; the wheel scrolls. Most terminals select text with Shift.
@@ -88,7 +88,7 @@ pub(super) struct Screen {
     shows_listing: bool,
     /// Memory instead of registers, where only one has room.
     shows_memory: bool,
-    /// How values are written; as the machine has them before another way is chosen.
+    /// The notation of values, if the user has chosen one.
     notation: Option<Notation>,
     chosen: Pane,
     /// The chosen pane alone.
@@ -106,7 +106,7 @@ pub(super) struct Screen {
     places: Places,
 }
 
-/// Where things are on the screen, for the mouse.
+/// Positions on the screen, for the mouse.
 #[derive(Debug, Default)]
 struct Places {
     panes: Vec<(Pane, Rect)>,
@@ -545,7 +545,7 @@ impl Screen {
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// The memory that is shown: the one that was asked for last, or the first of the launch that has something in it.
+    /// Returns the memory to show: that of the last `memory` command, or the first of the launch with any bytes.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }

@@ -602,7 +602,7 @@ fn source(call: &mut Call<'_>) -> Done {
 /// A line of a program or source for a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// Its instruction; of a line of the source the first.
+    /// The address of its first instruction.
     pub address: Option<u32>,
     /// Whether the next instruction is on it.
     pub is_next: bool,

@@ -4,8 +4,8 @@
 //! the debug adapter all stand on these. Backward is forward from a snapshot: the launch is deterministic, so that replay
 //! gives the state of any step again.
 //!
-//! [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] knows lines and labels of the user's
-//! file, [`flow`] changes masks, stacks and counters by hand, [`table`] has lanes by registers.
+//! [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] has lines and labels of the user's
+//! file, [`flow`] changes masks, stacks and counters by hand, [`table`] lists lanes by registers.
 
 pub mod command;
 pub mod dap;
@@ -97,13 +97,13 @@ pub enum Change {
         /// The new bytes.
         bytes: Vec<u8>,
     },
-    /// Of flow state of the group that runs next.
+    /// A change of flow state of the group that runs next.
     Flow {
         /// The group.
         group: usize,
         /// The word of its flow state.
         word: Word,
-        /// Its new value.
+        /// The new value of the word.
         value: u64,
     },
 }
@@ -122,7 +122,7 @@ pub struct Debugger {
     source: Option<UserSource>,
     /// The address of the last instruction of each group that has ended.
     ended_at: BTreeMap<usize, u32>,
-    /// What log stops have written since it was last taken.
+    /// Texts of log stops since [`Debugger::take_logs`].
     logs: Vec<String>,
     /// Stops, by number.
     pub stops: Stops,
@@ -669,7 +669,7 @@ impl Debugger {
 
     /// Goes back to the last place before this one at which `there` holds, or at which a stop was reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // What log stops write on the way back has been written on the way there.
+        // Log stops wrote their texts when the launch came by.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;

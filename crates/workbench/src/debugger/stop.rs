@@ -318,7 +318,7 @@ impl Stop {
     }
 }
 
-/// What a store to a byte address shows.
+/// Describes a store to a byte address.
 fn stored(wanted: u32, event: &Event) -> Option<String> {
     match event {
         Event::Store { lane, address, value, .. } if *address == wanted => {
@@ -331,7 +331,7 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 reconverge_isa::choices! {
     /// A change of the flow of lanes that stops wait for, by its name in commands and filters of debug clients.
     pub enum FlowChange {
-        /// Lanes part: some go first, the others wait.
+        /// Lanes diverge: some run first, the others wait.
         Diverge = "diverge",
         /// Lanes that waited run, and those that ran wait or have ended.
         Resume = "resume",

@@ -6,7 +6,7 @@ use super::Debugger;
 use super::names::{flags, register_name};
 use crate::session::Register;
 
-/// How numbers in tables are written.
+/// The notation of numbers in tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notation {
     /// Eight hexadecimal digits.
@@ -66,11 +66,11 @@ impl Notation {
 /// A register with its values by lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// Its name, `R1.x`.
+    /// The name of the register, `R1.x`.
     pub name: String,
     /// The register.
     pub register: Register,
-    /// Its values by lane.
+    /// The values of the register by lane.
     pub values: Vec<u32>,
 }
 

@@ -378,7 +378,7 @@ impl Adapter {
         self.value_of(expression).map(|answer| json!({ "value": answer["result"] }))
     }
 
-    /// What completes a line of the console.
+    /// Returns the texts that complete a line of the console.
     pub(super) fn completions(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let text = arguments["text"].as_str().unwrap_or("");
         let column = arguments["column"].as_u64().unwrap_or(1).max(1) as usize - 1;
