@@ -32,7 +32,7 @@ Naming = tuple[list[tuple[str, int, int, str]], dict[int, tuple[list[str], str |
 
 
 def register_names(kinds: npt.NDArray[Any], numbers: npt.NDArray[Any], registers: Any) -> npt.NDArray[Any]:
-    """Of each event the name of the register that it writes; ``None`` of other events."""
+    """Returns the register of each write, or ``None`` for other events."""
 
     def name(number: int) -> str:
         for name, first, count, channels in registers:
@@ -49,7 +49,7 @@ def register_names(kinds: npt.NDArray[Any], numbers: npt.NDArray[Any], registers
 
 
 def space_names(kinds: npt.NDArray[Any], columns: Mapping[str, Any], spaces: Any) -> npt.NDArray[Any]:
-    """Of each event the memory that it loads from or stores to; ``None`` of other events and where it has no name."""
+    """Returns the memory of each load and store, or ``None`` for other events and for memory without a name."""
     names: npt.NDArray[Any] = np.full(len(kinds), None, object)
     pcs = columns["pc"]
     loads, stores = kinds == "load", kinds == "store"

@@ -36,7 +36,7 @@ class Stats:
         #: By group: instructions, lane instructions, divergent branches, SIMD efficiency, memory, banks. Empty with more
         #: than 65,536 groups.
         self.groups: list[dict[str, Any]] = data["groups"] or []
-        #: The same by block. Empty where groups are no parts of blocks.
+        #: The same by block. Empty if the machine has no blocks.
         self.blocks: list[dict[str, Any]] = data["blocks"] or []
 
     def columns(self) -> dict[str, list[Any]]:

@@ -35,7 +35,7 @@ use crate::session::Session;
 /// The page that reports are written with.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
 
-/// What [`Launch::naming`] returns.
+/// Names of registers and memory, as [`Launch::naming`] returns them.
 type Naming = (Vec<(String, u32, u32, String)>, HashMap<u32, (Vec<String>, Option<String>)>);
 
 /// A program with what it starts from, ready to run any number of times.
@@ -367,7 +367,7 @@ impl Launch {
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style).map_err(|error| errors::target(&error))?;
         let conventions = machine.conventions(target, program).map_err(|error| errors::target(&error))?;
-        let memory = memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+        let memory = memory && conventions.have_accesses();
         let rule = match conventions.coalescing {
             Ok(rule) => rule.name(),
             Err(why) => why,
