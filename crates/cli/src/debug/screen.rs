@@ -37,7 +37,7 @@ const KEYS: [(char, &str); 12] = [
 /// The line of keys: it fits 80 columns.
 const KEY_LINE: &str = "s step  b back  c continue  f follow  n over  y why  v source  : command  ? help";
 
-/// What the help says about the screen, before the commands.
+/// The part of the help about the screen.
 const SCREEN_HELP: &str = "\
 Keys of the screen
   → ← step, back                ↑ ↓ choose a lane, or scroll the chosen pane
@@ -47,7 +47,7 @@ Keys of the screen
   : type a command              q quit
 ";
 
-/// What the help says after the keys.
+/// The part of the help after the keys.
 const MOUSE_HELP: &str = "\
 Mouse: a click on a line sets or removes a stop, on a lane chooses it, on a pane
   chooses that; the wheel scrolls. Most terminals select text with Shift.
@@ -75,6 +75,8 @@ const PANES: [Pane; 5] = [Pane::Program, Pane::Lanes, Pane::Stack, Pane::Values,
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     answers: VecDeque<String>,
+    /// Lines of the last answer.
+    last_answer: usize,
     /// The command line, while one is typed.
     typed: Option<String>,
     history: Vec<String>,
@@ -86,7 +88,8 @@ pub(super) struct Screen {
     shows_listing: bool,
     /// Memory instead of registers, where only one has room.
     shows_memory: bool,
-    notation: Notation,
+    /// The notation of values, if the user has chosen one.
+    notation: Option<Notation>,
     chosen: Pane,
     /// The chosen pane alone.
     is_enlarged: bool,
@@ -103,7 +106,7 @@ pub(super) struct Screen {
     places: Places,
 }
 
-/// Where things are on the screen, for the mouse.
+/// Positions on the screen, for the mouse.
 #[derive(Debug, Default)]
 struct Places {
     panes: Vec<(Pane, Rect)>,
@@ -202,7 +205,7 @@ impl Screen {
                 self.scrolled.remove(&Pane::Program);
             }
             KeyCode::Char('m') => self.shows_memory = !self.shows_memory,
-            KeyCode::Char('x') => self.notation = self.notation.next(),
+            KeyCode::Char('x') => self.notation = Some(self.notation(debugger).next()),
             KeyCode::Char('z') => self.is_enlarged = !self.is_enlarged,
             KeyCode::Esc => self.is_enlarged = false,
             KeyCode::Tab | KeyCode::BackTab => {
@@ -293,6 +296,7 @@ impl Screen {
             return Asked::Nothing;
         }
         self.answer(&format!("> {line}"));
+        self.last_answer = 0;
         self.scrolled.remove(&Pane::Answers);
         let before = (debugger.group(), values(debugger));
         match command::run(debugger, line) {
@@ -318,6 +322,7 @@ impl Screen {
 
     fn answer(&mut self, text: &str) {
         self.answers.extend(text.lines().map(str::to_owned));
+        self.last_answer += text.lines().count();
         while self.answers.len() > KEPT {
             self.answers.pop_front();
         }
@@ -472,7 +477,8 @@ impl Screen {
         self.known.extend(used.map(|(at, _)| at));
         let rows: Vec<&TableRow> = self.known.iter().filter_map(|at| all.get(*at)).collect();
         let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(4);
-        let cell = if self.notation == Notation::Hex { 8 } else { 10 };
+        let notation = self.notation(debugger);
+        let cell = if notation == Notation::Hex { 8 } else { 10 };
         let columns = (usize::from(area.width).saturating_sub(names + 1) / (cell + 2)).max(1);
         let lanes = debugger.stepping().lanes(group).len();
         self.show_lane(debugger.lane().index(), columns, lanes);
@@ -498,7 +504,7 @@ impl Screen {
                         false => lane_style(debugger, lane),
                     };
                     let mark = if is_changed { '*' } else { ' ' };
-                    let text = self.notation.written(row.register, value);
+                    let text = notation.written(row.register, value);
                     cells.push(Span::styled(format!(" {text:>cell$}{mark}"), style));
                 }
                 Line::from(cells)
@@ -515,7 +521,7 @@ impl Screen {
         } else {
             format!(", {} to {last} of {count}", first + 1)
         };
-        let (from, to, notation) = (shown.start, shown.end.saturating_sub(1), self.notation.name());
+        let (from, to, notation) = (shown.start, shown.end.saturating_sub(1), notation.name());
         let title = format!("registers of lanes {from} to {to}, {notation}{part}");
         let mut head = vec![Span::raw(format!("{:names$}", ""))];
         for lane in shown {
@@ -529,13 +535,17 @@ impl Screen {
         frame.render_widget(Paragraph::new(table).block(self.border(Pane::Values, &title)), area);
     }
 
+    fn notation(&self, debugger: &Debugger) -> Notation {
+        self.notation.unwrap_or(Notation::of(debugger.isa()))
+    }
+
     /// Moves the part of the table so that a lane is in it.
     fn show_lane(&mut self, lane: usize, columns: usize, lanes: usize) {
         let first = self.first_lane.clamp((lane + 1).saturating_sub(columns), lane);
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// The memory that is shown: the one that was asked for last, or the first of the launch that has something in it.
+    /// Returns the memory to show: that of the last `memory` command, or the first of the launch with any bytes.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }
@@ -551,15 +561,21 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Values, &format!("memory {place}"))), area);
     }
 
+    /// The end of the answers, or the beginning of the last one if it has more lines than there is room for.
     fn draw_answers(&mut self, frame: &mut Frame<'_>, area: Rect) {
         let lines = folded(self.answers.iter().map(String::as_str), area.width);
         let room = usize::from(area.height.saturating_sub(1));
+        let before = self.answers.len().saturating_sub(self.last_answer);
+        let start = folded(self.answers.iter().take(before).map(String::as_str), area.width).len() as isize;
         let last = lines.len().saturating_sub(room) as isize;
+        let usual = start.min(last);
         let scrolled = self.scrolled.entry(Pane::Answers).or_default();
-        *scrolled = (*scrolled).clamp(-last, 0);
-        let first = (last + *scrolled) as usize;
-        let shown: Vec<Line<'_>> = lines.into_iter().skip(first).take(room).collect();
-        frame.render_widget(Paragraph::new(shown).block(self.border(Pane::Answers, "answers")), area);
+        let first = usual.saturating_add(*scrolled).clamp(0, last);
+        *scrolled = first - usual;
+        let more = lines.len() - (lines.len().min(first as usize + room));
+        let title = if more == 0 { "answers".to_owned() } else { format!("answers, {more} lines below") };
+        let shown: Vec<Line<'_>> = lines.into_iter().skip(first as usize).take(room).collect();
+        frame.render_widget(Paragraph::new(shown).block(self.border(Pane::Answers, &title)), area);
     }
 
     fn draw_help(&mut self, frame: &mut Frame<'_>, area: Rect) {
@@ -670,7 +686,8 @@ fn draw_head(frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
     let state = match (debugger.stepping().state(group), debugger.issue()) {
         (GroupState::Waiting, _) => "waits".to_owned(),
         (GroupState::Running, Some(issue)) => {
-            format!("{}  lanes {}", debugger.spelled(issue.pc), issue.mask)
+            let (active, all) = (issue.mask.count(), debugger.stepping().lanes(group).len());
+            format!("{} for {active} of {all} lanes", debugger.spelled(issue.pc))
         }
         (GroupState::Running | GroupState::Ended, _) => "ended".to_owned(),
     };
@@ -758,7 +775,7 @@ mod tests {
             let mut screen = Screen::default();
             press(&mut screen, &mut debugger, "dc");
             let text = drawn(&mut screen, &debugger);
-            assert!(text.contains("lanes part"), "{text}");
+            assert!(text.contains("lanes diverge"), "{text}");
             assert!(text.contains("lanes of group"), "{text}");
             assert!(text.contains("registers of lanes 0 to "), "{text}");
             assert!(text.contains("kernel.s"), "{text}");
@@ -790,7 +807,7 @@ mod tests {
             at(&mut screen, &mut debugger, CLICK, cell.x + 1, cell.y);
             assert_eq!(debugger.lane(), last);
             let text = drawn(&mut screen, &debugger);
-            assert!(text.contains(&format!(" to {}, hex", last.0)), "{text}");
+            assert!(text.contains(&format!(" to {}, ", last.0)), "{text}");
         }
     }
 

@@ -19,6 +19,8 @@ use crate::args::Answer;
 pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
     let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
     completer.insert(command::names().map(str::to_owned).collect());
+    completer
+        .insert(debugger.source().iter().flat_map(|source| source.labels()).map(str::to_owned).collect());
     let mut keys = default_emacs_keybindings();
     let complete =
         ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use reconverge_isa::source::closest;
-use reconverge_simt::{Lane, Mask, StackRow};
+use reconverge_simt::{Event, Lane, Mask, StackRow};
 use thiserror::Error;
 
 use super::formula::Formula;
@@ -54,7 +54,7 @@ pub const COMMANDS: &[Command] = &[
     row(&["goto", "g"], "STEP", "go to a step: that many instructions of the launch have run", go_to),
     row(&["break", "br"], "PLACE [ONLY]", "stop in front of an instruction", break_at),
     row(&["log"], "PLACE [ONLY] : TEXT", "write a text there instead of stopping; {FORMULA} in it is a value", log_at),
-    row(&["stop", "st"], "diverge|reconverge|lane LANE|if CONDITION [ONLY]", "stop when the flow changes, or when a condition holds", stop),
+    row(&["stop", "st"], "diverge|resume|reconverge|lane LANE|if CONDITION [ONLY]", "stop when the flow changes, or when a condition holds", stop),
     row(&["watch", "wa"], "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]", "stop when a register or memory changes, or when an address is written", watch),
     row(&["stops"], "", "list the stops", stops),
     row(&["delete", "d"], "NUMBER|all", "remove a stop", delete),
@@ -152,7 +152,7 @@ fn wrapped(line: &str, indent: usize) -> String {
 
 const HELP: &str = "
 PLACE: an address, a label of the source or the listing, or a line of the source
-  as :20 or FILE.s:20. A line without an instruction means the next one with one.
+  as :20 or FILE.s:20. A line without an instruction means the next with one.
 FORMULA: registers ($r3, R1.x, temp0.r), $r3@5 in lane 5, memory g[0x10], step,
   numbers, + - * / % & | ^ << >> and parentheses. A number with a point is a
   float, one with a minus sign an integer, otherwise unsigned (0x… too).
@@ -192,8 +192,9 @@ pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     if word.is_empty() {
         return Vec::new();
     }
-    const WORDS: [&str; 17] = [
+    const WORDS: [&str; 18] = [
         "diverge",
+        "resume",
         "reconverge",
         "lane",
         "group",
@@ -526,7 +527,7 @@ fn registers_by_lane(call: &mut Call<'_>) -> Done {
     };
     match rows.is_empty() {
         true => text("all registers are 0\n".to_owned()),
-        false => text(table::text(debugger, &rows, Notation::default())),
+        false => text(table::text(debugger, &rows, Notation::of(debugger.isa()))),
     }
 }
 
@@ -601,7 +602,7 @@ fn source(call: &mut Call<'_>) -> Done {
 /// A line of a program or source for a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// Its instruction; of a line of the source the first.
+    /// The address of its first instruction.
     pub address: Option<u32>,
     /// Whether the next instruction is on it.
     pub is_next: bool,
@@ -668,10 +669,31 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
 }
 
 fn events(call: &mut Call<'_>) -> Done {
-    lines(
-        call.debugger.events().iter().map(|(group, event)| format!("group {group}: {event:?}")),
-        "no events",
-    )
+    let debugger = &*call.debugger;
+    let line = |(group, event): &(usize, Event)| format!("group {group}: {}", event_text(debugger, event));
+    lines(debugger.events().iter().map(line), "no events")
+}
+
+/// An event in words, with the machine's names of registers.
+fn event_text(debugger: &Debugger, event: &Event) -> String {
+    match event {
+        Event::Issue { pc, mask } => format!("issue {} for lanes {mask}", debugger.spelled(*pc)),
+        Event::Diverge { taken, not } => format!("diverge: lanes {taken} first, then {not}"),
+        Event::Resume { mask } => format!("resume: lanes {mask}"),
+        Event::Reconverge { mask } => format!("reconverge: lanes {mask}"),
+        Event::Push { kind } => format!("push {kind}"),
+        Event::Pop { kind } => format!("pop {kind}"),
+        Event::Jump { to } => format!("jump to {}", debugger.spelled(*to)),
+        Event::Write { lane, register, value } => {
+            let name = debugger.stepping().register_name(*register);
+            format!("lane {} writes {value:#010x} to {name}", lane.0)
+        }
+        Event::Load { lane, address } => format!("lane {} loads {address:#x}", lane.0),
+        Event::Store { lane, address, value } => {
+            format!("lane {} stores {value:#010x} at {address:#x}", lane.0)
+        }
+        Event::Trap { mask } => format!("trap: lanes {mask}"),
+    }
 }
 
 fn group(call: &mut Call<'_>) -> Done {

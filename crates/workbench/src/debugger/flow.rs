@@ -7,8 +7,8 @@
 //! | R700 | `entry N active LANES`, `entry N break LANES`, `counter loop N VALUE`, `predicate LANES` |
 //! | Tesla | `token N mask LANES`, `token N address ADDRESS`, `token N type TYPE` |
 //!
-//! Entries of stacks are numbered as the command `stack` prints them, from the innermost. What a change does to the lanes is
-//! the machine's part, see `flow/faults.rs` of each machine. A predicate of Tesla is a register, `$c0`.
+//! Entries of stacks are numbered as the command `stack` prints them, from the innermost. `flow/faults.rs` of each machine
+//! states the effect of a change on the lanes. A predicate of Tesla is a register, `$c0`.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON",
 /// The channels of R500's predicate, and the ALU result.
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
-/// What can be set, by the first word.
+/// The first words of commands that set flow state.
 const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
 
 /// Whether a command names flow state rather than a register.

@@ -37,7 +37,7 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// An operator of two operands. One that begins like another stands before it.
+    /// An operator of two operands. The longer of two with the same beginning comes first.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -61,7 +61,7 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// How tightly it binds, as in C; comparisons bind looser than bit operators.
+    /// Returns its precedence: as in C, except that comparisons bind looser than bit operators.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -133,7 +133,7 @@ impl Quantity {
         }
     }
 
-    /// Its value as an integer; a word is signed next to a negative number.
+    /// Returns its value as an integer. A word is signed next to a negative number.
     fn integer(self, signed: bool) -> i64 {
         match self {
             Quantity::Integer(value) => value,

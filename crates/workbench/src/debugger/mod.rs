@@ -4,8 +4,8 @@
 //! the debug adapter all stand on these. Backward is forward from a snapshot: the launch is deterministic, so that replay
 //! gives the state of any step again.
 //!
-//! [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] knows lines and labels of the user's
-//! file, [`flow`] changes masks, stacks and counters by hand, [`table`] has lanes by registers.
+//! [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] has lines and labels of the user's
+//! file, [`flow`] changes masks, stacks and counters by hand, [`table`] lists lanes by registers.
 
 pub mod command;
 pub mod dap;
@@ -97,13 +97,13 @@ pub enum Change {
         /// The new bytes.
         bytes: Vec<u8>,
     },
-    /// Of flow state of the group that runs next.
+    /// A change of flow state of the group that runs next.
     Flow {
         /// The group.
         group: usize,
         /// The word of its flow state.
         word: Word,
-        /// Its new value.
+        /// The new value of the word.
         value: u64,
     },
 }
@@ -122,7 +122,7 @@ pub struct Debugger {
     source: Option<UserSource>,
     /// The address of the last instruction of each group that has ended.
     ended_at: BTreeMap<usize, u32>,
-    /// What log stops have written since it was last taken.
+    /// Texts of log stops since [`Debugger::take_logs`].
     logs: Vec<String>,
     /// Stops, by number.
     pub stops: Stops,
@@ -182,7 +182,6 @@ impl Debugger {
             marked: None,
             interrupt: None,
         };
-        debugger.pass_joins();
         debugger.snapshots.push((0, debugger.stepping.snapshot()));
         debugger.group = debugger.stepping.current().unwrap_or(0);
         Ok(debugger)
@@ -457,14 +456,12 @@ impl Debugger {
         self.before = self.stops.watched(&self.stepping, group);
         let address = self.stepping.issue(group).map(|issue| issue.pc);
         self.events.clear();
-        let issued = self.stepping.statistics().instructions;
-        while self.stepping.statistics().instructions == issued && self.stepping.current().is_some() {
-            if let Err(error) = step_once(&mut self.stepping, group, &mut self.events) {
-                self.trap = Some(error.to_string());
-                return Some(Halt::Trap(error.to_string()));
-            }
+        let events = &mut self.events;
+        let mut observer = |group, event| events.push((group, event));
+        if let Err(error) = self.stepping.step(group, Stride::Instruction, &mut observer) {
+            self.trap = Some(error.to_string());
+            return Some(Halt::Trap(error.to_string()));
         }
-        self.pass_joins();
         if let Some(address) = address.filter(|_| self.stepping.state(group) == GroupState::Ended) {
             self.ended_at.insert(group, address);
         }
@@ -472,25 +469,6 @@ impl Debugger {
         self.keep();
         self.change_again();
         None
-    }
-
-    /// Goes past joins that the machine skips without issuing them, which are not steps: what they do to the flow is part
-    /// of the step before.
-    fn pass_joins(&mut self) {
-        while let Some(group) = self.stepping.current()
-            && let Some(issue) = self.stepping.issue(group)
-            && self.line(issue.pc).is_some_and(|line| line.text.split_whitespace().any(|word| word == "join"))
-        {
-            let issued = self.stepping.statistics().instructions;
-            let before = self.stepping.copy();
-            let mut events = Vec::new();
-            let stepped = step_once(&mut self.stepping, group, &mut events);
-            if stepped.is_err() || self.stepping.statistics().instructions > issued {
-                self.stepping = before;
-                return;
-            }
-            self.events.extend(events);
-        }
     }
 
     /// Keeps a snapshot where one is due.
@@ -691,7 +669,7 @@ impl Debugger {
 
     /// Goes back to the last place before this one at which `there` holds, or at which a stop was reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // What log stops write on the way back has been written on the way there.
+        // Log stops wrote their texts when the launch came by.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;
@@ -815,9 +793,4 @@ impl Debugger {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))
     }
-}
-
-/// Executes the next instruction of a group and appends its events.
-fn step_once(stepping: &mut Stepping, group: usize, events: &mut Vec<(usize, Event)>) -> Result<(), Error> {
-    stepping.step(group, Stride::Instruction, &mut |group, event| events.push((group, event))).map(drop)
 }

@@ -318,7 +318,7 @@ impl Stop {
     }
 }
 
-/// What a store to a byte address shows.
+/// Describes a store to a byte address.
 fn stored(wanted: u32, event: &Event) -> Option<String> {
     match event {
         Event::Store { lane, address, value, .. } if *address == wanted => {
@@ -331,9 +331,11 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 reconverge_isa::choices! {
     /// A change of the flow of lanes that stops wait for, by its name in commands and filters of debug clients.
     pub enum FlowChange {
-        /// Lanes part: some go first, the others wait.
+        /// Lanes diverge: some run first, the others wait.
         Diverge = "diverge",
-        /// Lanes run together again.
+        /// Lanes that waited run, and those that ran wait or have ended.
+        Resume = "resume",
+        /// Lanes that waited run again together with lanes that ran.
         Reconverge = "reconverge",
     }
 }
@@ -343,6 +345,10 @@ impl FlowChange {
     pub fn labels(self) -> (&'static str, &'static str) {
         match self {
             FlowChange::Diverge => ("Lanes diverge", "Lanes of a group part: some run, the others wait."),
+            FlowChange::Resume => (
+                "Lanes resume",
+                "Lanes that waited run, and those that ran wait or have ended. No lanes meet.",
+            ),
             FlowChange::Reconverge => {
                 ("Lanes reconverge", "Lanes that waited run again together with lanes that ran.")
             }
@@ -353,11 +359,10 @@ impl FlowChange {
     fn seen(self, event: &Event) -> Option<String> {
         match (self, event) {
             (FlowChange::Diverge, Event::Diverge { taken, not }) => {
-                Some(format!("lanes part: {taken} first, then {not}"))
+                Some(format!("lanes diverge: {taken} first, then {not}"))
             }
-            (FlowChange::Reconverge, Event::Reconverge { mask }) => {
-                Some(format!("lanes run together: {mask}"))
-            }
+            (FlowChange::Resume, Event::Resume { mask }) => Some(format!("lanes resume: {mask}")),
+            (FlowChange::Reconverge, Event::Reconverge { mask }) => Some(format!("lanes reconverge: {mask}")),
             _ => None,
         }
     }

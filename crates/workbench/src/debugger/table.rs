@@ -1,10 +1,12 @@
 //! Lanes by registers.
 
+use reconverge_isa::Isa;
+
 use super::Debugger;
 use super::names::{flags, register_name};
 use crate::session::Register;
 
-/// How numbers in tables are written.
+/// The notation of numbers in tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Notation {
     /// Eight hexadecimal digits.
@@ -17,6 +19,14 @@ pub enum Notation {
 }
 
 impl Notation {
+    /// Returns the notation in which a machine's registers are read best: R500's are floats.
+    pub const fn of(isa: Isa) -> Notation {
+        match isa {
+            Isa::R500 => Notation::Float,
+            Isa::R700 | Isa::Tesla => Notation::Hex,
+        }
+    }
+
     /// Returns the name for titles.
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,11 +66,11 @@ impl Notation {
 /// A register with its values by lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableRow {
-    /// Its name, `R1.x`.
+    /// The name of the register, `R1.x`.
     pub name: String,
     /// The register.
     pub register: Register,
-    /// Its values by lane.
+    /// The values of the register by lane.
     pub values: Vec<u32>,
 }
 

@@ -54,15 +54,15 @@ pub struct Adapter {
     /// Numbers of the messages that go out.
     sequence: u64,
     shown: Vec<Shown>,
-    /// What the launch request had, for restarts.
+    /// The arguments of the launch request, for restarts.
     launched: Value,
-    /// What the targets of the last `gotoTargets` stand for, by number from 1: an address, and whether it lies ahead.
+    /// The targets of the last `gotoTargets`: the address of each, and whether the way to it is forward.
     targets: Vec<(u32, bool)>,
     /// Stops of the debugger that lines, instructions and data have, so that a new list replaces them.
     of_source: Vec<usize>,
     of_listing: Vec<usize>,
     of_other: Vec<usize>,
-    /// The lines that were asked for, by the numbers of the stops in the user's own source.
+    /// The requested lines of the stops in the user's own source, with the numbers of the stops.
     lines_wanted: Vec<(usize, usize)>,
     of_instructions: Vec<usize>,
     of_data: Vec<usize>,

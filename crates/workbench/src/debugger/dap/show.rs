@@ -157,7 +157,14 @@ impl Adapter {
                 let rows = table::rows(debugger, group, false);
                 let lines: Vec<(usize, String)> = (0..debugger.stepping().lanes(group).len())
                     .map(|lane| {
-                        (lane, format!("{}: {}", debugger.why_short(Lane(lane as u8)), cells(&rows, lane)))
+                        (
+                            lane,
+                            format!(
+                                "{}: {}",
+                                debugger.why_short(Lane(lane as u8)),
+                                cells(&rows, Notation::of(debugger.isa()), lane)
+                            ),
+                        )
                     })
                     .collect();
                 for (lane, value) in lines {
@@ -371,7 +378,7 @@ impl Adapter {
         self.value_of(expression).map(|answer| json!({ "value": answer["result"] }))
     }
 
-    /// What completes a line of the console.
+    /// Returns the texts that complete a line of the console.
     pub(super) fn completions(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let text = arguments["text"].as_str().unwrap_or("");
         let column = arguments["column"].as_u64().unwrap_or(1).max(1) as usize - 1;
@@ -442,10 +449,10 @@ fn source_of(debugger: &Debugger, pc: u32) -> (Value, usize) {
 const MOST_CELLS: usize = 12;
 
 /// The registers of a lane in one line.
-fn cells(rows: &[table::TableRow], lane: usize) -> String {
+fn cells(rows: &[table::TableRow], notation: Notation, lane: usize) -> String {
     let cell = |row: &table::TableRow| {
         let value = row.values.get(lane).copied().unwrap_or(0);
-        format!("{} {}", row.name, Notation::Hex.written(row.register, value))
+        format!("{} {}", row.name, notation.written(row.register, value))
     };
     let mut cells: Vec<String> = rows.iter().take(MOST_CELLS).map(cell).collect();
     if rows.len() > MOST_CELLS {
