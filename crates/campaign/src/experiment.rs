@@ -9,10 +9,11 @@ use reconverge_workbench::Error as LaunchError;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::session::Stepping;
 
+use crate::choice::Choice;
 use crate::listed::ListedFault;
 use crate::point::Point;
 pub use crate::site::{Model, Site};
-use crate::spot::{Choice, Flaw, Spot, below, faulted};
+use crate::spot::{Flaw, Spot, below, faulted};
 
 reconverge_isa::choices! {
     /// The outcome of an experiment.
