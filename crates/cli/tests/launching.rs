@@ -31,7 +31,7 @@ fn names_of_parameters_decide_and_their_order_does_not() {
         ends(&folder, "run k.s --block 3 --arg n=10 --buf out=u32[3] --buf a=1,2,3 --json");
     assert_eq!(status, 0, "{error}");
     let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let numbers = |name: &str| answer["outputs"][name]["data"].clone();
+    let numbers = |name: &str| answer["outputs"][name].clone();
     assert_eq!(numbers("out"), serde_json::json!([11, 12, 13]));
     assert_eq!(numbers("a"), serde_json::json!([1, 2, 3]));
     let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\n\
