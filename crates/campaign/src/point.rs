@@ -17,7 +17,7 @@ use reconverge_workbench::open::Opened;
 use reconverge_workbench::session::{Register, RegisterClass, SpaceOf, Stepping};
 use reconverge_workbench::values::Files;
 
-use crate::filter::{Allowed, FaultFilter, Shown};
+use crate::filter::{Allowed, FaultFilter, ProgramLine};
 use crate::site::Site;
 use crate::spot::{register_name, words};
 
@@ -303,7 +303,7 @@ impl Point {
 }
 
 /// The instructions of a program with their operations.
-fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
+fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> {
     let style = Style::default();
     let Ok(listing) = opened.target.machine().disassemble(&opened.target, program, style) else {
         return Vec::new();
@@ -319,7 +319,7 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
         operations.extend(mnemonic(&line.code()));
         operations.sort_unstable();
         operations.dedup();
-        Some(Shown { pc, operations })
+        Some(ProgramLine { pc, operations })
     };
     lines.iter().filter_map(one).collect()
 }
