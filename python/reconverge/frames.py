@@ -5,12 +5,20 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, overload
 
 from .errors import Error
 
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
-def _library(name: str | None) -> Any:
+#: The libraries that have frames.
+Library = Literal["pandas", "polars"]
+
+
+def _library(name: str | None) -> ModuleType:
     """The module of a name; without one pandas if it is there, else polars."""
     names = (name,) if name else ("pandas", "polars")
     for each in names:
@@ -23,15 +31,26 @@ def _library(name: str | None) -> Any:
     raise Error(f"{' and '.join(names)} cannot be imported: pip install {names[0]}")
 
 
-def frame(columns: Mapping[str, Any], library: str | None = None) -> Any:
+@overload
+def frame(columns: Mapping[str, object], library: Literal["pandas"] | None = None) -> pandas.DataFrame: ...
+@overload
+def frame(columns: Mapping[str, object], library: Literal["polars"]) -> polars.DataFrame: ...
+@overload
+def frame(columns: Mapping[str, object], library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
+def frame(columns: Mapping[str, object], library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
     """A ``DataFrame`` of these columns, of pandas (if it is there and nothing else is asked for) or polars."""
-    return _library(library).DataFrame(dict(columns))
+    made: pandas.DataFrame | polars.DataFrame = _library(library).DataFrame(dict(columns))
+    return made
 
 
-def parquet(files: Sequence[bytes], library: str | None = None) -> Any:
+def parquet(files: Sequence[bytes], library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
     """The contents of Parquet files, in order, as a ``DataFrame``."""
     module = _library(library)
     frames = [module.read_parquet(BytesIO(file)) for file in files]
     if not frames:
-        return module.DataFrame()
-    return module.concat(frames, ignore_index=True) if module.__name__ == "pandas" else module.concat(frames)
+        none: pandas.DataFrame | polars.DataFrame = module.DataFrame()
+        return none
+    joined: pandas.DataFrame | polars.DataFrame = (
+        module.concat(frames, ignore_index=True) if module.__name__ == "pandas" else module.concat(frames)
+    )
+    return joined
