@@ -29,7 +29,7 @@ def whole(place: str, value: object, least: int = 0, most: int = (1 << 64) - 1) 
     if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
         hint = f", for instance {int(value)}" if isinstance(value, float) and value.is_integer() else ""
         raise WrongType(f"{place}: {article(value)} ({value!r}) where a whole number fits{hint}")
-    number = operator.index(value)  # type: ignore[arg-type]
+    number = operator.index(value)
     if not least <= number <= most:
         fits = f"{least} or more fits here" if most >= 1 << 63 else f"{least} to {most} fits here"
         raise OutOfRange(f"{place}: {number}: {fits}")

@@ -17,7 +17,7 @@ use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::listing::Style;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::session::{RegisterClass, Stepping};
+use reconverge_workbench::session::{RegisterClass, Stepping, register_name};
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::trapped::look;
@@ -494,6 +494,16 @@ impl Launch {
         let names = self.core.names()?;
         let observed = observe(py, self.core.session.copy(), &options, Watched::new(hooks, names), batch, limit);
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
+    }
+
+    /// The names of registers by their numbers in events.
+    fn register_names(&self) -> PyResult<Vec<(u32, String)>> {
+        let classes = self.core.names()?;
+        let numbers = classes.iter().flat_map(|class| {
+            let width = class.channels.len().max(1) as u32;
+            class.first..class.first + width * class.count as u32
+        });
+        Ok(numbers.map(|number| (number, register_name(&classes, number))).collect())
     }
 
     /// The name, machine and lanes of a built-in kernel; `None` for any other launch.

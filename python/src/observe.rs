@@ -98,7 +98,7 @@ enum Written {
 
 /// One event of a run.
 #[derive(Clone)]
-#[pyclass(frozen, eq, hash, module = "reconverge._native", name = "Event", skip_from_py_object)]
+#[pyclass(frozen, eq, hash, module = "reconverge._native", name = "Event")]
 pub(crate) struct OneEvent {
     happened: Happened,
     written: Written,

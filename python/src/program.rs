@@ -34,7 +34,7 @@ pub(crate) struct Origin {
 
 /// A program of a file, with what it shares with the others of the file.
 #[derive(Clone)]
-#[pyclass(frozen, module = "reconverge._native", skip_from_py_object)]
+#[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Program {
     pub(crate) opened: Arc<Opened>,
     pub(crate) number: usize,
