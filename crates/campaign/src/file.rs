@@ -1,112 +1,11 @@
 //! The campaign file: TOML, with messages that name key and line.
 
-use std::fmt;
+use reconverge_workbench::keys::complaint;
+use serde::{Deserialize, Serialize};
 
-use reconverge_isa::Isa;
-use reconverge_isa::source::closest;
-use reconverge_workbench::faults::Kind;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-
-/// What an experiment changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Site {
-    /// A general or address register that the program names.
-    Register,
-    /// A word of flow state.
-    Flow(Kind),
-    /// A 32-bit word of memory.
-    Memory,
-    /// A 32-bit word of the next instruction; on R700 of the next control-flow instruction and its clause.
-    Instruction,
-}
-
-impl Site {
-    /// All sites.
-    pub fn all() -> impl Iterator<Item = Site> + Clone {
-        let flow = Kind::ALL.into_iter().map(Site::Flow);
-        std::iter::once(Site::Register).chain(flow).chain([Site::Memory, Site::Instruction])
-    }
-
-    /// Its name in campaign files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Site::Register => "register",
-            Site::Flow(kind) => kind.name(),
-            Site::Memory => "memory",
-            Site::Instruction => "instruction",
-        }
-    }
-
-    /// The machines that have it.
-    pub const fn machines(self) -> &'static [Isa] {
-        match self {
-            Site::Register | Site::Memory | Site::Instruction => &Isa::ALL,
-            Site::Flow(kind) => kind.machines(),
-        }
-    }
-}
-
-impl Serialize for Site {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
-reconverge_isa::choices! {
-    /// Change of a fault to the bits of its site.
-    #[derive(PartialOrd, Ord, Hash, Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub enum Model {
-        /// One bit flips.
-        Flip = "flip",
-        /// Two bits next to each other flip.
-        Double = "double",
-        /// At least one bit flips: the word becomes any other.
-        Random = "random",
-        /// The word becomes 0.
-        Zero = "zero",
-        /// The same bits flip in the same register of all lanes of the group.
-        WarpWide = "warp-wide",
-    }
-}
-
-/// Reads a name of a list, with a guess at what was meant.
-fn named<'de, D: Deserializer<'de>, T: Copy>(
-    deserializer: D,
-    what: &str,
-    all: impl Iterator<Item = T> + Clone,
-    name: fn(T) -> &'static str,
-) -> Result<T, D::Error> {
-    let found = String::deserialize(deserializer)?;
-    let names = || all.clone().map(name);
-    all.clone().find(|one| name(*one) == found).ok_or_else(|| {
-        let meant = closest(&found, names()).map(|meant| format!("did you mean `{meant}`? "));
-        let list: Vec<&str> = names().collect();
-        de::Error::custom(format!(
-            "unknown {what} `{found}`: {}one of {} fits here",
-            meant.unwrap_or_default(),
-            list.join(", ")
-        ))
-    })
-}
-
-impl<'de> Deserialize<'de> for Site {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Site, D::Error> {
-        named(deserializer, "site", Site::all(), Site::name)
-    }
-}
-
-impl<'de> Deserialize<'de> for Model {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Model, D::Error> {
-        named(deserializer, "fault model", Model::ALL.into_iter(), Model::name)
-    }
-}
-
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+use crate::filter::FaultFilter;
+use crate::listed::ListedFault;
+pub use crate::site::{Model, Site};
 
 /// A campaign file.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -114,11 +13,11 @@ impl fmt::Display for Site {
 pub struct CampaignFile {
     /// The launch file, beside this one.
     pub launch: Option<String>,
-    /// Instead of a launch file: a kernel of `reconverge bench`, `mandel` or `collatz`.
+    /// Instead of a launch file: a kernel of `reconverge bench`.
     pub kernel: Option<String>,
     /// The machine that runs the kernel.
     pub isa: Option<String>,
-    /// Lanes of the kernel; 1,024 when absent.
+    /// Lanes of `mandel` and `collatz`: 1,024 when absent. The other kernels have a fixed number.
     pub lanes: Option<u32>,
     /// The chip, instead of the one that launch or program states.
     pub chip: Option<String>,
@@ -138,6 +37,16 @@ pub struct CampaignFile {
     /// What faults do; single flips when absent.
     #[serde(default = "one_flip")]
     pub models: Vec<Model>,
+    /// Bits that flip with the model `bits`.
+    pub bits: Option<u32>,
+    /// Restricts where faults are.
+    #[serde(default)]
+    pub filter: FaultFilter,
+    /// Faults that are stated one by one, instead of a number of injections.
+    #[serde(default)]
+    pub fault: Vec<ListedFault>,
+    /// A file with such faults, in the folder of this file: CSV, or a Parquet file of results.
+    pub faults: Option<String>,
     /// A group that issues so many times the instructions of the longest group without a fault hangs.
     #[serde(default = "ten")]
     pub fuel: f64,
@@ -170,8 +79,7 @@ impl CampaignFile {
     /// # Errors
     /// What is wrong, with line, key and what would fit.
     pub fn parse(text: &str) -> Result<CampaignFile, String> {
-        let file: CampaignFile =
-            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let file: CampaignFile = toml::from_str(text).map_err(|error| unreadable(&error, text))?;
         let line = |key: &str| {
             let has = |line: &str| line.split('=').next().is_some_and(|name| name.trim() == key);
             let line = text.lines().position(has).map_or(0, |line| line + 1);
@@ -198,10 +106,36 @@ impl CampaignFile {
             }
             (None, Some(_)) => {}
         }
+        let listed = !file.fault.is_empty() || file.faults.is_some();
+        if listed {
+            let given = [
+                ("injections", file.injections.is_some()),
+                ("margin", file.margin.is_some()),
+                ("sites", file.sites.is_some()),
+                ("filter", !file.filter.is_empty()),
+            ];
+            if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+                return wrong(key, "not with a list of faults, which states every experiment".to_owned());
+            }
+        }
+        match file.bits {
+            Some(bits) if !(1..=64).contains(&bits) => {
+                return wrong("bits", format!("{bits}: 1 to 64 fits here"));
+            }
+            None if file.models.contains(&Model::Bits) => {
+                return wrong("models", "the model `bits` needs their number: add bits = 3".to_owned());
+            }
+            Some(_) if !listed && !file.models.contains(&Model::Bits) => {
+                return wrong("bits", "only for the model `bits`: add it to models".to_owned());
+            }
+            _ => {}
+        }
         match (file.injections, file.margin) {
             (Some(_), Some(_)) => return wrong("margin", "give injections or a margin, not both".to_owned()),
-            (None, None) if file.sweep.is_empty() => {
-                return Err("how many experiments? Add injections = 10000, or margin = 0.01".to_owned());
+            (None, None) if file.sweep.is_empty() && !listed => {
+                let why =
+                    "how many experiments? Add injections = 10000, margin = 0.01, or [[fault]] for each";
+                return Err(why.to_owned());
             }
             (Some(injections), _) if injections > MOST_INJECTIONS => {
                 return wrong("injections", format!("{injections}: 0 to {MOST_INJECTIONS} fits here"));
@@ -242,6 +176,13 @@ impl CampaignFile {
     }
 }
 
+/// A message about a text that is no campaign file. A key that is unknown, or has a wrong value, comes after its line.
+fn unreadable(error: &toml::de::Error, text: &str) -> String {
+    let Some(span) = error.span() else { return error.message().trim_end().to_owned() };
+    let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);
+    format!("line {line}: {}", complaint(error.message(), &[]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,7 +200,16 @@ mod tests {
         let model = wrong(&format!("{kernel}models = [\"twist\"]\n"));
         assert!(model.contains("flip, double, random, zero, warp-wide"), "{model}");
         let field = wrong(&format!("{kernel}sheds = 1\n"));
-        assert!(field.contains("unknown field `sheds`") && field.contains("line 4"), "{field}");
+        assert!(field.starts_with("line 4: unknown key `sheds`: the keys are bits, chip, "), "{field}");
+        let near = wrong(&format!("{kernel}shards = 1\n"));
+        assert!(near.starts_with("line 4: unknown key `shards`: did you mean `shard`?"), "{near}");
+        assert_eq!(
+            wrong(&format!("{kernel}models = [\"bits\"]\n")),
+            "line 4, models: the model `bits` needs their number: add bits = 3"
+        );
+        assert!(
+            wrong(&format!("{kernel}[[fault]]\nsite = \"register\"\n")).starts_with("line 3, injections")
+        );
         assert_eq!(wrong(&format!("{kernel}fuel = 0.5\n")), "line 4, fuel: 0.5: 1 to 1000000 fits here");
         assert_eq!(
             wrong(&format!("{kernel}margin = 0.5\n")),

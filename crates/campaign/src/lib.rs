@@ -4,9 +4,12 @@
 //! Parquet file, whose bytes depend on the campaign and on nothing else: not on the order of the shards, nor on which
 //! process or how many threads run them.
 //!
-//! * [`mod@file`]: the campaign file; `source`: the files that it names, and their hash.
+//! * [`mod@file`]: the campaign file, with its [`filter`] and faults that are [`listed`] one by one; `source`: the files that it
+//!   names, and their hash.
+//! * [`site`]: where faults are, and what they do; `spot`: the word that one changes.
 //! * `point`: a launch with its golden run, where faults can be, places to start from.
-//! * [`experiment`]: one change and what became of it.
+//! * [`experiment`]: one change and what became of it. [`replay`]: one of them, to be looked at.
+//! * [`work`]: shards on threads.
 //! * `table`: shards as Parquet files with a checksum, read in one place only. `claim`: which process runs a shard.
 //! * [`summary`], [`estimate`]: counts, and how sure they are.
 //!
@@ -32,10 +35,16 @@ mod claim;
 pub mod estimate;
 pub mod experiment;
 pub mod file;
+pub mod filter;
+pub mod listed;
 mod point;
+pub mod replay;
+pub mod site;
 mod source;
+mod spot;
 pub mod summary;
 mod table;
+pub mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write};
@@ -48,21 +57,26 @@ use reconverge_isa::Isa;
 use reconverge_output::Whole;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
+use reconverge_workbench::Opened;
+use reconverge_workbench::launch::LaunchFile;
 use serde::Serialize;
 use thiserror::Error;
 
 use claim::Attempt;
 use estimate::sample_size;
-use experiment::{Experiment, Record};
-use file::{CampaignFile, MOST_INJECTIONS, Model, Site};
+use experiment::{Classify, Experiment, Record};
+use file::{CampaignFile, MOST_INJECTIONS};
 use point::{Point, Source};
+use replay::Replay;
+use site::{Model, Site};
 use source::{PointLaunch, Sources, hash};
 pub use summary::Summary;
 use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
+pub use work::Progress;
 
 /// What decides which results are comparable: the package's version and that of the choices made by a seed.
-const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+1");
+const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
 
 /// Why a campaign cannot go on.
 #[derive(Debug, Error)]
@@ -246,6 +260,8 @@ pub struct Campaign {
     sources: Sources,
     launches: Vec<PointLaunch>,
     description: Description,
+    /// The outcome function, and its name.
+    classify: Option<(String, Arc<Classify>)>,
     /// The points that were used last: they take memory.
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
@@ -263,11 +279,12 @@ impl Campaign {
     /// A file that is wrong or not there, a site that the program never has, a launch that does not run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = path.display().to_string();
-        let wrong = |message: String| Error::Campaign { file: name.clone(), message };
+        let wrong = |message: String| placed(&name, message);
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
         let file = CampaignFile::parse(&text).map_err(wrong)?;
-        let sources =
-            Sources::read(path, &file).map_err(|(file, message)| Error::Campaign { file, message })?;
+        let of_file = |(file, message): (String, String)| placed(&file, message);
+        let mut sources = Sources::read(path, &file).map_err(of_file)?;
+        sources.read_faults(path, &file).map_err(of_file)?;
         let launches = sources.launches(&file).map_err(wrong)?;
         let mut campaign = Campaign {
             path: path.to_owned(),
@@ -275,10 +292,25 @@ impl Campaign {
             sources,
             launches,
             description: Description::default(),
+            classify: None,
             ready: Mutex::default(),
         };
         campaign.description = campaign.described()?;
         Ok(campaign)
+    }
+
+    /// The campaign, whose outcomes a function names as well: the column `class` of the results, and `classes` of the
+    /// summary.
+    ///
+    /// `name` stands for the function in the campaign's hash: results of functions with different names do not mix. The
+    /// function must give the same name for the same experiment in every process.
+    ///
+    /// # Errors
+    /// Those of [`Campaign::open`].
+    pub fn with_outcomes(mut self, name: &str, classify: Arc<Classify>) -> Result<Campaign, Error> {
+        self.classify = Some((name.to_owned(), classify));
+        self.description = self.described()?;
+        Ok(self)
     }
 
     /// The golden runs, the profile, the sample size.
@@ -465,22 +497,95 @@ impl Campaign {
     /// # Errors
     /// There is no such experiment, or an engine makes a mistake.
     pub fn experiment(&self, index: u64, engine: Engine) -> Result<Record, Error> {
-        let Description { injections, injections_of_point, sites, models, .. } = &self.description;
-        if index >= *injections {
-            return Err(self.wrong(format!("there is no experiment {index}: the campaign has {injections}")));
-        }
-        let (point, number) = (index / injections_of_point, index % injections_of_point);
-        // In turn, so that every stretch of experiments has all of them.
-        let site = sites[(number % sites.len() as u64) as usize];
-        let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
-        let experiment = Experiment { index, seed: self.file.seed, point: point as u32, site, model };
-        Ok(experiment.run(&*self.point(point as usize, engine)?)?)
+        let experiment = self.numbered(index)?;
+        Ok(experiment.run(&*self.point(experiment.point as usize, engine)?)?)
+    }
+
+    /// One experiment once more, to be looked at next to the run without its fault.
+    ///
+    /// # Errors
+    /// There is no such experiment, or an engine makes a mistake.
+    pub fn replay(&self, index: u64) -> Result<Replay, Error> {
+        let experiment = self.numbered(index)?;
+        let point = self.point(experiment.point as usize, Engine::Fast)?;
+        let record = experiment.run(&point)?;
+        let chosen = experiment.choose(&point)?;
+        let (launch, parameters) = &self.launches[experiment.point as usize];
+        let source = self.point_source(launch, parameters, Engine::Fast);
+        let (program, golden) = source.prepare()?;
+        let faulty = replay::with_fault(golden.copy(), &chosen, program);
+        Ok(Replay { record, golden, faulty, program: program.clone(), options: point.options })
+    }
+
+    /// The file of the program, as it was read.
+    pub fn opened(&self) -> &Opened {
+        &self.sources.opened
+    }
+
+    /// The name of the program's file or kernel, and its source, if it has one.
+    pub fn program(&self) -> (&str, Option<&str>) {
+        (&self.sources.program, self.sources.text.as_deref())
     }
 }
 
 impl Campaign {
     fn wrong(&self, message: String) -> Error {
-        Error::Campaign { file: self.path.display().to_string(), message }
+        placed(&self.path.display().to_string(), message)
+    }
+
+    /// An experiment by its number.
+    fn numbered(&self, index: u64) -> Result<Experiment<'_>, Error> {
+        let Description { injections, injections_of_point, sites, models, .. } = &self.description;
+        if index >= *injections {
+            let last = match injections.checked_sub(1) {
+                Some(last) => format!("0 to {last} fits here"),
+                None => "the campaign has none".to_owned(),
+            };
+            return Err(self.wrong(format!("there is no experiment {index}: {last}")));
+        }
+        let (point, number) = (index / injections_of_point, index % injections_of_point);
+        let listed = self.sources.faults.get(number as usize);
+        // In turn, so that every stretch of experiments has all of them.
+        let site = sites[(number % sites.len() as u64) as usize];
+        let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
+        Ok(Experiment {
+            index,
+            seed: self.file.seed,
+            point: point as u32,
+            site: listed.and_then(|fault| fault.site).unwrap_or(site),
+            model: listed.map_or(model, |fault| fault.model.unwrap_or(Model::Flip)),
+            bits: self.file.bits.unwrap_or(0),
+            listed,
+            classify: self.classify.as_ref().map(|(_, classify)| &**classify),
+        })
+    }
+
+    /// What a point is made of.
+    fn point_source<'a>(
+        &'a self,
+        launch: &'a LaunchFile,
+        parameters: &[(String, String)],
+        engine: Engine,
+    ) -> Source<'a> {
+        Source {
+            launch,
+            opened: &self.sources.opened,
+            files: &self.sources.files,
+            parameters: parameters.to_vec(),
+            fuel: self.file.fuel,
+            engine,
+            filter: &self.file.filter,
+            labels: &self.sources.labels,
+        }
+    }
+
+    /// The sites that the campaign names.
+    fn stated_sites(&self) -> Option<Vec<Site>> {
+        if self.sources.faults.is_empty() {
+            return self.file.sites.clone();
+        }
+        let sites: BTreeSet<Site> = self.sources.faults.iter().filter_map(|fault| fault.site).collect();
+        Some(sites.into_iter().collect())
     }
 
     fn described(&self) -> Result<Description, Error> {
@@ -488,11 +593,24 @@ impl Campaign {
         let file = &self.file;
         let mut points = Vec::with_capacity(self.launches.len());
         let mut common: Option<Vec<Site>> = None;
+        let stated = self.stated_sites();
         for number in 0..self.launches.len() {
             let point = self.point(number, Engine::Fast)?;
             let has: Vec<Site> = point.instants.iter().map(|(site, _)| *site).collect();
-            if let Some(site) = file.sites.iter().flatten().find(|site| !has.contains(site)) {
+            if let Some(site) = stated.iter().flatten().find(|site| !has.contains(site)) {
                 return Err(wrong(no_site(*site, &point, &has)));
+            }
+            for (number, fault) in self.sources.faults.iter().enumerate() {
+                let instants = fault.site.and_then(|site| point.instants_of(site));
+                if let Some((step, site)) = fault.step.zip(fault.site)
+                    && !instants.is_some_and(|instants| instants.has(step))
+                {
+                    let steps = point.course.stages().len();
+                    return Err(wrong(format!(
+                        "fault {}: there is no {site} to change at step {step}; the golden run has {steps} steps",
+                        number + 1
+                    )));
+                }
             }
             common = Some(match common {
                 None => has,
@@ -500,16 +618,26 @@ impl Campaign {
             });
             points.push(described(&point));
         }
-        let sites = file.sites.clone().or(common).unwrap_or_default();
+        let is_filtered = !file.filter.is_empty();
+        let sites = stated.or(common).unwrap_or_default();
         let confidence = file.confidence.unwrap_or(0.95);
         let size_of_site = file.margin.map(|margin| sample_size(confidence, margin));
-        let of_point = size_of_site.map_or(file.injections.unwrap_or(0), |size| size * sites.len() as u64);
+        let of_point = match (self.sources.faults.len() as u64, size_of_site) {
+            (0, Some(size)) => size * sites.len() as u64,
+            (0, None) => file.injections.unwrap_or(0),
+            (listed, _) => listed,
+        };
         let injections = of_point.saturating_mul(points.len() as u64);
         if injections > MOST_INJECTIONS {
             return Err(wrong(format!("{injections} experiments altogether: {MOST_INJECTIONS} at most fit")));
         }
         if sites.is_empty() && injections > 0 {
-            return Err(wrong("the program has no site for faults".to_owned()));
+            let why = if is_filtered {
+                "the filter leaves no site for faults"
+            } else {
+                "the program has no site for faults"
+            };
+            return Err(wrong(why.to_owned()));
         }
         if injections.div_ceil(file.shard) > MOST_SHARDS {
             let shard = injections.div_ceil(MOST_SHARDS);
@@ -519,7 +647,9 @@ impl Campaign {
             )));
         }
         let canonical = serde_json::to_vec(file).map_err(|error| wrong(error.to_string()))?;
-        let contents = self.sources.contents();
+        let mut contents = self.sources.contents();
+        contents.push(serde_json::to_vec(&self.sources.faults).map_err(|error| wrong(error.to_string()))?);
+        contents.extend(self.classify.iter().map(|(name, _)| name.clone().into_bytes()));
         let pieces = [RELEASE.as_bytes(), &canonical].into_iter().chain(contents.iter().map(Vec::as_slice));
         Ok(Description {
             campaign: format!("{:032x}", hash(pieces)),
@@ -550,14 +680,7 @@ impl Campaign {
             return Ok(point);
         }
         let (launch, parameters) = &self.launches[number];
-        let source = Source {
-            launch,
-            opened: &self.sources.opened,
-            files: &self.sources.files,
-            parameters: parameters.clone(),
-            fuel: self.file.fuel,
-            engine,
-        };
+        let source = self.point_source(launch, parameters, engine);
         let point = Point::new(&source).map_err(|error| {
             let keys: Vec<String> =
                 parameters.iter().map(|(key, value)| format!(" {key} = {value}")).collect();
@@ -664,9 +787,22 @@ impl Campaign {
         })();
         match written {
             // Another process may have finished it where this one could not.
-            Err(error) if self.checked(shard, folder).is_err() => Err(unwritten(&path, &error)),
+            Err(error) if self.checked(shard, folder).is_err() => Err(unwritten(&path, &*error)),
             _ => Ok(path),
         }
+    }
+}
+
+/// An error in a file. A message that begins with a line has it behind the file's name.
+fn placed(file: &str, message: String) -> Error {
+    let numbered = message.strip_prefix("line ").and_then(|rest| {
+        let end = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|end| *end > 0)?;
+        let text = rest[end..].strip_prefix([':', ','])?.trim_start();
+        Some((format!("{file}:{}", &rest[..end]), text.to_owned()))
+    });
+    match numbered {
+        Some((file, message)) => Error::Campaign { file, message },
+        None => Error::Campaign { file: file.to_owned(), message },
     }
 }
 
@@ -675,10 +811,13 @@ fn experiments(shard: &Shard) -> String {
     format!("{}..{}", shard.range.start, shard.range.end)
 }
 
-fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Error {
+fn unwritten(path: &Path, error: &(dyn std::error::Error + 'static)) -> Error {
+    let full =
+        error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::StorageFull);
+    let why = if full { "the disk is full".to_owned() } else { error.to_string() };
     let remedy =
         "shards that are finished stay; make room or choose another folder, and run the campaign again";
-    Error::file(path, format!("{error}: {remedy}"))
+    Error::file(path, format!("{why}: {remedy}"))
 }
 
 /// Why a site cannot be had.
@@ -693,7 +832,10 @@ fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
             machines.join(" and ")
         );
     }
-    format!("sites: the run without a fault never has a {site} that can be changed; {fits} fit here")
+    let fits = if has.is_empty() { "no site fits here".to_owned() } else { format!("{fits} fit here") };
+    format!(
+        "sites: the run without a fault never has a {site} that can be changed (and that the filter allows); {fits}"
+    )
 }
 
 fn described(point: &Point) -> PointDescription {

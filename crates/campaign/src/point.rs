@@ -1,20 +1,25 @@
 //! One launch of a campaign: its golden run, where faults can be, and places to start from.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use reconverge_isa::{Isa, Program};
-use reconverge_simt::course::Course;
+use reconverge_simt::course::{Course, Stage};
+use reconverge_simt::uses::UsesAt;
 use reconverge_simt::{Engine, Lane, Options, Statistics, Watch};
 use reconverge_workbench::Error as LaunchError;
 use reconverge_workbench::Session;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::faults::Kind;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
+use reconverge_workbench::listing::{Line, Style};
 use reconverge_workbench::open::Opened;
 use reconverge_workbench::session::{Register, RegisterClass, SpaceOf, Stepping};
 use reconverge_workbench::values::Files;
 
-use crate::file::Site;
+use crate::filter::{Allowed, FaultFilter, Shown};
+use crate::site::Site;
+use crate::spot::{register_name, words};
 
 /// Instructions of a golden run at most: what is kept of each takes 16 bytes.
 const MOST_STEPS: usize = 1 << 25;
@@ -48,6 +53,14 @@ impl Instants {
         match self {
             Instants::All(_) => place,
             Instants::Some(list) => list[place as usize].into(),
+        }
+    }
+
+    /// Whether a step is one of them.
+    pub(crate) fn has(&self, step: u64) -> bool {
+        match self {
+            Instants::All(count) => step < *count,
+            Instants::Some(list) => u32::try_from(step).is_ok_and(|step| list.binary_search(&step).is_ok()),
         }
     }
 }
@@ -85,8 +98,12 @@ pub(crate) struct Point {
     snapshots: Vec<(u64, Stepping)>,
     /// Of the sites that the golden run has.
     pub(crate) instants: Vec<(Site, Instants)>,
-    /// Those that the program names, with the bits of each.
+    /// Those that the program names and the filter allows, with the bits of each.
     pub(crate) registers: Vec<(Register, u32)>,
+    /// The places among them of those that the instruction at an address writes.
+    written: BTreeMap<u32, Vec<usize>>,
+    pub(crate) allowed: Allowed,
+    pub(crate) options: Options,
     pub(crate) areas: Vec<Area>,
 }
 
@@ -98,20 +115,31 @@ pub(crate) struct Source<'a> {
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) fuel: f64,
     pub(crate) engine: Engine,
+    pub(crate) filter: &'a FaultFilter,
+    /// The labels of the program's source, with their addresses.
+    pub(crate) labels: &'a [(String, u32)],
+}
+
+impl Source<'_> {
+    /// The program and its launch, ready.
+    pub(crate) fn prepare(&self) -> Result<(&Program, Session), LaunchError> {
+        let Source { launch, opened, files, .. } = self;
+        let program = choose_program(&opened.image, launch.common.kernel.as_deref())?;
+        Ok((program, launch.prepare(&opened.image, program, *files)?))
+    }
 }
 
 impl Point {
     /// Runs a launch without a fault, and looks where faults can be.
     pub(crate) fn new(source: &Source<'_>) -> Result<Point, LaunchError> {
-        let Source { launch, opened, files, parameters, fuel, engine } = source;
-        let program = choose_program(&opened.image, launch.common.kernel.as_deref())?;
-        let session = launch.prepare(&opened.image, program, *files)?;
+        let Source { launch, opened, parameters, fuel, engine, filter, labels, .. } = source;
+        let (program, session) = source.prepare()?;
         // A fault may cause a race. Hardware does not notice it.
         let found = Options { engine: *engine, race_check: false, ..Options::default() };
         let options = launch.options(&found)?;
         let mut stepping = session.start(&options)?;
         let together = stepping.running().len();
-        let course = record(&mut stepping)?;
+        let course = record(&mut stepping, options.watchdog)?;
         let statistics = stepping.statistics();
         if statistics.instructions != course.stages().len() as u64 {
             return Err(LaunchError::Machine(format!(
@@ -141,10 +169,12 @@ impl Point {
             snapshots: Vec::new(),
             instants: Vec::new(),
             registers: Vec::new(),
+            written: BTreeMap::new(),
+            allowed: Allowed::default(),
+            options: Options { watchdog: fuel.min(options.watchdog), ..options },
             areas: Vec::new(),
         };
-        let options = Options { watchdog: fuel.min(options.watchdog), ..options };
-        point.profile(&session, &options, opened)?;
+        point.profile(&session, opened, filter, labels)?;
         Ok(point)
     }
 
@@ -164,88 +194,185 @@ impl Point {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
     }
 
+    /// The registers that the instruction at an address writes, with the bits of each.
+    pub(crate) fn destinations(&self, pc: u32) -> impl Iterator<Item = (Register, u32)> + '_ {
+        let places = self.written.get(&pc).into_iter().flatten();
+        places.map(|place| self.registers[*place])
+    }
+
     /// Runs again, one step after another, and keeps snapshots and what exists when.
-    fn profile(&mut self, session: &Session, options: &Options, opened: &Opened) -> Result<(), LaunchError> {
-        let mut stepping = session.start(options)?;
+    fn profile(
+        &mut self,
+        session: &Session,
+        opened: &Opened,
+        filter: &FaultFilter,
+        labels: &[(String, u32)],
+    ) -> Result<(), LaunchError> {
+        let mut stepping = session.start(&self.options)?;
         // What the engine makes of the program is made once, for all copies.
         stepping.advance(0, Watch::Nothing)?;
-        self.registers = registers(&stepping, opened, &self.program);
+        self.find_registers(&stepping, opened, filter, labels)?;
         self.areas = areas(&stepping);
+        if self.allowed.only_lanes() {
+            self.areas.retain(|area| area.of == SpaceOf::Lane);
+        }
         let steps = self.course.stages().len();
         let every = steps.div_ceil(SNAPSHOTS).max(APART);
-        let mut instants: Vec<(Site, Vec<u32>)> = Site::all()
-            .filter(|site| !matches!(site, Site::Register | Site::Flow(Kind::ActiveMask) | Site::Memory))
-            .filter(|site| site.machines().contains(&self.isa))
-            .map(|site| (site, Vec::new()))
-            .collect();
-        let mut masks = 0;
+        let mut sites: Vec<(Site, Vec<u32>)> =
+            self.possible().into_iter().map(|site| (site, Vec::new())).collect();
         for step in 0..steps {
             if step % every == 0 {
                 self.snapshots.push((step as u64, stepping.copy()));
             }
-            masks += u64::from(!stepping.words(Kind::ActiveMask).is_empty());
-            for (site, list) in &mut instants {
-                if exists(&stepping, *site) {
+            let Stage { pc, group, mask } = self.course.stages()[step];
+            let allowed = self.allowed.instruction(pc, group);
+            let lanes = stepping.lanes(group as usize).len() as u32;
+            let some_lane = (0..lanes).any(|lane| self.allowed.lane(lane));
+            for (site, list) in &mut sites {
+                if allowed && *site != Site::Destination && self.exists(&stepping, *site, some_lane) {
                     list.push(step as u32);
                 }
             }
             stepping.advance(1, Watch::Nothing)?;
+            let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
+            if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
+                // A group that has ended has no registers.
+                let there = |(register, _)| stepping.read(group as usize, register).is_some();
+                if self.destinations(pc).next().is_some_and(there) {
+                    list.push(step as u32);
+                }
+            }
         }
-        let all = Instants::All(steps as u64);
-        self.instants = Site::all()
-            .filter_map(|site| {
-                let there = match site {
-                    Site::Register => !self.registers.is_empty(),
-                    Site::Memory => self.areas.iter().any(|area| area.words() > 0),
-                    Site::Flow(Kind::ActiveMask) => masks == steps as u64,
-                    _ => {
-                        let (_, list) = instants.iter_mut().find(|(known, _)| *known == site)?;
-                        let list = std::mem::take(list);
-                        return (!list.is_empty()).then_some((site, Instants::Some(list)));
-                    }
-                };
-                there.then(|| (site, all.clone()))
-            })
-            .collect();
+        let whole = |(site, list): (Site, Vec<u32>)| match list.len() {
+            0 => None,
+            count if count == steps => Some((site, Instants::All(steps as u64))),
+            // The lanes of every instruction can change, or those of none.
+            _ if site == Site::Flow(Kind::ActiveMask) && self.allowed == Allowed::default() => None,
+            _ => Some((site, Instants::Some(list))),
+        };
+        self.instants = sites.into_iter().filter_map(whole).collect();
         Ok(())
     }
-}
 
-/// Whether the next instruction has a site.
-fn exists(stepping: &Stepping, site: Site) -> bool {
-    match site {
-        Site::Flow(kind) => !stepping.words(kind).is_empty(),
-        _ => stepping.next_words().is_some_and(|words| !words.is_empty()),
+    /// Looks up the filter, and the registers that it leaves.
+    fn find_registers(
+        &mut self,
+        stepping: &Stepping,
+        opened: &Opened,
+        filter: &FaultFilter,
+        labels: &[(String, u32)],
+    ) -> Result<(), LaunchError> {
+        let uses = opened.target.machine().uses(&opened.target, &self.program).unwrap_or_default();
+        let all = registers(stepping, &uses);
+        let names: Vec<String> =
+            all.iter().map(|(register, ..)| register_name(stepping, *register)).collect();
+        let shown = shown(opened, &self.program, &uses);
+        self.allowed = filter.of_program(&shown, labels, &names).map_err(LaunchError::Machine)?;
+        let kept = all.into_iter().zip(&names).filter(|(_, name)| self.allowed.register(name));
+        for (place, ((register, bits, writers), _)) in kept.enumerate() {
+            self.registers.push((register, bits));
+            for pc in writers {
+                self.written.entry(pc).or_default().push(place);
+            }
+        }
+        Ok(())
+    }
+
+    /// The sites that the launch may have.
+    fn possible(&self) -> Vec<Site> {
+        let fits = |site: &Site| match site {
+            Site::Register => !self.registers.is_empty(),
+            Site::Destination => !self.written.is_empty(),
+            _ if self.allowed.only_registers() => false,
+            Site::Memory => self.areas.iter().any(|area| area.words() > 0),
+            Site::Instruction => !self.allowed.only_lanes(),
+            Site::Flow(_) => true,
+        };
+        Site::all().filter(|site| site.machines().contains(&self.isa)).filter(fits).collect()
+    }
+
+    /// Whether the next instruction has a site. `some_lane`: whether its group has a lane that the filter allows.
+    fn exists(&self, stepping: &Stepping, site: Site, some_lane: bool) -> bool {
+        match site {
+            Site::Register | Site::Memory => some_lane || !self.allowed.only_lanes(),
+            Site::Destination => false,
+            Site::Instruction => stepping.next_words().is_some_and(|words| !words.is_empty()),
+            Site::Flow(kind) => !words(stepping, &self.allowed, kind).is_empty(),
+        }
     }
 }
 
-/// Runs to the end and records.
-fn record(stepping: &mut Stepping) -> Result<Course, LaunchError> {
+/// The instructions of a program with their operations.
+fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
+    let style = Style::default();
+    let Ok(listing) = opened.target.machine().disassemble(&opened.target, program, style) else {
+        return Vec::new();
+    };
+    let lines = listing.instructions(&program.words);
+    let one = |line: &Line| {
+        let pc = line.address?;
+        let used = uses.get(&pc).into_iter().flatten().map(|uses| uses.operation.to_owned());
+        let mut operations: Vec<String> = used.collect();
+        let first: Vec<String> =
+            operations.iter().filter_map(|name| Some(name.split_whitespace().next()?.to_owned())).collect();
+        operations.extend(first);
+        operations.extend(mnemonic(&line.code()));
+        operations.sort_unstable();
+        operations.dedup();
+        Some(Shown { pc, operations })
+    };
+    lines.iter().filter_map(one).collect()
+}
+
+/// The first word of an instruction that is a name: not a predicate, not a slot's number.
+fn mnemonic(text: &str) -> Option<String> {
+    let is_name =
+        |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
+    let named = |word: &&str| is_name(word) && !word.starts_with("lg");
+    let words = text.split_whitespace().map(|word| word.trim_end_matches(';'));
+    let first = words.clone().find(named).map(str::to_owned);
+    first.or_else(|| words.map(|word| word.trim_end_matches(':')).next().map(str::to_owned))
+}
+
+/// Runs to the end and records. `watchdog` is how many instructions a group may issue.
+fn record(stepping: &mut Stepping, watchdog: u64) -> Result<Course, LaunchError> {
     let mut course = Course::default();
     while stepping.current().is_some() {
         stepping.advance(1 << 20, Watch::of(&mut course))?;
         if course.stages().len() > MOST_STEPS {
-            let limit = MOST_STEPS;
-            return Err(LaunchError::Machine(format!(
-                "the golden run has more than {limit} instructions, and what is kept of each must fit into memory: use \
-                 fewer lanes"
-            )));
+            return Err(LaunchError::Machine(too_long(&course, stepping.groups(), watchdog)));
         }
     }
     Ok(course)
 }
 
-/// The registers that a program names, and the bits of each. Where an index chooses one, all of its file.
-fn registers(stepping: &Stepping, opened: &Opened, program: &Program) -> Vec<(Register, u32)> {
-    let Ok(uses) = opened.target.machine().uses(&opened.target, program) else { return Vec::new() };
+/// Why a golden run that does not end soon is refused: one endless loop, or too many lanes.
+fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
+    let ran = course.longest(1);
+    let limit = MOST_STEPS;
+    if ran as usize > MOST_STEPS / 2 || groups == 1 {
+        return format!(
+            "a group has issued {ran} instructions without an end: is it an endless loop? watchdog = N in the launch \
+             file (now {watchdog}) ends a run that is longer; a golden run has {limit} instructions at most"
+        );
+    }
+    format!(
+        "the golden run has more than {limit} instructions in {groups} groups, the longest {ran}, and what is kept of each \
+         must fit into memory: use fewer lanes"
+    )
+}
+
+/// The registers that a program names, the bits of each, and the addresses of the instructions that write it. Where an
+/// index chooses one, all of its file, which no instruction is known to write.
+fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
-    let mut found: Vec<(usize, usize, usize)> = Vec::new();
-    let uses = uses.into_iter().flat_map(|(_, uses)| uses);
-    let slots = uses.flat_map(|uses| {
-        let reads: Vec<_> = uses.reads.into_iter().map(|read| read.slot).collect();
-        reads.into_iter().chain(uses.writes)
+    let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
+    let uses = uses.iter().flat_map(|(pc, uses)| uses.iter().map(move |uses| (*pc, uses)));
+    let slots = uses.flat_map(|(pc, uses)| {
+        let reads = uses.reads.iter().map(|read| (read.slot, None));
+        reads.chain(uses.writes.iter().map(move |slot| (*slot, Some(pc))))
     });
-    for slot in slots {
+    for (slot, writer) in slots {
         // Tesla counts all its registers in one row: $a behind $r.
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
@@ -258,21 +385,21 @@ fn registers(stepping: &Stepping, opened: &Opened, program: &Program) -> Vec<(Re
             match slot.number {
                 None => {
                     let each = |number| (0..channels).map(move |channel| (place, number, channel));
-                    found.extend((0..class.count).flat_map(each));
+                    for register in (0..class.count).flat_map(each) {
+                        found.entry(register).or_default();
+                    }
                 }
                 Some(number) => {
                     let number = (number as usize).wrapping_sub(first);
                     let (register, channel) = (number / channels, number % channels);
                     let register = register.wrapping_sub(before);
                     if register < class.count {
-                        found.push((place, register, channel));
+                        found.entry((place, register, channel)).or_default().extend(writer);
                     }
                 }
             }
         }
     }
-    found.sort_unstable();
-    found.dedup();
     let Some(group) = stepping.current() else { return Vec::new() };
     // Some only follow others: outputs of R500, $a0.
     let mut trial = stepping.copy();
@@ -280,11 +407,12 @@ fn registers(stepping: &Stepping, opened: &Opened, program: &Program) -> Vec<(Re
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());
         held.is_some_and(|held| trial.set(group, *register, Lane(0), held))
     };
-    let register = |(place, number, channel)| {
+    let register = |((place, number, channel), mut writers): ((usize, usize, usize), Vec<u32>)| {
         let class: &RegisterClass = &classes[place];
-        (Register { class: class.name, number, channel }, if class.name == "$a" { 16 } else { 32 })
+        writers.dedup();
+        (Register { class: class.name, number, channel }, if class.name == "$a" { 16 } else { 32 }, writers)
     };
-    found.into_iter().map(register).filter(|(register, _)| changes(register)).collect()
+    found.into_iter().map(register).filter(|(register, ..)| changes(register)).collect()
 }
 
 /// Memory that can change.

@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reconverge_isa::Isa;
+use reconverge_isa::source::suggest;
 use reconverge_workbench::kernels::{self, Kernel};
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::open::{Known, OpenError, Opened, open_named};
+use reconverge_workbench::suite::{self, Workload};
 use reconverge_workbench::values::Files;
 
 use crate::file::CampaignFile;
+use crate::filter;
+use crate::listed::{self, ListedFault};
 
 /// The most points of a sweep.
 const MOST_POINTS: usize = 10_000;
@@ -64,6 +68,14 @@ pub(crate) struct Sources {
     launch: Launch,
     pub(crate) files: Beside,
     pub(crate) opened: Opened,
+    /// The labels of the program's source, with their addresses.
+    pub(crate) labels: Vec<(String, u32)>,
+    /// The faults that the campaign states one by one.
+    pub(crate) faults: Vec<ListedFault>,
+    /// The name of the program's file, or of the kernel.
+    pub(crate) program: String,
+    /// The program's source, if it has one.
+    pub(crate) text: Option<String>,
 }
 
 /// The launch of a point, and the keys that the sweep sets with their values.
@@ -73,6 +85,21 @@ enum Launch {
     /// A launch file's fields.
     Table(toml::Table),
     Kernel(&'static Kernel, u32),
+    Workload(&'static Workload),
+}
+
+/// The labels of a source, over all its programs.
+fn labels_of(opened: &Opened, text: Option<&str>) -> Vec<(String, u32)> {
+    let lines: Vec<(u32, usize)> = opened.lines.iter().flatten().copied().collect();
+    text.filter(|_| !lines.is_empty()).map(|text| filter::labels(text, &lines)).unwrap_or_default()
+}
+
+/// Why there is no kernel of a name.
+fn no_kernel(isa: Isa, name: &str) -> String {
+    let small = kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
+    let suite = suite::WORKLOADS.iter().filter(|workload| workload.isa == isa);
+    let names: Vec<&str> = small.chain(suite.map(|workload| workload.problem.name)).collect();
+    format!("kernel: {isa} has no kernel `{name}`: {}", suggest(name, names))
 }
 
 impl Sources {
@@ -89,20 +116,58 @@ impl Sources {
         let kernel = || {
             let isa: Isa =
                 file.isa.as_deref().unwrap_or_default().parse().map_err(|error| format!("isa: {error}"))?;
-            let kernel = file.kernel.as_deref().unwrap_or_default();
-            let kernel = kernels::find(isa, kernel).ok_or_else(|| {
-                let fits =
-                    kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
-                format!(
-                    "kernel: {isa} has no kernel `{kernel}`: {} fits here",
-                    fits.collect::<Vec<_>>().join(" or ")
-                )
-            })?;
-            let opened = kernel.open().map_err(|error| error.to_string())?;
-            let launch = Launch::Kernel(kernel, file.lanes.unwrap_or(kernels::ROW));
-            Ok(Sources { launch, files: Beside::of(path), opened })
+            let name = file.kernel.as_deref().unwrap_or_default();
+            let (launch, source, opened) = match (kernels::find(isa, name), suite::find(isa, name)) {
+                (Some(kernel), _) => {
+                    let lanes = file.lanes.unwrap_or(kernels::ROW);
+                    (Launch::Kernel(kernel, lanes), kernel.source, kernel.open())
+                }
+                (None, Some(workload)) if file.lanes.is_some() => {
+                    let lanes = workload.lanes;
+                    return Err(format!("lanes: only for mandel and collatz; {name} has {lanes} lanes"));
+                }
+                (None, Some(workload)) => (Launch::Workload(workload), workload.source, workload.open()),
+                (None, None) => return Err(no_kernel(isa, name)),
+            };
+            let opened = opened.map_err(|error| error.to_string())?;
+            let text = Some(source.to_owned());
+            Ok(Sources {
+                launch,
+                files: Beside::of(path),
+                labels: labels_of(&opened, Some(source)),
+                opened,
+                faults: Vec::new(),
+                program: name.to_owned(),
+                text,
+            })
         };
         kernel().map_err(|why: String| (name, why))
+    }
+
+    /// Reads the faults that a campaign file states one by one: its own, then those of its list.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it.
+    pub(crate) fn read_faults(&mut self, path: &Path, file: &CampaignFile) -> Result<(), (String, String)> {
+        let own = path.display().to_string();
+        let mut faults = file.fault.clone();
+        let check = |faults: &[ListedFault], what: &str| {
+            faults.iter().enumerate().try_for_each(|(number, fault)| {
+                fault.check().map_err(|why| format!("{what} {}: {why}", number + 1))
+            })
+        };
+        check(&faults, "[[fault]]").map_err(|why| (own, why))?;
+        if let Some(name) = &file.faults {
+            let beside = Beside::of(path);
+            let listed = beside.read(name).and_then(|bytes| {
+                let listed = listed::read(name, bytes)?;
+                check(&listed, "fault")?;
+                Ok(listed)
+            });
+            faults.extend(listed.map_err(|why| (beside.path(name).display().to_string(), why))?);
+        }
+        self.faults = faults;
+        Ok(())
     }
 
     fn of_launch(path: &Path) -> Result<Sources, String> {
@@ -134,7 +199,16 @@ impl Sources {
             _ => format!("program {program}: {error}"),
         })?;
         files.known().insert(String::new(), text.into_bytes());
-        Ok(Sources { launch: Launch::Table(table), files, opened })
+        let source = (!opened.lines.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned());
+        Ok(Sources {
+            launch: Launch::Table(table),
+            files,
+            labels: labels_of(&opened, source.as_deref()),
+            opened,
+            faults: Vec::new(),
+            program: program.to_owned(),
+            text: source,
+        })
     }
 
     /// The launches of the points, each with the keys that the sweep sets.
@@ -195,22 +269,9 @@ impl Sources {
                     let number = value.as_integer().and_then(|lanes| u32::try_from(lanes).ok());
                     lanes = number.ok_or_else(|| format!("lanes: {value} is no number of lanes"))?;
                 }
-                let mut launch = kernel.launch(lanes).map_err(|error| error.to_string())?;
-                (launch.common.chip, launch.common.mode) = (file.chip.clone(), file.mode.clone());
-                for (key, value) in point {
-                    let place = match *key {
-                        "lanes" => continue,
-                        "chip" => &mut launch.common.chip,
-                        "mode" => &mut launch.common.mode,
-                        other => {
-                            return Err(format!("{other}: a kernel has lanes, chip and mode to sweep over"));
-                        }
-                    };
-                    *place =
-                        Some(value.as_str().ok_or_else(|| format!("{key}: {value} is no name"))?.to_owned());
-                }
-                launch
+                of_kernel(kernel.launch(lanes).map_err(|error| error.to_string())?, file, point, true)?
             }
+            Launch::Workload(workload) => of_kernel(workload.launch(), file, point, false)?,
         };
         Ok(launch)
     }
@@ -220,11 +281,35 @@ impl Sources {
         let mut contents = match &self.launch {
             Launch::Table(_) => Vec::new(),
             Launch::Kernel(kernel, _) => vec![kernel.source.as_bytes().to_vec()],
+            Launch::Workload(workload) => vec![workload.source.as_bytes().to_vec()],
         };
         contents
             .extend(self.files.known().iter().flat_map(|(name, bytes)| [name.clone().into(), bytes.clone()]));
         contents
     }
+}
+
+/// The launch of a kernel, with what the campaign file and a point of its sweep set.
+fn of_kernel(
+    mut launch: LaunchFile,
+    file: &CampaignFile,
+    point: &[(&str, &toml::Value)],
+    has_lanes: bool,
+) -> Result<LaunchFile, String> {
+    (launch.common.chip, launch.common.mode) = (file.chip.clone(), file.mode.clone());
+    for (key, value) in point {
+        let place = match *key {
+            "lanes" if has_lanes => continue,
+            "chip" => &mut launch.common.chip,
+            "mode" => &mut launch.common.mode,
+            other => {
+                let fits = if has_lanes { "lanes, chip and mode" } else { "chip and mode" };
+                return Err(format!("{other}: the kernel has {fits} to sweep over"));
+            }
+        };
+        *place = Some(value.as_str().ok_or_else(|| format!("{key}: {value} is no name"))?.to_owned());
+    }
+    Ok(launch)
 }
 
 /// A value as a reader of results wants it: names without quotes.

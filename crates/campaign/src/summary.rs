@@ -6,13 +6,26 @@ use serde::Serialize;
 
 use crate::estimate::wilson;
 use crate::experiment::{Outcome, Record};
-use crate::file::{Model, Site};
+use crate::site::{Model, Site};
 
 /// Experiments of one outcome among those of a point, site and model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
     /// The outcome.
     pub outcome: &'static str,
+    /// How many.
+    pub count: u64,
+    /// Their share.
+    pub rate: f64,
+    /// The Wilson interval of the share.
+    pub interval: [f64; 2],
+}
+
+/// Experiments that an outcome function calls by one name, among those of a point, site and model.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClassRate {
+    /// The name.
+    pub class: String,
     /// How many.
     pub count: u64,
     /// Their share.
@@ -35,6 +48,9 @@ pub struct Counts {
     pub injections: u64,
     /// By outcome, every one of them.
     pub outcomes: Vec<Rate>,
+    /// By the names of the outcome function; empty without one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassRate>,
     /// Traps by name.
     pub traps: BTreeMap<String, u64>,
     /// The largest error of an SDC; absent where a difference is no number, and where there is none.
@@ -65,6 +81,7 @@ pub struct Summary {
 #[derive(Default)]
 struct Tally {
     outcomes: BTreeMap<Outcome, u64>,
+    classes: BTreeMap<String, u64>,
     traps: BTreeMap<String, u64>,
     largest: Option<f64>,
 }
@@ -72,6 +89,9 @@ struct Tally {
 impl Tally {
     fn add(&mut self, record: &Record) {
         *self.outcomes.entry(record.outcome).or_default() += 1;
+        if let Some(class) = &record.class {
+            *self.classes.entry(class.clone()).or_default() += 1;
+        }
         if let Some(trap) = &record.trap {
             *self.traps.entry(trap.clone()).or_default() += 1;
         }
@@ -88,8 +108,13 @@ impl Tally {
             Rate { outcome: outcome.name(), count, rate, interval: wilson(count, injections, confidence) }
         };
         let outcomes = Outcome::ALL.map(rate).to_vec();
+        let class = |(class, count): (String, u64)| {
+            let interval = wilson(count, injections, confidence);
+            ClassRate { class, count, rate: count as f64 / injections as f64, interval }
+        };
+        let classes = self.classes.into_iter().map(class).collect();
         let largest_error = self.largest.filter(|largest| largest.is_finite());
-        Counts { point, site, model, injections, outcomes, traps: self.traps, largest_error }
+        Counts { point, site, model, injections, outcomes, classes, traps: self.traps, largest_error }
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `step`, `group`, `pc` | the instruction before which the state changes |
 //! | `lane`, `place`, `before`, `after` | the change |
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | what became of it |
+//! | `class` | what an outcome function calls it |
 //!
 //! A file has a checksum of all its other bytes, as one of the notes in its footer. [`read`] looks for the note in the bytes
 //! and compares before anything else reads them: Parquet's reader trusts lengths and offsets, and panics on some that are
@@ -35,7 +36,7 @@ use reconverge_trace::parquet::{column, optional};
 use thiserror::Error;
 
 use crate::experiment::{Outcome, Record};
-use crate::file::{Model, Site};
+use crate::site::{Model, Site};
 use crate::source::hash;
 
 const SCHEMA: &str = "message campaign {
@@ -55,6 +56,7 @@ const SCHEMA: &str = "message campaign {
     optional int64 flow_step (UINT_64);
     optional double error;
     required int32 hits (UINT_32);
+    optional binary class (UTF8);
 }";
 
 /// The key of the campaign's hash in a file.
@@ -144,7 +146,7 @@ pub(crate) fn content(path: &Path) -> Result<Vec<u8>, Damage> {
 }
 
 /// Checks the checksum of a file's bytes.
-fn verify(bytes: &[u8]) -> Result<(), Damage> {
+pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
     let digits = digits(bytes).ok_or(Damage::NoChecksum)?;
     let differs = checksum(bytes, &digits).as_bytes() != &bytes[digits];
     if differs { Err(Damage::Checksum) } else { Ok(()) }
@@ -203,6 +205,7 @@ fn write<W: Write + Send>(out: W, records: &[Record], notes: &[(&str, &str)]) ->
     optional::<Int64Type, W>(&mut group, records.iter().map(|it| it.flow_step.map(|step| step as i64)))?;
     optional::<DoubleType, W>(&mut group, records.iter().map(|it| it.error))?;
     column::<Int32Type, W>(&mut group, &int(|it| it.hits))?;
+    optional::<ByteArrayType, W>(&mut group, records.iter().map(|it| Some(it.class.as_deref()?.into())))?;
     group.close()?;
     writer.into_inner()
 }
@@ -230,6 +233,7 @@ fn record(row: &Row) -> Result<Record, ParquetError> {
         flow_step: there(13).then(|| row.get_ulong(13)).transpose()?,
         error: there(14).then(|| row.get_double(14)).transpose()?,
         hits: row.get_uint(15)?,
+        class: there(16).then(|| named(16).map(str::to_owned)).transpose()?,
     })
 }
 
@@ -258,9 +262,17 @@ mod tests {
             flow_step: None,
             error: None,
             hits: 0,
+            class: None,
         };
-        let sdc =
-            Record { outcome: Outcome::Sdc, lane: Some(3), error: Some(0.1), hits: 9, ..masked.clone() };
+        let class = Some("visible".to_owned());
+        let sdc = Record {
+            outcome: Outcome::Sdc,
+            lane: Some(3),
+            error: Some(0.1),
+            hits: 9,
+            class,
+            ..masked.clone()
+        };
         let trap = Some("Flow.StackMismatch".to_owned());
         let trap = Record { outcome: Outcome::Trap, trap, flow_step: Some(0), ..masked.clone() };
         let records = [masked, sdc, trap];

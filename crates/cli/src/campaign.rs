@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use comfy_table::{CellAlignment, Table};
-use reconverge_campaign::summary::{Counts, Rate};
-use reconverge_campaign::{Campaign, Description, Recheck, Shard, Summary, Taken};
+use reconverge_campaign::summary::Counts;
+use reconverge_campaign::{Campaign, Description, Progress, Recheck, Shard, Summary};
 use serde_json::json;
 
 use crate::args::Answer;
 use crate::interrupt::{self, STATUS};
 use crate::messages::{self, answer_as, answer_json, bar, counted, note};
 use crate::part::Part;
+
+mod replay;
 
 /// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
 ///
@@ -33,7 +33,7 @@ pub(crate) struct CampaignArgs {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Run the K-th of N parts of the shards, from 1 (default: all)
-    #[arg(long, value_name = "K/N", conflicts_with_all = ["describe", "summary", "recheck"])]
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["describe", "summary", "recheck", "replay"])]
     shard: Option<Part>,
     /// Only run without a fault, and print the profile and how many experiments there are
     #[arg(long, conflicts_with_all = ["summary", "recheck"])]
@@ -47,6 +47,8 @@ pub(crate) struct CampaignArgs {
     /// Which experiments --recheck chooses
     #[arg(long, value_name = "S", default_value_t = 0, requires = "recheck")]
     seed: u64,
+    #[command(flatten)]
+    replay: replay::ReplayArgs,
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -54,7 +56,16 @@ pub(crate) struct CampaignArgs {
 
 pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let campaign = Campaign::open(&args.file)?;
+    if let Some(number) = args.replay.replay {
+        return replay::run(&campaign, &args.file, number, &args.replay, args.json);
+    }
     let folder = args.output.clone().unwrap_or_else(|| args.file.with_extension("results"));
+    if (args.summary || args.recheck.is_some()) && !folder.is_dir() {
+        bail!(
+            "{}: no such folder of results: name it with -o, or run the campaign first (without --summary and --recheck)",
+            crate::shown::path(&folder)
+        );
+    }
     if args.describe {
         answer_as(args.json, campaign.describe(), describe);
         return Ok(Answer::Yes);
@@ -64,7 +75,7 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
         answer_as(args.json, &recheck, print_recheck);
         return Ok(if recheck.differ.is_empty() { Answer::Yes } else { Answer::No });
     }
-    let (mut stopped, mut damaged) = (false, Vec::new());
+    let (mut stopped, mut damaged, mut ran) = (false, Vec::new(), 0);
     if !args.summary {
         let state = campaign.state(&folder)?;
         let is_ours = |shard: &Shard| args.shard.is_none_or(|part| part.has(shard.index));
@@ -77,12 +88,18 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
             damaged.push(file.shard.name().to_owned());
         }
         let missing = state.missing.into_iter().filter(is_ours).collect();
-        stopped = !run_shards(&campaign, missing, &folder, args)?;
+        (ran, stopped) = match run_shards(&campaign, missing, &folder, args)? {
+            Some(ran) => (ran, false),
+            None => (0, true),
+        };
     }
     let summary = campaign.summary(&folder)?;
     match args.json {
         true => {
             let mut answer = json!({ "campaign": campaign.describe(), "summary": summary });
+            if !args.summary && !stopped {
+                answer["ran"] = ran.into();
+            }
             if stopped {
                 answer["interrupted"] = true.into();
             }
@@ -106,68 +123,32 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Time between two looks at shards that other processes run.
-const WAIT: Duration = Duration::from_millis(200);
-
-/// Runs shards on threads until all are finished, here or by other processes. Returns `false` if Ctrl-C stopped it.
-fn run_shards(campaign: &Campaign, missing: Vec<Shard>, folder: &Path, args: &CampaignArgs) -> Result<bool> {
+/// Runs shards on threads until all are finished, here or by other processes. Returns how many experiments ran here, or
+/// `None` if Ctrl-C stopped it.
+fn run_shards(
+    campaign: &Campaign,
+    missing: Vec<Shard>,
+    folder: &Path,
+    args: &CampaignArgs,
+) -> Result<Option<u64>> {
     interrupt::watch();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = args.jobs.map_or(processors, usize::from).min(missing.len());
-    let experiments = |shard: &Shard| shard.range.end - shard.range.start;
-    let all = missing.iter().map(experiments).sum();
+    let jobs = args.jobs.map_or(processors, usize::from);
+    let all = missing.iter().map(|shard| shard.range.end - shard.range.start).sum();
     let bar = bar(Some(all), "{bar:40} {pos}/{len} experiments {elapsed}, {eta} left");
-    let failed = AtomicBool::new(false);
-    let errors = Mutex::new(Vec::new());
-    let go_on = || !interrupt::asked() && !failed.load(Ordering::Relaxed);
-    let counting = || {
-        bar.inc(1);
-        go_on()
-    };
-    let (open, elsewhere) = (Mutex::new(missing), Mutex::new(Vec::new()));
-    // The first shard is the last of the list.
-    locked(&open).reverse();
-    let work = || {
-        while let Some(shard) = next(&open).filter(|_| go_on()) {
-            match campaign.take_shard_while(&shard, folder, &counting) {
-                Ok(Taken::Ran(_)) => {}
-                Ok(Taken::Finished(_)) => bar.inc(experiments(&shard)),
-                Ok(Taken::Elsewhere(by)) => locked(&elsewhere).push((shard, by)),
-                Ok(Taken::Stopped) => return,
-                Err(error) => {
-                    failed.store(true, Ordering::Relaxed);
-                    locked(&errors).push(error);
-                    return;
-                }
-            }
+    let waits = AtomicBool::new(false);
+    let progress = |progress: Progress| {
+        bar.set_position(progress.done);
+        if let Some((shards, by)) = &progress.waiting
+            && !waits.swap(true, Ordering::Relaxed)
+        {
+            bar.suspend(|| note(&format!("waiting for {} of {by}", counted(*shards as u64, "shard"))));
         }
+        !interrupt::asked()
     };
-    let mut waits = false;
-    while go_on() {
-        std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
-        let others = std::mem::take(&mut *locked(&elsewhere));
-        let Some((_, by)) = others.first() else { break };
-        if !waits {
-            bar.suspend(|| note(&format!("waiting for {} of {by}", counted(others.len() as u64, "shard"))));
-            waits = true;
-        }
-        locked(&open).extend(others.into_iter().map(|(shard, _)| shard).rev());
-        std::thread::sleep(WAIT);
-    }
+    let ran = campaign.run_shards(missing, folder, jobs, &progress);
     bar.finish_and_clear();
-    if let Some(error) = errors.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().next() {
-        bail!(error);
-    }
-    Ok(!interrupt::asked())
-}
-
-fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The next shard of a list. The list is free again when this returns.
-fn next(open: &Mutex<Vec<Shard>>) -> Option<Shard> {
-    locked(open).pop()
+    Ok(ran?)
 }
 
 fn table(head: &[&str], text_columns: usize) -> Table {
@@ -239,10 +220,9 @@ fn print_points(described: &Description) {
     print(&rows);
 }
 
-/// A share in percent, with half the width of its interval.
-fn percent(rate: &Rate) -> String {
-    let [low, high] = rate.interval;
-    format!("{:.2} ± {:.2}", 100. * rate.rate, 50. * (high - low))
+/// A share in percent, with its interval.
+fn percent(rate: f64, [low, high]: [f64; 2]) -> String {
+    format!("{:.2} [{:.2}, {:.2}]", 100. * rate, 100. * low, 100. * high)
 }
 
 fn print_summary(summary: &Summary, described: &Description) {
@@ -251,7 +231,7 @@ fn print_summary(summary: &Summary, described: &Description) {
         return;
     }
     say!(
-        "{finished} of {}; shares in percent, with half of their {:.1} % intervals (Wilson)",
+        "{finished} of {}; shares in percent, with their {:.1} % intervals [low, high] (Wilson)",
         counted(*injections, "experiment"),
         100. * confidence
     );
@@ -272,7 +252,7 @@ fn print_summary(summary: &Summary, described: &Description) {
             cells.insert(0, counts.point.to_string());
         }
         cells.push(counts.injections.to_string());
-        cells.extend(counts.outcomes.iter().map(percent));
+        cells.extend(counts.outcomes.iter().map(|rate| percent(rate.rate, rate.interval)));
         rows.add_row(cells);
     };
     for counts in &summary.sites {
@@ -281,6 +261,7 @@ fn print_summary(summary: &Summary, described: &Description) {
         summary.models.iter().filter(same).for_each(&mut row);
     }
     print(&rows);
+    print_classes(summary, several);
     let mut traps: Vec<(&str, u64)> = Vec::new();
     for (name, count) in summary.sites.iter().flat_map(|counts| &counts.traps) {
         match traps.iter_mut().find(|(known, _)| known == name) {
@@ -293,6 +274,23 @@ fn print_summary(summary: &Summary, described: &Description) {
         let list: Vec<String> = traps.iter().map(|(name, count)| format!("{name} {count}")).collect();
         say!("traps: {}", list.join(", "));
     }
+}
+
+/// Prints the shares by the names of an outcome function.
+fn print_classes(summary: &Summary, several: bool) {
+    if summary.sites.iter().all(|counts| counts.classes.is_empty()) {
+        return;
+    }
+    let mut rows = table(&["site", "class", "experiments", "share"], 2);
+    for counts in &summary.sites {
+        let point = if several { format!("point {}, ", counts.point) } else { String::new() };
+        for class in &counts.classes {
+            let share = percent(class.rate, class.interval);
+            let site = format!("{point}{}", counts.site);
+            rows.add_row([site, class.class.clone(), class.count.to_string(), share]);
+        }
+    }
+    print(&rows);
 }
 
 fn print_recheck(recheck: &Recheck) {

@@ -109,6 +109,14 @@ pub(crate) struct LaunchArgs {
     /// lanes are
     #[arg(long, value_name = "INDEX[,INSTANCE]", value_parser = vertex)]
     vertex: Option<Asked>,
+    /// FILE is a campaign: its experiment N, with the fault
+    #[cfg(feature = "campaign")]
+    #[arg(long, value_name = "N", conflicts_with = "case")]
+    experiment: Option<u64>,
+    /// The launch of the experiment, without the fault
+    #[cfg(feature = "campaign")]
+    #[arg(long, requires = "experiment")]
+    without_fault: bool,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -171,6 +179,11 @@ impl LaunchArgs {
 
     /// The launch, ready to be observed, for the fast engine: the compiled one cannot be observed. Of a run manifest its first launch, unless it has several.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
+        #[cfg(feature = "campaign")]
+        if let Some(number) = self.experiment {
+            only_of_programs(matches, "a campaign")?;
+            return self.experiment(number);
+        }
         let title = crate::shown::path(&self.file);
         let options = self.options_or(Engine::Fast);
         match prepare(self, matches)? {
@@ -191,6 +204,25 @@ impl LaunchArgs {
                 Ok(Ready { session, opened, options, title, source: None, lane: None, program })
             }
         }
+    }
+}
+
+#[cfg(feature = "campaign")]
+impl LaunchArgs {
+    /// An experiment of a campaign, or its launch without the fault, ready to be observed.
+    fn experiment(&self, number: u64) -> Result<Ready> {
+        let campaign = reconverge_campaign::Campaign::open(&self.file)?;
+        let replay = campaign.replay(number)?;
+        let file = crate::shown::path(&self.file);
+        let (session, title) = match self.without_fault {
+            true => (replay.golden, format!("{file}, golden run")),
+            false => (replay.faulty, format!("{file}, experiment {number}")),
+        };
+        let mut opened = campaign.opened().clone();
+        opened.target = opened.target.for_program(&opened.image, &replay.program);
+        let source = campaign.program().1.map(str::to_owned);
+        let lane = replay.record.lane.map(|lane| lane as usize);
+        Ok(Ready { session, opened, options: replay.options, title, source, lane, program: replay.program })
     }
 }
 
@@ -237,6 +269,12 @@ pub(crate) enum Prepared {
 }
 
 pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
+    #[cfg(feature = "campaign")]
+    if args.experiment.is_some() {
+        bail!(
+            "--experiment: `campaign FILE --replay N` runs an experiment; trace, stats, debug and --beside show it"
+        );
+    }
     if let Some(name) = &args.case {
         only_of_programs(matches, "a case")?;
         return from_case(args, name);

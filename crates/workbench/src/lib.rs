@@ -323,6 +323,7 @@ pub mod faults;
 pub mod formats;
 pub mod graph;
 pub mod kernels;
+pub mod keys;
 pub mod launch;
 pub mod lint;
 pub mod listing;

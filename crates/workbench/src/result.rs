@@ -171,6 +171,33 @@ pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, 
     differences.sentence(found.len(), "number")
 }
 
+/// How two outputs of this name differ in their bits, in words; `None` if they are equal.
+pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<String> {
+    if (wanted.dtype, wanted.len()) != (found.dtype, found.len()) {
+        return Some(format!(
+            "{output}: {} numbers of {}, {} of {}",
+            found.len(),
+            found.dtype,
+            wanted.len(),
+            wanted.dtype
+        ));
+    }
+    let size = found.dtype.bytes();
+    let mut differences = Differences::default();
+    let pairs = wanted.bytes.chunks(size).zip(found.bytes.chunks(size)).enumerate();
+    for (index, _) in pairs.filter(|(_, (wanted, found))| wanted != found) {
+        differences.add(|| {
+            format!(
+                "{}: expected {}, found {}",
+                place(output, found, index),
+                wanted.text(index),
+                found.text(index)
+            )
+        });
+    }
+    Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
+}
+
 /// How two arrays of one type differ in their bits; `first` is the byte of the first element, for messages.
 pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
     let size = found.dtype.bytes();

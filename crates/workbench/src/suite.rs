@@ -118,12 +118,17 @@ impl Workload {
     /// A source that does not assemble or a launch that cannot be: mistakes in this crate.
     pub fn prepare(&self) -> Result<Session, KernelError> {
         let opened = self.open()?;
+        let launch = self.launch();
+        Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
+    }
+
+    /// The launch.
+    pub fn launch(&self) -> LaunchFile {
         let (texture, machine) = (self.launch)(&self.problem.inputs(), self.lanes);
         // Fragments of Tesla that only have planes do not show how many they are.
         let lanes = (self.output == "color0" && self.isa == Isa::Tesla).then_some(self.lanes as usize);
         let common = Common { lanes, texture, ..Common::default() };
-        let launch = LaunchFile { isa: self.isa, common, machine };
-        Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
+        LaunchFile { isa: self.isa, common, machine }
     }
 
     /// The program.

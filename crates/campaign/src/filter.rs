@@ -1,0 +1,329 @@
+//! The `[filter]` of a campaign file: which instructions, registers, lanes and groups faults may hit.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use reconverge_isa::source::{closest, parse_number, suggest};
+use serde::{Deserialize, Serialize};
+
+/// One value, or a list of them: numbers, and texts such as `0x10-0x40`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged)]
+pub enum OneOrMore {
+    /// A number.
+    Number(u32),
+    /// A name, a number or a range.
+    Text(String),
+    /// Several.
+    List(Vec<OneOrMore>),
+}
+
+impl OneOrMore {
+    /// The values as texts. A text may have several, with commas between them.
+    fn texts(&self) -> Vec<String> {
+        match self {
+            OneOrMore::Number(number) => vec![number.to_string()],
+            OneOrMore::Text(text) => text.split(',').map(|part| part.trim().to_owned()).collect(),
+            OneOrMore::List(list) => list.iter().flat_map(OneOrMore::texts).collect(),
+        }
+    }
+}
+
+/// Restricts where faults are. What is absent restricts nothing.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultFilter {
+    /// Addresses, ranges of addresses, or labels of the source, of the instruction at which the fault is.
+    pub pc: Option<OneOrMore>,
+    /// Operations of that instruction: `mul`, `MULADD`.
+    pub opcode: Option<OneOrMore>,
+    /// Registers, as results name them: `$r1`, `R2`, `R2.x`, `temp[0]`.
+    pub register: Option<OneOrMore>,
+    /// Lanes of a group: `0-3,8`.
+    pub lane: Option<OneOrMore>,
+    /// Groups of the launch: `0-3,8`.
+    pub group: Option<OneOrMore>,
+}
+
+/// An instruction of the program, as a filter sees it.
+pub(crate) struct Shown {
+    pub(crate) pc: u32,
+    /// Its operations: the names that reports have, and the first words of its text.
+    pub(crate) operations: Vec<String>,
+}
+
+/// A filter for one program: names are looked up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    /// The addresses, unless every one is.
+    pcs: Option<BTreeSet<u32>>,
+    registers: Option<Vec<String>>,
+    lanes: Option<Vec<RangeInclusive<u32>>>,
+    groups: Option<Vec<RangeInclusive<u32>>>,
+}
+
+impl FaultFilter {
+    /// Whether it restricts nothing.
+    pub fn is_empty(&self) -> bool {
+        let Self { pc, opcode, register, lane, group } = self;
+        [pc, opcode, register, lane, group].iter().all(|part| part.is_none())
+    }
+
+    /// Looks up the names of a program. `label` returns the address of a label, `labels` are all of them.
+    ///
+    /// # Errors
+    /// A name that the program does not have, or a text that is no range.
+    pub(crate) fn of_program(
+        &self,
+        shown: &[Shown],
+        labels: &[(String, u32)],
+        registers: &[String],
+    ) -> Result<Allowed, String> {
+        let mut pcs: Option<BTreeSet<u32>> = None;
+        let mut keep = |found: BTreeSet<u32>| {
+            pcs = Some(match pcs.take() {
+                None => found,
+                Some(before) => before.intersection(&found).copied().collect(),
+            });
+        };
+        if let Some(pc) = &self.pc {
+            let mut found = BTreeSet::new();
+            for text in pc.texts() {
+                let range = addresses(&text, labels).map_err(|why| format!("filter, pc: {why}"))?;
+                let before = found.len();
+                found.extend(shown.iter().map(|one| one.pc).filter(|pc| range.contains(pc)));
+                if found.len() == before && !shown.iter().any(|one| range.contains(&one.pc)) {
+                    return Err(format!("filter, pc: the program has no instruction at {text}"));
+                }
+            }
+            keep(found);
+        }
+        if let Some(opcode) = &self.opcode {
+            let mut found = BTreeSet::new();
+            for wanted in opcode.texts() {
+                let is_it =
+                    |one: &&Shown| one.operations.iter().any(|name| name.eq_ignore_ascii_case(&wanted));
+                let before = found.len();
+                found.extend(shown.iter().filter(is_it).map(|one| one.pc));
+                if found.len() == before && !shown.iter().any(|one| is_it(&one)) {
+                    let all: BTreeSet<&str> =
+                        shown.iter().flat_map(|one| &one.operations).map(String::as_str).collect();
+                    return Err(format!(
+                        "filter, opcode: the program has no `{wanted}`: {}",
+                        suggest(&wanted, all)
+                    ));
+                }
+            }
+            keep(found);
+        }
+        let registers = self.register.as_ref().map(|wanted| known_registers(&wanted.texts(), registers));
+        let ranges = |part: &Option<OneOrMore>, what: &str| {
+            let range = |text: &String| {
+                range(text).ok_or_else(|| {
+                    format!("filter, {what}: `{text}`: numbers and ranges such as 0-3 fit here")
+                })
+            };
+            part.as_ref()
+                .map(|part| part.texts().iter().map(range).collect::<Result<Vec<_>, _>>())
+                .transpose()
+        };
+        Ok(Allowed {
+            pcs,
+            registers: registers.transpose()?,
+            lanes: ranges(&self.lane, "lane")?,
+            groups: ranges(&self.group, "group")?,
+        })
+    }
+}
+
+/// The registers of a filter, each of which the program must name.
+fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String>, String> {
+    for text in wanted {
+        if !registers.iter().any(|name| is_register(text, name)) {
+            let names = || registers.iter().map(String::as_str);
+            let meant = closest(text, names()).map(|meant| format!("did you mean `{meant}`? "));
+            let list: Vec<&str> = names().collect();
+            return Err(format!(
+                "filter, register: the program names no `{text}`: {}it names {}",
+                meant.unwrap_or_default(),
+                if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+            ));
+        }
+    }
+    Ok(wanted.to_vec())
+}
+
+/// Whether a register is the one of this text, or a channel of it.
+fn is_register(text: &str, name: &str) -> bool {
+    name.eq_ignore_ascii_case(text)
+        || name.split_once('.').is_some_and(|(register, _)| register.eq_ignore_ascii_case(text))
+}
+
+/// A number, or a first and a last one.
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    let number = |text: &str| parse_number(text.trim()).and_then(|number| u32::try_from(number).ok());
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range = number(first)?..=number(last)?;
+    (!range.is_empty()).then_some(range)
+}
+
+/// A range of addresses, whose ends may be labels.
+fn addresses(text: &str, labels: &[(String, u32)]) -> Result<RangeInclusive<u32>, String> {
+    let one = |text: &str| {
+        let text = text.trim();
+        let number = parse_number(text).and_then(|number| u32::try_from(number).ok());
+        let label = || labels.iter().find(|(name, _)| name == text.trim_start_matches('@'));
+        number.or_else(|| label().map(|(_, pc)| *pc)).ok_or_else(|| {
+            let names = labels.iter().map(|(name, _)| name.as_str());
+            format!("`{text}` is neither an address nor a label: {}", suggest(text, names))
+        })
+    };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let range = one(first)?..=one(last)?;
+    if range.is_empty() { Err(format!("{text}: the first address comes after the last")) } else { Ok(range) }
+}
+
+fn has(ranges: &Option<Vec<RangeInclusive<u32>>>, number: u32) -> bool {
+    ranges.as_ref().is_none_or(|ranges| ranges.iter().any(|range| range.contains(&number)))
+}
+
+impl Allowed {
+    /// Whether a fault may be at an instruction of a group.
+    pub(crate) fn instruction(&self, pc: u32, group: u32) -> bool {
+        self.pcs.as_ref().is_none_or(|pcs| pcs.contains(&pc)) && has(&self.groups, group)
+    }
+
+    /// Whether a fault may be in a register.
+    pub(crate) fn register(&self, name: &str) -> bool {
+        let texts = self.registers.as_ref();
+        texts.is_none_or(|texts| texts.iter().any(|text| is_register(text, name)))
+    }
+
+    /// Whether faults are in registers only.
+    pub(crate) fn only_registers(&self) -> bool {
+        self.registers.is_some()
+    }
+
+    /// Whether faults are in lanes only.
+    pub(crate) fn only_lanes(&self) -> bool {
+        self.lanes.is_some()
+    }
+
+    /// Whether a fault may be in a lane of its group.
+    pub(crate) fn lane(&self, lane: u32) -> bool {
+        has(&self.lanes, lane)
+    }
+
+    /// The lanes of a mask in which a fault may be.
+    pub(crate) fn bits(&self, bits: u64) -> u64 {
+        (0..64)
+            .filter(|lane| bits >> lane & 1 != 0 && self.lane(*lane))
+            .fold(0, |kept, lane| kept | 1 << lane)
+    }
+}
+
+/// The labels of a source and the addresses of the instructions after them. `lines` has addresses of instructions and the
+/// numbers of their lines.
+pub(crate) fn labels(source: &str, lines: &[(u32, usize)]) -> Vec<(String, u32)> {
+    let name = |line: &str| {
+        let (name, _) = line.trim_start().split_once(':')?;
+        let name = name.trim_start_matches('@');
+        let fits = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
+        (!name.is_empty() && name.chars().all(fits)).then(|| name.to_owned())
+    };
+    let address = |number: usize| {
+        let after = lines.iter().filter(|(_, line)| *line >= number);
+        after.min_by_key(|(pc, line)| (*line, *pc)).map(|(pc, _)| *pc)
+    };
+    let labels =
+        source.lines().enumerate().filter_map(|(index, line)| Some((name(line)?, address(index + 1)?)));
+    labels.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::random::Random;
+
+    use super::*;
+
+    fn program() -> Vec<Shown> {
+        let one = |pc, operations: &[&str]| Shown {
+            pc,
+            operations: operations.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        vec![one(0, &["mov"]), one(8, &["mul", "mul f32"]), one(16, &["add"]), one(24, &["exit"])]
+    }
+
+    fn allowed(filter: &str) -> Result<Allowed, String> {
+        let filter: FaultFilter = toml::from_str(filter).unwrap();
+        let labels = [("loop".to_owned(), 8), ("done".to_owned(), 24)];
+        let registers = ["$r0", "$r1", "R2.x"].map(str::to_owned);
+        filter.of_program(&program(), &labels, &registers)
+    }
+
+    fn pcs(filter: &str) -> Vec<u32> {
+        let allowed = allowed(filter).unwrap();
+        program().iter().map(|one| one.pc).filter(|pc| allowed.instruction(*pc, 0)).collect()
+    }
+
+    #[test]
+    fn a_filter_keeps_instructions_by_address_range_label_and_opcode() {
+        assert_eq!(pcs(""), [0, 8, 16, 24]);
+        assert_eq!(pcs("pc = 8"), [8]);
+        assert_eq!(pcs("pc = \"0x8-0x10\""), [8, 16]);
+        assert_eq!(pcs("pc = [\"loop-done\", 0]"), [0, 8, 16, 24]);
+        assert_eq!(pcs("pc = \"done\""), [24]);
+        assert_eq!(pcs("opcode = \"MUL\""), [8]);
+        assert_eq!(pcs("opcode = [\"mul\", \"add\"]\npc = \"8-8\""), [8]);
+    }
+
+    #[test]
+    fn names_that_the_program_does_not_have_are_errors_with_those_that_it_has() {
+        let wrong = |filter: &str| allowed(filter).unwrap_err();
+        assert!(wrong("opcode = \"mull\"").contains("has no `mull`: did you mean `mul`?"));
+        assert!(
+            wrong("pc = \"lop\"").contains("`lop` is neither an address nor a label: did you mean `loop`?")
+        );
+        assert_eq!(wrong("pc = 4"), "filter, pc: the program has no instruction at 4");
+        assert!(wrong("register = \"$r7\"").ends_with("it names $r0, $r1, R2.x"));
+        assert!(wrong("lane = \"a\"").starts_with("filter, lane: `a`: numbers and ranges"));
+        assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
+    }
+
+    /// A number is allowed exactly if one of the texts has it.
+    #[test]
+    fn lanes_and_groups_are_those_of_the_ranges() {
+        let mut random = Random::new(1);
+        for _ in 0..200 {
+            let ends: Vec<[u32; 2]> = (0..3)
+                .map(|_| {
+                    let [one, other] = [random.below(64), random.below(64)];
+                    [one.min(other), one.max(other)]
+                })
+                .collect();
+            let text: Vec<String> = ends.iter().map(|[first, last]| format!("{first}-{last}")).collect();
+            let allowed = allowed(&format!("lane = \"{0}\"\ngroup = \"{0}\"", text.join(","))).unwrap();
+            let inside = |number: u32| ends.iter().any(|[first, last]| (*first..=*last).contains(&number));
+            let mask = random.next_u64();
+            for number in 0..64 {
+                assert_eq!(allowed.lane(number), inside(number), "{text:?}");
+                assert_eq!(allowed.instruction(0, number), inside(number), "{text:?}");
+                assert_eq!(allowed.bits(mask) >> number & 1 != 0, mask >> number & 1 != 0 && inside(number));
+            }
+        }
+    }
+
+    #[test]
+    fn a_register_stands_for_its_channels() {
+        let allowed = allowed("register = [\"R2\", \"$r1\"]").unwrap();
+        assert!(allowed.register("R2.x") && allowed.register("$r1") && !allowed.register("$r0"));
+        assert!(!allowed.register("R22.x"));
+    }
+
+    #[test]
+    fn a_label_is_the_next_instruction_of_the_source() {
+        let source = ".isa tesla\nstart:\n\n    mov\n@body: mul\nL8:\n";
+        let found = labels(source, &[(0, 4), (8, 5)]);
+        assert_eq!(found, [("start".to_owned(), 0), ("body".to_owned(), 8)]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Where faults are, and what they do.
+
+use std::fmt;
+
+use reconverge_isa::Isa;
+use reconverge_isa::source::closest;
+use reconverge_workbench::faults::Kind;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// What an experiment changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Site {
+    /// A general or address register that the program names.
+    Register,
+    /// A general or address register that an instruction has just written, of a lane that was active.
+    Destination,
+    /// A word of flow state.
+    Flow(Kind),
+    /// A 32-bit word of memory.
+    Memory,
+    /// A 32-bit word of the next instruction; on R700 of the next control-flow instruction and its clause.
+    Instruction,
+}
+
+impl Site {
+    /// All sites.
+    pub fn all() -> impl Iterator<Item = Site> + Clone {
+        let flow = Kind::ALL.into_iter().map(Site::Flow);
+        [Site::Register, Site::Destination].into_iter().chain(flow).chain([Site::Memory, Site::Instruction])
+    }
+
+    /// Its name in campaign files and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Site::Register => "register",
+            Site::Destination => "destination",
+            Site::Flow(kind) => kind.name(),
+            Site::Memory => "memory",
+            Site::Instruction => "instruction",
+        }
+    }
+
+    /// The machines that have it.
+    pub const fn machines(self) -> &'static [Isa] {
+        match self {
+            Site::Register | Site::Destination | Site::Memory | Site::Instruction => &Isa::ALL,
+            Site::Flow(kind) => kind.machines(),
+        }
+    }
+}
+
+impl Serialize for Site {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+reconverge_isa::choices! {
+    /// Change of a fault to the bits of its site.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Model {
+        /// One bit flips.
+        Flip = "flip",
+        /// Two bits next to each other flip.
+        Double = "double",
+        /// At least one bit flips: the word becomes any other.
+        Random = "random",
+        /// The word becomes 0.
+        Zero = "zero",
+        /// The same bits flip in the same register of all lanes of the group.
+        WarpWide = "warp-wide",
+        /// So many bits flip as the key `bits` states, anywhere in the word.
+        Bits = "bits",
+        /// One bit is 0 from the change on.
+        StuckAt0 = "stuck-at-0",
+        /// One bit is 1 from the change on.
+        StuckAt1 = "stuck-at-1",
+    }
+}
+
+impl Model {
+    /// The value that the bit keeps, if the fault is permanent.
+    pub const fn stuck(self) -> Option<bool> {
+        match self {
+            Model::StuckAt0 => Some(false),
+            Model::StuckAt1 => Some(true),
+            Model::Flip | Model::Double | Model::Random | Model::Zero | Model::WarpWide | Model::Bits => None,
+        }
+    }
+}
+
+/// Reads a name of a list, with a guess at what was meant.
+fn named<'de, D: Deserializer<'de>, T: Copy>(
+    deserializer: D,
+    what: &str,
+    all: impl Iterator<Item = T> + Clone,
+    name: fn(T) -> &'static str,
+) -> Result<T, D::Error> {
+    let found = String::deserialize(deserializer)?;
+    let names = || all.clone().map(name);
+    all.clone().find(|one| name(*one) == found).ok_or_else(|| {
+        let meant = closest(&found, names()).map(|meant| format!("did you mean `{meant}`? "));
+        let list: Vec<&str> = names().collect();
+        de::Error::custom(format!(
+            "unknown {what} `{found}`: {}one of {} fits here",
+            meant.unwrap_or_default(),
+            list.join(", ")
+        ))
+    })
+}
+
+impl Serialize for Model {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Site {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Site, D::Error> {
+        named(deserializer, "site", Site::all(), Site::name)
+    }
+}
+
+impl<'de> Deserialize<'de> for Model {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Model, D::Error> {
+        named(deserializer, "fault model", Model::ALL.into_iter(), Model::name)
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,448 @@
+//! The word that a fault changes: which one, what it holds, and how it is changed.
+
+use reconverge_isa::Program;
+use reconverge_simt::Lane;
+use reconverge_simt::random::Random;
+use reconverge_workbench::faults::{Kind, Word};
+use reconverge_workbench::session::{Register, SpaceOf, Stepping};
+
+use crate::filter::Allowed;
+use crate::point::{Area, Point};
+use crate::site::{Model, Site};
+
+/// A word that a fault can change, of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// A register of a lane.
+    Register { register: Register, bits: u32, lane: u8 },
+    /// A word of memory. `words` is how many there are from it on.
+    Memory { space: &'static str, private: bool, address: u32, words: u64, lane: u8 },
+    /// A word of flow state.
+    Flow(Word),
+    /// A word of the program.
+    Program(usize),
+}
+
+impl Spot {
+    /// The lane, where the word belongs to one.
+    pub(crate) fn lane(&self) -> Option<u32> {
+        match self {
+            Spot::Register { lane, .. } | Spot::Memory { private: true, lane, .. } => Some((*lane).into()),
+            Spot::Flow(word) => word.lane.map(|lane| lane.0.into()),
+            Spot::Memory { .. } | Spot::Program(_) => None,
+        }
+    }
+
+    /// The name in results. `stepping` is the launch.
+    pub(crate) fn name(&self, stepping: &Stepping) -> String {
+        match self {
+            Spot::Register { register, .. } => register_name(stepping, *register),
+            Spot::Memory { space, address, .. } => format!("{space} {address:#x}"),
+            Spot::Flow(word) => word.to_string(),
+            Spot::Program(word) => format!("word {word}"),
+        }
+    }
+
+    /// The bits that exist.
+    pub(crate) fn bits(&self) -> u64 {
+        match self {
+            Spot::Register { bits, .. } => (1 << bits) - 1,
+            Spot::Memory { .. } | Spot::Program(_) => u32::MAX.into(),
+            Spot::Flow(word) => word.bits,
+        }
+    }
+
+    /// Whether each bit is a lane.
+    pub(crate) fn is_mask(&self) -> bool {
+        matches!(self, Spot::Flow(word) if word.is_mask())
+    }
+
+    /// Returns the word; `None` if it does not exist just now.
+    pub(crate) fn read(&self, stepping: &Stepping, group: usize, program: &Program) -> Option<u64> {
+        match self {
+            Spot::Register { register, lane, .. } => {
+                stepping.read(group, *register)?.get(usize::from(*lane)).map(|word| u64::from(*word))
+            }
+            Spot::Memory { space, address, lane, .. } => {
+                let bytes = stepping.memory(space, group, Lane(*lane), *address, 4);
+                bytes.try_into().ok().map(|bytes| u64::from(u32::from_le_bytes(bytes)))
+            }
+            Spot::Flow(word) => {
+                let is_here = stepping.current() == Some(group);
+                (is_here && stepping.words(word.kind).iter().any(|other| same_word(other, word)))
+                    .then(|| stepping.word(word))
+            }
+            Spot::Program(word) => program.words.get(*word).map(|word| u64::from(*word)),
+        }
+    }
+
+    /// Changes the word; `false` if that cannot be.
+    pub(crate) fn write(&self, stepping: &mut Stepping, group: usize, program: &Program, value: u64) -> bool {
+        match self {
+            Spot::Register { register, lane, .. } => {
+                stepping.set(group, *register, Lane(*lane), value as u32)
+            }
+            Spot::Memory { space, address, lane, .. } => {
+                stepping.store(space, group, Lane(*lane), *address, &(value as u32).to_le_bytes())
+            }
+            Spot::Flow(word) => {
+                stepping.set_word(word, value);
+                true
+            }
+            Spot::Program(word) => {
+                let mut program = program.clone();
+                program.words[*word] = value as u32;
+                stepping.set_program(&program)
+            }
+        }
+    }
+
+    /// The words in which a warp-wide fault flips the same bits: those of all lanes; of memory as many as there are lanes.
+    fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
+        let lanes = stepping.lanes(group).len();
+        match self {
+            Spot::Register { register, bits, .. } => {
+                let held = stepping.read(group, *register).map_or(0, |held| held.len());
+                let of = |lane| Spot::Register { register: *register, bits: *bits, lane: lane as u8 };
+                (0..held).map(of).collect()
+            }
+            Spot::Memory { space, private, address, words, lane } => {
+                let of = |place: u64| Spot::Memory {
+                    space,
+                    private: *private,
+                    address: address + 4 * place as u32,
+                    words: words - place,
+                    lane: *lane,
+                };
+                (0..(lanes as u64).min(*words)).map(of).collect()
+            }
+            Spot::Flow(word) if word.lane.is_some() => {
+                let words = stepping.words(word.kind).into_iter();
+                words.filter(|other| other.number == word.number).map(Spot::Flow).collect()
+            }
+            Spot::Flow(_) | Spot::Program(_) => vec![self.clone()],
+        }
+    }
+}
+
+/// Whether two words of flow state are the same one, at different times.
+fn same_word(one: &Word, other: &Word) -> bool {
+    (one.kind, one.number, one.part, one.lane) == (other.kind, other.number, other.part, other.lane)
+}
+
+/// The name of a register in results: `$r1`, `R2.x`, `temp[0].r`.
+pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
+    let classes = stepping.registers();
+    let class = classes.iter().find(|class| class.name == register.class);
+    let channel = class.and_then(|class| class.channels.get(register.channel..register.channel + 1));
+    let channel =
+        channel.filter(|it| !it.is_empty()).map_or_else(String::new, |channel| format!(".{channel}"));
+    let number = match register.class {
+        "temp" => format!("[{}]", register.number),
+        _ => register.number.to_string(),
+    };
+    format!("{}{number}{channel}", register.class)
+}
+
+/// A change that a fault makes, ready to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Flaw {
+    pub(crate) spot: Spot,
+    /// The group that it is in.
+    pub(crate) group: usize,
+    /// The bits of the word that flip.
+    pub(crate) pattern: u64,
+    /// Whether the same bits flip in the words of all lanes.
+    pub(crate) wide: bool,
+    /// The bits that stay as the fault makes them, and what they are.
+    pub(crate) stuck: Option<(u64, bool)>,
+}
+
+impl Flaw {
+    /// Makes the change; `false` if that cannot be.
+    pub(crate) fn apply(&self, stepping: &mut Stepping, program: &Program) -> bool {
+        let Flaw { spot, group, pattern, wide, .. } = self;
+        let spots = if *wide { spot.wide(stepping, *group) } else { vec![spot.clone()] };
+        spots.iter().all(|spot| {
+            let held = spot.read(stepping, *group, program);
+            held.is_some_and(|held| spot.write(stepping, *group, program, held ^ pattern))
+        })
+    }
+
+    /// Makes bits that are stuck again what they are. Does nothing while the word does not exist.
+    pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) {
+        // A program that has been changed stays as it is.
+        let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
+            return;
+        };
+        let Some(held) = self.spot.read(stepping, self.group, program) else { return };
+        let wanted = if value { held | bits } else { held & !bits };
+        if wanted != held {
+            let _ = self.spot.write(stepping, self.group, program, wanted);
+        }
+    }
+}
+
+/// Where a fault may be, just now.
+pub(crate) struct Choice<'a> {
+    pub(crate) point: &'a Point,
+    pub(crate) stepping: &'a Stepping,
+    /// The group that issues, or has issued, the instruction.
+    pub(crate) group: usize,
+    /// The address of the instruction.
+    pub(crate) pc: u32,
+    /// The lanes for which it is issued.
+    pub(crate) mask: u64,
+}
+
+impl Choice<'_> {
+    fn allowed(&self) -> &Allowed {
+        &self.point.allowed
+    }
+
+    /// The lanes of the group in which a fault may be.
+    fn lanes(&self, site: Site) -> Vec<u8> {
+        let is_active = |lane: &u8| site != Site::Destination || self.mask >> lane & 1 != 0;
+        let lanes = 0..self.stepping.lanes(self.group).len() as u8;
+        lanes.filter(|lane| self.allowed().lane((*lane).into())).filter(is_active).collect()
+    }
+
+    fn registers(&self, site: Site) -> Vec<(Register, u32)> {
+        match site {
+            Site::Destination => self.point.destinations(self.pc).collect(),
+            _ => self.point.registers.clone(),
+        }
+    }
+
+    /// The words of a kind of flow state, with the bits that may change.
+    fn words(&self, kind: Kind) -> Vec<Word> {
+        words(self.stepping, self.allowed(), kind)
+    }
+
+    /// Chooses a word of a site; `None` if there is none.
+    pub(crate) fn any(&self, site: Site, random: &mut Random) -> Option<Spot> {
+        match site {
+            Site::Register | Site::Destination => {
+                let registers = self.registers(site);
+                let (register, bits) = *registers.get(below(random, registers.len() as u64) as usize)?;
+                let lanes = self.lanes(site);
+                let lane = *lanes.get(below(random, lanes.len() as u64) as usize)?;
+                Some(Spot::Register { register, bits, lane })
+            }
+            Site::Memory => {
+                let lanes = self.lanes(site);
+                let weight = |area: &Area| {
+                    area.words() * if area.of == SpaceOf::Lane { lanes.len() as u64 } else { 1 }
+                };
+                let (area, place) = weighted(random, &self.point.areas, weight)?;
+                let (word, lane) = (place % area.words(), place / area.words());
+                Some(Spot::Memory {
+                    space: area.space,
+                    private: area.of == SpaceOf::Lane,
+                    address: (area.bytes.start + 4 * word) as u32,
+                    words: area.words() - word,
+                    lane: lanes.get(lane as usize).copied().unwrap_or(0),
+                })
+            }
+            Site::Instruction => {
+                let words = self.stepping.next_words()?;
+                words.get(below(random, words.len() as u64) as usize).copied().map(Spot::Program)
+            }
+            // Every bit of the words of a kind is as likely as every other.
+            Site::Flow(kind) => {
+                let words = self.words(kind);
+                weighted(random, &words, |word| u64::from(word.bits.count_ones()))
+                    .map(|(word, _)| Spot::Flow(*word))
+            }
+        }
+    }
+
+    /// The word of a site with this name, of this lane; what is absent is chosen.
+    ///
+    /// # Errors
+    /// There is none, with the names that there are.
+    pub(crate) fn named(
+        &self,
+        site: Site,
+        place: Option<&str>,
+        lane: Option<u32>,
+        random: &mut Random,
+    ) -> Result<Spot, String> {
+        if let (Site::Memory, Some(place)) = (site, place) {
+            return self.memory(place, lane);
+        }
+        let all = self.all(site);
+        let names = || {
+            let mut names: Vec<String> = all.iter().map(|spot| spot.name(self.stepping)).collect();
+            names.dedup();
+            names.truncate(32);
+            names.join(", ")
+        };
+        let fits = |spot: &&Spot| {
+            place.is_none_or(|place| spot.name(self.stepping) == place)
+                && lane.is_none_or(|lane| spot.lane().is_none_or(|own| own == lane))
+        };
+        let found: Vec<&Spot> = all.iter().filter(fits).collect();
+        let chosen = found.get(below(random, found.len() as u64) as usize).map(|spot| (*spot).clone());
+        chosen.ok_or_else(|| {
+            let place = place.map(|place| format!(" `{place}`")).unwrap_or_default();
+            let lane = lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
+            format!("there is no {site}{place}{lane} then; there is {}", names())
+        })
+    }
+
+    /// All words of a site but memory.
+    fn all(&self, site: Site) -> Vec<Spot> {
+        match site {
+            Site::Register | Site::Destination => {
+                let lanes = self.lanes(site);
+                let of = |(register, bits): (Register, u32)| {
+                    lanes
+                        .iter()
+                        .map(move |lane| Spot::Register { register, bits, lane: *lane })
+                        .collect::<Vec<_>>()
+                };
+                self.registers(site).into_iter().flat_map(of).collect()
+            }
+            Site::Memory => Vec::new(),
+            Site::Instruction => {
+                self.stepping.next_words().into_iter().flatten().map(Spot::Program).collect()
+            }
+            Site::Flow(kind) => self.words(kind).into_iter().map(Spot::Flow).collect(),
+        }
+    }
+
+    /// The word of memory with this name: its space and its address.
+    fn memory(&self, place: &str, lane: Option<u32>) -> Result<Spot, String> {
+        let spaces = || {
+            let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);
+            self.point.areas.iter().map(of).collect::<Vec<_>>().join(", ")
+        };
+        let wrong = || format!("there is no memory `{place}`; there is {}", spaces());
+        let (space, address) = place.rsplit_once(' ').ok_or_else(wrong)?;
+        let address = reconverge_isa::source::parse_number(address)
+            .filter(|address| address % 4 == 0)
+            .ok_or_else(wrong)?;
+        let area = self.point.areas.iter().find(|area| area.space == space && area.bytes.contains(&address));
+        let area = area.ok_or_else(wrong)?;
+        Ok(Spot::Memory {
+            space: area.space,
+            private: area.of == SpaceOf::Lane,
+            address: address as u32,
+            words: (area.bytes.end - address) / 4,
+            lane: lane.unwrap_or(0) as u8,
+        })
+    }
+}
+
+/// The words of a kind of flow state that a filter allows, with the bits that may change.
+pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
+    let words = stepping.words(kind);
+    if !allowed.only_lanes() {
+        return words;
+    }
+    let of_lanes = |word: Word| match word.lane {
+        Some(lane) => allowed.lane(lane.0.into()).then_some(word),
+        None if word.is_mask() => Some(Word { bits: allowed.bits(word.bits), ..word }),
+        None => None,
+    };
+    words.into_iter().filter_map(of_lanes).filter(|word| word.bits != 0).collect()
+}
+
+/// Chooses an item with a probability in proportion to its weight, and a random number below its weight.
+fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
+    let mut place = below(random, items.iter().map(&weight).sum());
+    items.iter().find_map(|item| match place.checked_sub(weight(item)) {
+        None => Some((item, place)),
+        Some(rest) => {
+            place = rest;
+            None
+        }
+    })
+}
+
+/// A number below a limit, which is at least 1 and far below 2^64.
+pub(crate) fn below(random: &mut Random, limit: u64) -> u64 {
+    random.next_u64() % limit.max(1)
+}
+
+/// A word after a fault; of its bits those in `bits` exist. `lanes`: each is a lane. `count`: those of [`Model::Bits`].
+///
+/// Returns the word, and the bit that is stuck.
+pub(crate) fn faulted(
+    model: Model,
+    before: u64,
+    bits: u64,
+    lanes: bool,
+    count: u32,
+    random: &mut Random,
+) -> (u64, u64) {
+    let places: Vec<u32> = (0..64).filter(|place| bits >> place & 1 != 0).collect();
+    let all = places.len() as u64;
+    let bit = |place: u64| places.get(place as usize).map_or(0, |place| 1 << place);
+    let after = match model {
+        Model::Flip => before ^ bit(below(random, all)),
+        Model::Double => {
+            let first = below(random, all.saturating_sub(1));
+            before ^ bit(first) ^ if all > 1 { bit(first + 1) } else { 0 }
+        }
+        Model::Bits => {
+            let mut pattern = 0u64;
+            while u64::from(pattern.count_ones()) < u64::from(count).min(all) {
+                pattern |= bit(below(random, all));
+            }
+            before ^ pattern
+        }
+        Model::StuckAt0 | Model::StuckAt1 => {
+            let stuck = bit(below(random, all));
+            return (if model == Model::StuckAt1 { before | stuck } else { before & !stuck }, stuck);
+        }
+        Model::Zero => 0,
+        Model::WarpWide if lanes => before ^ bits,
+        Model::Random | Model::WarpWide => {
+            // Each pattern but none is as likely as every other.
+            let pattern = loop {
+                let pattern = random.next_u64() & bits;
+                if pattern != 0 || bits == 0 {
+                    break pattern;
+                }
+            };
+            before ^ pattern
+        }
+    };
+    (after, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_model_changes_the_bits_that_it_says() {
+        let mut random = Random::new(7);
+        for _ in 0..200 {
+            let (bits, before) = (0b1011_0110, 0b1001_0010);
+            let mut change = |model, lanes| {
+                let (after, _) = faulted(model, before, bits, lanes, 3, &mut random);
+                assert_eq!((after ^ before) & !bits, 0, "{model}");
+                after ^ before
+            };
+            assert_eq!(change(Model::Flip, false).count_ones(), 1);
+            assert!([0b110, 0b1_0100, 0b11_0000, 0b1010_0000].contains(&change(Model::Double, false)));
+            assert_ne!(change(Model::Random, false), 0);
+            assert_eq!(change(Model::Zero, false), 0b1001_0010);
+            assert_eq!(change(Model::WarpWide, true), bits);
+            assert_ne!(change(Model::WarpWide, false), 0);
+            assert_eq!(change(Model::Bits, false).count_ones(), 3);
+            for model in [Model::StuckAt0, Model::StuckAt1] {
+                let (after, stuck) = faulted(model, before, bits, false, 3, &mut random);
+                assert_eq!((stuck.count_ones(), stuck & !bits), (1, 0));
+                assert_eq!(after & stuck != 0, model == Model::StuckAt1);
+                assert_eq!((after ^ before) & !stuck, 0);
+            }
+        }
+        assert_eq!(faulted(Model::Double, 0, 1, false, 0, &mut random).0, 1);
+        // A word of fewer bits than the model flips.
+        assert_eq!(faulted(Model::Bits, 0, 0b11, false, 9, &mut random).0, 0b11);
+    }
+}

@@ -1,0 +1,143 @@
+//! The shards of a folder on several threads, in one process of several that may share the folder.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::{Campaign, Error, Shard, Taken};
+
+/// Time between two looks at shards that other processes run.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// How far a campaign is: what a progress callback gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Experiments of the shards to run that are finished, here or by other processes.
+    pub done: u64,
+    /// Experiments of all shards to run.
+    pub of: u64,
+    /// Experiments that this process has run.
+    pub ran: u64,
+    /// Shards that only other processes run, and one of these processes: set while this one waits for them.
+    pub waiting: Option<(usize, String)>,
+}
+
+/// What several threads share.
+struct Shared<'a> {
+    campaign: &'a Campaign,
+    folder: &'a Path,
+    progress: &'a (dyn Fn(Progress) -> bool + Sync),
+    of: u64,
+    done: AtomicU64,
+    ran: AtomicU64,
+    stopped: AtomicBool,
+    open: Mutex<Vec<Shard>>,
+    elsewhere: Mutex<Vec<(Shard, String)>>,
+    errors: Mutex<Vec<Error>>,
+}
+
+impl Campaign {
+    /// Runs shards on `jobs` threads until all are finished, here or by other processes that share the folder.
+    ///
+    /// Calls `progress` after each experiment, from any of the threads, and while it waits for other processes; `false`
+    /// stops the run. Returns the number of experiments that this process ran, or `None` if the run was stopped. Shards that
+    /// are finished stay.
+    ///
+    /// # Errors
+    /// Those of [`Campaign::take_shard_while`], the first of any thread.
+    pub fn run_shards(
+        &self,
+        mut shards: Vec<Shard>,
+        folder: &Path,
+        jobs: usize,
+        progress: &(dyn Fn(Progress) -> bool + Sync),
+    ) -> Result<Option<u64>, Error> {
+        let of = shards.iter().map(experiments).sum();
+        let jobs = jobs.clamp(1, shards.len().max(1));
+        // The first shard is the last of the list.
+        shards.reverse();
+        let shared = Shared {
+            campaign: self,
+            folder,
+            progress,
+            of,
+            done: AtomicU64::new(0),
+            ran: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+            open: Mutex::new(shards),
+            elsewhere: Mutex::default(),
+            errors: Mutex::default(),
+        };
+        while shared.goes_on() {
+            std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| shared.work()))));
+            let others = std::mem::take(&mut *locked(&shared.elsewhere));
+            let Some((_, by)) = others.first() else { break };
+            if shared.goes_on() && !shared.tell(Some((others.len(), by.clone()))) {
+                break;
+            }
+            locked(&shared.open).extend(others.into_iter().map(|(shard, _)| shard).rev());
+            std::thread::sleep(WAIT);
+        }
+        if let Some(error) = locked(&shared.errors).drain(..).next() {
+            return Err(error);
+        }
+        let finished = shared.goes_on();
+        Ok(finished.then(|| shared.ran.load(Ordering::Relaxed)))
+    }
+}
+
+impl Shared<'_> {
+    fn goes_on(&self) -> bool {
+        !self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Calls the callback; `false` if the run is to stop.
+    fn tell(&self, waiting: Option<(usize, String)>) -> bool {
+        let (done, ran) = (self.done.load(Ordering::Relaxed), self.ran.load(Ordering::Relaxed));
+        let goes_on = (self.progress)(Progress { done, of: self.of, ran, waiting });
+        if !goes_on {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        goes_on && self.goes_on()
+    }
+
+    /// Runs open shards, one after another, until there is none.
+    fn work(&self) {
+        // The list is free again while a shard runs.
+        let next = || locked(&self.open).pop();
+        while let Some(shard) = next().filter(|_| self.goes_on()) {
+            let counted = |experiments: u64, own: u64| {
+                self.done.fetch_add(experiments, Ordering::Relaxed);
+                self.ran.fetch_add(own, Ordering::Relaxed);
+                self.tell(None)
+            };
+            // Called before each experiment: those before it are done.
+            let started = AtomicU64::new(0);
+            let before_each = || match started.fetch_add(1, Ordering::Relaxed) {
+                0 => self.goes_on(),
+                _ => counted(1, 1),
+            };
+            match self.campaign.take_shard_while(&shard, self.folder, &before_each) {
+                Ok(Taken::Ran(_)) => drop(counted(1, 1)),
+                Ok(Taken::Finished(_)) => drop(counted(experiments(&shard), 0)),
+                Ok(Taken::Elsewhere(by)) => locked(&self.elsewhere).push((shard, by)),
+                Ok(Taken::Stopped) => return,
+                Err(error) => {
+                    self.stopped.store(true, Ordering::Relaxed);
+                    locked(&self.errors).push(error);
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Experiments of a shard.
+fn experiments(shard: &Shard) -> u64 {
+    shard.range.end - shard.range.start
+}
+
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

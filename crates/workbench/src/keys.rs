@@ -1,0 +1,76 @@
+//! Messages about keys that a file must not have: launch files, campaign files, run manifests.
+//!
+//! Serde's message for an unknown field lists the known ones. [`complaint`] turns it into one that guesses which was meant.
+
+use reconverge_isa::source::closest;
+
+/// Rewrites a deserializer's message about an unknown field: the key, the key that was probably meant, and all that fit.
+///
+/// `more` are keys that the message does not list and that fit as well. Other messages are returned as they are.
+pub fn complaint(message: &str, more: &[&str]) -> String {
+    let message = message.trim_end();
+    let Some((found, mut known, rest)) = unknown_field(message) else { return message.to_owned() };
+    known.extend(more.iter().filter(|key| !known.contains(key)).copied().collect::<Vec<_>>());
+    known.sort_unstable();
+    let meant = closest(found, known.iter().copied());
+    let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
+    let place = rest.trim().lines().next().filter(|line| line.starts_with("in `"));
+    let place = place.map(|place| format!(" {place}")).unwrap_or_default();
+    let keys = if known.is_empty() {
+        "no key fits here".to_owned()
+    } else {
+        format!("the keys are {}", known.join(", "))
+    };
+    format!("unknown key `{found}`{place}: {meant}{keys}")
+}
+
+/// The unknown field of a message, the fields that it lists, and the text after the list.
+fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
+    let start = message.find("unknown field `")? + "unknown field `".len();
+    let (found, rest) = message[start..].split_once('`')?;
+    let (list, after) = match rest.split_once('\n') {
+        Some((list, after)) => (list, after),
+        None => (rest, ""),
+    };
+    // Serde's three forms: none, `expected `a``, `expected one of `a`, `b``.
+    let known = list.split('`').skip(1).step_by(2).collect();
+    Some((found, known, after))
+}
+
+/// Returns the line, from 1 on, of the first `"key":` of a JSON text.
+pub fn json_line(text: &str, key: &str) -> Option<usize> {
+    let quoted = format!("\"{key}\"");
+    let is_key = |at: &usize| text[at + quoted.len()..].trim_start().starts_with(':');
+    let at = text.match_indices(&quoted).map(|(at, _)| at).find(is_key)?;
+    Some(text[..at].matches('\n').count() + 1)
+}
+
+/// Returns the key that a message calls unknown.
+pub fn unknown_key(message: &str) -> Option<&str> {
+    Some(unknown_field(message)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_named_with_the_one_that_was_meant_and_all_that_fit() {
+        let message = "unknown field `gird`, expected one of `grid`, `block`\n";
+        assert_eq!(
+            complaint(message, &["isa", "program"]),
+            "unknown key `gird`: did you mean `grid`? the keys are block, grid, isa, program"
+        );
+        let nested = complaint("unknown field `nonsense`, expected `domain`\nin `ctm`\n", &[]);
+        assert_eq!(nested, "unknown key `nonsense` in `ctm`: the keys are domain");
+        let none = complaint("unknown field `x`, there are no fields", &[]);
+        assert_eq!(none, "unknown key `x`: no key fits here");
+        assert_eq!(complaint("invalid type: string\n", &[]), "invalid type: string");
+    }
+
+    #[test]
+    fn the_line_of_a_json_key_is_that_of_the_key_and_not_of_a_value() {
+        assert_eq!(json_line("{\"a\": \"b\",\n \"c\": 1,\n \"b\" : 2}", "b"), Some(3));
+        assert_eq!(json_line("{}", "b"), None);
+    }
+}
