@@ -175,6 +175,9 @@ class CtmField(TypedDict, total=False):
 class _Common(TypedDict, total=False):
     """Fields that are keywords of programs as well."""
 
+    isa: str
+    program: str
+    kernel: str
     lanes: int
     mode: str
     watchdog: int
@@ -252,8 +255,5 @@ class LaunchKeywords(_Common, total=False):
 class LaunchFields(_Common, total=False):
     """The fields of a launch file. Which of them a launch has depends on its machine: docs/launch-files.md."""
 
-    isa: str
-    program: str
-    kernel: str
     grid: int | Sequence[int]
     block: int | Sequence[int]

@@ -353,6 +353,8 @@ def prepare(program: Program, keywords: LaunchKeywords) -> Launch:
     for unit, value in mapping("textures", given.pop("textures", None), "{0: array}").items():
         options.append(("texture", f"{unit}={_texture(unit, value, arrays)}"))
     known = {name: _field(name, value, arrays) for name, value in given.items() if value is not None}
+    if known.get("isa", program.isa) != program.isa:
+        raise Error(f"isa: {known['isa']}, but the program is for {program.isa}")
     arrays.check(program)
     stated = _json(dict(known, isa=program.isa))
     title = program.name or program.title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -188,8 +188,7 @@ class Registers(Generic[_WordT]):
         values = self._session._native.read(group, name, first, count, channels)
         if values is None:
             raise Error(f"{name}{first}: group {group} does not have this register")
-        seen: npt.NDArray[_WordT] = values.view(self._dtype)
-        return seen
+        return cast("npt.NDArray[_WordT]", values.view(self._dtype))  # type: ignore[no-any-return,unused-ignore]
 
     def _channels(self, name: str) -> str:
         return next(channels for known, _, channels in self._classes if known == name)
