@@ -213,7 +213,7 @@ _SIGNS = ("neg", "abs", "not", "sshr")
 def _tesla(text: str) -> Parts:
     words = _split(text, " ,")
     modifiers: list[str] = []
-    while words and (words[0].startswith(("(", "@")) or len(words) > 1 and words[0] in ("exit", "join")):
+    while words and (words[0].startswith(("(", "@")) or len(words) > 1 and words[0] in ("exit", "join", "short")):
         modifiers.append(words.pop(0))
     mnemonic = words.pop(0) if words else ""
     operands: list[str] = []
@@ -231,27 +231,31 @@ def _tesla(text: str) -> Parts:
 
 
 def _r700(text: str) -> Parts:
-    # The number of its group and the slot of an ALU operation.
-    found = re.match(r"(?:\d+\s+)?([xyzwt]):\s+", text)
-    modifiers = [found[1]] if found else []
+    # The number of its group, and the slot of an ALU operation.
+    found = re.match(r"(?:\d+\s+)?(?:([xyzwt]):\s+)?", text)
+    modifiers = [found[1]] if found and found[1] else []
     rest = text[found.end() :] if found else text
     name = re.match(r"[\w*.]+", rest)
     if name is None:
         return Parts("", (), (text,))
     mnemonic, *scale = re.split(r"[*.]", name[0])
     modifiers += scale
-    rest = rest[name.end() :].removeprefix(":").strip()
+    is_flow = rest[name.end() :].startswith(":")
+    places, rest = _split(rest[name.end() :].removeprefix(":").strip(), ","), ""
     operands: list[str] = []
-    for each in _split(rest, ","):
-        first, *more = _split(each, " ")
-        # Options such as POP_CNT(1) stand without operands before them; the address of a jump is an operand.
-        if re.match(r"(ADDR|TARGET)\(", first) or not re.match(r"[A-Z_]\w*\(|[A-Z][A-Z_]{3,}$", first):
-            operands.append(first)
-        else:
-            more.insert(0, first)
-        for word in more:
-            (operands if re.match(r"ADDR\(", word) else modifiers).append(word)
+    for number, each in enumerate(places):
+        for place, word in enumerate(_split(each, " ")):
+            # Options such as POP_CNT(1) and END_OF_PROGRAM come last; the address of a jump is an operand.
+            is_option = re.fullmatch(r"[A-Z][A-Z_0-9]*(\(.*\))?", word) and not re.fullmatch(r"(R|T|C|KC|PV|PS)\d*", word)
+            is_operand = word.startswith("ADDR(") if is_flow and "(" in word else not is_option
+            if place == 0 and (number > 0 or "[" in word):
+                is_operand = True
+            (operands if is_operand else modifiers).append(word)
     return Parts(mnemonic, tuple(operands), tuple(modifiers))
+
+
+#: What the text of an R500 instruction begins with: the unit of fragment programs that computes.
+_UNITS = ("ALU", "OUT", "TEX")
 
 
 def _r500(text: str) -> Parts:
@@ -260,20 +264,31 @@ def _r500(text: str) -> Parts:
     mnemonic = ""
     for half in re.split(r"\s\+\s", text):
         code, _, sources = half.partition(" : ")
-        result, is_assigned, code = code.partition(" = ") if " = " in code else ("", "", code)
-        unit, _, result = result.rpartition(" ")
-        if is_assigned:
-            operands.append(result or unit)
-            modifiers += [unit] if unit and result else []
-        found = re.match(r"[\w]+", code)
-        name = found[0] if found else code
+        words = _split(code, " ,")
+        predicates = [word for word in words if re.fullmatch(r"\(!?[\w.]+\)", word)]
+        words = [word for word in words if word not in predicates]
+        modifiers += predicates
+        name = ""
+        if words and words[0] in _UNITS and (len(words) > 2 and words[2] == "=" or len(words) > 1 and _is_r500(words[1])):
+            modifiers.append(words.pop(0))
+        if len(words) > 1 and words[1] == "=":
+            operands.append(words[0])
+            name, words = (words[2], words[3:]) if len(words) > 2 else ("", [])
+        elif words:
+            name, words = words[0], words[1:]
+            if len(words) > 1 and words[1] == "=":
+                operands.append(words[0])
+                words = words[2:]
+        name, star, scale = name.partition("*")
+        name, dot, clamp = name.partition(".")
         mnemonic = mnemonic or name
-        rest = code[len(name) :]
-        scale, _, rest = rest.partition(" ")
-        modifiers += [scale] if scale else []
-        for each in _split(rest, ","):
-            first, *more = _split(each, " ")
-            (modifiers if re.match(r"[A-Z_]{4,}$|\{|\w+=", first) else operands).append(first)
-            modifiers += more
+        modifiers += [each for each in (star + scale, dot + clamp) if each]
+        for word in words:
+            is_option = re.fullmatch(r"if|->|!|any|all|[A-Z_]{3,}|\{.*|\w+=.*", word)
+            (modifiers if is_option else operands).append(word)
         modifiers += _split(sources, " ")
-    return Parts(mnemonic, tuple(operands), tuple(modifiers))
+    return Parts(mnemonic, tuple(operands), tuple(each for each in modifiers if each != "->"))
+
+
+def _is_r500(word: str) -> bool:
+    return re.split(r"[*.]", word)[0] in mnemonics("r500")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 Source = str | os.PathLike[str]
 #: The machines.
 Isa = Literal["r500", "r700", "tesla"]
+
+
+#: A line of an ALU group of R700 after the first.
+_SLOT = re.compile(r"[xyzwt]: ")
 
 
 class Parameter(TypedDict):
@@ -182,6 +187,8 @@ class Program(Sequence[Instruction]):
                 )
                 for address, operations in self._native.uses()
             }
+            if self.isa == "r700":
+                self._uses.update(_by_slot(self._instructions(), self._uses))
         return self._uses
 
     def __len__(self) -> int:
@@ -270,6 +277,25 @@ class Program(Sequence[Instruction]):
 
     def _repr_html_(self) -> str:
         return html.listing(self)
+
+
+def _by_slot(
+    instructions: list[Instruction], uses: dict[int, tuple[Operation, ...]]
+) -> dict[int, tuple[Operation, ...]]:
+    """The operations of an ALU group, which are known by its address, to the lines of its slots."""
+    groups: list[list[Instruction]] = []
+    for each in instructions:
+        if _SLOT.match(each.text) and groups and each.address not in uses:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    found = {}
+    for group in groups:
+        operations = uses.get(group[0].address, ())
+        is_one_each = len(operations) == len(group)
+        for number, each in enumerate(group if len(group) > 1 else []):
+            found[each.address] = (operations[number],) if is_one_each else operations
+    return found
 
 
 def _reopened(title: str, state: _native.ProgramState) -> Program:
