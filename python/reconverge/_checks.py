@@ -21,7 +21,7 @@ _PACKAGE = str(Path(__file__).parent) + os.sep
 def article(value: object) -> str:
     """The type of a value, with an article: ``a float``, ``an ndarray``."""
     name = type(value).__name__
-    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
+    return f"{'an' if name[:1] in 'aeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def whole(place: str, value: object, least: int = 0, most: int = (1 << 64) - 1) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copyreg
 import json
 from typing import NoReturn, TypedDict
 
@@ -19,7 +18,7 @@ class OutOfRange(Error, OverflowError):
     """A number does not fit its place."""
 
 
-class NotFound(Error, FileNotFoundError):
+class NotFound(FileNotFoundError, Error):
     """A file does not exist."""
 
 
@@ -123,9 +122,3 @@ def missing(path: str) -> NoReturn:
     """Raises the error for a file that does not exist."""
     raise NotFound(2, "no such file or directory", path)
 
-
-def _not_found(path: str) -> NotFound:
-    return NotFound(2, "no such file or directory", path)
-
-
-copyreg.pickle(NotFound, lambda error: (_not_found, (str(error.filename),)))

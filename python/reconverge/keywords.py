@@ -223,6 +223,7 @@ class _Common(TypedDict, total=False):
     gprs: int
     stack: int
     clause_temps: int
+    dx10_clamp: bool
     prefer_vector: bool
     constants_are_buffers: bool
     booleans: int

@@ -128,7 +128,7 @@ class Program(Sequence[Instruction]):
         return self._native.name
 
     @property
-    def isa(self) -> str:
+    def isa(self) -> Isa:
         """The machine: ``r500``, ``r700`` or ``tesla``."""
         return self._native.isa
 

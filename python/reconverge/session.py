@@ -188,7 +188,7 @@ class Registers(Generic[_WordT]):
         values = self._session._native.read(group, name, first, count, channels)
         if values is None:
             raise Error(f"{name}{first}: group {group} does not have this register")
-        return cast("npt.NDArray[_WordT]", values.view(self._dtype))  # type: ignore[no-any-return,unused-ignore]
+        return cast("npt.NDArray[_WordT]", values.view(self._dtype))
 
     def _channels(self, name: str) -> str:
         return next(channels for known, _, channels in self._classes if known == name)
@@ -203,12 +203,13 @@ class Registers(Generic[_WordT]):
             if end.number <= first.number:
                 raise Error(f"{key.start} to {key.stop}: there is no register between them")
             rows = self._read(first.name, first.number, end.number - first.number, list(range(len(channels) or 1)))
-            return rows if channels else rows[:, :, 0]
+            return rows if channels else _first(rows)
         chosen = named(key, classes)
         channels = self._channels(chosen.name)
         if chosen.channel is None and channels:
-            return self._read(chosen.name, chosen.number, 1, list(range(len(channels))))[0]
-        return self._read(chosen.name, chosen.number, 1, [chosen.channel or 0])[0, :, 0]
+            rows = self._read(chosen.name, chosen.number, 1, list(range(len(channels))))
+            return rows.reshape(rows.shape[1:])
+        return self._read(chosen.name, chosen.number, 1, [chosen.channel or 0]).reshape(-1)
 
     def __setitem__(self, key: str, value: RegisterValues) -> None:
         chosen = named(key, self._classes)
@@ -236,6 +237,11 @@ class Registers(Generic[_WordT]):
         kinds = ", ".join(f"{name}0 to {name}{count - 1}" for name, count, _ in self._classes if count)
         group = self._session._any(self._group)
         return f"<Registers of group {group} as {self._dtype}: {kinds}>"
+
+
+def _first(rows: npt.NDArray[_WordT]) -> npt.NDArray[_WordT]:
+    """Rows of one channel without the channel."""
+    return rows.reshape(rows.shape[:-1])
 
 
 def named_end(text: object, classes: Classes) -> Chosen:

@@ -98,7 +98,7 @@ def test_any_map_will_do_and_one_that_runs_nothing_is_an_error(file: Path, tmp_p
     with pytest.raises(reconverge.Error, match="4 shards are missing, and a round finished none of them"):
         campaign.run(tmp_path / "nothing", map=lambda function, tasks: [])
     with pytest.raises(reconverge.Error, match=r"a number of processes, a distributed\.Client, or the module ray"):
-        over("processes")
+        over("processes")  # type: ignore[arg-type]
 
 
 def test_an_unknown_site_is_refused_with_its_line_and_what_was_meant(file: Path) -> None:

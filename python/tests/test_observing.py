@@ -47,7 +47,7 @@ def test_traces_and_counts_are_frames_of_pandas_and_polars(nested: reconverge.La
         assert type(counts).__module__.startswith(library)
         assert int(counts["executed"].sum()) == nested.run().instructions
     with pytest.raises(reconverge.Error, match="say pandas or polars"):
-        nested.stats().frame("numpy")
+        nested.stats().frame("numpy")  # type: ignore[call-overload]
 
 
 def test_the_sums_of_counts_are_those_of_a_run(nested: reconverge.Launch) -> None:

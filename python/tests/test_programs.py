@@ -46,7 +46,7 @@ def test_every_error_of_a_source_has_its_place() -> None:
         (lambda: reconverge.disassemble([1, 2]), "which machine"),
         (lambda: reconverge.disassemble([-1], isa="r500"), "0 to 0xffffffff"),
         (lambda: reconverge.disassemble(np.zeros((2, 2), np.uint32), isa="r500"), "one row of integers"),
-        (lambda: reconverge.disassemble([1, 2], isa="r501"), "isa: unknown value `r501`.*r500"),
+        (lambda: reconverge.disassemble([1, 2], isa="r501"), "isa: unknown value `r501`.*r500"),  # type: ignore[arg-type]
         (lambda: reconverge.disassemble([1, 2], isa="r500", chip="rv770"), "rv770 is a chip of r700"),
         (lambda: reconverge.explain("add b32 $r0 $r1 $r2"), "isa= or chip="),
         (lambda: reconverge.explain([1, 2, 3], isa="tesla"), "not 3"),
