@@ -143,7 +143,7 @@ def raw(collatz: reconverge.Program) -> list[tuple[Any, type[Exception], str]]:
         (lambda: session.step(1.5), TypeError, "times: a float"),
         (lambda: session.step(group=9), OverflowError, "group: 9: 0 to 0 fits here"),
         (lambda: session.step(lane=64), OverflowError, "lane: 64: 0 to 63 fits here"),
-        (lambda: session.run_until(pc="x"), Exception, "pc"),
+        (lambda: session.run_until(pc="x"), TypeError, "at: a str"),
         (lambda: session.run_until(budget=-1), OverflowError, "budget: -1"),
         (lambda: launch.observe(hooks, batch=-1), OverflowError, "batch: -1: 1 or more fits here"),
         (lambda: launch.observe(hooks, batch=0), OverflowError, "batch: 0"),
