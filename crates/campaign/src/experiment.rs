@@ -66,11 +66,11 @@ pub struct Record {
     pub error: Option<f64>,
     /// Of an SDC, how many rows of outputs differ: lanes, or elements of a buffer.
     pub hits: u32,
-    /// What an outcome function calls the outcome.
+    /// The name that an outcome function gives.
     pub class: Option<String>,
 }
 
-/// What an outcome function sees of an experiment.
+/// An experiment that has ended: the argument of an outcome function.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedExperiment<'a> {
     /// The experiment, without a class.
@@ -81,10 +81,10 @@ pub struct EndedExperiment<'a> {
     pub outputs: Option<&'a [(String, Array)]>,
 }
 
-/// Names the outcome of an experiment, in words of its own.
+/// Returns the name of an experiment's outcome.
 ///
 /// # Errors
-/// Why it cannot, which ends the campaign.
+/// The function fails, which ends the campaign.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
 /// Instructions between two looks at whether the flow has left its course.
@@ -103,7 +103,7 @@ pub(crate) struct Experiment<'a> {
     pub(crate) model: Model,
     /// Bits that flip with [`Model::Bits`].
     pub(crate) bits: u32,
-    /// What a list states of the fault.
+    /// The entry of a list of faults.
     pub(crate) listed: Option<&'a ListedFault>,
     /// Names the outcome.
     pub(crate) classify: Option<&'a Classify>,
@@ -127,8 +127,7 @@ impl Experiment<'_> {
     /// Chooses the fault.
     ///
     /// # Errors
-    /// The site or the place is not there, or the run up to it does not give what the golden run gave: a mistake of the
-    /// engine.
+    /// The site or the place does not exist then, or the engine fails in the run up to it.
     pub(crate) fn choose(&self, point: &Point) -> Result<Chosen, LaunchError> {
         let Experiment { index, seed, site, model, bits, listed, .. } = *self;
         let stated = listed.cloned().unwrap_or_default();
@@ -190,7 +189,7 @@ impl Experiment<'_> {
     /// Runs it.
     ///
     /// # Errors
-    /// Those of [`Experiment::choose`].
+    /// The errors of [`Experiment::choose`].
     pub(crate) fn run(&self, point: &Point) -> Result<Record, LaunchError> {
         let Experiment { index, point: number, site, model, classify, .. } = *self;
         let Chosen { mut stepping, flaw, step, late, pc, place, before } = self.choose(point)?;

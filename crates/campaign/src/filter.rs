@@ -29,7 +29,7 @@ impl OneOrMore {
     }
 }
 
-/// Restricts where faults are. What is absent restricts nothing.
+/// Restricts where faults are. An absent field restricts nothing.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultFilter {
@@ -48,7 +48,7 @@ pub struct FaultFilter {
 /// An instruction of the program, as a filter sees it.
 pub(crate) struct Shown {
     pub(crate) pc: u32,
-    /// Its operations: the names that reports have, and the first words of its text.
+    /// Operations of the instruction: the names in reports, and the mnemonic.
     pub(crate) operations: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl FaultFilter {
     /// Looks up the names of a program. `label` returns the address of a label, `labels` are all of them.
     ///
     /// # Errors
-    /// A name that the program does not have, or a text that is no range.
+    /// A name that the program does not have, or a malformed range.
     pub(crate) fn of_program(
         &self,
         shown: &[Shown],

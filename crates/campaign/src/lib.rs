@@ -6,7 +6,7 @@
 //!
 //! * [`mod@file`]: the campaign file, with its [`filter`] and faults that are [`listed`] one by one; `source`: the files that it
 //!   names, and their hash.
-//! * [`site`]: where faults are, and what they do; `spot`: the word that one changes.
+//! * [`site`]: sites and fault models; `spot`: the word that a fault changes.
 //! * `point`: a launch with its golden run, where faults can be, places to start from.
 //! * [`experiment`]: one change and what became of it. [`replay`]: one of them, to be looked at.
 //! * [`work`]: shards on threads.
@@ -58,6 +58,7 @@ use reconverge_output::Whole;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
 use reconverge_workbench::Opened;
+use reconverge_workbench::keys::line_of;
 use reconverge_workbench::launch::LaunchFile;
 use serde::Serialize;
 use thiserror::Error;
@@ -306,7 +307,7 @@ impl Campaign {
     /// function must give the same name for the same experiment in every process.
     ///
     /// # Errors
-    /// Those of [`Campaign::open`].
+    /// The errors of [`Campaign::open`].
     pub fn with_outcomes(mut self, name: &str, classify: Arc<Classify>) -> Result<Campaign, Error> {
         self.classify = Some((name.to_owned(), classify));
         self.description = self.described()?;
@@ -801,15 +802,10 @@ impl Campaign {
     }
 }
 
-/// An error in a file. A message that begins with a line has it behind the file's name.
+/// An error in a file. The line at the start of a message moves to the file's name.
 fn placed(file: &str, message: String) -> Error {
-    let numbered = message.strip_prefix("line ").and_then(|rest| {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|end| *end > 0)?;
-        let text = rest[end..].strip_prefix([':', ','])?.trim_start();
-        Some((format!("{file}:{}", &rest[..end]), text.to_owned()))
-    });
-    match numbered {
-        Some((file, message)) => Error::Campaign { file, message },
+    match line_of(&message) {
+        Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },
         None => Error::Campaign { file: file.to_owned(), message },
     }
 }
@@ -870,6 +866,16 @@ fn described(point: &Point) -> PointDescription {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_called_that() {
+        let full = std::io::Error::from(ErrorKind::StorageFull);
+        let message = unwritten(Path::new("r/a.parquet"), &full).to_string();
+        assert!(
+            message.starts_with("r/a.parquet: the disk is full: shards that are finished stay; make room"),
+            "{message}"
+        );
+    }
 
     #[test]
     fn threads_may_share_a_campaign() {

@@ -1,4 +1,4 @@
-//! Faults that are stated one by one: `[[fault]]` of a campaign file, or a list in a file of its own.
+//! Lists of faults: `[[fault]]` of a campaign file, or another file.
 
 use bytes::Bytes;
 use reconverge_isa::source::{parse_number, suggest};
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::site::{Model, Site};
 use crate::table;
 
-/// A fault that is stated. What is absent is chosen by the seed.
+/// A fault that is stated. The seed chooses absent fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
-    /// Where it is; required.
+    /// The site; required.
     pub site: Option<Site>,
-    /// What it does; `flip` when absent.
+    /// The fault model (default: `flip`).
     pub model: Option<Model>,
     /// The instruction of the golden run, counted from 0, before which the state changes; of a destination register, the
     /// instruction that writes it.
@@ -34,7 +34,7 @@ impl ListedFault {
     /// Checks that the fault states its site, and bits in one way at most.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The message names the field.
     pub(crate) fn check(&self) -> Result<(), String> {
         if self.site.is_none() {
             return Err("add the site: site = \"register\"".to_owned());
@@ -55,7 +55,7 @@ const COLUMNS: [&str; 10] =
     ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
 const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
-/// Reads a list: Parquet if the name says so, otherwise CSV whose first line names the columns.
+/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns.
 ///
 /// # Errors
 /// The line, the column, and what would fit.

@@ -98,7 +98,7 @@ pub(crate) struct Point {
     snapshots: Vec<(u64, Stepping)>,
     /// Of the sites that the golden run has.
     pub(crate) instants: Vec<(Site, Instants)>,
-    /// Those that the program names and the filter allows, with the bits of each.
+    /// Registers that the program names and the filter allows, with the bits of each.
     pub(crate) registers: Vec<(Register, u32)>,
     /// The places among them of those that the instruction at an address writes.
     written: BTreeMap<u32, Vec<usize>>,
@@ -328,9 +328,8 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
 fn mnemonic(text: &str) -> Option<String> {
     let is_name =
         |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
-    let named = |word: &&str| is_name(word) && !word.starts_with("lg");
     let words = text.split_whitespace().map(|word| word.trim_end_matches(';'));
-    let first = words.clone().find(named).map(str::to_owned);
+    let first = words.clone().find(is_name).map(str::to_owned);
     first.or_else(|| words.map(|word| word.trim_end_matches(':')).next().map(str::to_owned))
 }
 

@@ -19,7 +19,7 @@ use crate::spot::Flaw;
 
 /// An experiment, ready to be looked at.
 pub struct Replay {
-    /// What it did, and what became of it.
+    /// The fault, and the outcome.
     pub record: Record,
     /// The launch without the fault.
     pub golden: Session,
@@ -35,7 +35,7 @@ pub struct Replay {
 #[derive(Debug)]
 struct When {
     flaw: Flaw,
-    /// Instructions that have been issued by then.
+    /// Number of instructions that are issued before the change.
     at: u64,
     program: Program,
 }
@@ -66,7 +66,8 @@ impl Ready for FaultyLaunch {
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, LaunchError> {
         let inner = self.inner.start(options)?;
-        let mut steps = FaultySteps { inner, when: self.when.clone(), made: false };
+        let when = self.when.clone();
+        let mut steps = FaultySteps { inner, when, made: false, ran: false, unsaid: Vec::new() };
         steps.settle();
         Ok(Box::new(steps))
     }
@@ -77,17 +78,33 @@ struct FaultySteps {
     inner: Stepping,
     when: Arc<When>,
     made: bool,
+    /// Whether the group of the fault has issued an instruction.
+    ran: bool,
+    /// Writes of the fault that no observer has seen. They belong to the group of the fault.
+    unsaid: Vec<Event>,
 }
 
 impl FaultySteps {
-    /// Makes the change if it is time, and keeps bits that are stuck.
+    /// Makes the change at its instruction, and keeps stuck bits.
     fn settle(&mut self) {
         let When { flaw, at, program } = &*self.when;
-        if !self.made && self.inner.statistics().instructions >= *at {
+        let changed = if self.made {
+            flaw.hold(&mut self.inner, program)
+        } else if self.inner.statistics().instructions >= *at {
             self.made = true;
-            flaw.apply(&mut self.inner, program);
-        } else if self.made {
-            flaw.hold(&mut self.inner, program);
+            flaw.apply(&mut self.inner, program)
+        } else {
+            false
+        };
+        if changed && self.ran {
+            self.unsaid.extend(flaw.written(&self.inner));
+        }
+    }
+
+    /// Sends the fault's writes to an observer, if `group` is the fault's group.
+    fn tell(&mut self, observer: &mut dyn FnMut(Event), group: Option<usize>) {
+        if group == Some(self.when.flaw.group) {
+            self.unsaid.drain(..).for_each(observer);
         }
     }
 }
@@ -136,7 +153,13 @@ impl Inspect for FaultySteps {
 
 impl Steps for FaultySteps {
     fn copy(&self) -> Box<dyn Steps> {
-        Box::new(FaultySteps { inner: self.inner.copy(), when: self.when.clone(), made: self.made })
+        Box::new(FaultySteps {
+            inner: self.inner.copy(),
+            when: self.when.clone(),
+            made: self.made,
+            ran: self.ran,
+            unsaid: self.unsaid.clone(),
+        })
     }
 
     fn shape(&self) -> (usize, usize) {
@@ -164,8 +187,12 @@ impl Steps for FaultySteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), LaunchError> {
+        let group = self.inner.current();
+        self.tell(observer, group);
         Steps::step(&mut *self.inner, observer)?;
+        self.ran |= group == Some(self.when.flaw.group);
         self.settle();
+        self.tell(observer, group);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Where faults are, and what they do.
+//! Sites of faults and fault models.
 
 use std::fmt;
 

@@ -94,7 +94,7 @@ fn labels_of(opened: &Opened, text: Option<&str>) -> Vec<(String, u32)> {
     text.filter(|_| !lines.is_empty()).map(|text| filter::labels(text, &lines)).unwrap_or_default()
 }
 
-/// Why there is no kernel of a name.
+/// The message about a kernel that does not exist, with those that do.
 fn no_kernel(isa: Isa, name: &str) -> String {
     let small = kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
     let suite = suite::WORKLOADS.iter().filter(|workload| workload.isa == isa);

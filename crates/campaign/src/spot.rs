@@ -1,8 +1,8 @@
 //! The word that a fault changes: which one, what it holds, and how it is changed.
 
 use reconverge_isa::Program;
-use reconverge_simt::Lane;
 use reconverge_simt::random::Random;
+use reconverge_simt::{Event, Lane};
 use reconverge_workbench::faults::{Kind, Word};
 use reconverge_workbench::session::{Register, SpaceOf, Stepping};
 
@@ -15,7 +15,7 @@ use crate::site::{Model, Site};
 pub(crate) enum Spot {
     /// A register of a lane.
     Register { register: Register, bits: u32, lane: u8 },
-    /// A word of memory. `words` is how many there are from it on.
+    /// A word of memory. `words` is the number of words from this one to the end of its area.
     Memory { space: &'static str, private: bool, address: u32, words: u64, lane: u8 },
     /// A word of flow state.
     Flow(Word),
@@ -144,6 +144,20 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
+/// The number of a register as events have it: R500 and R700 count channels, Tesla counts `$a` behind `$r`.
+fn event_number(stepping: &Stepping, register: Register) -> u32 {
+    let classes = stepping.registers();
+    let class = classes.iter().find(|class| class.name == register.class);
+    let (count, channels) = class.map_or((0, 1), |class| (class.count, class.channels.len().max(1)));
+    let first = match register.class {
+        "$a" => 0x80,
+        // The topmost numbers of R700's registers are the clause temporaries.
+        "T" => 128 - count,
+        _ => 0,
+    };
+    ((first + register.number) * channels + register.channel) as u32
+}
+
 /// A change that a fault makes, ready to be made.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
@@ -159,7 +173,19 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
-    /// Makes the change; `false` if that cannot be.
+    /// The registers that the change touches, as events of writes with what they hold now.
+    pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
+        let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
+        let Some(held) = stepping.read(self.group, *register) else { return Vec::new() };
+        let number = event_number(stepping, *register);
+        let lanes = if self.wide { 0..held.len() } else { usize::from(*lane)..usize::from(*lane) + 1 };
+        let event = |lane: usize| {
+            Some(Event::Write { lane: Lane(lane as u8), register: number, value: *held.get(lane)? })
+        };
+        lanes.filter_map(event).collect()
+    }
+
+    /// Makes the change, and returns whether that was possible.
     pub(crate) fn apply(&self, stepping: &mut Stepping, program: &Program) -> bool {
         let Flaw { spot, group, pattern, wide, .. } = self;
         let spots = if *wide { spot.wide(stepping, *group) } else { vec![spot.clone()] };
@@ -169,21 +195,19 @@ impl Flaw {
         })
     }
 
-    /// Makes bits that are stuck again what they are. Does nothing while the word does not exist.
-    pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) {
+    /// Restores stuck bits, and returns whether they had changed. Does nothing while the word does not exist.
+    pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) -> bool {
         // A program that has been changed stays as it is.
         let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
-            return;
+            return false;
         };
-        let Some(held) = self.spot.read(stepping, self.group, program) else { return };
+        let Some(held) = self.spot.read(stepping, self.group, program) else { return false };
         let wanted = if value { held | bits } else { held & !bits };
-        if wanted != held {
-            let _ = self.spot.write(stepping, self.group, program, wanted);
-        }
+        wanted != held && self.spot.write(stepping, self.group, program, wanted)
     }
 }
 
-/// Where a fault may be, just now.
+/// The words that a fault may change at a point of the run.
 pub(crate) struct Choice<'a> {
     pub(crate) point: &'a Point,
     pub(crate) stepping: &'a Stepping,
@@ -260,7 +284,7 @@ impl Choice<'_> {
     /// The word of a site with this name, of this lane; what is absent is chosen.
     ///
     /// # Errors
-    /// There is none, with the names that there are.
+    /// No word fits; the message lists the names that exist.
     pub(crate) fn named(
         &self,
         site: Site,
@@ -366,7 +390,8 @@ pub(crate) fn below(random: &mut Random, limit: u64) -> u64 {
     random.next_u64() % limit.max(1)
 }
 
-/// A word after a fault; of its bits those in `bits` exist. `lanes`: each is a lane. `count`: those of [`Model::Bits`].
+/// Applies a fault model to a word whose existing bits are `bits`. `lanes` says that each bit is a lane; `count` is the number
+/// of bits for [`Model::Bits`].
 ///
 /// Returns the word, and the bit that is stuck.
 pub(crate) fn faulted(

@@ -6,7 +6,7 @@
 //! | `step`, `group`, `pc` | the instruction before which the state changes |
 //! | `lane`, `place`, `before`, `after` | the change |
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | what became of it |
-//! | `class` | what an outcome function calls it |
+//! | `class` | the name from an outcome function |
 //!
 //! A file has a checksum of all its other bytes, as one of the notes in its footer. [`read`] looks for the note in the bytes
 //! and compares before anything else reads them: Parquet's reader trusts lengths and offsets, and panics on some that are

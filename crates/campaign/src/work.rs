@@ -45,7 +45,7 @@ impl Campaign {
     /// are finished stay.
     ///
     /// # Errors
-    /// Those of [`Campaign::take_shard_while`], the first of any thread.
+    /// The first error of [`Campaign::take_shard_while`] on any thread.
     pub fn run_shards(
         &self,
         mut shards: Vec<Shard>,

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use reconverge_campaign::experiment::{Outcome, Record};
-use reconverge_campaign::file::{Model, Site};
-use reconverge_campaign::{Campaign, Error, PointDescription, Taken};
+use reconverge_campaign::experiment::{EndedExperiment, Outcome, Record};
+use reconverge_campaign::site::{Model, Site};
+use reconverge_campaign::{Campaign, Error, PointDescription, Progress, Taken};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
 use reconverge_workbench::faults::Kind;
@@ -35,7 +36,8 @@ fn records(campaign: &Campaign) -> Vec<Record> {
     (0..campaign.describe().injections).map(|it| campaign.experiment(it, Engine::Fast).unwrap()).collect()
 }
 
-const ALL_MODELS: &str = "models = [\"flip\", \"double\", \"random\", \"zero\", \"warp-wide\"]\n";
+const ALL_MODELS: &str = "bits = 3\nmodels = [\"flip\", \"double\", \"random\", \"zero\", \"warp-wide\", \"bits\", \
+                          \"stuck-at-0\", \"stuck-at-1\"]\n";
 
 /// Collatz and Mandelbrot of each machine: every site that the machine has, with every model. An experiment that finds
 /// nothing to change is an error, so none is not injected.
@@ -49,7 +51,7 @@ fn every_site_and_model_is_injected_on_every_machine() {
         (Isa::Tesla, "mandel", 256),
     ] {
         let text = format!(
-            "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 160\n{ALL_MODELS}"
+            "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 240\n{ALL_MODELS}"
         );
         let campaign = open(&format!("all-{isa}-{kernel}"), &text);
         let has: BTreeSet<Site> = campaign.describe().sites.iter().copied().collect();
@@ -66,8 +68,9 @@ fn every_site_and_model_is_injected_on_every_machine() {
         let of: BTreeSet<(Site, Model)> = records.iter().map(|it| (it.site, it.model)).collect();
         assert_eq!(of.len(), has.len() * Model::ALL.len(), "{isa} {kernel}");
         for record in &records {
-            // Zero may be what was there; everything else changes something.
-            assert!(record.before != record.after || record.model == Model::Zero, "{record:?}");
+            // Zero, or the value of a bit that is stuck, may be what was there; everything else changes something.
+            let may_stay = record.model == Model::Zero || record.model.stuck().is_some();
+            assert!(record.before != record.after || may_stay, "{record:?}");
         }
         let ended: BTreeSet<Outcome> = records.iter().map(|it| it.outcome).collect();
         assert!(
@@ -92,9 +95,10 @@ fn branch_counters_and_loop_counters_are_injected() {
     };
     let launch = "isa = \"r500\"\nprogram = \"p.s\"\ninput = [{ temp = 0, values = \"0..16:f32\" }]\n";
     let nested = include_str!("../../../docs/samples/nested-if.r500.s");
-    let sites = |site: &str| format!("injections = 60\nsites = [\"{site}\"]\n{ALL_MODELS}");
+    let sites = |site: &str| format!("injections = 96\nsites = [\"{site}\"]\n{ALL_MODELS}");
     let found = over("counters-r500", nested, launch, &sites("branch-counter"));
-    assert!(Model::ALL.iter().all(|model| *model == Model::Zero || unlike(&found, *model)), "{found:#?}");
+    let changes = |model: &&Model| **model != Model::Zero && model.stuck().is_none();
+    assert!(Model::ALL.iter().filter(changes).all(|model| unlike(&found, *model)), "{found:#?}");
     let counted = include_str!("../../../docs/samples/loop-break.r500.s");
     let found = over("loops-r500", counted, launch, &sites("loop-counter"));
     assert!(unlike(&found, Model::Zero) && unlike(&found, Model::Random), "{found:#?}");
@@ -162,7 +166,7 @@ fn registers_of_vertex_programs_of_r500_are_injected() {
     let program = include_str!("../../../corpus/r500/vertex-loop.s");
     let launch = include_str!("../../../corpus/r500/vertex-loop.toml").replace("vertex-loop.s", "p.s");
     let found = over("vertex", program, &launch, &format!("injections = 100\n{ALL_MODELS}"));
-    assert!(found.iter().all(|it| it.site == Site::Register));
+    assert!(found.iter().all(|it| matches!(it.site, Site::Register | Site::Destination)));
     assert!(found.iter().any(|it| it.outcome == Outcome::Sdc));
 }
 
@@ -248,213 +252,149 @@ fn outcomes_have_their_names() {
     let lanes = outcomes("diverged", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("active-mask"));
     assert!(lanes.iter().all(|it| it.outcome == Outcome::Diverged && it.flow_step == Some(it.step)));
     // The value that a lane stores, at the store.
-    let store =
-        "shl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nmov b32 $r1 0x0\nexit st b32 g14[$r0] $r1\n";
-    let stored = outcomes("sdc", store, &of("register"));
-    let sdc: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Sdc && it.step == 3).collect();
-    assert!(!sdc.is_empty());
-    for record in sdc.iter().filter(|it| it.place == "$r1") {
-        assert_eq!((record.hits, record.error), (1, Some(record.after as f64)), "{record:?}");
-    }
-    // An address far away.
-    let trapped: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Trap).collect();
-    assert!(
-        !trapped.is_empty() && trapped.iter().all(|it| it.trap.as_deref() == Some("Memory")),
-        "{trapped:?}"
-    );
-    // A count that does not come to its end.
-    let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nsub b32 $c0 $r1 $r1 $r2\n(e $c0) break\n\
-        bra again\nout:\nexit nop\n";
-    let hung = outcomes("hang", endless, &of("register"));
-    assert!(hung.iter().any(|it| it.outcome == Outcome::Hang && it.trap.is_none() && it.flow_step.is_some()));
-}
-
-#[test]
-fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
-    let path = folder("other", &[("c.toml", SHARDED), ("d.toml", &SHARDED.replace("seed = 3", "seed = 4"))]);
-    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
-    let other = Campaign::open(&path.join("d.toml")).unwrap();
-    let results = path.join("results");
-    let shard = &campaign.shards()[0];
-    let file = campaign.run_shard(shard, &results).unwrap();
-    let why = other.missing(&results).unwrap_err().to_string();
-    assert!(why.contains("it is of another campaign") && why.contains("use another folder"), "{why}");
-    let why = other.run_shard(shard, &results).unwrap_err().to_string();
-    assert!(why.contains("is not of the campaign") && why.contains("the same version"), "{why}");
-    // The version is kept in the file, where a reader of another one finds it.
-    let whole = std::fs::read(&file).unwrap();
-    let version = campaign.describe().version.as_bytes();
-    let mut older = whole.clone();
-    let at = older.windows(version.len()).position(|bytes| bytes == version).unwrap();
-    older[at] = b'9';
-    let foreign = results.join("00000000000000000000000000000000-000000.parquet");
-    std::fs::write(&foreign, older).unwrap();
-    let why = campaign.missing(&results).unwrap_err().to_string();
-    assert!(why.contains("it is of version 9") && why.contains("use one version"), "{why}");
-    std::fs::write(&foreign, "no table").unwrap();
-    assert!(campaign.missing(&results).unwrap_err().to_string().contains("it is no result of a campaign"));
-    std::fs::remove_file(&foreign).unwrap();
-    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
-    let why = campaign.summary(&results).unwrap_err().to_string();
-    assert!(why.contains("damaged; remove it and run the campaign again"), "{why}");
-}
-
-/// Flips one bit in 1,009. The tests of `table` flip each bit of a file.
-#[test]
-fn a_flipped_bit_of_a_shard_is_never_counted_and_the_shard_is_run_again() {
-    let path = folder("flipped", &[("c.toml", &SHARDED.replace("injections = 60", "injections = 20"))]);
-    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
-    let results = path.join("results");
-    let shards = campaign.shards();
-    let files: Vec<PathBuf> =
-        shards.iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
-    let whole = std::fs::read(&files[1]).unwrap();
-    for bit in (0..8 * whole.len()).step_by(1009) {
-        let mut flipped = whole.clone();
-        flipped[bit / 8] ^= 1 << (bit % 8);
-        std::fs::write(&files[1], flipped).unwrap();
-        let state = campaign.state(&results).unwrap();
-        assert_eq!((&state.missing[..], &state.damaged[0].file), (&shards[1..2], &files[1]), "bit {bit}");
-        let why = campaign.summary(&results).unwrap_err().to_string();
-        assert!(why.contains(shards[1].name()) && why.contains("checksum"), "bit {bit}: {why}");
-        assert!(
-            campaign.recheck(&results, 20, 1).is_err() && campaign.shard_bytes(&shards[1], &results).is_err()
+    let store = "mov b32 $r1 0x5\nmov b32 $r1 0x5\nshl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\n\
+                 exit st b32 g14[$r0] $r1\n";
+    let program = format!("{TESLA}{store}");
+    let outcome = |name: &str, model: &str| {
+        let text = format!(
+            "launch = \"l.toml\"\n[[fault]]\nsite = \"register\"\nmodel = \"{model}\"\nstep = 0\nplace = \"$r1\"\nlane = 0\nbit = 7\n"
         );
-    }
-    let taken = campaign.take_shard_while(&shards[1], &results, &|| true).unwrap();
-    assert_eq!(taken, Taken::Ran(files[1].clone()));
-    assert!(std::fs::read(&files[1]).unwrap() == whole);
-    assert_eq!(
-        campaign.take_shard_while(&shards[1], &results, &|| true).unwrap(),
-        Taken::Finished(files[1].clone())
-    );
-    assert_eq!(campaign.summary(&results).unwrap().finished, 20);
-}
-
-/// Tries a whole file under another name, a file without a checksum (from an earlier version), and a folder.
-#[test]
-fn what_is_not_the_shard_of_its_name_is_damaged() {
-    let path = folder("misplaced", &[("c.toml", SHARDED)]);
-    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
-    let results = path.join("results");
-    let shards = campaign.shards();
-    let files: Vec<PathBuf> =
-        shards[..2].iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
-    let why = || campaign.state(&results).unwrap().damaged.remove(0).why;
-    std::fs::copy(&files[0], &files[1]).unwrap();
-    assert_eq!(why(), "it does not have the shard's experiments");
-    let mut older = std::fs::read(&files[0]).unwrap();
-    let at = older.windows(9).position(|bytes| bytes == b"fnv1a128:").unwrap();
-    older[at] = b'-';
-    std::fs::write(&files[1], older).unwrap();
-    assert!(why().starts_with("no checksum: a version before checksums wrote it"));
-    std::fs::remove_file(&files[1]).unwrap();
-    std::fs::create_dir(&files[1]).unwrap();
-    assert_eq!(why(), "not a regular file");
-}
-
-/// A shard replaces a link with the shard's name, and the target of the link does not change.
-#[test]
-#[cfg(unix)]
-fn a_planted_link_is_not_followed_when_a_shard_is_written() {
-    let path = folder("planted", &[("c.toml", SHARDED), ("victim", "precious")]);
-    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
-    let results = path.join("results");
-    let shard = &campaign.shards()[0];
-    std::fs::create_dir(&results).unwrap();
-    std::os::unix::fs::symlink(path.join("victim"), results.join(shard.name())).unwrap();
-    let taken = campaign.take_shard_while(shard, &results, &|| true).unwrap();
-    assert_eq!(taken, Taken::Ran(results.join(shard.name())));
-    assert!(!results.join(shard.name()).is_symlink());
-    assert_eq!(std::fs::read(path.join("victim")).unwrap(), b"precious");
-}
-
-/// Each experiment runs once.
-#[test]
-fn threads_that_take_shards_divide_them() {
-    let path = folder("divided", &[("c.toml", SHARDED)]);
-    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
-    let (results, alone) = (path.join("results"), path.join("alone"));
-    let ran = std::sync::atomic::AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let mut open = campaign.shards();
-                while !open.is_empty() {
-                    open.retain(|shard| {
-                        let taken = campaign.take_shard_while(shard, &results, &|| true).unwrap();
-                        ran.fetch_add(
-                            usize::from(matches!(taken, Taken::Ran(_))),
-                            std::sync::atomic::Ordering::Relaxed,
-                        );
-                        matches!(taken, Taken::Elsewhere(_))
-                    });
-                }
-            });
+        let files = [("p.s", &*program), ("l.toml", OF_TESLA), ("c.toml", &*text)];
+        let path = folder(name, &files).join("c.toml");
+        match Campaign::open(&path) {
+            Ok(campaign) => records(&campaign).remove(0),
+            Err(error) => panic!("{error}"),
         }
-    });
-    assert_eq!(ran.into_inner(), campaign.shards().len());
-    campaign.shards().iter().for_each(|shard| drop(campaign.run_shard(shard, &alone).unwrap()));
-    assert!(bytes(&results) == bytes(&alone));
-}
-
-/// The folder of results is a file, as full disks and missing rights are: nothing that was there is lost.
-#[test]
-fn a_shard_that_cannot_be_written_says_what_to_do() {
-    let path = folder("unwritable", &[("c.toml", SHARDED), ("taken", "")]);
-    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
-    let error = campaign.run_shard(&campaign.shards()[3], &path.join("taken")).unwrap_err();
-    assert!(matches!(error, Error::File { .. }));
-    let why = error.to_string();
-    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
-}
-
-#[test]
-fn what_cannot_be_is_refused_with_what_fits() {
-    let kernel = |isa: &str, more: &str| format!("kernel = \"mandel\"\nisa = \"{isa}\"\nlanes = 256\n{more}");
-    let one = "injections = 1\n";
-    let case = |name: &str, text: &str, parts: &[&str]| {
-        let why = refused(&[("c.toml", text)], name);
-        assert!(parts.iter().all(|part| why.contains(part)), "{why}");
     };
-    case(
-        "token",
-        &kernel("r500", &format!("{one}sites = [\"token\"]\n")),
-        &["r500 has no token, which tesla has", "active-mask"],
+    assert_eq!(outcome("stuck-not", "flip").outcome, Outcome::Masked);
+    assert_eq!(outcome("stuck-at-1", "stuck-at-1").outcome, Outcome::Sdc);
+    assert_eq!(outcome("stuck-at-0", "stuck-at-0").outcome, Outcome::Masked);
+}
+
+/// A list in the file, in CSV and as the results of another campaign give the same experiments.
+#[test]
+fn listed_faults_are_the_experiments_of_a_campaign() {
+    let fault = "[[fault]]\nsite = \"register\"\nstep = 1\nplace = \"$r1\"\nlane = 5\nxor = 0x3\n";
+    let own = records(&of_tesla("listed", fault, &[]).unwrap());
+    let Record { step, lane, before, after, .. } = &own[0];
+    assert_eq!((own.len(), *step, *lane, *before, *after), (1, 1, Some(5), 5, 6));
+    let list = "site,step,place,lane,before,after\nregister,1,$r1,5,5,6\n";
+    let csv = records(&of_tesla("listed-csv", "faults = \"list.csv\"\n", &[("list.csv", list)]).unwrap());
+    assert_eq!(csv, own);
+    let campaign = of_tesla("listed-results", fault, &[]).unwrap();
+    let results = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaigns/listed-results");
+    let shard = campaign.run_shard(&campaign.shards()[0], &results).unwrap();
+    std::fs::rename(shard, results.join("list.parquet")).unwrap();
+    std::fs::write(results.join("d.toml"), "launch = \"l.toml\"\nfaults = \"list.parquet\"\n").unwrap();
+    assert_eq!(records(&Campaign::open(&results.join("d.toml")).unwrap()), own);
+    let late = of_tesla("listed-late", &fault.replace("step = 1", "step = 99"), &[]);
+    let why = late.err().unwrap().to_string();
+    assert!(
+        why.contains("fault 1: there is no register to change at step 99; the golden run has 8 steps"),
+        "{why}"
     );
-    case(
-        "memory",
-        &kernel("r700", &format!("{one}sites = [\"memory\"]\n")),
-        &["never has a memory", "fit here"],
-    );
-    case(
-        "kernel",
-        "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n",
-        &["r500 has no kernel `mandle`: mandel fits here"],
-    );
-    case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
-    case("lanes", &kernel("tesla", one).replace("256", "100"), &["a launch of 100 lanes is not possible"]);
-    case("none", "launch = \"no.toml\"\ninjections = 1\n", &["no.toml: ", "No such file"]);
-    case(
-        "chip",
-        &kernel("r500", &format!("{one}chip = \"rv770\"\n")),
-        &["rv770 is a chip of r700, not of r500"],
-    );
-    case(
-        "shards",
-        &kernel("r500", "injections = 10000000\nshard = 1\n"),
-        &["shard: 1 experiments", "10 or more fit here"],
-    );
-    case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
-    let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";
+    let lost = of_tesla("listed-lost", &fault.replace("$r1", "$r9"), &[]).unwrap();
+    let why = lost.experiment(0, Engine::Fast).unwrap_err().to_string();
+    assert!(why.contains("there is no register `$r9` of lane 5 then; there is $r0, $r1"), "{why}");
+}
+
+/// The names of an outcome function are a column of the results and rows of the summary, and part of the campaign's name.
+#[test]
+fn an_outcome_function_names_outcomes() {
+    let text = "injections = 40\nshard = 40\nsites = [\"register\"]\n";
+    let plain = of_tesla("classes", text, &[]).unwrap();
+    let hash = plain.describe().campaign.clone();
+    let classify = |ended: EndedExperiment<'_>| {
+        assert_eq!(ended.outputs.is_none(), matches!(ended.record.outcome, Outcome::Trap | Outcome::Hang));
+        Ok(if ended.record.lane < Some(16) { "low" } else { "high" }.to_owned())
+    };
+    let campaign = plain.with_outcomes("halves", Arc::new(classify)).unwrap();
+    assert_ne!(campaign.describe().campaign, hash);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaigns/classes/results");
+    campaign.run_shard(&campaign.shards()[0], &folder).unwrap();
+    let summary = campaign.summary(&folder).unwrap();
+    let classes: Vec<(&str, u64)> =
+        summary.sites[0].classes.iter().map(|class| (&*class.class, class.count)).collect();
+    let low = records(&campaign).iter().filter(|it| it.lane < Some(16)).count() as u64;
+    assert_eq!(classes, [("high", 40 - low), ("low", low)]);
+    let failing = of_tesla("classes-failing", text, &[]).unwrap();
+    let failing = failing.with_outcomes("fails", Arc::new(|_| Err("no".to_owned()))).unwrap();
+    let why = failing.experiment(3, Engine::Fast).unwrap_err().to_string();
+    assert_eq!(why, "experiment 3: the outcome function: no");
+}
+
+/// A progress callback gets every experiment, and its `false` stops the run.
+#[test]
+fn progress_is_told_after_each_experiment_and_can_stop_the_run() {
+    let path = folder("progress", &[("c.toml", SHARDED)]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let seen = Mutex::new(Vec::new());
+    let tell = |progress: Progress| {
+        seen.lock().unwrap().push(progress.done);
+        true
+    };
+    let ran = campaign.run_shards(campaign.shards(), &path.join("results"), 1, &tell).unwrap();
+    assert_eq!(ran, Some(60));
+    assert_eq!(seen.into_inner().unwrap(), (1..=60).collect::<Vec<u64>>());
+    let stop = |progress: Progress| progress.done < 20;
+    assert_eq!(campaign.run_shards(campaign.shards(), &path.join("stopped"), 1, &stop).unwrap(), None);
+    assert_eq!(campaign.summary(&path.join("stopped")).unwrap().finished, 16);
+}
+
+/// A replay runs the fault, and the run without it: on each machine the outputs differ where the record says so.
+#[test]
+fn a_replay_ends_as_its_experiment() {
+    for (isa, kernel, lanes) in
+        [(Isa::R500, "mandel", 16), (Isa::R700, "collatz", 64), (Isa::Tesla, "collatz", 256)]
+    {
+        let text = format!(
+            "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 120\nfuel = 3\n{ALL_MODELS}"
+        );
+        let campaign = open(&format!("replay-{isa}"), &text);
+        for index in 0..120 {
+            let replay = campaign.replay(index).unwrap();
+            let golden = replay.golden.run(&replay.options).unwrap().outputs();
+            let faulty = replay.faulty.run(&replay.options);
+            let record = &replay.record;
+            match faulty {
+                Ok(outcome) => {
+                    let same = outcome.outputs() == golden;
+                    let wanted = if same { [Outcome::Masked, Outcome::Diverged] } else { [Outcome::Sdc; 2] };
+                    assert!(wanted.contains(&record.outcome), "{record:?}");
+                }
+                Err(_) => assert!(matches!(record.outcome, Outcome::Trap | Outcome::Hang), "{record:?}"),
+            }
+        }
+    }
+}
+
+/// Every kernel of `bench` is one of a campaign's, and the list of them is in the error.
+#[test]
+fn all_kernels_of_bench_are_kernels_of_campaigns() {
+    let all: Vec<(Isa, &str)> = reconverge_workbench::suite::WORKLOADS
+        .iter()
+        .map(|workload| (workload.isa, workload.problem.name))
+        .collect();
+    assert_eq!(all.len(), 19);
+    for (isa, name) in &all {
+        let text = format!("kernel = \"{name}\"\nisa = \"{isa}\"\nlanes = 32\ninjections = 1\n");
+        let why = refused(&[("c.toml", &text)], "all-kernels");
+        assert!(why.contains("lanes: only for mandel and collatz"), "{why}");
+    }
+    let campaign =
+        open("nbody", "kernel = \"nbody\"\nisa = \"tesla\"\ninjections = 2\nsites = [\"register\"]\n");
+    assert_eq!(records(&campaign).len(), 2);
+}
+
+/// An endless loop of few lanes: the limit is named, not the number of lanes.
+#[test]
+fn an_endless_golden_run_is_said_to_be_a_loop() {
+    let launch = "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [12]\nwatchdog = 1000000000\n";
     let loops = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 1\nagain:\nbra again\n";
     let text = "launch = \"l.toml\"\ninjections = 1\n";
-    let trapping = format!("{launch}watchdog = 100\n");
-    let why = refused(&[("p.s", loops), ("l.toml", &trapping), ("c.toml", text)], "golden-trap");
-    assert!(why.contains("the run without a fault: ") && why.contains("TIMEOUT"), "{why}");
-    let outside = "isa = \"tesla\"\nprogram = \"../p.s\"\n";
-    let why = refused(&[("l.toml", outside), ("c.toml", text)], "outside");
-    assert!(why.contains("program ../p.s: "), "{why}");
+    let why = refused(&[("p.s", loops), ("l.toml", launch), ("c.toml", text)], "endless");
+    assert!(why.contains("without an end: is it an endless loop? watchdog = N"), "{why}");
+    assert!(!why.contains("use fewer lanes"), "{why}");
 }
 
 /// A sweep without injections is the golden runs of its points.

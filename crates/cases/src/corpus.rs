@@ -150,8 +150,13 @@ where
             Ok(image) => image,
             Err(why) => return Verdict::Failed(why),
         };
+        let target = match self.target() {
+            Ok(target) => target,
+            Err(why) => return Verdict::Failed(why),
+        };
         in_modes(settings, &self.runs, |run, options| {
-            let outcome = self.prepare(&image, run)?.run(options)?;
+            let ran = self.prepare(&image, run)?.run(options);
+            let outcome = ran.map_err(|error| Trouble::of(error, &target, &image.programs[0]))?;
             self.compare(run, &*outcome).map_err(Trouble::Wrong)?;
             settings.count(&outcome.shares());
             ended(&*outcome)

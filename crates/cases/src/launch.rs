@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::{Mode, Options};
-use reconverge_workbench::launch::{LaunchFile, choose_program};
+use reconverge_workbench::Error;
+use reconverge_workbench::keys::line_of;
+use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::open::{OpenError, open_named};
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Known, Opened, round_trip};
@@ -18,6 +20,8 @@ pub struct LaunchCase {
     launch: LaunchFile,
     opened: Opened,
     program: Program,
+    /// The program's file, for messages.
+    file: String,
     folder: Arc<dyn Folder>,
 }
 
@@ -53,28 +57,89 @@ pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result
 
 fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<Case>, ReadError> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
-    let launch = LaunchFile::parse(text).map_err(|error| damaged(error.to_string()))?;
+    let launch = parse(path, text)?;
     let name = launch.common.program.clone();
     let name = name.ok_or_else(|| {
         damaged("it names no program: add a line such as program = \"shader.s\"".to_owned())
     })?;
     let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
-    let stage = launch.stage().map_err(|error| damaged(error.to_string()))?;
-    let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
-    let read = &mut |file: &str| folder.read(file);
-    let opened = open_named(&name, &bytes, known, read).map_err(|error| match error {
-        OpenError::Source(errors) => {
-            let place = errors[0].place(&name, &String::from_utf8_lossy(&bytes));
-            damaged(format!("{place}: {}", errors[0]))
-        }
-        error => damaged(format!("{name}: {error}")),
-    })?;
-    let program = choose_program(&opened.image, launch.common.kernel.as_deref());
-    let program = program.map_err(|error| damaged(format!("{name}: {error}")))?.clone();
-    let case = LaunchCase { launch, opened, program, folder: folder.clone() };
+    let case = LaunchCase::of(launch, &name, &bytes, folder, folder).map_err(damaged)?;
     // The launch's own name: several launches may have one program.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
+}
+
+/// The launch file.
+fn parse(path: &str, text: &str) -> Result<LaunchFile, ReadError> {
+    LaunchFile::parse(text).map_err(|error| match error {
+        LaunchFileError::Field { line: Some(line), .. } => {
+            let why = error.to_string();
+            let why = line_of(&why).map_or(why.clone(), |(_, rest)| rest.to_owned());
+            ReadError::Line { file: path.to_owned(), line, why }
+        }
+        error => ReadError::Damaged { file: path.to_owned(), why: error.to_string() },
+    })
+}
+
+/// A program and the files next to it.
+#[derive(Clone, Copy, Debug)]
+pub struct HandedIn<'a> {
+    /// The path, for messages.
+    pub path: &'a str,
+    /// The contents.
+    pub bytes: &'a [u8],
+    /// Files that the program includes.
+    pub folder: &'a Arc<dyn Folder>,
+}
+
+/// The case of a launch file with another program instead of the one that it names: an exercise and a solution.
+///
+/// A program that does not assemble is a case that fails. The case has the name of the program's file, with the launch file's
+/// if `several` launch files are judged.
+///
+/// # Errors
+/// The launch file is wrong.
+pub fn read_with(
+    path: &str,
+    text: &str,
+    folder: &Arc<dyn Folder>,
+    program: HandedIn<'_>,
+    several: bool,
+) -> Result<Case, ReadError> {
+    let HandedIn { path: file, bytes, folder: beside } = program;
+    let of = if several { path } else { file };
+    let name = of.rsplit(['/', '\\']).next().unwrap_or(of).to_owned();
+    let kind = match LaunchCase::of(parse(path, text)?, file, bytes, folder, beside) {
+        Ok(case) => CaseKind::Launch(Box::new(case)),
+        Err(why) => CaseKind::Broken(format!("does not assemble: {why}")),
+    };
+    Ok(Case { file: file.to_owned(), name, kind })
+}
+
+impl LaunchCase {
+    /// A launch and the program in `bytes`. Files that the launch names are in `folder`, those of the program in `beside`.
+    fn of(
+        launch: LaunchFile,
+        name: &str,
+        bytes: &[u8],
+        folder: &Arc<dyn Folder>,
+        beside: &Arc<dyn Folder>,
+    ) -> Result<LaunchCase, String> {
+        let stage = launch.stage().map_err(|error| error.to_string())?;
+        let known =
+            Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
+        let read = &mut |file: &str| beside.read(file);
+        let opened = open_named(name, bytes, known, read).map_err(|error| match error {
+            OpenError::Source(errors) => {
+                let place = errors[0].place(name, &String::from_utf8_lossy(bytes));
+                format!("{place}: {}", errors[0])
+            }
+            error => format!("{name}: {error}"),
+        })?;
+        let program = choose_program(&opened.image, launch.common.kernel.as_deref());
+        let program = program.map_err(|error| format!("{name}: {error}"))?.clone();
+        Ok(LaunchCase { launch, opened, program, file: name.to_owned(), folder: folder.clone() })
+    }
 }
 
 impl LaunchCase {
@@ -109,9 +174,16 @@ impl LaunchCase {
     }
 
     fn judge_run(&self, settings: &Settings, options: &Options) -> Result<Vec<String>, String> {
-        let result = self.launch.run(&self.opened.image, &self.program, options, &Beside(&*self.folder));
+        let files = Beside(&*self.folder);
+        let result = self.launch.run(&self.opened.image, &self.program, options, &files);
         result.iter().for_each(|result| settings.count(&result.shares));
-        let (result, wrong) = self.launch.judged(result).map_err(|error| error.to_string())?;
+        let (result, wrong) = self.launch.judged(result).map_err(|error| match error {
+            Error::Trap(mut trapped) => {
+                self.launch.look(&mut trapped, &self.opened, &self.program, options, &files);
+                trapped.sentence(&self.file)
+            }
+            error => error.to_string(),
+        })?;
         match wrong.into_iter().next() {
             Some(why) => Err(why),
             None => Ok(result.map(|result| result.findings).unwrap_or_default()),

@@ -6,6 +6,7 @@ use reconverge_isa::{Image, Isa};
 use reconverge_simt::Options;
 use reconverge_workbench::Error;
 use reconverge_workbench::assemble;
+use reconverge_workbench::keys::line_of;
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::open::open;
 use reconverge_workbench::result::RunResult;
@@ -29,7 +30,13 @@ pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let manifest = match Manifest::parse(bytes)? {
         Ok(manifest) => manifest,
-        Err(why) => return Some(Err(damaged(why))),
+        Err(why) => {
+            let line = line_of(&why).map(|(line, rest)| (line, rest.to_owned()));
+            return Some(Err(match line {
+                Some((line, why)) => ReadError::Line { file: path.to_owned(), line, why },
+                None => damaged(why),
+            }));
+        }
     };
     Some(load(path, manifest, folder).map_err(damaged))
 }

@@ -1,17 +1,19 @@
 //! Running a case in strict and in lenient mode.
 
+use reconverge_isa::Program;
 use reconverge_isa::limits::LANES;
 use reconverge_simt::{Mode, Options};
-use reconverge_workbench::Error;
-use reconverge_workbench::Outcome;
+use reconverge_workbench::error::Trapped;
+use reconverge_workbench::trapped::instruction;
+use reconverge_workbench::{Error, Outcome, Target};
 
 use crate::{Settings, Verdict};
 
 /// Why a run does not give what it should.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The program trapped.
-    Trap(String),
+    /// The program trapped: the trap, and the text of the instruction if it is known.
+    Trap(Box<Trapped>),
     /// The program leaves what it should, but strict mode objects to how it ended.
     Finding(String),
     /// It gives something else, or the case makes no sense.
@@ -21,9 +23,20 @@ pub(crate) enum Trouble {
 impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         match error {
-            Error::Trap(trap) => Trouble::Trap(trap.message),
+            Error::Trap(trap) => Trouble::Trap(trap),
             error => Trouble::Wrong(error.to_string()),
         }
+    }
+}
+
+impl Trouble {
+    /// An error of a run of `program`; a trap gets the text of its instruction.
+    pub(crate) fn of(error: Error, target: &Target, program: &Program) -> Trouble {
+        let mut trouble = Trouble::from(error);
+        if let Trouble::Trap(trap) = &mut trouble {
+            trap.instruction = instruction(target, program, trap.pc);
+        }
+        trouble
     }
 }
 
@@ -57,9 +70,13 @@ pub(crate) fn in_modes<Run>(
             let failed = |why: String| if runs.len() == 1 { why } else { format!("run {number}: {why}") };
             let mut found = |result, trap_is_finding: bool| match result {
                 Ok(()) => Ok(()),
-                Err(Trouble::Trap(why)) if !trap_is_finding => Err(failed(why)),
+                Err(Trouble::Trap(trap)) if !trap_is_finding => Err(failed(trap.sentence(""))),
                 Err(Trouble::Wrong(why)) => Err(failed(why)),
-                Err(Trouble::Trap(why) | Trouble::Finding(why)) => {
+                Err(trouble @ (Trouble::Trap(_) | Trouble::Finding(_))) => {
+                    let why = match trouble {
+                        Trouble::Trap(trap) => trap.message,
+                        Trouble::Finding(why) | Trouble::Wrong(why) => why,
+                    };
                     if !findings.contains(&why) {
                         findings.push(why);
                     }

@@ -151,12 +151,13 @@ pub(crate) struct LlvmExport {
 impl LlvmCase {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let session = match self.prepare(&self.image()) {
-            Ok(session) => session,
+        let (session, target) = match self.prepare(&self.image()).and_then(|it| Ok((it, self.target()?))) {
+            Ok(ready) => ready,
             Err(why) => return Verdict::Failed(why),
         };
         in_modes(settings, &[()], |(), options| {
-            let outcome = session.copy().run(options)?;
+            let ran = session.copy().run(options);
+            let outcome = ran.map_err(|error| Trouble::of(error, &target, &self.program()))?;
             self.compare(&*outcome).map_err(Trouble::Wrong)?;
             settings.count(&outcome.shares());
             ended(&*outcome)

@@ -12,7 +12,8 @@ use reconverge_tesla::inst::{Base, Chip, Dst, Inst, Operand, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup};
 use reconverge_tesla::meaning::Modes;
 use reconverge_tesla::run::Run;
-use reconverge_workbench::Target;
+use reconverge_workbench::trapped::instruction;
+use reconverge_workbench::{Opened, Target};
 
 use crate::opened::OpenedCase;
 use crate::{Case, CaseKind, ReadError, Settings, Verdict};
@@ -178,11 +179,20 @@ impl VectorCase {
             Ok((found, wanted)) if found == wanted => Verdict::PASSED,
             Ok((found, wanted)) => {
                 let show = |left: Left| format!("{} {}", hex(left.0), hex(left.1));
-                let row = self.rows[self.lane].0.join(",");
-                Verdict::Failed(format!("{} instead of {}: {row}", show(found), show(wanted)))
+                Verdict::Failed(format!("{} instead of {}: {}", show(found), show(wanted), self.shown()))
             }
-            Err(why) => Verdict::Failed(format!("{why}: {}", self.rows[self.lane].0.join(","))),
+            Err(why) => Verdict::Failed(format!("{why}: {}", self.shown())),
         }
+    }
+
+    /// The row, and the text of its instruction if there is one.
+    fn shown(&self) -> String {
+        let row = self.rows[self.lane].0.join(",");
+        let text = self.open().ok().and_then(|case| {
+            let Opened { target, image, .. } = &case.opened;
+            instruction(target, image.programs.first()?, 0)
+        });
+        text.map_or_else(|| row.clone(), |text| format!("{row}; instruction: {text}"))
     }
 
     fn compare(&self, options: &Options) -> Result<(Left, Left), String> {

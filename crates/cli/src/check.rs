@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
+use reconverge_cases::launch::HandedIn;
 use reconverge_cases::{
     Case, CaseKind, Folder, Known, Outcome, ReadError, Settings, Status, Summary, Verdict,
 };
@@ -32,6 +33,10 @@ use crate::{builtin, files, interrupt};
 pub(crate) struct Check {
     /// Files or folders: corpus cases, vectors, run manifests, launch files, programs
     paths: Vec<PathBuf>,
+    /// Judge these programs with the launch files that are named, instead of the programs that those name: solutions of an
+    /// exercise, one line each
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "paths")]
+    program: Vec<PathBuf>,
     #[command(flatten)]
     engine: EngineArgs,
     #[command(flatten)]
@@ -88,7 +93,10 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         cases = builtin::cases()?;
     }
     for path in &args.paths {
-        read_path(path, args, &mut cases)?;
+        match args.program.is_empty() {
+            true => read_path(path, args, &mut cases)?,
+            false => read_handed_in(path, args, &mut cases)?,
+        }
     }
     let read = cases.len();
     if let Some(filter) = &args.filter {
@@ -140,7 +148,13 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     match (args.json, left) {
         (true, 0) => answer_json(&summary),
         (true, _) => answer_json(&Partial { summary: &summary, interrupted: true, not_judged: left }),
-        (false, _) => print(args, &summary, &shares),
+        (false, _) => {
+            if !args.program.is_empty() {
+                let passed = cases.iter().zip(&summary.results).filter(|(_, it)| it.status == Status::Pass);
+                passed.for_each(|(case, _)| say!("passed   {}", shown::name(&case.id())));
+            }
+            print(args, &summary, &shares);
+        }
     }
     if args.paths.is_empty() && !args.json && left == 0 && !quiet() {
         conclude(args, &cases, &summary, settings.options.engine());
@@ -218,7 +232,8 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.unexpected_passes {
         say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
     }
-    if summary.failures.len() > 1 {
+    // Solutions of an exercise each have their own line.
+    if summary.failures.len() > 1 && args.program.is_empty() {
         for reason in summary.reasons.iter().take(20) {
             say!("{:6} x {}", reason.count, reason.reason);
         }
@@ -474,6 +489,30 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
                 cases.push(Case::broken(&file, error.to_string()));
             }
         }
+    }
+    Ok(())
+}
+
+/// The cases of a launch file with each of the programs that `--program` names.
+fn read_handed_in(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
+    let name = path.display().to_string();
+    let text = String::from_utf8(files::read(path)?).with_context(|| crate::shown::path(&path))?;
+    let disk = |file: &Path| -> Arc<dyn Folder> {
+        let root = (!args.allow_outside).then(|| folder_of(file));
+        Arc::new(Disk { file: file.to_owned(), root })
+    };
+    let folder = disk(path);
+    for program in &args.program {
+        let beside = disk(program);
+        let file = program.display().to_string();
+        let case = match files::read(program) {
+            Ok(bytes) => {
+                let handed_in = HandedIn { path: &file, bytes: &bytes, folder: &beside };
+                reconverge_cases::launch::read_with(&name, &text, &folder, handed_in, args.paths.len() > 1)?
+            }
+            Err(error) => Case::broken(&file, format!("{:#}", error.root_cause())),
+        };
+        cases.push(case);
     }
     Ok(())
 }

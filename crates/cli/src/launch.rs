@@ -11,6 +11,7 @@ use reconverge_cases::{Folder, NoFolder};
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Engine, Mode, Options};
 use reconverge_workbench::choose::{Asked, Piece};
+use reconverge_workbench::keys::placed;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::result::RunResult;
@@ -391,7 +392,7 @@ fn read_manifest(
     manifest: Result<Manifest, String>,
 ) -> Result<(Manifest, Opened, PathBuf, Beside)> {
     let name = crate::shown::path(&file);
-    let manifest = manifest.map_err(|why| anyhow!("{name}: {why}"))?;
+    let manifest = manifest.map_err(|why| anyhow!("{}", placed(&name, &why)))?;
     let above = folder_of(file).join("..");
     let beside = Beside::file(file, root(allow_outside, above));
     let path = beside.path(&format!("../{}", manifest.binary)).or_else(|_| beside.path(&manifest.binary));
@@ -419,7 +420,7 @@ fn read_launch_file(
     let bytes = files::read(file)?;
     let name = crate::shown::path(&file);
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
-    let launch = LaunchFile::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
+    let launch = LaunchFile::parse(text).map_err(|error| anyhow!("{}", error.at(&name)))?;
     let beside = Beside::file(file, root(allow_outside, folder_of(file)));
     let file = launch.common.program.as_deref().ok_or_else(|| {
         anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")

@@ -277,6 +277,8 @@ struct Answered<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     exactness: Option<Value>,
     findings: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    held: &'a [String],
     mismatches: &'a [String],
 }
 
@@ -297,6 +299,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
             fidelity: Value::Object(fidelity.collect()),
             exactness: followed.map(Followed::to_json),
             findings: &result.findings,
+            held: &result.held,
             mismatches: &result.mismatches,
         };
         messages::answer_json(&object);
@@ -315,6 +318,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
             }
         }
         followed.iter().flat_map(|followed| followed.lines()).for_each(|line| say!("{line}"));
+        result.held.iter().for_each(|line| say!("{line}"));
     }
     if interrupted {
         note(&format!(

@@ -149,3 +149,82 @@ fn the_shards_of_a_killed_process_are_run_by_another_that_waits_for_them() {
     assert!(text(&output.stdout).starts_with("3000 of 3000 experiments"));
     assert_eq!(contents(&folder.join("results")).len(), 1);
 }
+
+/// Two processes on one folder run every experiment once: the list of shards is looked at again while they run.
+#[test]
+fn processes_on_one_folder_run_every_experiment_once() {
+    let folder = folder("once", &SMALL.replace("shard = 10", "shard = 2"));
+    let children = ["--jobs 1", "--jobs 2"].map(|more| spawn(&folder, &format!("-o both --json {more}")));
+    let ran = children.map(|child| {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["ran"].as_u64().unwrap()
+    });
+    assert_eq!(ran.iter().sum::<u64>(), 40, "{ran:?}");
+    let again = run(&folder, "-o both --json").stdout;
+    let again: serde_json::Value = serde_json::from_slice(&again).unwrap();
+    assert_eq!(again["ran"].as_u64(), Some(0));
+}
+
+/// Two of two experiments do not make a rate of 100 % with half an interval on both sides of it.
+#[test]
+fn intervals_are_printed_with_both_ends() {
+    let small =
+        "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 2\nsites = [\"register\"]\nseed = 7\n";
+    let folder = folder("intervals", small);
+    let output = text(&run(&folder, "-o results").stdout);
+    assert!(!output.contains('±'), "{output}");
+    assert!(
+        output.contains("shares in percent, with their 95.0 % intervals [low, high] (Wilson)"),
+        "{output}"
+    );
+    let shares: Vec<&str> =
+        output.lines().find(|line| line.starts_with("register")).unwrap().split("  ").collect();
+    let known = ["100.00 [34.24, 100.00]", "0.00 [0.00, 65.76]", "50.00 [9.45, 90.55]"];
+    assert!(shares.iter().any(|share| known.contains(&share.trim())), "{output}");
+    let json = run(&folder, "-o results --summary --json").stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let interval = json["summary"]["sites"][0]["outcomes"][0]["interval"].as_array().unwrap();
+    assert_eq!(interval.len(), 2);
+}
+
+#[test]
+fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
+    let folder = folder("no-folder", SMALL);
+    for arguments in ["-o typo --summary", "-o typo --summary --json", "-o typo --recheck 3"] {
+        let output = run(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(text(&output.stderr).contains("typo: no such folder of results"), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+/// The experiment in words, as a page with two runs, as two traces that differ, and in the debugger.
+#[test]
+fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
+    let listed = "kernel = \"collatz\"\nisa = \"tesla\"\nlanes = 256\n\
+        [[fault]]\nsite = \"register\"\nstep = 40\nlane = 3\nbit = 0\nplace = \"$r3\"\n";
+    let folder = folder("replay", listed);
+    let output = run(&folder, "--replay 0 --html page.html --trace fault.rtrace");
+    let words = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{words}{}", text(&output.stderr));
+    assert!(words.starts_with("experiment 0: register, flip\n  before step 40, group "), "{words}");
+    assert!(words.contains("$r3 of lane 3: ") && words.contains("\n  sdc"), "{words}");
+    assert!(words.contains("out: ") && words.contains(": expected "), "{words}");
+    let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
+    assert!(page.contains("c.toml, golden run") && page.contains("c.toml, experiment 0"));
+    let [fault, golden] =
+        ["fault.rtrace", "fault.golden.rtrace"].map(|name| std::fs::read(folder.join(name)).unwrap());
+    assert_ne!(fault, golden);
+    let mut debugger = command(&folder, "--replay 0 --debug");
+    let mut child =
+        debugger.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), b"goto 41\nquit\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("(debug) goto 41"));
+    let output = run(&folder, "--replay 9");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("there is no experiment 9: 0 to 0 fits here"));
+}

@@ -388,7 +388,7 @@ fn parameters_are_checked_against_the_kernel() {
     folder.write("k.s", ".isa tesla\n.kernel k\n.param 0x0 8\n.param 0x8 2\n    exit nop\n");
     folder.refuses(
         "run k.s --buf a=0..4",
-        "error: k.s: k takes 2 parameters (8 bytes at 0x0, 2 bytes at 0x8), and 1 parameter was given, by --buf and \
+        "error: k.s: k takes 2 parameters (8 bytes at s[0x10], 2 bytes at s[0x18]), and 1 parameter was given, by --buf and \
          --arg in their order",
     );
     folder.refuses(

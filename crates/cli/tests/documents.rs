@@ -37,7 +37,7 @@ fn copy(from: &Path, to: &Path) {
 fn every_transcript_is_what_is_printed() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents");
     let _ = std::fs::remove_dir_all(&folder);
-    for part in ["corpus", "docs/samples"] {
+    for part in ["corpus", "docs/samples", "docs/exercises"] {
         copy(&root().join(part), &folder.join(part));
     }
     for document in documents() {

@@ -267,6 +267,23 @@ impl Trapped {
         lines
     }
 
+    /// Whether a group has issued more instructions than it may: the program may be endless.
+    pub fn is_endless(&self) -> bool {
+        ["Watchdog", "Timeout"].contains(&&*self.name)
+    }
+
+    /// The message with the text of the instruction, in one line; `file` is the program's. A program that is stopped is
+    /// called endless.
+    pub fn sentence(&self, file: &str) -> String {
+        let endless = if self.is_endless() { "endless: " } else { "" };
+        match (&self.instruction, self.line) {
+            (Some(text), Some(line)) => format!("{endless}{}; {file}:{line}: {text}", self.message),
+            (Some(text), None) => format!("{endless}{}; instruction: {text}", self.message),
+            (None, Some(line)) => format!("{endless}{}; {file}:{line}", self.message),
+            (None, None) => format!("{endless}{}", self.message),
+        }
+    }
+
     /// Returns the same as a JSON object.
     pub fn to_json(&self) -> Value {
         let registers = self.state.iter().flat_map(|state| &state.registers);

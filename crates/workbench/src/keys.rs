@@ -37,8 +37,11 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
     Some((found, known, after))
 }
 
-/// Returns the line, from 1 on, of the first `"key":` of a JSON text.
+/// Returns the line, from 1 on, of the first `"key":` of a JSON text; `None` for a text of one line, which no person wrote.
 pub fn json_line(text: &str, key: &str) -> Option<usize> {
+    if !text.trim_end().contains('\n') {
+        return None;
+    }
     let quoted = format!("\"{key}\"");
     let is_key = |at: &usize| text[at + quoted.len()..].trim_start().starts_with(':');
     let at = text.match_indices(&quoted).map(|(at, _)| at).find(is_key)?;
@@ -48,6 +51,22 @@ pub fn json_line(text: &str, key: &str) -> Option<usize> {
 /// Returns the key that a message calls unknown.
 pub fn unknown_key(message: &str) -> Option<&str> {
     Some(unknown_field(message)?.0)
+}
+
+/// Splits a message that begins with a line, `line 7: MESSAGE` or `line 7, KEY: MESSAGE`, into the line and the rest.
+pub fn line_of(message: &str) -> Option<(usize, &str)> {
+    let rest = message.strip_prefix("line ")?;
+    let end = rest.find(|letter: char| !letter.is_ascii_digit())?;
+    let text = rest[end..].strip_prefix([':', ','])?;
+    Some((rest[..end].parse().ok()?, text.trim_start()))
+}
+
+/// Returns a message with the name of its file: `FILE:LINE: MESSAGE` if the message begins with a line.
+pub fn placed(file: &str, message: &str) -> String {
+    match line_of(message) {
+        Some((line, rest)) => format!("{file}:{line}: {rest}"),
+        None => format!("{file}: {message}"),
+    }
 }
 
 #[cfg(test)]
@@ -69,8 +88,16 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_begins_with_a_line_has_it_behind_the_name_of_the_file() {
+        assert_eq!(placed("c.toml", "line 4, fuel: 0: no"), "c.toml:4: fuel: 0: no");
+        assert_eq!(placed("c.toml", "line 12: no"), "c.toml:12: no");
+        assert_eq!(placed("c.toml", "line of no number"), "c.toml: line of no number");
+    }
+
+    #[test]
     fn the_line_of_a_json_key_is_that_of_the_key_and_not_of_a_value() {
         assert_eq!(json_line("{\"a\": \"b\",\n \"c\": 1,\n \"b\" : 2}", "b"), Some(3));
-        assert_eq!(json_line("{}", "b"), None);
+        assert_eq!(json_line("{\n}", "b"), None);
+        assert_eq!(json_line("{\"b\": 1}", "b"), None);
     }
 }

@@ -11,7 +11,9 @@ use thiserror::Error as ThisError;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::counts::needed;
 use crate::error::{Error, Trapped};
+use crate::keys::{complaint, json_line, unknown_key};
 use crate::machine;
 use crate::open::Opened;
 use crate::request::{Common, MachineLaunch, Request, TextureValues, choose};
@@ -49,11 +51,11 @@ pub enum LaunchFileError {
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
     /// A field is unknown, or has a value of another type.
-    #[error("{}{}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .error.to_string().trim_end())]
+    #[error("{}{}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), self.of_field())]
     Field {
         /// The error, with the path of the field.
         error: toml::de::Error,
-        /// The line of a TOML text, from 1 on.
+        /// The line of the text, from 1 on.
         line: Option<usize>,
     },
     /// The text does not name a machine.
@@ -62,6 +64,26 @@ pub enum LaunchFileError {
     /// The text names an unknown machine.
     #[error(transparent)]
     Machine(#[from] UnknownIsa),
+}
+
+impl LaunchFileError {
+    /// The message about a field. An unknown one comes with all that fit: at the top of the file, those of all launches and
+    /// of the machine.
+    fn of_field(&self) -> String {
+        let LaunchFileError::Field { error, .. } = self else { return self.to_string() };
+        let message = error.to_string();
+        let is_nested = message.contains("\nin `");
+        let more: Vec<&str> = COMMON.into_iter().chain(["isa"]).filter(|_| !is_nested).collect();
+        complaint(&message, &more)
+    }
+
+    /// The message with the name of the file: `FILE:LINE: MESSAGE`.
+    pub fn at(&self, file: &str) -> String {
+        match self {
+            LaunchFileError::Field { line: Some(line), .. } => format!("{file}:{line}: {}", self.of_field()),
+            _ => format!("{file}: {self}"),
+        }
+    }
 }
 
 /// A launch of one of the machines.
@@ -82,7 +104,14 @@ impl LaunchFile {
     /// See [`LaunchFileError`].
     pub fn parse(text: &str) -> Result<LaunchFile, LaunchFileError> {
         if text.trim_start().starts_with('{') {
-            return LaunchFile::of(&LaunchFile::fields(text)?);
+            let read = LaunchFile::of(&LaunchFile::fields(text)?);
+            return read.map_err(|error| match error {
+                LaunchFileError::Field { error, .. } => {
+                    let line = unknown_key(&error.to_string()).and_then(|key| json_line(text, key));
+                    LaunchFileError::Field { error, line }
+                }
+                other => other,
+            });
         }
         let line = |at: usize| text.get(..at).map(|before| before.matches('\n').count() + 1);
         LaunchFile::of_fields(DeTable::parse(text)?, line)
@@ -284,8 +313,27 @@ impl LaunchFile {
         files: &dyn Files,
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
-        let outcome = self.prepare(image, program, files)?.run(&options)?;
-        Ok(self.result(&*outcome, files)?)
+        let session = self.prepare(image, program, files)?;
+        // Another one for the conditions, which may need a run that is observed.
+        let again = (!self.common.expect.holds.is_empty()).then(|| session.copy());
+        let outcome = session.run(&options)?;
+        let mut result = self.result(&*outcome, files)?;
+        if let Some(session) = again {
+            let conditions = &self.common.expect.holds;
+            let target = self.target(image)?.for_program(image, program);
+            let counts = needed(conditions, &result.statistics, &target, program, &session, &options)?;
+            let is_right = result.mismatches.is_empty() && !self.common.expect.outputs.is_empty();
+            for judged in conditions.iter().map(|condition| condition.judge(&counts)) {
+                match judged {
+                    Ok(text) => result.held.push(text),
+                    Err(text) if is_right => {
+                        result.mismatches.push(format!("the results are correct, but {text}"));
+                    }
+                    Err(text) => result.mismatches.push(text),
+                }
+            }
+        }
+        Ok(result)
     }
 
     /// Returns what a run of the launch left, and compares it with what must come out.
@@ -295,7 +343,7 @@ impl LaunchFile {
     pub fn result(&self, outcome: &dyn Outcome, files: &dyn Files) -> Result<RunResult, ValuesError> {
         let mut result = RunResult::of(outcome);
         let piece = self.common.piece.as_ref().zip(self.common.lanes);
-        for expected in &self.common.expect {
+        for expected in &self.common.expect.outputs {
             result.compare(expected, piece, files)?;
         }
         Ok(result)
@@ -328,9 +376,12 @@ mod tests {
     #[test]
     fn unknown_fields_are_refused_with_their_path() {
         let wrong = |text: &str| LaunchFile::parse(text).unwrap_err().to_string();
-        assert!(wrong("isa = \"r500\"\nnonsense = 1\n").contains("unknown field `nonsense`"));
+        assert!(
+            wrong("isa = \"r500\"\nnonsense = 1\n")
+                .starts_with("line 2: unknown key `nonsense`: the keys are")
+        );
         let nested = wrong("isa = \"r500\"\n[ctm]\ndomain = [1]\nnonsense = 1\n");
-        assert!(nested.contains("unknown field `nonsense`") && nested.contains("in `ctm`"), "{nested}");
+        assert!(nested.starts_with("line 4: unknown key `nonsense` in `ctm`: the keys are"), "{nested}");
         let typed = wrong("isa = \"tesla\"\nlanes = \"many\"\n");
         assert!(typed.starts_with("line 2: ") && typed.contains("in `lanes`"), "{typed}");
         let segment = "[[segment]]\nnumber = 1\nlimit = 0\n";
@@ -339,7 +390,29 @@ mod tests {
         let json = wrong("{\"isa\": \"tesla\", \"grid_id\": 65536}");
         assert!(json.starts_with("invalid value") && json.contains("in `grid_id`"), "{json}");
         // What only another machine has is unknown as well.
-        assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown field `grid`"));
+        assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown key `grid`"));
+    }
+
+    /// The line, the key that was meant, and all keys: those of the machine, and those of all launches.
+    #[test]
+    fn an_unknown_key_has_its_line_a_suggestion_and_the_whole_list() {
+        let error = LaunchFile::parse("isa = \"tesla\"\nblcok = [1]\n").unwrap_err();
+        let message = error.at("l.toml");
+        assert!(
+            message.starts_with("l.toml:2: unknown key `blcok`: did you mean `block`? the keys are "),
+            "{message}"
+        );
+        for key in ["block", "expect", "grid", "isa", "param", "program", "watchdog"] {
+            assert!(message.contains(&format!(" {key}")), "{message}");
+        }
+        let json = LaunchFile::parse("{\n\"isa\": \"tesla\",\n\"blcok\": [1]}").unwrap_err().at("l.json");
+        assert!(json.starts_with("l.json:3: unknown key `blcok`: did you mean `block`?"), "{json}");
+        let expect = "isa = \"r500\"\n[[expect]]\noutput = \"a\"\nvalue = [1]\n";
+        let nested = LaunchFile::parse(expect).unwrap_err().at("l.toml");
+        assert!(
+            nested.starts_with("l.toml:4: unknown key `value` in `expect`: did you mean `values`?"),
+            "{nested}"
+        );
     }
 
     #[test]

@@ -316,12 +316,14 @@
 pub mod array;
 pub mod choose;
 pub mod contents;
+pub mod counts;
 pub mod debugger;
 pub mod edit;
 pub mod error;
 pub mod faults;
 pub mod formats;
 pub mod graph;
+pub mod holds;
 pub mod kernels;
 pub mod keys;
 pub mod launch;

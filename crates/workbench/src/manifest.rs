@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::error::Error;
+use crate::keys::{complaint, json_line, unknown_key};
 use crate::launch::{LaunchFile, choose_program};
 use crate::request::Common;
 use crate::result::{RunResult, bit_difference, difference};
@@ -21,7 +22,10 @@ use crate::trapped::look;
 use crate::values::Files;
 
 /// A run manifest.
+///
+/// The fields whose names begin with `_` are notes for readers: how the manifest was made, and what it is for.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Its name.
     pub id: String,
@@ -46,9 +50,23 @@ pub struct Manifest {
     expect: Vec<ExpectEntry>,
     /// Instructions executed, summed over threads.
     thread_instructions: Option<u64>,
+    #[serde(rename = "schema", default)]
+    _schema: Note,
+    #[serde(rename = "what", default)]
+    _what: Note,
+    #[serde(rename = "features", default)]
+    _features: Note,
+    #[serde(rename = "happened", default)]
+    _happened: Note,
+    #[serde(rename = "binary_sha256", default)]
+    _binary_sha256: Note,
 }
 
+/// A field that nothing reads.
+type Note = Option<serde::de::IgnoredAny>;
+
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct LaunchEntry {
     kernel: Option<String>,
     grid: Vec<u32>,
@@ -60,6 +78,7 @@ struct LaunchEntry {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ParamEntry {
     name: String,
     kind: ParamKind,
@@ -82,15 +101,19 @@ enum ParamKind {
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct BufferEntry {
     name: String,
     address: u32,
     bytes: usize,
     init_file: Option<String>,
     init: Option<String>,
+    #[serde(rename = "rule", default)]
+    _rule: Note,
 }
 
 #[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ExpectEntry {
     buffer: String,
     #[serde(default)]
@@ -99,9 +122,12 @@ struct ExpectEntry {
     elem: String,
     file: String,
     tolerance: Tolerance,
+    #[serde(rename = "rule", default)]
+    _rule: Note,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Tolerance {
     #[serde(default)]
     exact: bool,
@@ -127,17 +153,21 @@ impl Manifest {
     /// The machine that manifests are for.
     pub const ISA: Isa = Isa::Tesla;
 
-    /// The manifest in these bytes; `None` when they are something else.
+    /// The manifest in these bytes; `None` when they are something else. A message about an unknown key begins with its line.
     pub fn parse(bytes: &[u8]) -> Option<Result<Manifest, String>> {
         let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
         let object = value.as_object()?;
         if !["binary", "launches", "buffers"].iter().all(|key| object.contains_key(*key)) {
             return None;
         }
-        Some(
-            serde_path_to_error::deserialize(value)
-                .map_err(|error| format!("at {}: {}", error.path(), error.inner())),
-        )
+        let refused = |error: serde_path_to_error::Error<serde_json::Error>| {
+            let message = error.inner().to_string();
+            let key = unknown_key(&message);
+            let line = key.and_then(|key| json_line(std::str::from_utf8(bytes).ok()?, key));
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            format!("{line}at {}: {}", error.path(), complaint(&message, &[]))
+        };
+        Some(serde_path_to_error::deserialize(value).map_err(refused))
     }
 
     /// Runs the launches on the programs of `image` and compares what they leave. The outputs are the buffers.

@@ -16,7 +16,8 @@ use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::error::Error;
-use crate::result::{Expected, KILLED};
+use crate::holds::Expectations;
+use crate::result::KILLED;
 use crate::session::Session;
 use crate::target::Target;
 use crate::values::{Files, Loaded, Values};
@@ -43,9 +44,9 @@ pub struct Common {
     /// Textures.
     #[serde(default)]
     pub texture: Vec<TextureValues>,
-    /// The expected results.
+    /// The expected results, and conditions on the counts of the run.
     #[serde(default)]
-    pub expect: Vec<Expected>,
+    pub expect: Expectations,
     /// Part of the message of the trap that the program must end with.
     pub trap: Option<String>,
     /// What each lane is: x and y of a pixel, and 1 where its primitive covers it.

@@ -16,6 +16,12 @@ use crate::target::Target;
 /// Instructions that are repeated to come to a trap, at most: some seconds.
 const MOST_STEPS: u64 = 1 << 20;
 
+/// Returns the instruction of a program at an address, as the disassembler prints it.
+pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String> {
+    let listing = target.machine().disassemble(target, program, Style::default()).ok()?;
+    listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
+}
+
 /// Adds what can be seen at a trap of `program`. `session` is the launch, as it was before it ran.
 pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: &Session, options: &Options) {
     if let Ok(listing) = target.machine().disassemble(target, program, Style::default()) {

@@ -21,7 +21,7 @@ use crate::messages;
 use crate::page::PageArgs;
 use crate::trace::{self, Trace};
 
-/// What is made of an experiment that is run again.
+/// Options for an experiment that is run again.
 #[derive(clap::Args)]
 pub(crate) struct ReplayArgs {
     /// Run experiment N once more, and print the fault, where the flow leaves the golden run, and which outputs differ

@@ -1,17 +1,19 @@
 //! Kernels: the parameter area, and the buffers whose addresses are in it.
 
+use litemap::LiteMap;
 use reconverge_isa::Program;
 use reconverge_isa::program::Param;
+use reconverge_isa::source::closest;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
 use reconverge_tesla::barrier::BARRIERS;
 use reconverge_tesla::driver_fixes::DriverFixes;
 use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Compute, LaunchError, MOST_SHARED};
+use reconverge_tesla::launch::{Compute, LaunchError, MOST_SHARED, PARAMETERS};
 use reconverge_tesla::spaces::{Segment, Segments, Tiling};
 
 use super::grid::{Outputs, Placed, impossible};
-use super::{Launch, SegmentValues, sizes};
+use super::{Launch, ParamValue, SegmentValues, sizes};
 use crate::array::{Array, Dtype};
 use crate::error::{Error, counted};
 use crate::request::Request;
@@ -116,7 +118,7 @@ fn parameters(
     next: &mut u32,
     files: &dyn Files,
 ) -> Result<Vec<Placed>, Error> {
-    let declared = declared(file, program)?;
+    let given = assigned(file, program)?;
     let types = types_of(file, program)?;
     let mut placed: Vec<Placed> = Vec::new();
     let mut area: Vec<u8> = Vec::new();
@@ -133,9 +135,8 @@ fn parameters(
         assign(&what, buffer.segment, &output, &mut compute.segments)?;
         placed.push(output);
     }
-    for (number, param) in file.param.iter().enumerate() {
+    for (number, (param, declared)) in given.into_iter().enumerate() {
         let what = format!("param {}", param.name);
-        let declared = declared.get(number);
         let typed = types.as_ref().map(|types| Typed { what: &what, is: types[number] });
         if param.segment.is_some() && param.buffer.is_none() {
             return Err(Error::Machine(format!("{what}: a segment is for a buffer")));
@@ -257,19 +258,79 @@ fn place(
     Ok(output)
 }
 
-/// The parameters that the container declares, if it does; their number must be right.
-fn declared<'a>(file: &Launch, program: &'a Program) -> Result<&'a [Param], Error> {
+/// The parameters of a launch, in the order of those that the program declares, each with its declaration.
+///
+/// A declared name decides; parameters without a declared name take the others in their order. Nothing is declared if the
+/// launch states where its parameters lie.
+///
+/// # Errors
+/// A name that the program does not declare, a parameter without a value, two values for one, or another number of them.
+fn assigned<'a>(
+    file: &'a Launch,
+    program: &'a Program,
+) -> Result<Vec<(&'a ParamValue, Option<&'a Param>)>, Error> {
     let declared = &program.params[..];
     let placed_by_hand = file.param.iter().any(|param| param.offset.is_some());
-    if declared.is_empty() || placed_by_hand || declared.len() == file.param.len() {
-        return Ok(if placed_by_hand { &[] } else { declared });
+    if declared.is_empty() || placed_by_hand {
+        return Ok(file.param.iter().map(|param| (param, None)).collect());
     }
+    let named = declared.iter().filter_map(|param| param.name.as_deref());
+    let names: Vec<&str> = named.collect();
+    if names.is_empty() {
+        if declared.len() != file.param.len() {
+            return Err(wrong_count(file, program));
+        }
+        return Ok(file.param.iter().zip(declared.iter().map(Some)).collect());
+    }
+    let mut unnamed: Vec<&ParamValue> = Vec::new();
+    let mut by_name: LiteMap<&str, &ParamValue> = LiteMap::new();
+    for param in &file.param {
+        if !names.contains(&&*param.name) {
+            unnamed.push(param);
+        } else if by_name.insert(&param.name, param).is_some() {
+            return Err(Error::Machine(format!("param {}: it has two values", param.name)));
+        }
+    }
+    let room = declared.len() - names.len();
+    if let Some(param) = unnamed.get(room) {
+        return Err(Error::Machine(unknown_param(&param.name, &names)));
+    }
+    let mut unnamed = unnamed.into_iter();
+    let value = |one: &'a Param| {
+        let value = match one.name.as_deref() {
+            Some(name) => by_name.get(&name).copied(),
+            None => unnamed.next(),
+        };
+        value.map(|value| (value, Some(one))).ok_or_else(|| Error::Machine(without_value(one)))
+    };
+    declared.iter().map(value).collect()
+}
+
+/// The message about a parameter that the program does not have.
+fn unknown_param(found: &str, names: &[&str]) -> String {
+    let meant = closest(found, names.iter().copied());
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
+    format!("the program has no parameter `{found}`: its parameters are {}{meant}", names.join(", "))
+}
+
+/// The message about a parameter without a value.
+fn without_value(param: &Param) -> String {
+    let place = format!("s[{:#x}]", PARAMETERS + param.offset);
+    match &param.name {
+        Some(name) => format!(
+            "{place}, parameter {name}, has no value: add --buf {name}=VALUES for a buffer or --arg {name}=VALUE for a number \
+             ([[param]] in a launch file)"
+        ),
+        None => format!("{place}, a parameter of {} bytes without a name, has no value", param.bytes),
+    }
+}
+
+/// The error about another number of parameters than the container declares without names.
+fn wrong_count(file: &Launch, program: &Program) -> Error {
+    let declared = &program.params[..];
     let list: Vec<String> = declared
         .iter()
-        .map(|param| {
-            let name = param.name.as_deref().map(|name| format!("{name}: ")).unwrap_or_default();
-            format!("{name}{} bytes at {:#x}", param.bytes, param.offset)
-        })
+        .map(|param| format!("{} bytes at s[{:#x}]", param.bytes, PARAMETERS + param.offset))
         .collect();
     let kernel = program.name.as_deref().unwrap_or("the kernel");
     let takes = counted(declared.len() as u64, "parameter");
@@ -278,9 +339,9 @@ fn declared<'a>(file: &Launch, program: &'a Program) -> Result<&'a [Param], Erro
         count => format!("{count} parameters were"),
     };
     let list = list.join(", ");
-    Err(Error::Machine(format!(
+    Error::Machine(format!(
         "{kernel} takes {takes} ({list}), and {given} given, by --buf and --arg in their order"
-    )))
+    ))
 }
 
 /// The bytes of a number or of several, and their alignment. A number without a stated type takes the size that the

@@ -1,0 +1,108 @@
+//! Launches: names of parameters, and keys that a file must not have.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("launching").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    files.iter().for_each(|(file, text)| std::fs::write(path.join(file), text).unwrap());
+    path
+}
+
+fn ends(folder: &Path, arguments: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    let Output { status, stdout, stderr } =
+        command.current_dir(folder).args(arguments.split_whitespace()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+/// Each thread adds `n` to its number of `a` and stores it in `out`.
+const NAMED: &str = ".isa tesla\n.kernel k\n.reg 4\n.shared 28\n.param s[0x10] 4 a\n.param s[0x14] 4 out\n.param s[0x18] 4 n\n\
+    shl b32 $r1 $r0 0x2\nadd b32 $r2 b32 s[a] $r1\nld b32 $r2 g14[$r2]\nmov b32 $r3 b32 s[n]\nadd b32 $r2 $r2 $r3\n\
+    add b32 $r1 b32 s[out] $r1\nexit st b32 g14[$r1] $r2\n";
+
+#[test]
+fn names_of_parameters_decide_and_their_order_does_not() {
+    let folder = folder("named", &[("k.s", NAMED)]);
+    let (status, text, error) =
+        ends(&folder, "run k.s --block 3 --arg n=10 --buf out=u32[3] --buf a=1,2,3 --json");
+    assert_eq!(status, 0, "{error}");
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(answer["outputs"]["out"].to_string().replace(' ', ""), answer["outputs"]["out"].to_string());
+    assert!(
+        answer["outputs"]["out"].to_string().contains("11")
+            && answer["outputs"]["a"].to_string().contains('1')
+    );
+    assert!(!answer["outputs"]["a"].to_string().contains("11"), "{text}");
+    let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\n\
+        param = [{ name = \"out\", buffer = \"u32[3]\" }, { name = \"n\", value = 10 }, { name = \"a\", buffer = \"1,2,3\" }]\n\
+        [[expect]]\noutput = \"out\"\nvalues = [11, 12, 13]\n";
+    std::fs::write(folder.join("l.toml"), launch).unwrap();
+    let (status, text, error) = ends(&folder, "check l.toml");
+    assert_eq!(status, 0, "{text}{error}");
+}
+
+#[test]
+fn a_parameter_of_another_name_is_refused_with_the_one_that_was_meant() {
+    let folder = folder("unknown", &[("k.s", NAMED)]);
+    let (status, _, error) = ends(&folder, "run k.s --block 3 --buf a=1,2,3 --buf uot=u32[3] --arg n=1");
+    assert_eq!(status, 2);
+    assert_eq!(
+        error,
+        "error: k.s: the program has no parameter `uot`: its parameters are a, out, n; did you mean `out`?\n"
+    );
+    let (status, _, error) = ends(&folder, "run k.s --block 3 --buf a=1,2,3 --buf a=u32[3] --arg n=1");
+    assert_eq!(status, 2);
+    assert_eq!(error, "error: k.s: param a: it has two values\n");
+}
+
+#[test]
+fn a_parameter_without_a_value_is_named() {
+    let folder = folder("missing", &[("k.s", NAMED)]);
+    for (given, missing) in
+        [("", "s[0x10], parameter a"), ("--buf a=1,2,3 --arg n=1", "s[0x14], parameter out")]
+    {
+        let (status, _, error) = ends(&folder, &format!("run k.s --block 3 {given}"));
+        assert_eq!(status, 2);
+        assert!(error.starts_with(&format!("error: k.s: {missing}, has no value: add --buf ")), "{error}");
+    }
+}
+
+#[test]
+fn unknown_keys_have_their_file_and_line_a_suggestion_and_all_that_fit() {
+    let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblcok = [3]\n";
+    let json = "{\n  \"isa\": \"tesla\",\n  \"program\": \"k.s\",\n  \"blcok\": [3]\n}\n";
+    let campaign = "kernel = \"collatz\"\nisa = \"tesla\"\nlanes = 256\ninjection = 5\n";
+    let manifest = "{\n  \"id\": \"a\", \"isa\": \"tesla\", \"arch\": \"sm_10\", \"binary\": \"k.cubin\",\n  \"launches\": [],\n  \"bufers\": [],\n  \"buffers\": []\n}\n";
+    let files =
+        [("k.s", NAMED), ("l.toml", launch), ("l.json", json), ("c.toml", campaign), ("m.json", manifest)];
+    let folder = folder("keys", &files);
+    let all = ["block", "expect", "isa", "program", "trap", "watchdog"];
+    for (command, place, meant, keys) in [
+        ("run l.toml", "l.toml:3: unknown key `blcok`", "`block`", &all[..]),
+        ("run l.json", "l.json:4: unknown key `blcok`", "`block`", &all),
+        ("campaign c.toml", "c.toml:4: unknown key `injection`", "`injections`", &["filter", "sweep", "isa"]),
+        (
+            "run m.json",
+            "m.json:4: at bufers: unknown key `bufers`",
+            "`buffers`",
+            &["expect", "thread_instructions"],
+        ),
+    ] {
+        let (status, _, error) = ends(&folder, command);
+        assert_eq!(status, 2, "{command}");
+        assert!(
+            error.starts_with(&format!("error: {place}: did you mean {meant}? the keys are ")),
+            "{command}: {error}"
+        );
+        for key in keys {
+            assert!(error.contains(&format!(" {key}")), "{command}: {key}: {error}");
+        }
+    }
+    let (status, text, _) = ends(&folder, "check l.toml");
+    assert_eq!(status, 1);
+    assert!(text.contains("FAILED   l.toml: line 3: unknown key `blcok`: did you mean `block`?"), "{text}");
+}

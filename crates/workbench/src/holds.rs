@@ -1,0 +1,293 @@
+//! Conditions on the counts of a run: `holds = "instructions <= 16"` of an `[[expect]]`.
+
+use std::fmt;
+
+use litemap::LiteMap;
+use reconverge_isa::source::suggest;
+use serde::Deserialize;
+
+use crate::result::Expected;
+use crate::values::Values;
+
+reconverge_isa::choices! {
+    /// A count of a run, as `stats` counts it.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum RunCount {
+        /// Instructions issued to a group.
+        Instructions = "instructions",
+        /// Instructions summed over the lanes that took part.
+        LaneInstructions = "lane_instructions",
+        /// Decisions that split the lanes of a group.
+        DivergentBranches = "divergent_branches",
+        /// Lanes that took part, of those that a group has room for: 0 to 1.
+        SimdEfficiency = "simd_efficiency",
+        /// High-water mark of the fullest stack or counter of a group.
+        StackHighWater = "stack_high_water",
+        /// Groups that ran.
+        Groups = "groups",
+        /// Instructions of the class ALU.
+        Alu = "alu_instructions",
+        /// Instructions of the class interpolation.
+        Interpolation = "interpolation_instructions",
+        /// Instructions of the class texture.
+        Texture = "texture_instructions",
+        /// Instructions of the class memory.
+        Memory = "memory_instructions",
+        /// Instructions of the class output.
+        Output = "output_instructions",
+        /// Instructions of the class flow.
+        Flow = "flow_instructions",
+        /// Instructions of the class other.
+        Other = "other_instructions",
+        /// Requests of groups to memory.
+        MemoryRequests = "memory_requests",
+        /// Transactions that serve the requests.
+        MemoryTransactions = "memory_transactions",
+        /// Bytes that the transactions move.
+        BytesMoved = "bytes_moved",
+        /// Bytes that the lanes asked for.
+        BytesWanted = "bytes_wanted",
+    }
+}
+
+impl RunCount {
+    /// Whether every run counts it; the others need a run that is observed.
+    pub const fn is_plain(self) -> bool {
+        matches!(self, RunCount::Instructions | RunCount::LaneInstructions | RunCount::DivergentBranches)
+    }
+
+    /// Whether it needs the accesses to memory.
+    pub const fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            RunCount::MemoryRequests
+                | RunCount::MemoryTransactions
+                | RunCount::BytesMoved
+                | RunCount::BytesWanted
+        )
+    }
+}
+
+/// The counts of a run. A count that the machine or the chip does not define is absent.
+pub type RunCounts = LiteMap<RunCount, f64>;
+
+reconverge_isa::choices! {
+    /// Comparison of a count with a number.
+    enum Comparison {
+        /// At most.
+        AtMost = "<=",
+        /// At least.
+        AtLeast = ">=",
+        /// Equal.
+        Equal = "==",
+        /// Other than.
+        Unequal = "!=",
+        /// Less than.
+        Less = "<",
+        /// More than.
+        More = ">",
+    }
+}
+
+/// A condition on a count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountRule {
+    /// The count.
+    pub count: RunCount,
+    comparison: Comparison,
+    number: f64,
+}
+
+impl fmt::Display for CountRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.count, self.comparison, self.number)
+    }
+}
+
+impl CountRule {
+    /// Reads `instructions <= 16`.
+    ///
+    /// # Errors
+    /// Another form, an unknown count with those that there are, or what is no number.
+    pub fn parse(text: &str) -> Result<CountRule, String> {
+        let wrong = |why: String| format!("holds = \"{text}\": {why}");
+        let form = || {
+            wrong(
+                "expected a count, one of <=, >=, ==, !=, <, > and a number: `instructions <= 16`".to_owned(),
+            )
+        };
+        // Longer signs come first.
+        let (at, comparison) = Comparison::ALL
+            .into_iter()
+            .filter_map(|one| Some((text.find(one.name())?, one)))
+            .min_by_key(|(at, one)| (*at, std::cmp::Reverse(one.name().len())))
+            .ok_or_else(form)?;
+        let (name, number) = (text[..at].trim(), text[at + comparison.name().len()..].trim());
+        let found = RunCount::ALL.into_iter().find(|count| count.name() == name);
+        let count = found.ok_or_else(|| {
+            wrong(format!("unknown count `{name}`: {}", suggest(name, RunCount::ALL.map(RunCount::name))))
+        })?;
+        let parsed = number.replace('_', "").parse::<f64>().ok().filter(|number| number.is_finite());
+        let number = parsed.ok_or_else(|| wrong(format!("expected a number, found `{number}`")))?;
+        Ok(CountRule { count, comparison, number })
+    }
+
+    /// Whether a number fulfils it.
+    pub fn fits(&self, found: f64) -> bool {
+        match self.comparison {
+            Comparison::AtMost => found <= self.number,
+            Comparison::AtLeast => found >= self.number,
+            Comparison::Equal => found == self.number,
+            Comparison::Unequal => found != self.number,
+            Comparison::Less => found < self.number,
+            Comparison::More => found > self.number,
+        }
+    }
+
+    /// Judges a run by its counts.
+    ///
+    /// # Errors
+    /// The sentence on a condition that fails, with the count.
+    pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
+        match counts.get(&self.count) {
+            Some(found) if self.fits(*found) => {
+                Ok(format!("{self}: holds, {} = {}", self.count, shown(*found)))
+            }
+            Some(found) => Err(format!("{self}: does not hold, {} = {}", self.count, shown(*found))),
+            None => Err(format!("{self}: {} is not defined for this machine or chip", self.count)),
+        }
+    }
+}
+
+/// A count without more digits than help.
+fn shown(number: f64) -> String {
+    if number.fract() == 0. { number.to_string() } else { format!("{number:.4}") }
+}
+
+/// The `[[expect]]` of a launch file: what must come out of a run, and what must hold of its counts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "Vec<OneExpect>")]
+pub struct Expectations {
+    /// What must come out.
+    pub outputs: Vec<Expected>,
+    /// What must hold.
+    pub holds: Vec<CountRule>,
+}
+
+impl Expectations {
+    /// Whether nothing is expected.
+    pub fn is_empty(&self) -> bool {
+        self.outputs.is_empty() && self.holds.is_empty()
+    }
+}
+
+impl<'a> IntoIterator for &'a Expectations {
+    type Item = &'a Expected;
+    type IntoIter = std::slice::Iter<'a, Expected>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.outputs.iter()
+    }
+}
+
+impl From<Vec<OneExpect>> for Expectations {
+    fn from(list: Vec<OneExpect>) -> Expectations {
+        let mut all = Expectations::default();
+        for expectation in list {
+            match expectation {
+                OneExpect::Output(expected) => all.outputs.push(expected),
+                OneExpect::Holds(condition) => all.holds.push(condition),
+            }
+        }
+        all
+    }
+}
+
+/// One `[[expect]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "ExpectFields")]
+enum OneExpect {
+    Output(Expected),
+    Holds(CountRule),
+}
+
+/// The fields of an `[[expect]]`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpectFields {
+    output: Option<String>,
+    values: Option<Values>,
+    abs: Option<f64>,
+    rel: Option<f64>,
+    holds: Option<String>,
+}
+
+impl TryFrom<ExpectFields> for OneExpect {
+    type Error = String;
+
+    fn try_from(fields: ExpectFields) -> Result<OneExpect, String> {
+        match fields {
+            ExpectFields { output: Some(output), values: Some(values), abs, rel, holds: None } => {
+                let (abs, rel) = (abs.unwrap_or(0.), rel.unwrap_or(0.));
+                Ok(OneExpect::Output(Expected { output, values, abs, rel }))
+            }
+            ExpectFields { output: None, values: None, abs: None, rel: None, holds: Some(text) } => {
+                CountRule::parse(&text).map(OneExpect::Holds)
+            }
+            ExpectFields { holds: Some(_), .. } => {
+                Err("holds stands alone; give output and values in another [[expect]]".to_owned())
+            }
+            ExpectFields { output: Some(_), values: None, .. } => Err("missing `values`".to_owned()),
+            ExpectFields { output: None, values: Some(_), .. } => Err("missing `output`".to_owned()),
+            _ => Err("give output and values, or holds".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_is_a_count_a_sign_and_a_number() {
+        for (text, holds, fails) in [
+            ("instructions <= 16", 16., 17.),
+            ("simd_efficiency>=0.9", 0.9, 0.89),
+            ("divergent_branches == 0", 0., 1.),
+            ("groups != 2", 3., 2.),
+            ("lane_instructions < 1_000", 999., 1000.),
+            ("bytes_moved > 64", 65., 64.),
+        ] {
+            let condition = CountRule::parse(text).unwrap();
+            assert!(condition.fits(holds) && !condition.fits(fails), "{text}");
+            assert_eq!(CountRule::parse(&condition.to_string()), Ok(condition));
+        }
+    }
+
+    #[test]
+    fn a_wrong_condition_says_what_would_fit() {
+        let wrong = |text: &str| CountRule::parse(text).unwrap_err();
+        assert!(wrong("instuctions <= 16").contains(
+            "unknown count `instuctions`: did you mean `instructions`? one of instructions, lane_instructions"
+        ));
+        assert!(wrong("instructions = 16").contains("expected a count, one of <=, >="));
+        assert!(wrong("instructions <= many").contains("expected a number, found `many`"));
+    }
+
+    #[test]
+    fn an_expectation_is_an_output_or_a_condition() {
+        let read = |text: &str| {
+            toml::from_str::<toml::Table>(text).unwrap()["expect"].clone().try_into::<Expectations>()
+        };
+        let both =
+            read("[[expect]]\noutput = \"a\"\nvalues = [1]\n[[expect]]\nholds = \"groups <= 1\"\n").unwrap();
+        assert_eq!((both.outputs.len(), both.holds.len(), both.is_empty()), (1, 1, false));
+        for (text, why) in [
+            ("[[expect]]\noutput = \"a\"\n", "missing `values`"),
+            ("[[expect]]\noutput = \"a\"\nvalues = [1]\nholds = \"groups <= 1\"\n", "holds stands alone"),
+            ("[[expect]]\nabs = 1.0\n", "give output and values, or holds"),
+        ] {
+            assert!(read(text).unwrap_err().to_string().contains(why), "{text}");
+        }
+    }
+}
