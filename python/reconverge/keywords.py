@@ -143,8 +143,9 @@ class SamplerField(TypedDict, total=False):
 
 
 class ExpectField(TypedDict, total=False):
-    """The expected contents of an output."""
+    """The expected contents of an output, or a condition on a count (``holds``)."""
 
+    holds: str
     output: str
     values: Stated
     abs: float

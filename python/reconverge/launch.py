@@ -36,6 +36,7 @@ class _Rest(TypedDict):
     divergent_branches: int
     fidelity: dict[str, tuple[str, int]]
     findings: list[str]
+    held: list[str]
     mismatches: list[str]
 
 
@@ -61,6 +62,8 @@ class Result(Mapping[str, Output]):
         }
         #: What strict mode objects to in how the program ended.
         self.findings: list[str] = rest["findings"]
+        #: Conditions of a launch file on counts that hold, with the counts.
+        self.held: list[str] = rest["held"]
         #: Expectations of a launch file that were not met.
         self.mismatches: list[str] = rest["mismatches"]
 

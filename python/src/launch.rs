@@ -427,6 +427,7 @@ impl Launch {
             "divergent_branches": result.statistics.divergent_branches,
             "fidelity": fidelity,
             "findings": result.findings,
+            "held": result.held,
             "mismatches": result.mismatches,
         });
         let outputs = PyDict::new(py);

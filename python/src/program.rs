@@ -126,8 +126,12 @@ fn known(
 
 /// The error for a chip that no machine has, with the chips that exist.
 fn no_chip(name: &str) -> PyErr {
-    let of = |isa: Isa| target::chips(isa).into_iter().map(|chip| chip.name);
-    let meant = closest(name, Isa::ALL.into_iter().flat_map(of));
+    let of = |isa: Isa| {
+        let chips = target::chips(isa).into_iter();
+        chips.flat_map(|chip| std::iter::once(chip.name).chain(chip.aliases.iter().copied())).map(str::to_lowercase)
+    };
+    let all: Vec<String> = Isa::ALL.into_iter().flat_map(of).collect();
+    let meant = closest(name, all.iter().map(String::as_str));
     let meant = meant.map(|meant| format!(" did you mean `{meant}`?")).unwrap_or_default();
     let list = |isa: Isa| format!("{isa}: {}", of(isa).collect::<Vec<_>>().join(", "));
     errors::wrong(format!("chip: unknown chip `{name}`;{meant} {}", Isa::ALL.map(list).join("; ")))

@@ -186,7 +186,7 @@ def test_a_hook_of_a_session_is_called_as_often_as_there_are_steps(nested: recon
 
 
 def test_hooks_with_one_event_each_are_fast() -> None:
-    """batch=1 runs at 38 to 80 k/s (unicorn: 800 k/s). A build without optimisation reaches some 100 k/s less than half of it."""
+    """batch=1 runs at 38 to 80 k/s (unicorn: 800 k/s)."""
     launch = reconverge.kernel("collatz", "tesla", lanes=1 << 14)
     hooks, count = reconverge.Hooks(), 0
 
@@ -195,7 +195,9 @@ def test_hooks_with_one_event_each_are_fast() -> None:
         nonlocal count
         count += event.mask & 1
 
-    start = time.perf_counter()
-    observed = launch.observe(hooks, batch=1)
-    rate = observed.events[0] / (time.perf_counter() - start)
-    assert rate > 100_000, rate
+    rates = []
+    for _ in range(3):
+        start = time.perf_counter()
+        observed = launch.observe(hooks, batch=1)
+        rates.append(observed.events[0] / (time.perf_counter() - start))
+    assert max(rates) > 500_000, rates

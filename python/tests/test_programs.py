@@ -100,7 +100,7 @@ def test_instructions_have_mnemonic_operands_reads_and_writes(samples: Path) -> 
     r500 = reconverge.load(samples / "loop-break.r500.s")
     mad = next(each for each in r500 if each.mnemonic == "MAD" and each.writes == ("temp1.r",))
     assert mad.operands == ("temp[1].r", "src0.rrr", "src0.111", "src0.ggg") and mad.reads == ("temp1.r", "temp1.g")
-    leave = next(each for each in r500 if each.mnemonic == "break")
+    leave = next(each for each in r500 if each.mnemonic == "breakrep")
     assert leave.reads == ("alu",) and leave.operands[0] == "alu"
     assert r500[-1].mnemonic == "MAX" and r500[-1].writes == ("color0.r", "color0.g", "color0.b", "color0.a")
 
