@@ -31,14 +31,14 @@ LaunchState = tuple[
 ]
 #: A function that takes an event, or columns of events.
 HookFunction = Callable[..., object]
-#: The function, a bit for each kind, ranges of addresses, groups, registers by number, spaces.
+#: The function, a bit for each kind, ranges of addresses, groups, registers and memories by number.
 Hook = tuple[
     HookFunction,
     int,
     list[tuple[int, int]] | None,
     list[int] | None,
     list[int] | None,
-    list[str] | None,
+    list[int] | None,
 ]
 _Purpose = Literal["value", "flow", "address", "output"]
 _Operation = tuple[str, list[tuple[str, _Purpose]], list[str], str | None, str | None, bool]
@@ -65,7 +65,7 @@ def reopen(
     number: int,
 ) -> Program: ...
 def mnemonics(isa: str) -> list[str]: ...
-def event_names() -> tuple[tuple[str, ...], tuple[str, ...]]: ...
+def event_kinds() -> list[str]: ...
 def explain(
     words: Sequence[int],
     text: str | None,
@@ -111,7 +111,7 @@ class Event:
         lane: int,
         value: int,
         register: str | None = None,
-        space: str = "",
+        space: str | None = None,
     ) -> None: ...
     @property
     def step(self) -> int: ...
@@ -178,7 +178,7 @@ class Launch:
     def observe(
         self, hooks: Sequence[Hook], batch: int, limit: int | None = None
     ) -> tuple[Literal["end", "limit", "stop"], list[int]]: ...
-    def register_names(self) -> list[tuple[int, str]]: ...
+    def naming(self) -> tuple[list[tuple[int, str]], list[str]]: ...
     def built_in(self) -> tuple[str, Literal["r500", "r700", "tesla"], int] | None: ...
     def state(self) -> LaunchState | None: ...
 

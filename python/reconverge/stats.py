@@ -28,6 +28,17 @@ class MemoryCounts(TypedDict):
 
 
 
+class BankCounts(TypedDict):
+    """How the banks of shared memory serve accesses."""
+
+    #: Accesses of half-warps.
+    requests: int
+    #: Passes that serve them: one each without conflicts.
+    passes: int
+    #: The most passes of one request.
+    most: int
+
+
 #: Counts of an instruction that ran: address, text, class; how often it was issued, the same summed over its lanes, how often
 #: it split them; the cost of both sides; the distance to the reconvergence; its accesses.
 InstructionCounts = TypedDict(
@@ -45,6 +56,7 @@ InstructionCounts = TypedDict(
         "distance": int,
         "farthest": int,
         "memory": MemoryCounts,
+        "banks": BankCounts,
     },
     total=False,
 )
@@ -88,6 +100,28 @@ class MemoryTotals(TypedDict, total=False):
     rule: str
 
 
+class BankTotals(TypedDict, total=False):
+    """Sums of accesses to shared memory, and the rule of the machine."""
+
+    requests: int
+    passes: int
+    most: int
+    rule: str
+
+
+class GroupCounts(TypedDict, total=False):
+    """Counts of a group, or of a block."""
+
+    group: int
+    block: int
+    instructions: int
+    lane_instructions: int
+    divergent_branches: int
+    simd_efficiency: float
+    memory: MemoryCounts
+    banks: BankCounts
+
+
 class StatsData(TypedDict):
     """The counts of a run."""
 
@@ -96,6 +130,9 @@ class StatsData(TypedDict):
     mix: list[ClassCounts]
     stacks: list[StackCounts]
     memory: MemoryTotals
+    banks: BankTotals
+    groups: list[GroupCounts] | None
+    blocks: list[GroupCounts] | None
 
 
 _MEMORY = ("requests", "transactions", "bytes_moved", "bytes_wanted")
@@ -122,6 +159,12 @@ class Stats:
         self.stacks: list[StackCounts] = data["stacks"]
         #: Sums of accesses that come together, and the rule.
         self.memory: MemoryTotals = data["memory"]
+        #: Sums of accesses to shared memory, and the rule.
+        self.banks: BankTotals = data["banks"]
+        #: The counts of each group; empty for more than 65,536 groups.
+        self.groups: list[GroupCounts] = data["groups"] or []
+        #: The counts of each block; empty if groups are not parts of blocks.
+        self.blocks: list[GroupCounts] = data["blocks"] or []
 
     def columns(self) -> dict[str, Sequence[object]]:
         """The counts by instruction, a list a column."""

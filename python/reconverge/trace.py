@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, overload
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from .program import Program
     from .session import Session
 
-#: The kinds of events, and the memories that events name, by their numbers.
-KINDS, SPACES = _native.event_names()
+#: The kinds of events by their numbers.
+KINDS = tuple(_native.event_kinds())
 #: Those that need ``data=True``.
 DATA = ("write", "load", "store")
 _NUMBERS = {name: number for number, name in enumerate(KINDS)}
@@ -32,6 +33,22 @@ _COLUMNS = ("step", "group", "kind", "pc", "mask", "other", "lane", "value", "sp
 
 #: A column of events.
 Column = npt.NDArray[np.unsignedinteger]
+
+
+class Naming(NamedTuple):
+    """The names in the events of a launch."""
+
+    #: Registers by their numbers.
+    registers: Mapping[int, str]
+    #: Memories by their numbers; number 0 is for none.
+    spaces: tuple[str | None, ...]
+
+    def register(self, number: int) -> str:
+        """The name of a register."""
+        return self.registers.get(number, f"register {number}")
+
+
+_UNNAMED = Naming({}, (None,))
 
 
 class Events:
@@ -47,12 +64,12 @@ class Events:
     * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register, whose
       name is in ``registers``.
     * ``lane`` and ``value``: of a write, a load or a store.
-    * ``space``: the number in ``SPACES`` of the memory of a load or a store.
+    * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
     """
 
-    def __init__(self, columns: Mapping[str, Column], names: Mapping[int, str] | None = None) -> None:
+    def __init__(self, columns: Mapping[str, Column], naming: Naming = _UNNAMED) -> None:
         self.columns = dict(columns)
-        self._names = names or {}
+        self._naming = naming
 
     @property
     def step(self) -> npt.NDArray[np.uint64]:
@@ -98,15 +115,13 @@ class Events:
         """The names of the registers that are written; ``None`` for other events."""
         writes = (self.kind == _NUMBERS["write"]).tolist()
         numbers = self.other.tolist()
-        return [self._register(each) if is_write else None for each, is_write in zip(numbers, writes, strict=True)]
-
-    def _register(self, number: int) -> str:
-        return self._names.get(number, f"register {number}")
+        name = self._naming.register
+        return [name(each) if is_write else None for each, is_write in zip(numbers, writes, strict=True)]
 
     @property
     def spaces(self) -> list[str | None]:
         """The memories that are accessed; ``None`` for other events."""
-        return [SPACES[each] or None for each in self.space.tolist()]
+        return [self._naming.spaces[each] for each in self.space.tolist()]
 
     def __len__(self) -> int:
         return len(self.columns["kind"])
@@ -114,12 +129,13 @@ class Events:
     def __iter__(self) -> Iterator[Event]:
         rows = zip(*(self.columns[name].tolist() for name in _COLUMNS), strict=True)
         for step, group, kind, pc, mask, other, lane, value, space in rows:
-            register = self._register(other) if KINDS[kind] == "write" else None
-            yield Event(step, group, KINDS[kind], pc, mask, other, lane, value, register, SPACES[space])
+            register = self._naming.register(other) if KINDS[kind] == "write" else None
+            memory = self._naming.spaces[space]
+            yield Event(step, group, KINDS[kind], pc, mask, other, lane, value, register, memory)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Events:
         """The events that are chosen."""
-        return Events({name: column[chosen] for name, column in self.columns.items()}, self._names)
+        return Events({name: column[chosen] for name, column in self.columns.items()}, self._naming)
 
     def of(self, *kinds: str) -> Events:
         """The events of these kinds."""
@@ -181,9 +197,9 @@ class Trace(Events):
         program: Program,
         complete: bool,
         width: int,
-        names: Mapping[int, str] | None = None,
+        naming: Naming = _UNNAMED,
     ) -> None:
-        super().__init__(columns, names)
+        super().__init__(columns, naming)
         self.program = program
         #: Whether it has every event of the run.
         self.complete = complete
@@ -199,7 +215,7 @@ class Trace(Events):
         ended, _ = launch._native.observe([keep], 1 << 20, limit)
         none: dict[str, Column] = {name: np.zeros(0, np.uint64) for name in _COLUMNS}
         columns = {name: np.concatenate([each[name] for each in batches]) for name in _COLUMNS} if batches else none
-        return cls(columns, launch.program, ended == "end", _width(launch), _names(launch))
+        return cls(columns, launch.program, ended == "end", _width(launch), _naming(launch))
 
     def __repr__(self) -> str:
         whole = "" if self.complete else ", cut at its limit"
@@ -214,8 +230,9 @@ def _width(launch: Launch) -> int:
     return end - first
 
 
-def _names(launch: Launch) -> dict[int, str]:
-    return dict(launch._native.register_names())
+def _naming(launch: Launch) -> Naming:
+    registers, spaces = launch._native.naming()
+    return Naming(dict(registers), (None, *spaces))
 
 
 #: A function that is called with each event, or with many.
@@ -437,7 +454,9 @@ def _texts(place: str, texts: str | Iterable[str] | None) -> tuple[str, ...] | N
     return several
 
 
-def _native_hook(hook: Hook, launch: Launch, start: _native.Session, function: _native.HookFunction) -> _native.Hook:
+def _native_hook(
+    hook: Hook, launch: Launch, start: _native.Session, naming: Naming, function: _native.HookFunction
+) -> _native.Hook:
     """A hook as the native half has it; refuses one that can never be called."""
     program, never = launch.program, f"hook {hook.name} can never be called"
     if hook.pc is not None:
@@ -450,24 +469,34 @@ def _native_hook(hook: Hook, launch: Launch, start: _native.Session, function: _
     for group in hook.group or ():
         if group >= start.groups():
             raise HookError(f"{never}: group {group}: the launch has {start.groups()}, from 0 on")
-    registers = None if hook.register is None else [_written(never, each, launch, start) for each in hook.register]
-    for space in hook.space or ():
-        if space not in SPACES:
-            known = [each for each in SPACES if each]
-            raise HookError(f"{never}: no memory is called {space}{meant(space, known)}; there is {', '.join(known)}")
+    registers = None if hook.register is None else [_written(never, each, start, naming) for each in hook.register]
+    spaces = None if hook.space is None else [each for space in hook.space for each in _memories(never, space, naming)]
     pc = None if hook.pc is None else [(each[0], each[-1]) for each in hook.pc]
     groups = None if hook.group is None else list(hook.group)
-    spaces = None if hook.space is None else list(hook.space)
     return function, 1 << _NUMBERS[hook.kind], pc, groups, registers, spaces
 
 
-def _written(never: str, register: str, launch: Launch, start: _native.Session) -> int:
+def _memories(never: str, space: str, naming: Naming) -> list[int]:
+    """The numbers of the memories of a name: ``g14[]``, or ``g`` for all of ``g0[]`` to ``g15[]``."""
+    known = [each for each in naming.spaces if each]
+    found = [
+        number
+        for number, name in enumerate(naming.spaces)
+        if name and (name == space or re.sub(r"\s?\d*(\[\])?$", "", name) == space.removesuffix("[]"))
+    ]
+    if not found:
+        there = f"the program accesses {', '.join(known)}" if known else "the program accesses no memory"
+        raise HookError(f"{never}: no memory is called {space}{meant(space, known)}; {there}")
+    return found
+
+
+def _written(never: str, register: str, start: _native.Session, naming: Naming) -> int:
     """The number of a register that events of writes have."""
     from .session import named
 
     classes = start.registers()
     chosen = named(register, classes)
-    numbers = {name: number for number, name in launch._native.register_names()}
+    numbers = {name: number for number, name in naming.registers.items()}
     channels = next(channels for name, _, channels in classes if name == chosen.name)
     if channels and chosen.channel is None:
         raise HookError(f"{never}: writes name registers such as {chosen.name}{chosen.number}.{channels[0]}")
@@ -505,14 +534,14 @@ def _judged(hooks: Hooks, ended: str, counts: list[int], *, whole: bool = True) 
 def observe(launch: Launch, hooks: Hooks, batch: int) -> Observed:
     """Runs a launch with hooks."""
     _some(hooks)
-    names = _names(launch)
+    naming = _naming(launch)
 
     def columns(function: Callable[..., object]) -> _native.HookFunction:
-        return lambda columns: function(Events(columns, names))
+        return lambda columns: function(Events(columns, naming))
 
     start = launch._native.start(None)
     native = [
-        _native_hook(hook, launch, start, hook.function if batch == 1 else columns(hook.function))
+        _native_hook(hook, launch, start, naming, hook.function if batch == 1 else columns(hook.function))
         for hook in hooks.all
     ]
     ended, counts = launch._native.observe(native, batch, None)
@@ -523,8 +552,8 @@ def observe_session(session: Session, hooks: Hooks) -> Observed:
     """Runs a session with hooks, which are called with one event each."""
     _some(hooks)
     launch = session.launch
-    start = launch._native.start(None)
-    native = [_native_hook(hook, launch, start, hook.function) for hook in hooks.all]
+    start, naming = launch._native.start(None), _naming(launch)
+    native = [_native_hook(hook, launch, start, naming, hook.function) for hook in hooks.all]
     whole = session.instructions == 0
     ended, counts = session._native.observe(native)
     return _judged(hooks, ended, counts, whole=whole)

@@ -16,8 +16,9 @@ use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::listing::Style;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
+use reconverge_workbench::naming::accessed;
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::session::{RegisterClass, Stepping, register_name};
+use reconverge_workbench::session::Stepping;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::trapped::look;
@@ -28,7 +29,7 @@ use toml::Table;
 
 use crate::array::{FromNumpy, to_numpy};
 use crate::errors;
-use crate::observe::{FromHook, Watched, observe};
+use crate::observe::{FromHook, Names, Watched, observe};
 use crate::program::{Origin, Program, is_source, named, programs};
 use crate::session::Session;
 
@@ -367,9 +368,12 @@ impl Core {
         self.session.start(options).map_err(errors::run)
     }
 
-    /// The classes of the registers that events name.
-    fn names(&self) -> PyResult<Vec<RegisterClass>> {
-        Ok(self.stepping(&Options { engine: Engine::Fast, ..self.options })?.registers())
+    /// The names of registers and memories in events.
+    pub(crate) fn names(&self) -> PyResult<Arc<Names>> {
+        let options = Options { engine: Engine::Fast, ..self.options };
+        let target = self.program.target().for_program(&self.program.opened.image, self.program());
+        let accessed = accessed(&target, self.program()).map_err(|error| errors::target(&error))?;
+        Ok(Arc::new(Names::new(self.stepping(&options)?.registers(), accessed)))
     }
 }
 
@@ -454,13 +458,14 @@ impl Launch {
         let stepping = self.core.stepping(&options)?;
         let width = stepping.lanes(0).len().max(1) as u32;
         let mut profile = Profile::new(width).by(conventions, &stepping.depths(0));
+        let groups_per_block = stepping.groups_per_block();
         drop(stepping);
         let recorded = if memory { Recorded::Data } else { Recorded::Flow };
         let session = self.core.session.copy();
         let ran = py.detach(|| session.run_traced(&options, recorded, &mut profile).map(drop));
         ran.map_err(|error| self.core.failed(error))?;
         profile.end();
-        Ok(profile.to_json(&listing.instructions(&program.words), memory, rule).to_string())
+        Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
     /// The page of a run. A trap ends the record and is part of it.
@@ -497,14 +502,10 @@ impl Launch {
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
     }
 
-    /// The names of registers by their numbers in events.
-    fn register_names(&self) -> PyResult<Vec<(u32, String)>> {
-        let classes = self.core.names()?;
-        let numbers = classes.iter().flat_map(|class| {
-            let width = class.channels.len().max(1) as u32;
-            class.first..class.first + width * class.count as u32
-        });
-        Ok(numbers.map(|number| (number, register_name(&classes, number))).collect())
+    /// The names of registers by their numbers in events, and those of memories by theirs, from 1 on.
+    fn naming(&self) -> PyResult<(Vec<(u32, String)>, Vec<String>)> {
+        let names = self.core.names()?;
+        Ok((names.registers(), names.spaces().to_vec()))
     }
 
     /// The name, machine and lanes of a built-in kernel; `None` for any other launch.

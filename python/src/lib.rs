@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::launch::{Launch, kernel, kernels, launch, launch_file, relaunch};
     #[pymodule_export]
-    use super::observe::{OneEvent, event_names};
+    use super::observe::{OneEvent, event_kinds};
     #[pymodule_export]
     use super::program::{Program, chips, explain, isa_of_chip, mnemonics, open, reopen};
     #[pymodule_export]

@@ -2,14 +2,16 @@
 //!
 //! Hooks are filtered here, by kind, address, group, register and space, so that an event that no hook asks for costs no call.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString};
 use reconverge_simt::{Event, Mask, Options};
 use reconverge_workbench::Error;
 use reconverge_workbench::Session;
+use reconverge_workbench::naming::Accessed;
 use reconverge_workbench::session::{RegisterClass, register_name};
 use reconverge_workbench::trace::{Recorded, Sink};
 
@@ -40,11 +42,103 @@ const WRITE: u8 = 6;
 const LOAD: u8 = 7;
 const STORE: u8 = 8;
 const TRAP: u8 = 9;
+const RESUME: u8 = 10;
 /// Writes to registers and accesses to memory, which come from the reference interpreter.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
 /// Events between two looks at signals, where each is handed on alone.
 const LOOK: u64 = 1 << 10;
+
+/// Names of registers and memories in the events of a launch.
+#[derive(Debug)]
+pub(crate) struct Names {
+    classes: Vec<RegisterClass>,
+    /// The memories. An event has the place of its memory here, from 1 on, or 0.
+    spaces: Vec<String>,
+    /// By address: the memories of an instruction's loads, one for all or one for each of a lane's, and of its stores.
+    accessed: HashMap<u32, (Vec<u8>, u8)>,
+}
+
+impl Names {
+    pub(crate) fn new(
+        classes: Vec<RegisterClass>,
+        accessed: impl IntoIterator<Item = (u32, Accessed)>,
+    ) -> Names {
+        let mut names = Names { classes, spaces: Vec::new(), accessed: HashMap::new() };
+        for (pc, Accessed { loads, stores }) in accessed {
+            let loads: Vec<u8> = loads.iter().map(|space| names.numbered(space)).collect();
+            let stores = stores.map_or(0, |space| names.numbered(&space));
+            if stores != 0 || !loads.is_empty() {
+                names.accessed.insert(pc, (loads, stores));
+            }
+        }
+        names
+    }
+
+    /// The number of a memory, which is added if it is new.
+    fn numbered(&mut self, space: &str) -> u8 {
+        let known = self.spaces.iter().position(|known| known == space);
+        let place = known.unwrap_or_else(|| {
+            self.spaces.push(space.to_owned());
+            self.spaces.len() - 1
+        });
+        (place + 1) as u8
+    }
+
+    /// The memories, by their numbers from 1 on.
+    pub(crate) fn spaces(&self) -> &[String] {
+        &self.spaces
+    }
+
+    /// The registers that events of writes name.
+    pub(crate) fn registers(&self) -> Vec<(u32, String)> {
+        let numbers = self.classes.iter().flat_map(|class| {
+            let width = class.channels.len().max(1) as u32;
+            class.first..class.first + width * class.count as u32
+        });
+        numbers.map(|number| (number, register_name(&self.classes, number))).collect()
+    }
+
+    /// The number of the memory of an access by the instruction at an address.
+    fn space(&self, event: &Event, pc: u32, loads: &mut [u8; 64]) -> u8 {
+        match event {
+            Event::Load { lane, .. } => {
+                let Some((spaces, _)) = self.accessed.get(&pc) else { return 0 };
+                match &spaces[..] {
+                    [only] => *only,
+                    several => {
+                        let number = &mut loads[lane.index()];
+                        let space = several.get(usize::from(*number)).copied().unwrap_or(0);
+                        *number = number.saturating_add(1);
+                        space
+                    }
+                }
+            }
+            Event::Store { .. } => self.accessed.get(&pc).map_or(0, |(_, stores)| *stores),
+            _ => 0,
+        }
+    }
+}
+
+/// The last instruction of a group: its address, its step, and by lane how many loads it has made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastIssue {
+    pc: u32,
+    step: u64,
+    loads: [u8; 64],
+}
+
+impl LastIssue {
+    pub(crate) const fn new(pc: u32, step: u64) -> LastIssue {
+        LastIssue { pc, step, loads: [0; 64] }
+    }
+
+    /// An event that the instruction caused.
+    pub(crate) fn caused(&mut self, names: &Names, event: Event, group: usize) -> Happened {
+        let space = names.space(&event, self.pc, &mut self.loads);
+        Happened { space, ..Happened::of(event, group, self.step, self.pc) }
+    }
+}
 
 /// An event with its place: what an event is to Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,40 +154,41 @@ pub(crate) struct Happened {
     pub(crate) other: u64,
     pub(crate) lane: u8,
     pub(crate) value: u32,
-    /// The memory of an access; empty if it is not known.
-    pub(crate) space: &'static str,
+    /// The number of the memory of an access; 0 if it is not known.
+    pub(crate) space: u8,
 }
 
 impl Happened {
     /// An event that the instruction of a step at an address caused.
     pub(crate) fn of(event: Event, group: usize, step: u64, pc: u32) -> Happened {
-        let (kind, mask, other, lane, value, space) = match event {
-            Event::Issue { mask, .. } => (ISSUE, mask.0, 0, 0, 0, ""),
-            Event::Diverge { taken, not } => (DIVERGE, taken.0, not.0, 0, 0, ""),
-            Event::Reconverge { mask } => (RECONVERGE, mask.0, 0, 0, 0, ""),
-            Event::Push { .. } => (PUSH, 0, 0, 0, 0, ""),
-            Event::Pop { .. } => (POP, 0, 0, 0, 0, ""),
-            Event::Jump { to } => (JUMP, 0, to.into(), 0, 0, ""),
+        let (kind, mask, other, lane, value) = match event {
+            Event::Issue { mask, .. } => (ISSUE, mask.0, 0, 0, 0),
+            Event::Diverge { taken, not } => (DIVERGE, taken.0, not.0, 0, 0),
+            Event::Resume { mask } => (RESUME, mask.0, 0, 0, 0),
+            Event::Reconverge { mask } => (RECONVERGE, mask.0, 0, 0, 0),
+            Event::Push { .. } => (PUSH, 0, 0, 0, 0),
+            Event::Pop { .. } => (POP, 0, 0, 0, 0),
+            Event::Jump { to } => (JUMP, 0, to.into(), 0, 0),
             Event::Write { lane, register, value } => {
-                (WRITE, Mask::only(lane).0, register.into(), lane.0, value, "")
+                (WRITE, Mask::only(lane).0, register.into(), lane.0, value)
             }
-            Event::Load { lane, address } => (LOAD, Mask::only(lane).0, address.into(), lane.0, 0, ""),
+            Event::Load { lane, address } => (LOAD, Mask::only(lane).0, address.into(), lane.0, 0),
             Event::Store { lane, address, value } => {
-                (STORE, Mask::only(lane).0, address.into(), lane.0, value, "")
+                (STORE, Mask::only(lane).0, address.into(), lane.0, value)
             }
-            Event::Trap { mask } => (TRAP, mask.0, 0, 0, 0, ""),
+            Event::Trap { mask } => (TRAP, mask.0, 0, 0, 0),
         };
-        Happened { step, group: group as u32, kind, pc, mask, other, lane, value, space }
+        Happened { step, group: group as u32, kind, pc, mask, other, lane, value, space: 0 }
     }
 }
 
-/// The register that a write names.
+/// The names of an event's register and memory.
 #[derive(Clone)]
 enum Written {
-    /// By its number, in these classes.
-    Numbered(Arc<[RegisterClass]>),
-    /// By its name, if it has one.
-    Named(Option<String>),
+    /// By the numbers that they have in a launch.
+    Numbered(Arc<Names>),
+    /// Register and memory, if it has them.
+    Named(Option<String>, Option<String>),
 }
 
 /// One event of a run.
@@ -106,23 +201,26 @@ pub(crate) struct OneEvent {
 
 impl PartialEq for OneEvent {
     fn eq(&self, other: &OneEvent) -> bool {
-        self.happened == other.happened
+        // Numbers of memories belong to a launch.
+        Happened { space: 0, ..self.happened } == Happened { space: 0, ..other.happened }
+            && self.space() == other.space()
+            && self.register() == other.register()
     }
 }
 
 impl std::hash::Hash for OneEvent {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.happened.hash(state);
+        Happened { space: 0, ..self.happened }.hash(state);
     }
 }
 
 /// An event as plain values.
-type EventState = (u64, u32, &'static str, u32, u64, u64, u8, u32, Option<String>, &'static str);
+type EventState = (u64, u32, &'static str, u32, u64, u64, u8, u32, Option<String>, Option<String>);
 
 #[pymethods]
 impl OneEvent {
     #[new]
-    #[pyo3(signature = (step, group, kind, pc, mask, other, lane, value, register=None, space=""))]
+    #[pyo3(signature = (step, group, kind, pc, mask, other, lane, value, register=None, space=None))]
     #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
     fn new(
         step: u64,
@@ -134,13 +232,12 @@ impl OneEvent {
         lane: u8,
         value: u32,
         register: Option<String>,
-        space: &str,
+        space: Option<String>,
     ) -> PyResult<OneEvent> {
         let known = KINDS.iter().position(|known| *known == kind);
         let kind = known.ok_or_else(|| errors::wrong(format!("no events are called {kind}")))? as u8;
-        let space = SPACES.iter().find(|known| **known == space).copied().unwrap_or("");
-        let happened = Happened { step, group, kind, pc, mask, other, lane, value, space };
-        Ok(OneEvent { happened, written: Written::Named(register) })
+        let happened = Happened { step, group, kind, pc, mask, other, lane, value, space: 0 };
+        Ok(OneEvent { happened, written: Written::Named(register, space) })
     }
 
     #[getter]
@@ -187,18 +284,24 @@ impl OneEvent {
     #[getter]
     fn register(&self) -> Option<String> {
         match &self.written {
-            Written::Numbered(classes) if self.happened.kind == WRITE => {
-                Some(register_name(classes, self.happened.other as u32))
+            Written::Numbered(names) if self.happened.kind == WRITE => {
+                Some(register_name(&names.classes, self.happened.other as u32))
             }
             Written::Numbered(_) => None,
-            Written::Named(name) => name.clone(),
+            Written::Named(register, _) => register.clone(),
         }
     }
 
     /// The memory of a load or a store.
     #[getter]
-    fn space(&self) -> Option<&'static str> {
-        Some(self.happened.space).filter(|space| !space.is_empty())
+    fn space(&self) -> Option<String> {
+        match &self.written {
+            Written::Numbered(names) => {
+                let place = usize::from(self.happened.space).checked_sub(1)?;
+                names.spaces.get(place).cloned()
+            }
+            Written::Named(_, space) => space.clone(),
+        }
     }
 
     fn __repr__(&self) -> String {
@@ -213,24 +316,21 @@ impl OneEvent {
             }
             LOAD | STORE => {
                 let written = if kind == STORE { format!(" = {value:#x}") } else { String::new() };
-                format!("{start}, lane {lane}: {} {other:#x}{written}>", self.happened.space)
+                format!("{start}, lane {lane}: {} {other:#x}{written}>", self.space().unwrap_or_default())
             }
             _ => format!("{start}, lanes {mask:#x}>"),
         }
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, EventState) {
-        let Happened { step, group, pc, mask, other, lane, value, space, .. } = self.happened;
-        let state = (step, group, self.kind(), pc, mask, other, lane, value, self.register(), space);
+        let Happened { step, group, pc, mask, other, lane, value, .. } = self.happened;
+        let state = (step, group, self.kind(), pc, mask, other, lane, value, self.register(), self.space());
         (py.get_type::<OneEvent>().into_any(), state)
     }
 }
 
-/// The names of memories that events have.
-pub(crate) const SPACES: [&str; 1] = [""];
-
-/// A hook from Python: the function, a bit for each kind of event, ranges of addresses (first, last), groups, registers by
-/// number, spaces.
+/// A hook from Python: the function, a bit for each kind of event, ranges of addresses (first, last), groups, registers and
+/// memories by number.
 #[derive(FromPyObject)]
 pub(crate) struct FromHook(
     Py<PyAny>,
@@ -238,7 +338,7 @@ pub(crate) struct FromHook(
     Option<Vec<(u32, u32)>>,
     Option<Vec<u32>>,
     Option<Vec<u32>>,
-    Option<Vec<String>>,
+    Option<Vec<u8>>,
 );
 
 /// A hook, and what it waits to be called with.
@@ -248,7 +348,7 @@ struct Hook {
     ranges: Option<Vec<(u32, u32)>>,
     groups: Option<Vec<u32>>,
     registers: Option<Vec<u32>>,
-    spaces: Option<Vec<String>>,
+    spaces: Option<Vec<u8>>,
     events: u64,
     columns: Columns,
 }
@@ -261,7 +361,7 @@ impl Hook {
             })
             && self.groups.as_ref().is_none_or(|groups| groups.contains(&event.group))
             && self.registers.as_ref().is_none_or(|registers| registers.contains(&(event.other as u32)))
-            && self.spaces.as_ref().is_none_or(|spaces| spaces.iter().any(|space| space == event.space))
+            && self.spaces.as_ref().is_none_or(|spaces| spaces.contains(&event.space))
     }
 }
 
@@ -270,7 +370,7 @@ pub(crate) struct Watched {
     hooks: Vec<Hook>,
     /// The kinds that any of them takes.
     kinds: u16,
-    classes: Arc<[RegisterClass]>,
+    pub(crate) names: Arc<Names>,
 }
 
 /// Whether a run goes on after a call.
@@ -283,7 +383,7 @@ pub(crate) enum Answer {
 }
 
 impl Watched {
-    pub(crate) fn new(hooks: Vec<FromHook>, classes: Vec<RegisterClass>) -> Watched {
+    pub(crate) fn new(hooks: Vec<FromHook>, names: Arc<Names>) -> Watched {
         let hook = |FromHook(function, kinds, ranges, groups, registers, spaces)| Hook {
             function,
             kinds,
@@ -296,7 +396,7 @@ impl Watched {
         };
         let hooks: Vec<Hook> = hooks.into_iter().map(hook).collect();
         let kinds = hooks.iter().fold(0, |kinds, hook| kinds | hook.kinds);
-        Watched { hooks, kinds, classes: classes.into() }
+        Watched { hooks, kinds, names }
     }
 
     /// Whether a hook takes this event.
@@ -320,7 +420,7 @@ impl Watched {
                 None => {
                     let one = OneEvent {
                         happened: *event,
-                        written: Written::Numbered(self.classes.clone()),
+                        written: Written::Numbered(self.names.clone()),
                     };
                     made.insert(Bound::new(py, one)?)
                 }
@@ -384,7 +484,7 @@ struct Columns {
     other: Vec<u64>,
     lane: Vec<u8>,
     value: Vec<u32>,
-    /// The place of the memory in [`SPACES`].
+    /// The number of the memory of an access.
     space: Vec<u8>,
 }
 
@@ -398,8 +498,7 @@ impl Columns {
         self.other.push(event.other);
         self.lane.push(event.lane);
         self.value.push(event.value);
-        let space = SPACES.iter().position(|space| *space == event.space);
-        self.space.push(space.unwrap_or(0) as u8);
+        self.space.push(event.space);
     }
 
     fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
@@ -433,8 +532,8 @@ struct Batches {
     waiting: u64,
     left: u64,
     steps: u64,
-    /// By group: the address of its last instruction.
-    last: Vec<u32>,
+    /// By group: its last instruction.
+    last: Vec<LastIssue>,
     failed: Option<PyErr>,
     cut: Option<Cut>,
 }
@@ -509,7 +608,7 @@ impl Batches {
 impl Sink for Batches {
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
         if self.last.len() <= group {
-            self.last.resize(group + 1, 0);
+            self.last.resize(group + 1, LastIssue::new(0, 0));
         }
         if self.watched.kinds >> ISSUE & 1 == 0 {
             self.steps += addresses.len() as u64;
@@ -522,7 +621,7 @@ impl Sink for Batches {
             }
         }
         if let Some(pc) = addresses.last() {
-            self.last[group] = *pc;
+            self.last[group] = LastIssue::new(*pc, self.steps.saturating_sub(1));
         }
     }
 
@@ -530,8 +629,12 @@ impl Sink for Batches {
         if let Event::Issue { pc, mask } = event {
             return self.issues(group, &[pc], mask);
         }
-        let pc = self.last.get(group).copied().unwrap_or(0);
-        self.push(Happened::of(event, group, self.steps.saturating_sub(1), pc));
+        let step = self.steps.saturating_sub(1);
+        let happened = match self.last.get_mut(group) {
+            Some(last) => last.caused(&self.watched.names, event, group),
+            None => Happened::of(event, group, step, 0),
+        };
+        self.push(happened);
     }
 }
 
@@ -583,8 +686,8 @@ pub(crate) fn observe(
     Ok((ended, batches.watched.counts()))
 }
 
-/// The names of the kinds of events by their numbers, and those of memories by theirs.
+/// The names of the kinds of events, by their numbers.
 #[pyfunction]
-pub(crate) fn event_names(py: Python<'_>) -> PyResult<(Bound<'_, PyTuple>, Bound<'_, PyTuple>)> {
-    Ok((PyTuple::new(py, KINDS)?, PyTuple::new(py, SPACES)?))
+pub(crate) fn event_kinds() -> Vec<&'static str> {
+    KINDS.to_vec()
 }

@@ -10,7 +10,7 @@ use reconverge_container::Endian;
 use reconverge_isa::expand::Included;
 use reconverge_isa::source::{Diagnostic, closest, suggest};
 use reconverge_isa::{Isa, program};
-use reconverge_simt::uses::{Role, Uses};
+use reconverge_simt::uses::{Role, Space, Uses};
 use reconverge_workbench::contents::contents;
 use reconverge_workbench::graph::Drawing;
 use reconverge_workbench::machine::Machine;
@@ -262,12 +262,7 @@ fn operation(isa: Isa, uses: &Uses) -> Operation {
         Role::Address => "address",
         Role::Output => "output",
     };
-    let memory = |space: Option<reconverge_simt::uses::Space>| {
-        space.map(|space| match space.number {
-            0 => space.name.to_owned(),
-            number => space.name.replacen('[', &format!("{number}["), 1),
-        })
-    };
+    let memory = |space: Option<Space>| space.map(|space| space.to_string());
     let reads = uses.reads.iter().map(|read| (slot_name(isa, read.slot), purpose(read.role))).collect();
     let writes = uses.writes.iter().map(|slot| slot_name(isa, *slot)).collect();
     (uses.operation, reads, writes, memory(uses.loads), memory(uses.stores), uses.conditional)

@@ -13,7 +13,7 @@ use reconverge_workbench::session::{self, GroupState, Register, SpaceOf, Steppin
 use crate::array::to_numpy;
 use crate::errors::wrong;
 use crate::launch::Core;
-use crate::observe::{Answer, FromHook, Happened, Watched};
+use crate::observe::{Answer, FromHook, Happened, LastIssue, Watched};
 
 /// A launch while it is stepped.
 #[pyclass(frozen, module = "reconverge._native")]
@@ -113,11 +113,11 @@ impl Session {
                 }
             }
             let mut events = Vec::new();
-            let mut pc = issue.map_or(0, |issue| issue.pc);
+            let mut last = LastIssue::new(issue.map_or(0, |issue| issue.pc), step);
             stepping.step(group, Stride::Instruction, &mut |of, event| match event {
-                Event::Issue { pc: issued, .. } => pc = issued,
+                Event::Issue { pc, .. } => last = LastIssue::new(pc, step),
                 event => {
-                    let event = Happened::of(event, of, step, pc);
+                    let event = last.caused(&watched.names, event, of);
                     if watched.wants(&event) {
                         events.push(event);
                     }
@@ -397,8 +397,7 @@ impl Session {
     /// anything else.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
-        let classes = self.lock().registers();
-        let mut watched = Watched::new(hooks, classes);
+        let mut watched = Watched::new(hooks, self.launch.names()?);
         self.observed.store(true, Ordering::Relaxed);
         let ended = self.run_watched(py, &mut watched);
         self.observed.store(false, Ordering::Relaxed);

@@ -17,7 +17,8 @@ use crate::{files, messages};
 ///
 /// The words on the ways are next, jump, loop, break, continue, call and return. With --counts the program runs, as `run`
 /// runs it: a block says how often its first instruction was issued, for how many lanes, and how often lanes parted in it;
-/// a way says how many lanes executed both its ends one after the other.
+/// a way says how many lanes went it, those that waited on it included: into a block go the lanes that execute it and those
+/// that wait.
 #[derive(clap::Args)]
 pub(crate) struct Cfg {
     #[command(flatten)]

@@ -145,6 +145,11 @@ pub trait Steps: Inspect + Send + Sync {
         lanes.div_ceil(width)
     }
 
+    /// Returns the number of groups of a block, if groups are parts of blocks.
+    fn groups_per_block(&self) -> Option<usize> {
+        None
+    }
+
     /// The group that the next instruction is of; `None` at the end.
     fn current(&self) -> Option<usize>;
 

@@ -410,6 +410,10 @@ impl Steps for GridSteps {
         self.blocks * self.warps
     }
 
+    fn groups_per_block(&self) -> Option<usize> {
+        (!self.graphics).then_some(self.warps)
+    }
+
     fn current(&self) -> Option<usize> {
         // A block of a graphics launch is one warp, which is numbered in the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
