@@ -110,10 +110,10 @@ class Summary(TypedDict):
     #: The hash of program, data and campaign.
     campaign: str
     injections: int
-    #: Experiments whose shard is there.
+    #: Experiments whose shard the folder has.
     finished: int
     shards: int
-    #: Shards that are not there.
+    #: Shards that the folder does not have.
     missing: int
     #: How sure it is that a share is inside its interval.
     confidence: float
@@ -138,7 +138,7 @@ class Recheck(TypedDict):
 
 
 class SiteProfile(TypedDict):
-    """A site, and the number of instructions before which it exists."""
+    """A site, and the number of steps at which it exists."""
 
     site: str
     instants: int
@@ -180,7 +180,7 @@ class Description(TypedDict):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a campaign is."""
+    """The progress of a campaign."""
 
     #: Experiments whose shard is finished.
     done: int
@@ -207,7 +207,7 @@ class Ended:
 
     @property
     def outcome(self) -> Outcome:
-        """How it ended."""
+        """The outcome."""
         return self.experiment["outcome"]
 
     @property
@@ -379,8 +379,8 @@ class Campaign:
 
         ``engine`` is a number of processes, a Dask client or the module ``ray``; or ``map`` is a function that runs tasks.
         ``progress`` is called at the start and after each shard. An exception that it raises ends the run; finished shards
-        stay. Shards of workers that were killed are run again, as long as each round finishes one, and so are shards with a
-        damaged file (:class:`~reconverge.errors.ShardDamaged`). Several programs may run one campaign in one folder at
+        stay. The shards of a worker that was killed are run again, as long as each round finishes one. So is a shard with a
+        damaged file, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs may run one campaign in one folder at
         the same time, on several hosts too: they divide the shards.
         """
         mapped = over(engine) if map is None else map
@@ -444,7 +444,7 @@ class Campaign:
         return [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
 
     def results(self, folder: str | os.PathLike[str]) -> Iterator[Experiment]:
-        """The experiments of a folder, in the order of their numbers, a dict each."""
+        """Returns the experiments of a folder as dicts, in the order of their numbers."""
         for shard in self._present(folder):
             yield from self._native.records(shard, str(folder))
 

@@ -72,7 +72,7 @@ class Read(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One operation of an instruction. Those of one instruction read before any of them writes."""
+    """One operation of an instruction. All operations of an instruction read before one of them writes."""
 
     #: The name that reports of a run have.
     name: str
@@ -99,11 +99,11 @@ class Instruction:
     """A line of a listing that has an address.
 
     >>> import reconverge
-    >>> add = reconverge.assemble(".isa tesla\\n(lg $c0) add b32 $r0 $r1 s[0x10]\\n")[0]
+    >>> add = reconverge.assemble(".isa tesla\\n(lg $c0) add b32 $r0 b32 s[0x10] $r1\\n")[0]
     >>> add.mnemonic, add.operands
-    ('add', ('$r0', '$r1', 's[0x10]'))
+    ('add', ('$r0', 's[0x10]', '$r1'))
     >>> add.reads, add.writes, add.loads
-    (('$r1', '$c0'), ('$r0',), ('s[]',))
+    (('$c0', '$r1'), ('$r0',), ('s[]',))
     """
 
     #: In the machine's own unit.
@@ -122,12 +122,12 @@ class Instruction:
 
     @property
     def mnemonic(self) -> str:
-        """Its name: ``add``, ``MULADD``, ``MAD``. Of an R500 instruction with two operations, that of the first."""
+        """The mnemonic: ``add``, ``MULADD``, ``MAD``. An R500 instruction with two operations has that of the first."""
         return self._parts.mnemonic
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """Its operands as the text has them, results first."""
+        """The operands as the text has them, results first."""
         return self._parts.operands
 
     @property
@@ -137,7 +137,7 @@ class Instruction:
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """What it computes. An R500 instruction has up to two operations, an ALU group of R700 up to five."""
+        """The operations. An R500 instruction has up to two of them, an ALU group of R700 up to five."""
         return self._program._operations().get(self.address, ())
 
     @property
@@ -161,7 +161,7 @@ class Instruction:
         return tuple(dict.fromkeys(each.stores for each in self.operations if each.stores is not None))
 
     def explain(self) -> Explanation:
-        """Its fields, what it computes, and where that is documented."""
+        """Explains the instruction: its fields, its result, the documents."""
         return self._program.explain(self.address)
 
     @property

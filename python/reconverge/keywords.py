@@ -74,7 +74,7 @@ class ConstantField(TypedDict, total=False):
 
 
 class InputField(TypedDict, total=False):
-    """Inputs: of a word (Tesla), a temporary (R500) or a register (R700)."""
+    """Inputs, by word (Tesla), temporary (R500) or register (R700)."""
 
     word: int
     temp: int
@@ -241,8 +241,8 @@ class _Common(TypedDict, total=False):
 class LaunchKeywords(_Common, total=False):
     """The keywords of :meth:`reconverge.Program.launch`, ``run``, ``session``, ``trace`` and ``stats``.
 
-    ``inputs``, ``constants``, ``buffers`` and ``textures`` have the places of the command line's options. ``params`` has the
-    parameters of a Tesla kernel by name: an array is a buffer, a number a value. The others are fields of launch files.
+    The places in ``inputs``, ``constants``, ``buffers`` and ``textures`` are those of the command line's options. ``params`` has the
+    parameters of a Tesla kernel by name: an array is a buffer, a number is a value. The others are fields of launch files.
     """
 
     grid: int | Sequence[int]

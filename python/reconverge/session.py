@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _ScalarT = TypeVar("_ScalarT", bound=np.generic)
 _WordT = TypeVar("_WordT", bound=np.generic)
 
-#: Values for registers: one for all lanes, or one a lane.
+#: Values for registers: one for all lanes, or one for each lane.
 RegisterValues = int | float | np.number | npt.NDArray[np.generic] | list[int] | list[float]
 #: Values for memory: an array or bytes of the size of the range, or one byte for all of it.
 MemoryValues = int | bytes | npt.NDArray[np.generic] | list[int]
@@ -174,7 +174,7 @@ class Registers(Generic[_WordT]):
         return {name: self[name] for name in self.names}
 
     def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
-        """A table with a row a lane, and a column for each register or channel."""
+        """A table of the registers: each lane is a row, and each register or channel a column."""
         columns: dict[str, npt.NDArray[_WordT]] = {}
         for name, count, letters in self._classes:
             for number in range(count):
@@ -252,8 +252,8 @@ def named_end(text: object, classes: Classes) -> Chosen:
 class Memory:
     """A memory: ``memory[0x100:0x120]`` are bytes, as many as there are; assigning to it writes them.
 
-    A part has a name: ``memory["out"]``. What is read cannot be written, and a step does not change it: assign to
-    ``memory[…]``.
+    A part has a name: ``memory["out"]``. An array that is read cannot be written, and a step does not change it: assign
+    to ``memory[…]``.
     """
 
     def __init__(self, session: Session, space: str, group: int | None, lane: int) -> None:
@@ -537,8 +537,8 @@ class Session:
         """Executes instructions, and returns whether the launch goes on: ``while s.step(): ...`` runs it to its end.
 
         ``times`` instructions are executed, in the order of the launch. With ``group``, they are of this group, the groups
-        before it run as far as that takes, and the answer is whether this group goes on. With ``lane``, each time goes on
-        until the next instruction is one that this lane of its group takes part in.
+        before it run as far as that takes, and the answer is whether this group goes on. With ``lane``, each of them
+        continues until this lane of its group takes part in the next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)

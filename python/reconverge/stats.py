@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MemoryCounts(TypedDict):
-    """How accesses to memory come together."""
+    """Accesses to memory, and the transactions that serve them."""
 
     #: Requests of half a group, or what the machine's rule calls one.
     requests: int
@@ -29,7 +29,7 @@ class MemoryCounts(TypedDict):
 
 
 class BankCounts(TypedDict):
-    """How the banks of shared memory serve accesses."""
+    """Accesses to shared memory, and the passes of its banks that serve them."""
 
     #: Accesses of half-warps.
     requests: int
@@ -74,7 +74,7 @@ class Totals(TypedDict):
     lane_instructions: int
     #: Decisions that split the lanes.
     divergent_branches: int
-    #: Lanes that took part, of those that a group has room for: 0 to 1.
+    #: The share of active lanes among those that groups have room for: 0 to 1.
     simd_efficiency: float
     #: The most entries that a group's stack had at a time.
     stack_high_water: int
@@ -83,7 +83,7 @@ class Totals(TypedDict):
 
 
 class StackCounts(TypedDict):
-    """How full a stack or counter became."""
+    """The depth that a stack or counter reached."""
 
     of: str
     high_water: int
@@ -91,7 +91,7 @@ class StackCounts(TypedDict):
 
 
 class MemoryTotals(TypedDict, total=False):
-    """Sums of accesses that come together, and the rule of the machine."""
+    """Sums of accesses to memory, and the rule of the machine for transactions."""
 
     requests: int
     transactions: int

@@ -1,4 +1,4 @@
-"""What happens in a run: traces, and hooks that are called while it runs."""
+"""The events of a run: traces, and hooks that are called while it runs."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Events:
     * ``group``: the group.
     * ``kind``: its number in ``KINDS``.
     * ``pc``: the address of that instruction.
-    * ``mask``: the lanes of an issue, a reconvergence, a resume or a trap (bit n is lane n of the group); of a divergence
-      those that run first; of a write or an access its lane.
+    * ``mask``: lanes; bit n is lane n of the group. An issue, a reconvergence, a resume and a trap have the lanes concerned,
+      a divergence the lanes that run first, a write and an access one lane.
     * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register, whose
       name is in ``registers``.
     * ``lane`` and ``value``: of a write, a load or a store.
@@ -412,7 +412,7 @@ class Hooks:
 
 
 class Observed(NamedTuple):
-    """How a run with hooks ended."""
+    """The end of a run with hooks."""
 
     #: Whether a hook stopped it.
     stopped: bool

@@ -67,9 +67,12 @@ impl Named {
     fn golden<'py>(&self, py: Python<'py>, ended: &EndedExperiment<'_>) -> PyResult<Bound<'py, PyDict>> {
         let point = ended.record.point;
         // The lock is free again before Python allocates anything: that may run any code.
-        let known = self.golden.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(
-            |(known, golden)| (*known == point).then(|| golden.clone_ref(py)),
-        );
+        let known = self
+            .golden
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .and_then(|(known, golden)| (*known == point).then(|| golden.clone_ref(py)));
         if let Some(golden) = known {
             return Ok(golden.into_bound(py));
         }
@@ -141,16 +144,14 @@ impl Campaign {
         name: Option<&str>,
         classify: Option<Py<PyAny>>,
     ) -> PyResult<Campaign> {
-        let named = classify.map(|function| {
-            Arc::new(Named { function, golden: Mutex::default(), failed: Mutex::default() })
-        });
+        let named = classify
+            .map(|function| Arc::new(Named { function, golden: Mutex::default(), failed: Mutex::default() }));
         let opened = py.detach(|| {
             let campaign = reconverge_campaign::Campaign::open(&path)?;
             match named.clone() {
                 None => Ok(campaign),
-                Some(named) => {
-                    campaign.with_outcomes(name.unwrap_or("classify"), Arc::new(move |ended| named.name(ended)))
-                }
+                Some(named) => campaign
+                    .with_outcomes(name.unwrap_or("classify"), Arc::new(move |ended| named.name(ended))),
             }
         });
         Ok(Campaign { campaign: opened.map_err(raised)?, named })
@@ -168,7 +169,7 @@ impl Campaign {
         records.iter().map(|record| dict(py, record)).collect()
     }
 
-    /// How many experiments of a shard have each outcome.
+    /// The number of experiments of a shard by outcome.
     fn outcomes(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<BTreeMap<String, u64>> {
         let shard = self.shard(number)?;
         let records = py.detach(|| self.campaign.records(&shard, &folder)).map_err(raised)?;
@@ -236,7 +237,8 @@ impl Campaign {
     /// Experiments run again on the reference engine, as JSON.
     fn recheck(&self, py: Python<'_>, folder: PathBuf, count: u64, seed: u64) -> PyResult<String> {
         let folder: &Path = &folder;
-        let checked = py.detach(|| self.campaign.recheck(folder, count, seed)).map_err(|error| self.failed(error))?;
+        let checked =
+            py.detach(|| self.campaign.recheck(folder, count, seed)).map_err(|error| self.failed(error))?;
         Ok(json!(checked).to_string())
     }
 }

@@ -15,8 +15,8 @@ use reconverge_workbench::Error;
 use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::listing::Style;
-use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::naming::accessed;
+use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::Stepping;
 use reconverge_workbench::stats::Profile;
@@ -498,11 +498,12 @@ impl Launch {
     ) -> PyResult<(&'static str, Vec<u64>)> {
         let options = self.core.with(None, None, Engine::Fast)?;
         let names = self.core.names()?;
-        let observed = observe(py, self.core.session.copy(), &options, Watched::new(hooks, names), batch, limit);
+        let observed =
+            observe(py, self.core.session.copy(), &options, Watched::new(hooks, names), batch, limit);
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
     }
 
-    /// The names of registers by their numbers in events, and those of memories by theirs, from 1 on.
+    /// The names of registers by their numbers in events, and the names of memories; the first memory has number 1.
     fn naming(&self) -> PyResult<(Vec<(u32, String)>, Vec<String>)> {
         let names = self.core.names()?;
         Ok((names.registers(), names.spaces().to_vec()))

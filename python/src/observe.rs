@@ -1,4 +1,4 @@
-//! What happens in a run, handed to Python functions: in batches of columns, or one event after another.
+//! Calls Python functions with the events of a run: in batches of columns, or one event after another.
 //!
 //! Hooks are filtered here, by kind, address, group, register and space, so that an event that no hook asks for costs no call.
 
@@ -19,19 +19,8 @@ use crate::array::column;
 use crate::errors;
 
 /// The kinds of events, as `reconverge/trace.py` names and numbers them.
-const KINDS: [&str; 11] = [
-    "issue",
-    "diverge",
-    "reconverge",
-    "push",
-    "pop",
-    "jump",
-    "write",
-    "load",
-    "store",
-    "trap",
-    "resume",
-];
+const KINDS: [&str; 11] =
+    ["issue", "diverge", "reconverge", "push", "pop", "jump", "write", "load", "store", "trap", "resume"];
 pub(crate) const ISSUE: u8 = 0;
 const DIVERGE: u8 = 1;
 const RECONVERGE: u8 = 2;
@@ -53,7 +42,7 @@ const LOOK: u64 = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Names {
     classes: Vec<RegisterClass>,
-    /// The memories. An event has the place of its memory here, from 1 on, or 0.
+    /// The memories. Events number them from 1.
     spaces: Vec<String>,
     /// By address: the memories of an instruction's loads, one for all or one for each of a lane's, and of its stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
@@ -140,7 +129,7 @@ impl LastIssue {
     }
 }
 
-/// An event with its place: what an event is to Python.
+/// An event with its step, group and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Happened {
     /// The number of the instruction that caused it, from 0 on.
@@ -185,9 +174,9 @@ impl Happened {
 /// The names of an event's register and memory.
 #[derive(Clone)]
 enum Written {
-    /// By the numbers that they have in a launch.
+    /// Numbers of a launch.
     Numbered(Arc<Names>),
-    /// Register and memory, if it has them.
+    /// The names of the register and of the memory, if the event has them.
     Named(Option<String>, Option<String>),
 }
 
@@ -356,9 +345,10 @@ struct Hook {
 impl Hook {
     fn takes(&self, event: &Happened) -> bool {
         self.kinds >> event.kind & 1 != 0
-            && self.ranges.as_ref().is_none_or(|ranges| {
-                ranges.iter().any(|(first, last)| (*first..=*last).contains(&event.pc))
-            })
+            && self
+                .ranges
+                .as_ref()
+                .is_none_or(|ranges| ranges.iter().any(|(first, last)| (*first..=*last).contains(&event.pc)))
             && self.groups.as_ref().is_none_or(|groups| groups.contains(&event.group))
             && self.registers.as_ref().is_none_or(|registers| registers.contains(&(event.other as u32)))
             && self.spaces.as_ref().is_none_or(|spaces| spaces.contains(&event.space))
@@ -376,7 +366,7 @@ pub(crate) struct Watched {
 /// Whether a run goes on after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It does.
+    /// The run continues.
     GoOn,
     /// The hook stops it.
     Stop,
@@ -404,7 +394,7 @@ impl Watched {
         self.kinds >> event.kind & 1 != 0 && self.hooks.iter().any(|hook| hook.takes(event))
     }
 
-    /// How many events each hook had.
+    /// The number of events that each hook had.
     pub(crate) fn counts(&self) -> Vec<u64> {
         self.hooks.iter().map(|hook| hook.events).collect()
     }
@@ -418,10 +408,7 @@ impl Watched {
             let made = match &made {
                 Some(made) => made,
                 None => {
-                    let one = OneEvent {
-                        happened: *event,
-                        written: Written::Numbered(self.names.clone()),
-                    };
+                    let one = OneEvent { happened: *event, written: Written::Numbered(self.names.clone()) };
                     made.insert(Bound::new(py, one)?)
                 }
             };
@@ -516,7 +503,7 @@ impl Columns {
     }
 }
 
-/// Why a run ended before its end.
+/// The reason for a run to end early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
     /// The bound on events is reached.
@@ -532,7 +519,7 @@ struct Batches {
     waiting: u64,
     left: u64,
     steps: u64,
-    /// By group: its last instruction.
+    /// The last instruction of each group.
     last: Vec<LastIssue>,
     failed: Option<PyErr>,
     cut: Option<Cut>,
@@ -638,8 +625,7 @@ impl Sink for Batches {
     }
 }
 
-/// Runs a launch and hands what happens to hooks; gives how it ended (`end`, `limit` or `stop`), and how many events each
-/// hook had.
+/// Runs a launch with hooks. Returns how it ended (`end`, `limit` or `stop`) and the number of events that each hook had.
 ///
 /// # Errors
 /// See [`Ended`].

@@ -128,7 +128,9 @@ fn known(
 fn no_chip(name: &str) -> PyErr {
     let of = |isa: Isa| {
         let chips = target::chips(isa).into_iter();
-        chips.flat_map(|chip| std::iter::once(chip.name).chain(chip.aliases.iter().copied())).map(str::to_lowercase)
+        chips
+            .flat_map(|chip| std::iter::once(chip.name).chain(chip.aliases.iter().copied()))
+            .map(str::to_lowercase)
     };
     let all: Vec<String> = Isa::ALL.into_iter().flat_map(of).collect();
     let meant = closest(name, all.iter().map(String::as_str));
@@ -193,12 +195,8 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let source = is_source.then(|| Arc::from(String::from_utf8_lossy(bytes)));
     let (warnings, count) = (opened.warnings.clone(), opened.image.programs.len());
     let (opened, origin) = (Arc::new(opened), Arc::new(origin));
-    let program = |number| Program {
-        opened: opened.clone(),
-        number,
-        source: source.clone(),
-        origin: origin.clone(),
-    };
+    let program =
+        |number| Program { opened: opened.clone(), number, source: source.clone(), origin: origin.clone() };
     Ok(((0..count).map(program).collect(), warnings))
 }
 

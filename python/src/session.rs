@@ -43,13 +43,13 @@ pub(crate) struct Snapshot {
 /// Steps between two looks at signals.
 const LOOK: u64 = 1 << 16;
 
-/// How a stretch without a call of a hook ended.
+/// The end of a stretch without a call of a hook.
 enum Stretch {
     /// The next instruction is one that a hook takes.
     Before(Happened),
     /// The instruction that ran caused these.
     After(Vec<Happened>),
-    /// It is long.
+    /// The stretch is long: time to look at signals.
     Long,
     /// The launch has ended.
     End,
@@ -91,7 +91,9 @@ impl Session {
     /// Refuses to step a session whose hooks run.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
-            true => Err(wrong("a hook cannot step the session that calls it: it reads and changes its state")),
+            true => {
+                Err(wrong("a hook cannot step the session that calls it: it reads and changes its state"))
+            }
             false => Ok(()),
         }
     }
@@ -137,7 +139,8 @@ impl Session {
     fn run_watched(&self, py: Python<'_>, watched: &mut Watched) -> PyResult<&'static str> {
         let mut asked = Some(self.stopped.swap(NEVER, Ordering::Relaxed)).filter(|step| *step != NEVER);
         loop {
-            let stretch = py.detach(|| self.stretch(watched, asked)).map_err(|error| self.launch.failed(error))?;
+            let stretch =
+                py.detach(|| self.stretch(watched, asked)).map_err(|error| self.launch.failed(error))?;
             asked = None;
             match stretch {
                 Stretch::End => return Ok("end"),
@@ -183,8 +186,8 @@ fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     (why.letter(), word, number)
 }
 
-/// Executes the next instruction of the launch, with a lane until the next is one that it takes part in; gives whether the
-/// launch goes on.
+/// Executes the next instruction of the launch; with a lane, instructions until the next is one that the lane takes part in.
+/// Returns whether the launch continues.
 fn step_launch(stepping: &mut Stepping, followed: Option<Lane>) -> Result<bool, reconverge_workbench::Error> {
     loop {
         let Some(group) = stepping.current() else { return Ok(false) };
@@ -256,8 +259,8 @@ impl Session {
         classes.map(|class| (class.name, class.count, class.channels)).collect()
     }
 
-    /// Registers from `first` on, of a group that runs or has ended: a row a register, a row a lane in it, a column a
-    /// channel of `channels`; `None` where there is none.
+    /// Returns `count` registers of a group that runs or has ended, as an array of shape (registers, lanes, channels). Returns
+    /// `None` if the group does not have one of them.
     fn read<'py>(
         &self,
         py: Python<'py>,
@@ -355,8 +358,8 @@ impl Session {
         (instructions, lane_instructions, divergent_branches)
     }
 
-    /// Steps so many times: a group, or without one the launch in its order. With a lane, each time goes on until the next
-    /// is an instruction that this lane takes part in. Gives whether the group, or the launch, goes on.
+    /// Steps a group `times` times; without a group, the launch in its order. With a lane, each of them continues until the
+    /// next instruction is one that the lane takes part in. Returns whether the group, or the launch, continues.
     #[pyo3(signature = (times, group=None, lane_number=None))]
     fn step(
         &self,
@@ -409,7 +412,7 @@ impl Session {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Goes on until so many instructions have run.
+    /// Continues until the launch has run `instructions` instructions.
     fn go_to(&self, py: Python<'_>, instructions: u64) -> PyResult<()> {
         self.may_step()?;
         let gone = py.detach(|| {

@@ -154,7 +154,7 @@ def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
 
 
 def visible(ended: Ended) -> str:
-    """An outcome function: whether the first output is another."""
+    """An outcome function: does the first output differ?"""
     if ended.trap is not None:
         return f"trapped: {ended.trap}"
     if ended.outputs is None:
@@ -235,7 +235,7 @@ def test_progress_is_told_with_counts(file: Path, tmp_path: Path) -> None:
             counts[rate["outcome"]] = counts.get(rate["outcome"], 0) + rate["count"]
     assert told[-1].outcomes == {name: count for name, count in counts.items() if count}
     assert str(told[-1]).startswith("60 of 60 experiments: ")
-    # What is there already counts from the start.
+    # Finished shards count from the start.
     (tmp_path / "r" / campaign.shards[0]).unlink()
     again: list[Progress] = []
     campaign.run(tmp_path / "r", progress=again.append)

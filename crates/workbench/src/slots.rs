@@ -31,7 +31,9 @@ pub fn slot_name(isa: Isa, slot: Slot) -> String {
         (Isa::R500, "pred") => format!("pred.{}", "rgba".chars().nth(number as usize % 4).unwrap_or('r')),
         (Isa::R500, "a0") => format!("a0.{}", "xyzw".chars().nth(number as usize % 4).unwrap_or('x')),
         (Isa::R500, "t" | "at" | "i" | "o") => vector(file, number.saturating_sub(first_of(file)), "xyzw"),
-        (Isa::R700, "PV" | "AR") => format!("{file}.{}", "xyzw".chars().nth(number as usize % 4).unwrap_or('x')),
+        (Isa::R700, "PV" | "AR") => {
+            format!("{file}.{}", "xyzw".chars().nth(number as usize % 4).unwrap_or('x'))
+        }
         (Isa::R700, "T") => vector("T", 4 * (127u32.saturating_sub(number / 4)) + number % 4, "xyzw"),
         (_, file) if COLORS.contains(&file) => vector(file, number, "rgba"),
         (_, file) if VECTORS.contains(&file) || file.starts_with("CB") => vector_of(file, number),
@@ -40,7 +42,7 @@ pub fn slot_name(isa: Isa, slot: Slot) -> String {
     }
 }
 
-/// Returns the name of a constant of a buffer, `CB0[3].x`, or of a vector, `R1.x`.
+/// Returns a name with an index, `CB0[3].x`, for a constant, and without one, `R1.x`, for a register.
 fn vector_of(file: &str, number: u32) -> String {
     let channel = "xyzw".chars().nth(number as usize % 4).unwrap_or('x');
     match file.starts_with('C') {
