@@ -75,7 +75,7 @@ def main() -> None:
             run_task(Task(*known, shard, folder))
         one = time.perf_counter() - start
         sizes = [path.stat().st_size for path in Path(folder).iterdir()]
-    found = {"shards": len(campaign.shards), "injections": described["injections"], "one process, s": round(one, 3)}
+    found: dict[str, object] = {"shards": len(campaign.shards), "injections": described["injections"], "one process, s": round(one, 3)}
     found["bytes of a shard"] = sum(sizes) // len(sizes)
     tasks = [Task(*known, shard, "nowhere") for shard in range(count)]
     for engine in (processes, dask, ray):

@@ -10,12 +10,29 @@
 from __future__ import annotations
 
 from . import _native
-from .errors import ArrayCopied, EngineFault, EnginesDiffer, Error, HookError, SourceError, Trap, TypeChosen
+from ._native import Event
+from .errors import (
+    ArrayCopied,
+    EngineFault,
+    EnginesDiffer,
+    Error,
+    HookError,
+    NotFound,
+    OutOfRange,
+    SourceError,
+    StopRun,
+    Trap,
+    TypeChosen,
+    UnknownKeyword,
+    WrongType,
+)
+from .instruction import Explanation, Instruction
+from .keywords import LaunchFields, LaunchKeywords
 from .launch import Launch, Result, kernel, launch
-from .program import Explanation, Instruction, Program, assemble, disassemble, explain, load, programs
-from .session import Session
+from .program import Program, assemble, disassemble, explain, load, programs
+from .session import Memory, Registers, Session, Snapshot, Why
 from .stats import Stats
-from .trace import Events, Hooks, Trace
+from .trace import Events, Hooks, Observed, Trace
 
 __version__ = _native.__version__
 
@@ -28,20 +45,33 @@ __all__ = [
     "EngineFault",
     "EnginesDiffer",
     "Error",
+    "Event",
     "Events",
     "Explanation",
     "HookError",
     "Hooks",
     "Instruction",
     "Launch",
+    "LaunchFields",
+    "LaunchKeywords",
+    "Memory",
+    "NotFound",
+    "Observed",
+    "OutOfRange",
     "Program",
+    "Registers",
     "Result",
     "Session",
+    "Snapshot",
     "SourceError",
     "Stats",
+    "StopRun",
     "Trace",
     "Trap",
     "TypeChosen",
+    "UnknownKeyword",
+    "Why",
+    "WrongType",
     "assemble",
     "disassemble",
     "explain",

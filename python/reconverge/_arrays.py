@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+import re
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from ._checks import warn
 from .errors import ArrayCopied, Error
+
+if TYPE_CHECKING:
+    from .program import Program
 
 #: An array for the native half: name, type, whether the user chose the type, shape, bytes.
 Native = tuple[str, str, bool, list[int], npt.NDArray[np.uint8]]
 
+#: A type of 64 bits in the text of an instruction.
+_WIDE = re.compile(r"\b[bsuf]64\b|_64\b")
 _KINDS = {"u": "u", "i": "i", "f": "f"}
 
 
-def _kind(dtype: np.dtype[Any]) -> str | None:
+def _kind(dtype: np.dtype[np.generic]) -> str | None:
     """The name of a type in launch files: ``u8`` for numpy's ``uint8``, ``f32`` for its ``float32``."""
     name = f"{_KINDS.get(dtype.kind, '?')}{dtype.itemsize * 8}"
     known = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")
@@ -28,9 +34,25 @@ class Arrays:
 
     def __init__(self) -> None:
         self.native: list[Native] = []
+        #: Arrays of 64-bit numbers that become bytes of memory: place and type.
+        self._wide: list[tuple[str, np.dtype[np.generic]]] = []
 
-    def name(self, place: str, value: Any) -> str:
-        """Takes an array or nested lists, and gives the name by which the launch has it."""
+    def check(self, program: Program) -> None:
+        """Refuses memory of 64-bit numbers for a program without such numbers: it would take their halves for numbers."""
+        for place, dtype in self._wide:
+            if any(_WIDE.search(each.text) for each in program):
+                return
+            narrow = {"f": "np.float32", "i": "np.int32", "u": "np.uint32"}[dtype.kind]
+            raise Error(
+                f"{place}: an array of {dtype}, but no instruction of the program takes numbers of 64 bits: "
+                f"give array.astype({narrow}), or array.view(np.uint32) for the bits"
+            )
+
+    def name(self, place: str, value: object, *, memory: bool = False) -> str:
+        """Takes an array or nested lists, and gives the name by which the launch has it.
+
+        ``memory`` says that its bytes become memory; elsewhere, the launch converts the numbers.
+        """
         array = np.asarray(value)
         chosen = isinstance(value, (np.ndarray, np.generic)) or not isinstance(value, (list, tuple))
         reasons = []
@@ -45,13 +67,15 @@ class Arrays:
                 "give bool, int8 to int64, uint8 to uint64, float16, float32 or float64, "
                 "for instance array.astype(np.float32)"
             )
+        if chosen and memory and array.dtype.itemsize == 8:
+            self._wide.append((place, array.dtype))
         if not array.dtype.isnative:
             array, reasons = array.astype(array.dtype.newbyteorder("=")), ["its bytes are in the other order"]
         if not array.flags.c_contiguous:
             array, reasons = np.ascontiguousarray(array), [*reasons, "it is not contiguous"]
         if reasons and chosen:
             message = f"{place}: the array is copied: {', '.join(reasons)}; copy it once yourself to avoid this"
-            warnings.warn(message, ArrayCopied, stacklevel=5)
+            warn(message, ArrayCopied)
         name = f"@{len(self.native)}"
         flat = array.reshape(-1).view(np.uint8)
         self.native.append((name, kind, chosen, list(array.shape), flat))

@@ -8,27 +8,226 @@ worker, and nothing counts twice. See docs/cluster.md.
 from __future__ import annotations
 
 import functools
+import hashlib
+import inspect
 import json
 import multiprocessing
 import os
+import pickle
 import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, overload
 
 from . import _native
-from .errors import Error, ShardDamaged
-from .frames import parquet
+from ._checks import article, existing, warn, whole
+from .errors import Error, ShardDamaged, WrongType, missing
+from .frames import Library, parquet
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from .launch import Output
 
 #: Runs a function on each item, in any order and place, and gives what comes back; items may be missing.
 Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str | None"]]
 
 #: Seconds between two looks at shards that other processes run.
 _WAIT = 0.5
+
+#: How experiments end: other outputs are ``sdc``, other instructions or lanes with the same outputs ``diverged``.
+Outcome = Literal["masked", "diverged", "sdc", "trap", "hang"]
+
+#: An experiment: a row of the results. ``class`` is the name that an outcome function gives.
+Experiment = TypedDict(
+    "Experiment",
+    {
+        "index": int,
+        "point": int,
+        "site": str,
+        "model": str,
+        "step": int,
+        "group": int,
+        "pc": int,
+        "lane": int | None,
+        "place": str,
+        "before": int,
+        "after": int,
+        "outcome": Outcome,
+        "trap": str | None,
+        "flow_step": int | None,
+        "error": float | None,
+        "hits": int,
+        "class": str | None,
+    },
+)
+
+
+class OutcomeRate(TypedDict):
+    """Experiments of one outcome among those of a point, site and model."""
+
+    outcome: Outcome
+    count: int
+    #: Their share, and its Wilson interval.
+    rate: float
+    interval: tuple[float, float]
+
+
+#: Experiments of one class of the outcome function among those of a point, site and model.
+ClassRate = TypedDict(
+    "ClassRate", {"class": str, "count": int, "rate": float, "interval": tuple[float, float]}
+)
+
+
+class SiteCounts(TypedDict):
+    """The experiments of a point and site."""
+
+    point: int
+    site: str
+    injections: int
+    outcomes: list[OutcomeRate]
+    #: By the names of the outcome function; empty without one.
+    classes: list[ClassRate]
+    #: Traps by name.
+    traps: dict[str, int]
+    largest_error: float | None
+
+
+class ModelCounts(SiteCounts):
+    """The experiments of a point, site and fault model."""
+
+    model: str
+
+
+class Summary(TypedDict):
+    """Counts by site and outcome."""
+
+    #: The hash of program, data and campaign.
+    campaign: str
+    injections: int
+    #: Experiments whose shard the folder has.
+    finished: int
+    shards: int
+    #: Shards that the folder does not have.
+    missing: int
+    #: How sure it is that a share is inside its interval.
+    confidence: float
+    sites: list[SiteCounts]
+    #: By model, if there are several.
+    models: list[ModelCounts]
+
+
+class Disagreement(TypedDict):
+    """An experiment that gave something else on the reference engine."""
+
+    index: int
+    stored: str
+    reference: str
+
+
+class Recheck(TypedDict):
+    """The result of :meth:`Campaign.recheck`."""
+
+    checked: int
+    differ: list[Disagreement]
+
+
+class SiteProfile(TypedDict):
+    """A site, and the number of steps at which it exists."""
+
+    site: str
+    instants: int
+
+
+class PointDescription(TypedDict):
+    """One launch of a campaign, as it is without a fault."""
+
+    parameters: dict[str, str]
+    isa: str
+    chip: str | None
+    mode: str
+    groups: int
+    instructions: int
+    lane_instructions: int
+    divergent_branches: int
+    fuel: int
+    outputs: str
+    sites: list[SiteProfile]
+
+
+class Description(TypedDict):
+    """A campaign: its hash, its size, its golden runs."""
+
+    campaign: str
+    version: str
+    seed: int
+    injections: int
+    injections_of_point: int
+    size_of_site: int | None
+    confidence: float
+    margin: float | None
+    sites: list[str]
+    models: list[str]
+    shard_size: int
+    shards: int
+    points: list[PointDescription]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a campaign."""
+
+    #: Experiments whose shard is finished.
+    done: int
+    #: Experiments of the campaign.
+    total: int
+    #: Finished experiments by outcome, or by the name that the outcome function gives.
+    outcomes: Mapping[str, int]
+
+    def __str__(self) -> str:
+        counts = ", ".join(f"{count} {name}" for name, count in sorted(self.outcomes.items()))
+        return f"{self.done} of {self.total} experiments{f': {counts}' if counts else ''}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An experiment that has ended, for an outcome function."""
+
+    #: The fault and the outcome, as the results have them.
+    experiment: Experiment
+    #: What the run left, by name; ``None`` after a trap and a hang.
+    outputs: dict[str, Output] | None
+    #: What the run without the fault leaves.
+    golden: dict[str, Output]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome."""
+        return self.experiment["outcome"]
+
+    @property
+    def trap(self) -> str | None:
+        """The name of the trap, if the program trapped."""
+        return self.experiment["trap"]
+
+
+#: Names the outcome of an experiment.
+Classify = Callable[[Ended], str]
+
+
+class ClientLike(Protocol):
+    """A Dask client, by its methods."""
+
+    def scheduler_info(self) -> Mapping[str, object]: ...
+
+
+#: A number of processes, a Dask client, or the module ``ray``.
+EngineOfTasks = int | ClientLike | ModuleType
 
 
 @dataclass(frozen=True)
@@ -40,16 +239,43 @@ class Task:
     version: str
     shard: int
     folder: str
+    #: The outcome function, and its name in the hash.
+    classify: Classify | None = None
+    named: str | None = None
 
 
 @functools.lru_cache(maxsize=4)
-def _opened(path: str, changed: int) -> _native.Campaign:
-    return _native.Campaign(path)
+def _opened(path: str, changed: int, classify: Classify | None, named: str | None) -> _native.Campaign:
+    if classify is None:
+        return _native.Campaign(path)
+    return _native.Campaign(path, named, _Called(classify))
+
+
+@dataclass(frozen=True)
+class _Called:
+    """An outcome function as the native half calls it."""
+
+    classify: Classify
+
+    def __call__(
+        self, experiment: Experiment, outputs: dict[str, Output] | None, golden: dict[str, Output]
+    ) -> object:
+        return self.classify(Ended(experiment, outputs, golden))
+
+
+def _name(classify: Classify) -> str:
+    """A name for an outcome function that changes with its text."""
+    try:
+        text = inspect.getsource(classify)
+    except (OSError, TypeError):
+        text = repr(getattr(getattr(classify, "__code__", None), "co_code", b""))
+    digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    return f"{getattr(classify, '__qualname__', type(classify).__qualname__)} {digest}"
 
 
 def run_task(task: Task) -> str | None:
     """Runs a shard in this process, and gives the path of its file; ``None`` if another process runs the shard."""
-    campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns)
+    campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns, task.classify, task.named)
     version, found = campaign.names()
     if version != task.version:
         raise Error(
@@ -64,12 +290,13 @@ def run_task(task: Task) -> str | None:
 # ---- map: the same tasks on what is there. Nothing of ours schedules.
 
 
-def over(engine: Any = 1) -> Map:
+def over(engine: EngineOfTasks = 1) -> Map:
     """A map over so many processes of this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
 
     def processes(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
         # Spawned: a fork would have this process's threads by name only.
-        with ProcessPoolExecutor(engine, multiprocessing.get_context("spawn")) as pool:
+        count = whole("engine", engine, 1)
+        with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(function, task) for task in tasks]
             try:
                 for future in as_completed(futures):
@@ -81,16 +308,18 @@ def over(engine: Any = 1) -> Map:
     def dask(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
         from distributed import as_completed as completed
 
-        futures = engine.map(function, tasks, pure=False, batch_size=64)
+        client: Any = engine
+        futures = client.map(function, tasks, pure=False, batch_size=64)
         for future in completed(futures):  # type: ignore[no-untyped-call, unused-ignore]
             yield future.result()
 
     def ray(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
-        remote = engine.remote(max_retries=3)(function)
+        library: Any = engine
+        remote = library.remote(max_retries=3)(function)
         waiting = [remote.remote(task) for task in tasks]
         while waiting:
-            (done,), waiting = engine.wait(waiting)
-            yield engine.get(done)
+            (done,), waiting = library.wait(waiting)
+            yield library.get(done)
 
     if isinstance(engine, int) and engine >= 1:
         return processes if engine > 1 else map
@@ -105,16 +334,28 @@ def over(engine: Any = 1) -> Map:
 
 
 class Campaign:
-    """A campaign file, with the golden run and the profile of its launch."""
+    """A campaign file, with the golden run and the profile of its launch.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path).resolve()
-        self._native = _opened(str(self.path), self.path.stat().st_mtime_ns)
+    ``classify`` names the outcome of each experiment: it gets the experiment with its outputs and the golden outputs
+    (:class:`Ended`), and returns a text. The results have it in the column ``class``, the summary in ``classes``. Results of
+    another function do not mix with them. With several processes, it must be a function of a module.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, classify: Classify | None = None) -> None:
+        self.path = existing(path).resolve()
+        if classify is not None and not callable(classify):
+            raise WrongType(f"classify: {article(classify)} where a function fits")
+        self.classify = classify
+        self._named = None if classify is None else _name(classify)
+        self._native = _opened(str(self.path), self.path.stat().st_mtime_ns, classify, self._named)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return functools.partial(Campaign, classify=self.classify), (str(self.path),)
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> Description:
         """Its hash, the version, how many experiments and shards, the golden run, the profile."""
-        described: dict[str, Any] = json.loads(self._native.describe())
+        described: Description = json.loads(self._native.describe())
         return described
 
     @property
@@ -126,26 +367,41 @@ class Campaign:
         """The numbers of the shards that a folder does not have, or whose file is damaged."""
         return self._native.state(str(folder))[0]
 
-    def run(self, folder: str | os.PathLike[str], engine: Any = 1, *, map: Map | None = None) -> list[str]:
+    def run(
+        self,
+        folder: str | os.PathLike[str],
+        engine: EngineOfTasks = 1,
+        *,
+        map: Map | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> list[str]:
         """Runs the shards that are missing in a folder, and gives the paths of their files.
 
         ``engine`` is a number of processes, a Dask client or the module ``ray``; or ``map`` is a function that runs tasks.
-        Shards of workers that were killed are run again, as long as each round finishes one, and so are shards with a
-        damaged file (:class:`~reconverge.errors.ShardDamaged`). Several programs may run one campaign in one folder at
+        ``progress`` is called at the start and after each shard. An exception that it raises ends the run; finished shards
+        stay. The shards of a worker that was killed are run again, as long as each round finishes one. So is a shard with a
+        damaged file, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs may run one campaign in one folder at
         the same time, on several hosts too: they divide the shards.
         """
+        mapped = over(engine) if map is None else map
+        self._portable(engine if map is None else 1)
         folder = Path(folder).resolve()
         folder.mkdir(parents=True, exist_ok=True)
-        mapped = over(engine) if map is None else map
         described = self.description
         paths: list[str] = []
         missing, damaged = self._native.state(str(folder))
         for file in damaged:
-            warnings.warn(f"{file}; the shard is run again", ShardDamaged, stacklevel=2)
+            warn(f"{file}; the shard is run again", ShardDamaged)
+        tally = _Tally(self, folder, described, missing, progress)
         while missing:
             known = (str(self.path), described["campaign"], described["version"])
-            tasks = [Task(*known, shard, str(folder)) for shard in missing]
-            done = list(mapped(run_task, tasks))
+            own = (self.classify, self._named)
+            tasks = [Task(*known, shard, str(folder), *own) for shard in missing]
+            done = []
+            for path in mapped(run_task, tasks):
+                done.append(path)
+                if path is not None:
+                    tally.add(path)
             paths += [path for path in done if path is not None]
             left = self.missing(folder)
             if None in done:
@@ -155,24 +411,93 @@ class Campaign:
             missing = left
         return paths
 
-    def summary(self, folder: str | os.PathLike[str]) -> dict[str, Any]:
+    def _portable(self, engine: EngineOfTasks) -> None:
+        """Refuses an outcome function that other processes cannot import."""
+        if self.classify is None or not isinstance(engine, int) or engine <= 1:
+            return
+        try:
+            pickle.dumps(self.classify)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            name = getattr(self.classify, "__qualname__", repr(self.classify))
+            raise Error(
+                f"classify: other processes cannot import {name} ({error}): define it in a module, or use one process"
+            ) from None
+
+    def summary(self, folder: str | os.PathLike[str]) -> Summary:
         """Counts by site and outcome of the shards that a folder has."""
-        summary: dict[str, Any] = json.loads(self._native.summary(str(folder)))
+        if not Path(folder).exists():
+            missing(str(folder))
+        summary: Summary = json.loads(self._native.summary(str(folder)))
+        for counts in [*summary["sites"], *summary["models"]]:
+            counts.setdefault("classes", [])
         return summary
 
-    def recheck(self, folder: str | os.PathLike[str], count: int = 1000, seed: int = 1) -> dict[str, Any]:
+    def recheck(self, folder: str | os.PathLike[str], count: int = 1000, seed: int = 1) -> Recheck:
         """Runs so many experiments of a folder again on the reference engine, and gives those that differ."""
-        checked: dict[str, Any] = json.loads(self._native.recheck(str(folder), count, seed))
+        checked: Recheck = json.loads(self._native.recheck(str(folder), whole("count", count), whole("seed", seed)))
         return checked
 
-    def frame(self, folder: str | os.PathLike[str], library: str | None = None) -> Any:
+    def _present(self, folder: str | os.PathLike[str]) -> list[int]:
+        """The numbers of the shards that a folder has."""
+        if not Path(folder).exists():
+            missing(str(folder))
+        return [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
+
+    def results(self, folder: str | os.PathLike[str]) -> Iterator[Experiment]:
+        """Returns the experiments of a folder as dicts, in the order of their numbers."""
+        for shard in self._present(folder):
+            yield from self._native.records(shard, str(folder))
+
+    @overload
+    def frame(
+        self, folder: str | os.PathLike[str], library: Literal["pandas"] | None = None
+    ) -> pandas.DataFrame: ...
+    @overload
+    def frame(self, folder: str | os.PathLike[str], library: Literal["polars"]) -> polars.DataFrame: ...
+    def frame(
+        self, folder: str | os.PathLike[str], library: Library | None = None
+    ) -> pandas.DataFrame | polars.DataFrame:
         """The experiments of a folder as a frame of pandas or polars, in the order of their numbers.
 
         Reading Parquet takes pyarrow with pandas.
         """
-        present = [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
-        return parquet([self._native.shard_bytes(shard, str(folder)) for shard in present], library)
+        return parquet([self._native.shard_bytes(shard, str(folder)) for shard in self._present(folder)], library)
 
     def __repr__(self) -> str:
         described = self.description
         return f"<Campaign {self.path.name}: {described['injections']} experiments in {described['shards']} shards>"
+
+
+class _Tally:
+    """Counts of finished experiments, for a progress function."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        folder: Path,
+        described: Description,
+        missing: list[int],
+        progress: Callable[[Progress], object] | None,
+    ) -> None:
+        self._campaign, self._folder, self._described, self._progress = campaign, folder, described, progress
+        self._numbers = {name: number for number, name in enumerate(campaign.shards)}
+        self._outcomes: dict[str, int] = {}
+        if progress is not None:
+            for number in sorted(set(self._numbers.values()) - set(missing)):
+                self._count(number)
+            self._tell()
+
+    def _count(self, number: int) -> None:
+        for name, count in self._campaign._native.outcomes(number, str(self._folder)).items():
+            self._outcomes[name] = self._outcomes.get(name, 0) + count
+
+    def _tell(self) -> None:
+        if self._progress is not None:
+            counts = dict(self._outcomes)
+            self._progress(Progress(sum(counts.values()), self._described["injections"], counts))
+
+    def add(self, path: str) -> None:
+        """Counts a shard that has been finished."""
+        if self._progress is not None:
+            self._count(self._numbers[Path(path).name])
+            self._tell()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .launch import Result
-    from .program import Explanation, Program
+    from .instruction import Explanation
+    from .program import Program
     from .session import Session
     from .stats import Stats
     from .trace import Trace
@@ -202,7 +203,7 @@ def trace(events: Trace) -> str:
 
 def session(stepped: Session) -> str:
     """Where a launch is: its lanes, its stack, its next instruction."""
-    if stepped.pc is None:
+    if stepped.ended or stepped.pc is None:
         return f"<div>{escape(repr(stepped))}</div>"
     program = stepped.program
     at = next(index for index, each in enumerate(program) if each.address == stepped.pc)

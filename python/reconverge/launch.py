@@ -5,37 +5,51 @@ from __future__ import annotations
 import json
 import numbers
 import operator
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, SupportsIndex
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native, html
 from ._arrays import Arrays
-from .errors import Error, TypeChosen
-from .program import Program, Source
+from ._checks import article, existing, mapping, meant, text, warn, whole
+from .errors import Error, OutOfRange, TypeChosen, UnknownKeyword, WrongType
+from .keywords import LaunchFields, LaunchKeywords
+from .program import Isa, Program, Source
 from .session import Session
-from .stats import Stats
-from .trace import Hooks, Trace, observe
+from .stats import Stats, StatsData
+from .trace import Hooks, Observed, Trace, observe
+
+#: The engines. Results do not depend on them.
+Engine = Literal["reference", "fast", "compiled", "lockstep"]
+#: Numbers of a type that the launch decides.
+Output = npt.NDArray[np.number]
+
+_ScalarT = TypeVar("_ScalarT", bound=np.generic)
 
 
-class Result(Mapping[str, npt.NDArray[Any]]):
+class _Rest(TypedDict):
+    instructions: int
+    lane_instructions: int
+    divergent_branches: int
+    fidelity: dict[str, tuple[str, int]]
+    findings: list[str]
+    held: list[str]
+    mismatches: list[str]
+
+
+class Result(Mapping[str, Output]):
     """What a run leaves: outputs by name, counts, and how exact each operation was.
 
     An output is a view on the buffer that the run made; it cannot be written.
     """
 
-    def __init__(
-        self,
-        outputs: dict[str, npt.NDArray[Any]],
-        rest: dict[str, Any],
-        title: str,
-        buffers: Callable[[], dict[str, tuple[int, int]]] = dict,
-    ) -> None:
-        self._outputs, self._buffers = outputs, buffers
-        self.title = title
+    def __init__(self, outputs: dict[str, Output], rest: _Rest, launch: Launch) -> None:
+        self._outputs, self._launch = outputs, launch
+        self._places: dict[str, tuple[int, int]] | None = None
+        self.title = launch.title
         #: Instructions issued to a group.
         self.instructions: int = rest["instructions"]
         #: Instructions summed over the lanes that took part.
@@ -43,27 +57,61 @@ class Result(Mapping[str, npt.NDArray[Any]]):
         #: Decisions that split the lanes.
         self.divergent_branches: int = rest["divergent_branches"]
         #: By operation: the grade, and how often it was issued.
-        self.fidelity: dict[str, tuple[str, int]] = {name: tuple(each) for name, each in rest["fidelity"].items()}
+        self.fidelity: dict[str, tuple[str, int]] = {
+            name: (grade, times) for name, (grade, times) in rest["fidelity"].items()
+        }
         #: What strict mode objects to in how the program ended.
         self.findings: list[str] = rest["findings"]
+        #: Conditions of a launch file on counts that hold, with the counts.
+        self.held: list[str] = rest["held"]
         #: Expectations of a launch file that were not met.
         self.mismatches: list[str] = rest["mismatches"]
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+    def __getstate__(self) -> dict[str, object]:
+        # A copy has the addresses of its buffers instead of the launch.
+        state = dict(self.__dict__, _places=self._buffers(), _launch=None)
+        return state
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        for array in self._outputs.values():
+            array.setflags(write=False)
+
+    def _buffers(self) -> dict[str, tuple[int, int]]:
+        if self._places is None:
+            self._places = self._launch.buffers
+        return self._places
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self._outputs)
+
+    def __getitem__(self, name: str) -> Output:
         try:
             return self._outputs[name]
         except KeyError:
-            raise KeyError(f"no output `{name}`; there is {', '.join(self._outputs) or 'none'}") from None
+            hint = meant(str(name), self._outputs)
+            raise KeyError(f"no output `{name}`{hint}; there is {', '.join(self._outputs) or 'none'}") from None
 
-    def at(self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32) -> npt.NDArray[Any]:
+    @overload
+    def at(self, address: SupportsIndex, count: int = 1) -> npt.NDArray[np.uint32]: ...
+    @overload
+    def at(
+        self, address: SupportsIndex, count: int, dtype: type[_ScalarT] | np.dtype[_ScalarT]
+    ) -> npt.NDArray[_ScalarT]: ...
+    @overload
+    def at(self, address: SupportsIndex, count: int = 1, *, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]: ...
+    def at(
+        self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32
+    ) -> npt.NDArray[np.generic]:
         """The numbers at an address of global memory: a view on the output that has them.
 
         A captured launch has whole allocations as outputs, and pointers into them as parameters.
         """
         kind, address = np.dtype(dtype), operator.index(address)
-        size = count * kind.itemsize
+        whole("count", count, -(1 << 63))
         if count < 0 or kind.hasobject or kind.itemsize == 0:
             raise Error(f"{count} numbers of {kind}: a number of elements from 0 on and a type of fixed size fit here")
+        size = count * kind.itemsize
         buffers = self._buffers()
         for name, (first, end) in buffers.items():
             if first <= address and address + size <= end:
@@ -102,8 +150,20 @@ class Launch:
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
         if typed:
             read = ", ".join(typed)
-            message = f"numbers without a type are read as: {read}; an array of that type states it"
-            warnings.warn(message, TypeChosen, stacklevel=4)
+            warn(f"numbers without a type are read as: {read}; an array of that type states it", TypeChosen)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        state = self._native.state()
+        if state is None:
+            return _kernel_again, (self._native.built_in(),)
+        return _relaunched, (self.program, state)
+
+    def __copy__(self) -> Launch:
+        # A launch never changes.
+        return self
+
+    def __deepcopy__(self, _: object) -> Launch:
+        return self
 
     @property
     def title(self) -> str:
@@ -111,7 +171,7 @@ class Launch:
         return self._native.title
 
     @property
-    def fields(self) -> dict[str, Any] | None:
+    def fields(self) -> LaunchFields | None:
         """The fields of its launch file, as they are written there; ``None`` for a launch without a file.
 
         They are a copy: changed fields are keywords of :func:`launch`.
@@ -125,32 +185,39 @@ class Launch:
             self._places = {name: (first, end) for name, first, end in self._native.buffers()}
         return dict(self._places)
 
-    def run(self, *, engine: str | None = None, jobs: int | None = None) -> Result:
+    def run(self, *, engine: Engine | None = None, jobs: int | None = None) -> Result:
         """Runs it to its end, without the interpreter's lock.
 
-        ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``; results do not depend on it.
+        ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``; ``jobs`` is the number of threads.
+        Results depend on neither.
         """
-        outputs, rest = self._native.run(engine, jobs)
-        return Result(outputs, json.loads(rest), self.title, lambda: self.buffers)
+        threads = None if jobs is None else whole("jobs", jobs, 1, 1 << 16)
+        outputs, rest = self._native.run(_engine(engine), threads)
+        return Result(outputs, json.loads(rest), self)
 
-    def session(self, *, engine: str | None = None) -> Session:
+    def session(self, *, engine: Engine | None = None) -> Session:
         """The launch before its first instruction, to be looked at and stepped."""
-        return Session(self.program, self._native.start(engine))
+        return Session(self, self._native.start(_engine(engine)))
 
     def stats(self, *, memory: bool = True) -> Stats:
         """Counts by instruction; ``memory=False`` leaves out how accesses come together, which is faster."""
-        return Stats(json.loads(self._native.stats(memory)), self.title)
+        data: StatsData = json.loads(self._native.stats(memory))
+        return Stats(data, self.title)
 
     def trace(self, *, data: bool = False, limit: int = 10_000_000) -> Trace:
         """What happens in a run; with ``data`` also writes to registers and accesses to memory.
 
         The trace ends after ``limit`` events, and ``complete`` is then false.
         """
-        return Trace.record(self, data=data, limit=limit)
+        return Trace.record(self, data=data, limit=whole("limit", limit))
 
-    def observe(self, hooks: Hooks, *, batch: int = 65_536) -> None:
-        """Runs it and calls hooks with arrays of events. A hook that can never be called, or never was, is an error."""
-        observe(self, hooks, batch)
+    def observe(self, hooks: Hooks, *, batch: int = 65_536) -> Observed:
+        """Runs it and calls hooks: with :class:`Events`, ``batch`` at a time, or with ``batch=1`` with each :class:`Event`.
+
+        A hook that can never be called, or never was, is an error. A hook that returns ``"stop"`` ends the run. Hooks of
+        :meth:`Session.observe` can read and change registers and memory.
+        """
+        return observe(self, hooks, whole("batch", batch, 1))
 
     def report(self) -> html.Page:
         """The page that shows the run: program, counts, a timeline of all lanes, registers, why each lane waits."""
@@ -163,23 +230,47 @@ class Launch:
         return self.program._repr_html_()
 
 
-def _size(size: int | Sequence[int]) -> str:
-    return str(size) if isinstance(size, numbers.Integral) else "x".join(str(each) for each in size)  # type: ignore[union-attr]
+def _engine(name: object) -> str | None:
+    return None if name is None else text("engine", name, ": reference, fast, compiled, lockstep")
 
 
-def _value(place: str, value: Any, arrays: Arrays) -> str:
+def _kernel_again(known: tuple[str, Isa, int]) -> Launch:
+    return kernel(*known)
+
+
+def _relaunched(program: Program, state: _native.LaunchState) -> Launch:
+    made = Launch.__new__(Launch)
+    made.program, made._places = program, None
+    made._native = _native.relaunch(program._native, *state)
+    return made
+
+
+def _size(place: str, size: object) -> str:
+    """A size as the command line has it: ``8x8``."""
+    if isinstance(size, str):
+        numbers = "x".join(size.split("x")) if size.replace("x", "").isdigit() else None
+        hint = f"({size.replace('x', ', ')})" if numbers and "x" in size else size if numbers else "64 or (8, 8)"
+        raise WrongType(f"{place}: the text {size!r} where a whole number or several fit: {place}={hint}")
+    if isinstance(size, (Sequence, np.ndarray)):
+        return "x".join(str(whole(f"{place}[{number}]", each, 1, (1 << 32) - 1)) for number, each in enumerate(size))
+    return str(whole(place, size, 1, (1 << 32) - 1))
+
+
+def _value(place: str, value: object, arrays: Arrays, *, memory: bool = False) -> str:
     """A value as the command line has it."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
         # A buffer with what is behind it: (array, "FLOAT32_1:8x8"), (array, 16).
-        return ":".join([_value(place, value[0], arrays), *(str(each) for each in value[1:])])
+        return ":".join([_value(place, value[0], arrays, memory=memory), *(str(each) for each in value[1:])])
     if isinstance(value, (bool, int, float)):
         return str(int(value) if isinstance(value, bool) else value)
-    return arrays.name(place, value)
+    if value is None or isinstance(value, (Mapping, set, bytes)):
+        raise WrongType(f"{place}: {article(value)} where an array, a number or a text fits")
+    return arrays.name(place, value, memory=memory)
 
 
-def _texture(unit: int, value: Any, arrays: Arrays) -> str:
+def _texture(unit: object, value: object, arrays: Arrays) -> str:
     place = f"textures {unit}"
     if isinstance(value, str):
         return value
@@ -189,10 +280,14 @@ def _texture(unit: int, value: Any, arrays: Arrays) -> str:
     return f"{arrays.name(place, value)}:{texels.shape[1]}x{texels.shape[0]}"
 
 
-def _field(place: str, value: Any, arrays: Arrays) -> Any:
+#: Fields whose arrays become memory as they are.
+_MEMORY = ("buffer", "param")
+
+
+def _field(place: str, value: object, arrays: Arrays) -> object:
     """A field of a launch file, with names in place of arrays."""
     if isinstance(value, (np.ndarray, np.generic)) and np.ndim(value) > 0:
-        return arrays.name(place, value)
+        return arrays.name(place, value, memory=place.startswith(_MEMORY))
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
@@ -202,76 +297,102 @@ def _field(place: str, value: Any, arrays: Arrays) -> Any:
     return value
 
 
-def _json(fields: dict[str, Any]) -> str:
+def _json(fields: Mapping[str, object]) -> str:
     try:
         return json.dumps(fields)
     except TypeError as error:
         raise Error(f"fields of the launch: {error}; numbers, texts, lists, dicts and arrays fit here") from None
 
 
-def prepare(
-    program: Program,
-    fields: dict[str, Any],
-    *,
-    inputs: Mapping[str, Any],
-    constants: Mapping[Any, Any],
-    params: Mapping[str, Any],
-    buffers: Mapping[Any, Any],
-    textures: Mapping[int, Any],
-    grid: int | Sequence[int] | None,
-    block: int | Sequence[int] | None,
-    shared: int | None,
-) -> Launch:
+#: Whole numbers, with the least that fits.
+_WHOLE = {"lanes": 1, "shared": 0, "watchdog": 0}
+
+
+def _known(fields: Mapping[str, object], known: Mapping[str, object]) -> None:
+    """Refuses keywords that no launch has, and numbers of another type."""
+    for name, value in fields.items():
+        if name not in known:
+            raise UnknownKeyword(f"unknown keyword `{name}`{meant(name, known)}; docs/launch-files.md lists the fields")
+        if name in _WHOLE and value is not None:
+            whole(name, value, _WHOLE[name])
+
+
+def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
+    """An option for a parameter: its name and its value."""
+    place = f"params {place}"
+    if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
+        return "arg", f"{value.item()}:{value.dtype.kind}{value.dtype.itemsize * 8}"
+    if isinstance(value, np.generic):
+        # numpy's default types state nothing: they are what any arithmetic gives.
+        value = value.item()
+    if isinstance(value, int) and not -(1 << 31) <= value < 1 << 32:
+        raise OutOfRange(f"{place}: {value}: -2147483648 to 4294967295 fits here; np.uint64({value}) is a number of 64 bits")
+    return "arg" if isinstance(value, (bool, int, float)) else "buf", _value(place, value, arrays, memory=True)
+
+
+def prepare(program: Program, keywords: LaunchKeywords) -> Launch:
     """A launch of a program."""
     arrays = Arrays()
+    given: dict[str, object] = dict(keywords)
+    _known(given, LaunchKeywords.__annotations__)
     options: list[tuple[str, str]] = []
-    for name, size in (("grid", grid), ("block", block)):
+    for name in ("grid", "block"):
+        size = given.pop(name, None)
         if size is not None:
-            options.append((name, _size(size)))
+            options.append((name, _size(name, size)))
+    shared = given.pop("shared", None)
     if shared is not None:
         options.append(("shared", str(shared)))
-    for place, value in inputs.items():
+    for place, value in mapping("inputs", given.pop("inputs", None), '{"R0": array}').items():
         options.append(("input", f"{place}={_value(f'inputs {place}', value, arrays)}"))
-    for place, value in constants.items():
+    for place, value in mapping("constants", given.pop("constants", None), "{0: array}").items():
         options.append(("const", f"{place}={_value(f'constants {place}', value, arrays)}"))
+    params = mapping("params", given.pop("params", None), _example(program))
     for place, value in params.items():
-        number = isinstance(value, (bool, int, float, np.generic))
-        if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
-            kind = f"{value.dtype.kind}{value.dtype.itemsize * 8}"
-            text = f"{value.item()}:{kind}"
-        else:
-            # numpy's default types state nothing: they are what any arithmetic gives.
-            text = _value(f"params {place}", value.item() if isinstance(value, np.generic) else value, arrays)
-        options.append(("arg" if number else "buf", f"{place}={text}"))
-    for place, value in buffers.items():
-        options.append(("buf", f"{place}={_value(f'buffers {place}', value, arrays)}"))
-    for unit, value in textures.items():
+        option, shown = _param(str(place), value, arrays)
+        options.append((option, f"{place}={shown}"))
+    for place, value in mapping("buffers", given.pop("buffers", None), "{0: array}").items():
+        options.append(("buf", f"{place}={_value(f'buffers {place}', value, arrays, memory=True)}"))
+    for unit, value in mapping("textures", given.pop("textures", None), "{0: array}").items():
         options.append(("texture", f"{unit}={_texture(unit, value, arrays)}"))
-    known = {name: _field(name, value, arrays) for name, value in fields.items() if value is not None}
-    text = _json(dict(known, isa=program.isa))
+    known = {name: _field(name, value, arrays) for name, value in given.items() if value is not None}
+    if known.get("isa", program.isa) != program.isa:
+        raise Error(f"isa: {known['isa']}, but the program is for {program.isa}")
+    arrays.check(program)
+    stated = _json(dict(known, isa=program.isa))
     title = program.name or program.title
     plain = frozenset(f"param {name}" for name, value in params.items() if isinstance(value, (bool, int, float)))
-    return Launch(program, _native.launch(program._native, title, text, options, arrays.native), plain)
+    return Launch(program, _native.launch(program._native, title, stated, options, arrays.native), plain)
 
 
-def launch(path: Source, *, outside: bool = False, **fields: Any) -> Launch:
+def _example(program: Program) -> str:
+    """An example of parameters, with the names of the program."""
+    names = [each["name"] for each in program.contents["parameters"] if each["name"]] or ["a"]
+    return "{" + ", ".join(f'"{name}": array' for name in names[:3]) + "}"
+
+
+def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields]) -> Launch:
     """The launch that a launch file (TOML or JSON) describes.
 
     Files that it names must be in its folder, unless ``outside`` is true. Any other keyword replaces a field of the file;
     arrays may stand for its values.
     """
     arrays = Arrays()
+    file = existing(path)
+    _known(fields, LaunchFields.__annotations__)
     changes = _json({name: _field(name, value, arrays) for name, value in fields.items()})
-    native, prepared = _native.launch_file(str(path), outside, changes, arrays.native)
-    return Launch(Program(native, str(path)), prepared)
+    native, prepared = _native.launch_file(os.fspath(file), outside, changes, arrays.native)
+    program = Program(native, str(path))
+    arrays.check(program)
+    return Launch(program, prepared)
 
 
-def kernel(name: str, isa: str, lanes: int = 1024) -> Launch:
+def kernel(name: str, isa: Isa, lanes: int = 1024) -> Launch:
     """The first lanes of a built-in kernel: ``mandel`` of every machine, ``collatz`` of ``r700`` and ``tesla``.
 
     >>> import reconverge
     >>> reconverge.kernel("collatz", "tesla", lanes=256).run()["out"][:8].tolist()
     [0, 1, 7, 2, 5, 8, 16, 3]
     """
-    native, prepared = _native.kernel(name, isa, lanes)
+    native, prepared = _native.kernel(text("name", name, ""), text("isa", isa, ""), whole("lanes", lanes, 1, (1 << 32) - 1))
     return Launch(Program(native, f"{name} ({isa})"), prepared)

@@ -4,88 +4,102 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native, html
-from .errors import Error
+from ._checks import article, existing, meant, text, warn, whole
+from .errors import Error, WrongType
+from .instruction import Explanation, Instruction, Operation, Read
+from .keywords import LaunchKeywords
 
 if TYPE_CHECKING:
-    from .launch import Launch, Result
+    from .launch import Engine, Launch, Result
     from .session import Session
     from .stats import Stats
     from .trace import Trace
 
+#: A path.
 Source = str | os.PathLike[str]
+#: The machines.
+Isa = Literal["r500", "r700", "tesla"]
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field of an instruction's words."""
+#: A line of an ALU group of R700 after the first.
+_SLOT = re.compile(r"[xyzwt]: ")
 
-    word: str
-    index: int
-    name: str
-    hi: int
-    lo: int
+
+class Parameter(TypedDict):
+    """A parameter of a kernel."""
+
+    name: str | None
+    #: The first byte, from the start of the parameters on.
+    offset: int
+    bytes: int
+
+
+class ConstantData(TypedDict):
+    """Constants that a file has: bank, first byte, number of bytes."""
+
+    bank: int
+    offset: int
+    bytes: int
+
+
+class StateRegister(TypedDict):
+    """A state register that a file sets."""
+
+    register: str
     value: int
-    text: str
-    doc: str
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """One instruction, field by field."""
+class SamplerUnit(TypedDict):
+    """A texture of a program."""
 
-    words: list[int]
-    text: str
-    fields: list[Field]
-    meaning: list[str]
-    flow: list[str]
-    findings: list[str]
+    name: str
+    unit: int
+
+
+class Contents(TypedDict, total=False):
+    """A file's statements about a program. A statement that the file does not make is ``None``."""
+
+    name: str | None
+    demangled: str | None
+    isa: str
+    chip: str | None
+    stage: str | None
+    module: int | None
+    words: int
+    instructions: int
+    base: int
+    registers: int | None
+    registers_needed: int | None
+    shared: int | None
+    local: int | None
+    stack: int | None
+    stack_needed: int | None
+    barriers: int | None
+    parameters: list[Parameter]
+    parameter_bytes: int | None
+    constants: list[ConstantData]
+    state: list[StateRegister]
+    samplers: list[SamplerUnit]
+
+
+class Finding(TypedDict):
+    """A place where a program breaks a rule of its machine."""
+
+    rule: str
+    severity: str
+    pc: int
+    message: str
+    #: Where the rule is documented.
     source: str
-
-    @classmethod
-    def _of(cls, text: str) -> Explanation:
-        data = json.loads(text)
-        data["fields"] = [Field(**each) for each in data["fields"]]
-        return cls(**data)
-
-    def __str__(self) -> str:
-        lines = [self.text, ""]
-        for each in self.fields:
-            bits = str(each.hi) if each.hi == each.lo else f"{each.hi}:{each.lo}"
-            lines.append(f"  word {each.index} {bits:>5}  {each.name:<18} {each.text:<16}  {each.doc}".rstrip())
-        for title, sentences in (("meaning", self.meaning), ("flow", self.flow)):
-            if sentences:
-                lines += ["", f"{title}:", *(f"  {sentence}" for sentence in sentences)]
-        return "\n".join([*lines, "", f"source: {self.source}"])
-
-    def _repr_html_(self) -> str:
-        return html.explanation(self)
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """A line of a listing that has an address."""
-
-    address: int
-    words: list[int]
-    text: str
-    label: str | None
-    depth: int
-    notes: list[str]
-    _program: _native.Program = field(repr=False, compare=False)
-
-    def explain(self) -> Explanation:
-        """Its fields, what it computes, and where that is documented."""
-        return Explanation._of(self._program.explain(self.address))
+    fix: str
 
 
 class Program(Sequence[Instruction]):
@@ -103,6 +117,10 @@ class Program(Sequence[Instruction]):
         self._native = native
         self.title = title
         self._lines: list[Instruction] | None = None
+        self._uses: dict[int, tuple[Operation, ...]] | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _reopened, (self.title, self._native.state())
 
     @property
     def name(self) -> str | None:
@@ -110,7 +128,7 @@ class Program(Sequence[Instruction]):
         return self._native.name
 
     @property
-    def isa(self) -> str:
+    def isa(self) -> Isa:
         """The machine: ``r500``, ``r700`` or ``tesla``."""
         return self._native.isa
 
@@ -140,9 +158,9 @@ class Program(Sequence[Instruction]):
         return self._native.words()
 
     @property
-    def contents(self) -> dict[str, Any]:
+    def contents(self) -> Contents:
         """What its file states: registers, memory, parameters, constants."""
-        contents: dict[str, Any] = json.loads(self._native.contents())
+        contents: Contents = json.loads(self._native.contents())
         return contents
 
     def disassemble(
@@ -154,11 +172,24 @@ class Program(Sequence[Instruction]):
     def _instructions(self) -> list[Instruction]:
         if self._lines is None:
             self._lines = [
-                Instruction(address, words, text, label, depth, notes, self._native)
+                Instruction(address, words, text, label, depth, notes, self)
                 for address, words, label, text, depth, notes, _ in self._native.lines()
                 if address is not None
             ]
         return self._lines
+
+    def _operations(self) -> dict[int, tuple[Operation, ...]]:
+        if self._uses is None:
+            self._uses = {
+                address: tuple(
+                    Operation(name, tuple(Read(*read) for read in reads), tuple(writes), loads, stores, conditional)
+                    for name, reads, writes, loads, stores, conditional in operations
+                )
+                for address, operations in self._native.uses()
+            }
+            if self.isa == "r700":
+                self._uses.update(_by_slot(self._instructions(), self._uses))
+        return self._uses
 
     def __len__(self) -> int:
         return len(self._instructions())
@@ -175,6 +206,7 @@ class Program(Sequence[Instruction]):
 
     def at(self, address: int) -> Instruction:
         """The instruction at an address, in the machine's own unit."""
+        address = whole("at", address, 0, (1 << 32) - 1)
         for each in self._instructions():
             if each.address == address:
                 return each
@@ -184,71 +216,57 @@ class Program(Sequence[Instruction]):
 
     def explain(self, address: int) -> Explanation:
         """The instruction at an address explained."""
-        return Explanation._of(self._native.explain(address))
+        return Explanation._of(self._native.explain(whole("explain", address, 0, (1 << 32) - 1)))
 
-    def lint(self) -> list[dict[str, Any]]:
+    def lint(self) -> list[Finding]:
         """Where it breaks a rule of its machine."""
-        found: list[dict[str, Any]] = json.loads(self._native.lint())
+        found: list[Finding] = json.loads(self._native.lint())
         return found
 
     def cfg(self) -> html.Picture:
         """Its control flow, drawn."""
         return html.Picture(self._native.svg(self.name or self.title))
 
-    def launch(
-        self,
-        *,
-        lanes: int | None = None,
-        inputs: Mapping[str, Any] | None = None,
-        constants: Mapping[Any, Any] | None = None,
-        params: Mapping[str, Any] | None = None,
-        buffers: Mapping[Any, Any] | None = None,
-        textures: Mapping[int, Any] | None = None,
-        grid: int | Sequence[int] | None = None,
-        block: int | Sequence[int] | None = None,
-        shared: int | None = None,
-        mode: str | None = None,
-        watchdog: int | None = None,
-        **fields: Any,
-    ) -> Launch:
+    def launch(self, **launch: Unpack[LaunchKeywords]) -> Launch:
         """The program with what it starts from.
 
         ``inputs``, ``constants``, ``buffers`` and ``textures`` have the places and values of the command line's options:
-        ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel in their order: an array is a buffer, a
-        number is a value. Any other keyword is a field of a launch file. Values are numpy arrays, which keep their types;
+        ``inputs={"R0": array}``. ``params`` has the parameters of a Tesla kernel: an array is a buffer, a number is a value.
+        If the source names its parameters, the names decide which is which; otherwise their order does.
+        Any other keyword is a field of a launch file. Values are numpy arrays, which keep their types;
         nested lists and numbers, which take the type of their place; or texts as launch files have them
         (``"0..64"``, ``"f32[64]"``, ``"a.npy"``).
         """
         from .launch import prepare
 
-        return prepare(
-            self,
-            dict(fields, lanes=lanes, mode=mode, watchdog=watchdog),
-            inputs=inputs or {},
-            constants=constants or {},
-            params=params or {},
-            buffers=buffers or {},
-            textures=textures or {},
-            grid=grid,
-            block=block,
-            shared=shared,
-        )
+        return prepare(self, launch)
 
-    def run(self, *, engine: str | None = None, jobs: int | None = None, **launch: Any) -> Result:
+    def run(
+        self, *, engine: Engine | None = None, jobs: int | None = None, **launch: Unpack[LaunchKeywords]
+    ) -> Result:
         """Runs a launch to its end; keywords are those of :meth:`launch`."""
         return self.launch(**launch).run(engine=engine, jobs=jobs)
 
-    def session(self, **launch: Any) -> Session:
+    def session(self, **launch: Unpack[LaunchKeywords]) -> Session:
         """A launch before its first instruction, to be stepped; keywords are those of :meth:`launch`."""
         return self.launch(**launch).session()
 
-    def trace(self, **launch: Any) -> Trace:
+    def trace(self, **launch: Unpack[LaunchKeywords]) -> Trace:
         """What happens in a run; keywords are those of :meth:`launch`."""
         return self.launch(**launch).trace()
 
-    def stats(self, **launch: Any) -> Stats:
+    def stats(self, **launch: Unpack[LaunchKeywords]) -> Stats:
         """Counts by instruction of a run; keywords are those of :meth:`launch`."""
         return self.launch(**launch).stats()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same program of files with the same bytes."""
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self is other or self._native.state() == other._native.state()
+
+    def __hash__(self) -> int:
+        return hash((self.title, self.name, self.isa))
 
     def __repr__(self) -> str:
         chip = f" for {self.chip}" if self.chip else ""
@@ -261,22 +279,58 @@ class Program(Sequence[Instruction]):
         return html.listing(self)
 
 
-def _open(data: bytes, title: str, source: bool, known: dict[str, str | None]) -> list[Program]:
-    programs, messages = _native.open(title, data, source, **known)
+def _by_slot(
+    instructions: list[Instruction], uses: dict[int, tuple[Operation, ...]]
+) -> dict[int, tuple[Operation, ...]]:
+    """The operations of an ALU group, which are known by its address, to the lines of its slots."""
+    groups: list[list[Instruction]] = []
+    for each in instructions:
+        if _SLOT.match(each.text) and groups and each.address not in uses:
+            groups[-1].append(each)
+        else:
+            groups.append([each])
+    found = {}
+    for group in groups:
+        operations = uses.get(group[0].address, ())
+        is_one_each = len(operations) == len(group)
+        for number, each in enumerate(group if len(group) > 1 else []):
+            found[each.address] = (operations[number],) if is_one_each else operations
+    return found
+
+
+def _reopened(title: str, state: _native.ProgramState) -> Program:
+    return Program(_native.reopen(*state), title)
+
+
+def _open(
+    data: bytes,
+    title: str,
+    source: bool,
+    *,
+    isa: str | None,
+    chip: str | None,
+    stage: str | None,
+    endian: str | None = None,
+) -> list[Program]:
+    for name, value in (("isa", isa), ("chip", chip), ("stage", stage), ("endian", endian)):
+        if value is not None:
+            text(name, value, "")
+    programs, messages = _native.open(title, data, source, isa, chip, stage, endian)
     for each in json.loads(messages):
-        warnings.warn(f"{title}:{each['line']}:{each['column']}: {each['message']}", stacklevel=3)
+        warn(f"{title}:{each['line']}:{each['column']}: {each['message']}", UserWarning)
     return [Program(each, title) for each in programs]
 
 
 def _one(programs: list[Program], title: str, kernel: str | None) -> Program:
-    names = ", ".join(each.name or "?" for each in programs)
+    names = [each.name or "?" for each in programs]
+    listed = ", ".join(names)
     if kernel is not None:
         for each in programs:
             if each.name == kernel:
                 return each
-        raise Error(f"{title}: no program `{kernel}`; there is {names or 'none'}")
+        raise Error(f"{title}: no program `{kernel}`{meant(kernel, names)}; there is {listed or 'none'}")
     if len(programs) != 1:
-        several = f'several programs; choose one with kernel="…": {names}' if programs else "there is no program"
+        several = f'several programs; choose one with kernel="…": {listed}' if programs else "there is no program"
         raise Error(f"{title}: {several}")
     return programs[0]
 
@@ -284,22 +338,22 @@ def _one(programs: list[Program], title: str, kernel: str | None) -> Program:
 def programs(
     path: Source,
     *,
-    isa: str | None = None,
+    isa: Isa | None = None,
     chip: str | None = None,
     stage: str | None = None,
     endian: str | None = None,
 ) -> list[Program]:
     """Every program of a file: assembler source (``.s``, ``.asm``), cubin, ELF, words."""
-    path = Path(path)
-    known = {"isa": isa, "chip": chip, "stage": stage, "endian": endian}
-    return _open(path.read_bytes(), str(path), path.suffix in (".s", ".asm"), known)
+    path = existing(path)
+    data, source = path.read_bytes(), path.suffix in (".s", ".asm")
+    return _open(data, str(path), source, isa=isa, chip=chip, stage=stage, endian=endian)
 
 
 def load(
     path: Source,
     *,
     kernel: str | None = None,
-    isa: str | None = None,
+    isa: Isa | None = None,
     chip: str | None = None,
     stage: str | None = None,
     endian: str | None = None,
@@ -313,7 +367,7 @@ def assemble(
     text: str,
     *,
     kernel: str | None = None,
-    isa: str | None = None,
+    isa: Isa | None = None,
     chip: str | None = None,
     stage: str | None = None,
 ) -> Program:
@@ -323,14 +377,17 @@ def assemble(
     >>> [hex(word) for word in reconverge.assemble("exit nop", isa="tesla").words]
     ['0xf0000001', '0xe0000781']
     """
-    known = {"isa": isa, "chip": chip, "stage": stage, "endian": None}
-    return _one(_open(text.encode(), "source", True, known), "source", kernel)
+    if not isinstance(text, str):
+        raise WrongType(
+            f"assemble: {article(text)} where a str fits; text.decode() makes one, and disassemble takes the bytes of a file"
+        )
+    return _one(_open(text.encode(), "source", True, isa=isa, chip=chip, stage=stage), "source", kernel)
 
 
 def disassemble(
-    words: npt.ArrayLike | bytes,
+    words: Sequence[int] | npt.NDArray[np.integer] | bytes,
     *,
-    isa: str | None = None,
+    isa: Isa | None = None,
     chip: str | None = None,
     stage: str | None = None,
     endian: str | None = None,
@@ -341,16 +398,17 @@ def disassemble(
     >>> print(reconverge.disassemble([0xf0000001, 0xe0000781], isa="tesla")[0].text)
     exit nop
     """
-    if not isinstance(words, bytes):
+    if not isinstance(words, (bytes, bytearray)):
         array = np.asarray(words)
         if array.dtype.kind not in "ui" or array.ndim != 1 or np.any((array < 0) | (array > 0xFFFF_FFFF)):
             raise Error("words: one row of integers from 0 to 0xffffffff fits here, or bytes")
         words, endian = array.astype("<u4").tobytes(), endian or "little"
-    return _one(_open(words, "words", False, {"isa": isa, "chip": chip, "stage": stage, "endian": endian}), "words", None)
+    found = _open(bytes(words), "words", False, isa=isa, chip=chip, stage=stage, endian=endian)
+    return _one(found, "words", None)
 
 
 def explain(
-    instruction: str | Sequence[int], *, isa: str | None = None, chip: str | None = None, stage: str | None = None
+    instruction: str | Sequence[int], *, isa: Isa | None = None, chip: str | None = None, stage: str | None = None
 ) -> Explanation:
     """One instruction explained, by its text or its words.
 
@@ -358,6 +416,9 @@ def explain(
     >>> reconverge.explain("add b32 $r0 $r1 $r2", isa="tesla").fields[0].name
     'opcode'
     """
-    text = instruction if isinstance(instruction, str) else None
-    words = [] if text is not None else [int(word) for word in instruction]
-    return Explanation._of(_native.explain(words, text, isa, chip, stage))
+    if isinstance(instruction, (bytes, bytearray)) or not isinstance(instruction, Sequence | np.ndarray):
+        raise WrongType(f"explain: {article(instruction)} where a str or words fit")
+    if isinstance(instruction, str):
+        return Explanation._of(_native.explain([], instruction, isa, chip, stage))
+    words = [whole("explain", word, 0, (1 << 32) - 1) for word in instruction]
+    return Explanation._of(_native.explain(words, None, isa, chip, stage))

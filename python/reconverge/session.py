@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _native, html
-from .errors import Error
+from ._checks import article, meant, whole, words
+from .errors import Error, OutOfRange, WrongType
+from .frames import Library, frame
 
 if TYPE_CHECKING:
-    from .program import Instruction, Program
+    import pandas
+    import polars
+
+    from .instruction import Instruction
+    from .launch import Launch, Output
+    from .program import Program
+    from .trace import Hooks, Observed
+
+_ScalarT = TypeVar("_ScalarT", bound=np.generic)
+_WordT = TypeVar("_WordT", bound=np.generic)
+
+#: Values for registers: one for all lanes, or one for each lane.
+RegisterValues = int | float | np.number | npt.NDArray[np.generic] | list[int] | list[float]
+#: Values for memory: an array or bytes of the size of the range, or one byte for all of it.
+MemoryValues = int | bytes | npt.NDArray[np.generic] | list[int]
 
 
 class Why(NamedTuple):
@@ -24,8 +40,12 @@ class Why(NamedTuple):
     #: As traces have it: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
     letter: str
     word: str
-    #: How many constructs ago a branch switched it off, or where it goes on.
+    #: How many constructs ago a branch switched it off, or the address at which it resumes.
     number: int | None
+
+    def __str__(self) -> str:
+        rest = {"branch": f", {self.number} constructs ago", "parked": f" at {self.number or 0:#x}"}
+        return f"lane {self.lane}: {self.word}{rest.get(self.word, '') if self.number is not None else ''}"
 
 
 class Row(NamedTuple):
@@ -56,8 +76,10 @@ class Chosen(NamedTuple):
 Classes = list[tuple[str, int, str]]
 
 
-def named(text: str, classes: Classes) -> Chosen:
-    """The register of a name such as ``R1.x``, ``temp[3]``, ``$r5``."""
+def named(text: object, classes: Classes) -> Chosen:
+    """The register of a name such as ``R1.x``, ``temp0.r``, ``temp[3]``, ``$r5``."""
+    if not isinstance(text, str):
+        raise WrongType(f"registers: {article(text)} ({text!r}) where a name fits, for instance {_examples(classes)}")
     for name, count, channels in sorted(classes, key=lambda each: -len(each[0])):
         found = re.fullmatch(re.escape(name) + r"\[?(\d+)\]?(?:\.(\w))?", text)
         if not found:
@@ -71,72 +93,128 @@ def named(text: str, classes: Classes) -> Chosen:
             fits = f"one of {', '.join(channels)}" if channels else "no channel"
             raise Error(f"{text}: {fits} fits behind {name}{number}")
         return Chosen(name, number, channels.index(found[2]))
-    examples = ", ".join(f"{name}0.{channels[0]}" if channels else f"{name}0" for name, _, channels in classes)
-    raise Error(f"{text}: no such register; there are {examples} and so on")
+    close = meant(text, all_names(classes))
+    raise Error(f"{text}: no such register{close}; there are {_examples(classes)} and so on")
 
 
-class Registers:
+def _examples(classes: Classes) -> str:
+    return ", ".join(f"{name}0.{channels[0]}" if channels else f"{name}0" for name, _, channels in classes)
+
+
+def all_names(classes: Classes, *, channels: bool = False) -> list[str]:
+    """The names of all registers; with ``channels`` those of their channels as well."""
+    found = []
+    for name, count, letters in classes:
+        for number in range(count):
+            found.append(f"{name}{number}")
+            found += [f"{name}{number}.{letter}" for letter in letters] if channels else []
+    return found
+
+
+class Registers(Generic[_WordT]):
     """The registers of a group, by name.
 
     ``regs["R1.x"]`` has a value a lane; ``regs["R1"]`` a row a lane, a column a channel; ``regs["R0":"R4"]`` the registers
     from R0 up to, not including, R4. Values are bits (``uint32``); ``regs.f32`` and ``regs.i32`` read and write numbers.
+    An array that is read cannot be written: assign to ``regs[name]``.
+
+    A value must fit: an integer outside the range of the type is an ``OverflowError``, a float is a ``TypeError`` except in
+    ``regs.f32``.
     """
 
-    def __init__(self, session: Session, group: int | None = None, dtype: Any = np.uint32) -> None:
+    def __init__(self, session: Session, dtype: type[_WordT], group: int | None = None) -> None:
         self._session, self._group, self._dtype = session, group, np.dtype(dtype)
 
     @property
-    def f32(self) -> Registers:
+    def f32(self) -> Registers[np.float32]:
         """The same registers as numbers of binary32."""
-        return Registers(self._session, self._group, np.float32)
+        return Registers(self._session, np.float32, self._group)
 
     @property
-    def i32(self) -> Registers:
+    def i32(self) -> Registers[np.int32]:
         """The same registers as signed integers."""
-        return Registers(self._session, self._group, np.int32)
+        return Registers(self._session, np.int32, self._group)
+
+    @property
+    def u32(self) -> Registers[np.uint32]:
+        """The same registers as bits."""
+        return Registers(self._session, np.uint32, self._group)
 
     @property
     def names(self) -> list[str]:
-        """The classes of registers, with how many there are."""
-        return [f"{name}0 to {name}{count - 1}" for name, count, _ in self._session._native.registers()]
+        """The names of the registers, without channels."""
+        return all_names(self._classes)
 
-    def _which(self) -> int:
-        return self._session._running(self._group)
+    @property
+    def _classes(self) -> Classes:
+        return self._session._native.registers()
 
-    def _read(self, name: str, number: int, channel: int) -> npt.NDArray[Any]:
-        group = self._which()
-        values = self._session._native.read(group, name, number, channel)
+    def keys(self) -> list[str]:
+        """The names of the registers, without channels."""
+        return self.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return sum(count for _, count, _ in self._classes)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            named(key, self._classes)
+        except Error:
+            return False
+        return True
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return all_names(self._classes, channels=True)
+
+    def values(self) -> dict[str, npt.NDArray[_WordT]]:
+        """Every register by name: a snapshot, which can be pickled and compared."""
+        return {name: self[name] for name in self.names}
+
+    def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """A table of the registers: each lane is a row, and each register or channel a column."""
+        columns: dict[str, npt.NDArray[_WordT]] = {}
+        for name, count, letters in self._classes:
+            for number in range(count):
+                for key in [f"{name}{number}.{letter}" for letter in letters] or [f"{name}{number}"]:
+                    columns[key] = self[key]
+        return frame(columns, library)
+
+    def _read(self, name: str, first: int, count: int, channels: list[int]) -> npt.NDArray[_WordT]:
+        """Rows of registers, rows of lanes in them, columns of channels."""
+        group = self._session._readable(self._group)
+        values = self._session._native.read(group, name, first, count, channels)
         if values is None:
-            raise Error(f"{name}{number}: the group has no such register")
-        first, end = self._session._native.lanes(group)
-        return values[: end - first].view(self._dtype)
+            raise Error(f"{name}{first}: group {group} does not have this register")
+        return cast("npt.NDArray[_WordT]", values.view(self._dtype))
 
-    def _whole(self, name: str, number: int, channels: str) -> npt.NDArray[Any]:
-        if not channels:
-            return self._read(name, number, 0)
-        return np.stack([self._read(name, number, channel) for channel in range(len(channels))], axis=1)
+    def _channels(self, name: str) -> str:
+        return next(channels for known, _, channels in self._classes if known == name)
 
-    def __getitem__(self, key: str | slice) -> npt.NDArray[Any]:
-        classes = self._session._native.registers()
+    def __getitem__(self, key: str | slice) -> npt.NDArray[_WordT]:
+        classes = self._classes
         if isinstance(key, slice):
-            first, end = named(str(key.start), classes), named_end(str(key.stop), classes)
+            first, end = named(key.start, classes), named_end(key.stop, classes)
             if first.name != end.name or key.step is not None:
                 raise Error(f"{key.start} to {key.stop}: registers of one kind, without a step, fit here")
-            channels = next(each[2] for each in classes if each[0] == first.name)
-            numbers = range(first.number, end.number)
-            if not numbers:
+            channels = self._channels(first.name)
+            if end.number <= first.number:
                 raise Error(f"{key.start} to {key.stop}: there is no register between them")
-            return np.stack([self._whole(first.name, number, channels) for number in numbers])
+            rows = self._read(first.name, first.number, end.number - first.number, list(range(len(channels) or 1)))
+            return rows if channels else _first(rows)
         chosen = named(key, classes)
-        if chosen.channel is None:
-            return self._whole(chosen.name, chosen.number, next(each[2] for each in classes if each[0] == chosen.name))
-        return self._read(chosen.name, chosen.number, chosen.channel)
+        channels = self._channels(chosen.name)
+        if chosen.channel is None and channels:
+            rows = self._read(chosen.name, chosen.number, 1, list(range(len(channels))))
+            return rows.reshape(rows.shape[1:])
+        return self._read(chosen.name, chosen.number, 1, [chosen.channel or 0]).reshape(-1)
 
-    def __setitem__(self, key: str, value: Any) -> None:
-        classes = self._session._native.registers()
-        chosen = named(key, classes)
-        channels = next(each[2] for each in classes if each[0] == chosen.name)
-        group = self._which()
+    def __setitem__(self, key: str, value: RegisterValues) -> None:
+        chosen = named(key, self._classes)
+        channels = self._channels(chosen.name)
+        group = self._session._running(self._group)
         first, end = self._session._native.lanes(group)
         lanes = end - first
         if chosen.channel is None and channels:
@@ -144,24 +222,29 @@ class Registers:
             wanted = list(range(len(channels)))
         else:
             shape, wanted = (lanes,), [chosen.channel or 0]
-        array = np.asarray(value)
-        if not np.can_cast(array.dtype, self._dtype, "same_kind") and isinstance(value, np.ndarray):
-            raise Error(
-                f"{key}: an array of {array.dtype} where {self._dtype} fits: give array.astype, or use regs.f32 or regs.i32"
-            )
+        bits = words(key, value, self._dtype.kind)
         try:
-            rows = np.broadcast_to(array.astype(self._dtype), shape)
+            rows = np.broadcast_to(bits, shape)
         except ValueError:
-            raise Error(f"{key}: an array of shape {array.shape} where {shape} (or one that numpy spreads so) fits") from None
+            raise Error(f"{key}: an array of shape {bits.shape} where {shape} (or one that numpy spreads so) fits") from None
         for column, channel in enumerate(wanted):
-            bits = np.ascontiguousarray(rows[:, column] if len(shape) == 2 else rows).view(np.uint32)
-            mask = (1 << lanes) - 1
-            kept = self._session._native.write(group, chosen.name, chosen.number, channel, mask, bits)
+            each = np.ascontiguousarray(rows[:, column] if len(shape) == 2 else rows)
+            kept = self._session._native.write(group, chosen.name, chosen.number, channel, (1 << lanes) - 1, each)
             if kept:
                 raise Error(f"{key}: {kept} of {lanes} lanes cannot be changed: it is not there, or follows other state")
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{name}0 to {name}{count - 1}" for name, count, _ in self._classes if count)
+        group = self._session._any(self._group)
+        return f"<Registers of group {group} as {self._dtype}: {kinds}>"
 
-def named_end(text: str, classes: Classes) -> Chosen:
+
+def _first(rows: npt.NDArray[_WordT]) -> npt.NDArray[_WordT]:
+    """Rows of one channel without the channel."""
+    return rows.reshape(rows.shape[:-1])
+
+
+def named_end(text: object, classes: Classes) -> Chosen:
     """The register at the end of a slice, which may be one past the last."""
     return named(text, [(name, count + 1, channels) for name, count, channels in classes])
 
@@ -169,14 +252,15 @@ def named_end(text: str, classes: Classes) -> Chosen:
 class Memory:
     """A memory: ``memory[0x100:0x120]`` are bytes, as many as there are; assigning to it writes them.
 
-    What is read is an array of its own: a step changes the machine, not the array.
+    A part has a name: ``memory["out"]``. An array that is read cannot be written, and a step does not change it: assign
+    to ``memory[…]``.
     """
 
     def __init__(self, session: Session, space: str, group: int | None, lane: int) -> None:
         self._session, self.space, self._group, self.lane = session, space, group, lane
 
     def _which(self) -> int:
-        return self._session._running(self._group) if self._group is None else self._group
+        return self._session._readable(self._group)
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
@@ -184,16 +268,32 @@ class Memory:
         found = self._session._native.buffers(self.space, self._which(), self.lane)
         return {name: (first, end) for name, first, end in found}
 
+    def keys(self) -> list[str]:
+        """The names of the parts that may be accessed."""
+        return list(self.buffers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.buffers)
+
+    def __len__(self) -> int:
+        return len(self.buffers)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.buffers)
+
     def _range(self, key: slice | str) -> tuple[int, int]:
         if isinstance(key, str):
             buffers = self.buffers
             if key not in buffers:
-                raise Error(f"{self.space}: no part is called {key}; there is {', '.join(buffers) or 'none'}")
+                close = meant(key, buffers)
+                raise Error(f"{self.space}: no part is called `{key}`{close}; there is {', '.join(buffers) or 'none'}")
             return buffers[key]
+        if not isinstance(key, slice):
+            raise WrongType(f"{self.space}: {article(key)} where a range of bytes or the name of a part fits")
         if key.step is not None or key.stop is None:
             raise Error(f"{self.space}: a range of bytes with an end and without a step fits here")
-        first, end = int(key.start or 0), int(key.stop)
-        if not 0 <= first <= end <= 1 << 32:
+        first, end = (whole(self.space, each, 0, 1 << 32) for each in (key.start or 0, key.stop))
+        if first > end:
             raise Error(f"{self.space}: {first} to {end} is no range of bytes")
         return first, end
 
@@ -201,25 +301,85 @@ class Memory:
         first, end = self._range(key)
         return self._session._native.memory(self.space, self._which(), self.lane, first, end - first)
 
-    def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    @overload
+    def array(self, key: slice | str, dtype: type[_ScalarT] | np.dtype[_ScalarT]) -> npt.NDArray[_ScalarT]: ...
+    @overload
+    def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]: ...
+    def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
         """The bytes of a range, or of a part by its name, as numbers of a type: a view on what was read."""
-        data, kind = self[key], np.dtype(dtype)
+        try:
+            kind = np.dtype(dtype)
+        except TypeError:
+            raise WrongType(f"{self.space}: {dtype!r} is not a type of numpy; np.uint32 or np.float32 fits here") from None
+        if kind.itemsize == 0 or kind.hasobject:
+            raise Error(f"{self.space}: {kind} has no numbers; a type of fixed size fits here, for instance np.uint32")
+        data = self[key]
         if len(data) % kind.itemsize:
             raise Error(f"{self.space}: {len(data)} bytes are no whole number of {kind}")
         return data.view(kind)
 
-    def __setitem__(self, key: slice | str, value: Any) -> None:
+    def __setitem__(self, key: slice | str, value: MemoryValues) -> None:
         first, end = self._range(key)
+        flat = _bytes(self.space, value, end - first)
+        group = self._session._running(self._group)
+        if not self._session._native.store(self.space, group, self.lane, first, flat):
+            raise Error(f"{self.space}: bytes {first} to {end}: not all of them are there and may change")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name} {first:#x} to {end:#x}" for name, (first, end) in self.buffers.items())
+        return f"<Memory {self.space}: {parts or 'no parts with names'}>"
+
+
+def _bytes(place: str, value: object, count: int) -> npt.NDArray[np.uint8]:
+    """Bytes for a range of memory."""
+    if isinstance(value, (bytes, bytearray)):
+        data = np.frombuffer(value, np.uint8)
+    elif isinstance(value, (np.ndarray, np.generic)):
         data = np.ascontiguousarray(value)
         if data.dtype.kind not in "uifb":
-            raise Error(f"{self.space}: an array of {data.dtype} has no bytes that fit: give numbers")
-        if data.nbytes == 1 or (data.ndim == 0 and not isinstance(value, np.generic)):
-            data = np.full(end - first, data, np.uint8)
-        if data.nbytes != end - first:
-            raise Error(f"{self.space}: {data.nbytes} bytes of {data.dtype} where {end - first} fit")
-        flat = data.reshape(-1).view(np.uint8)
-        if not self._session._native.store(self.space, self._which(), self.lane, first, flat):
-            raise Error(f"{self.space}: bytes {first} to {end}: not all of them are there and may change")
+            raise WrongType(f"{place}: an array of {data.dtype} has no bytes that fit: give numbers")
+        data = data.reshape(-1).view(np.uint8)
+    elif isinstance(value, (list, tuple)):
+        data = np.array([whole(f"{place}[{number}]", each, 0, 255) for number, each in enumerate(value)], np.uint8)
+    else:
+        remedy = "an array states a type, for instance np.float32"
+        if isinstance(value, (float, str)) or not hasattr(value, "__index__"):
+            raise WrongType(f"{place}: {article(value)} where bytes fit; {remedy}")
+        number = whole(place, value, -(1 << 63), 1 << 64)
+        if not 0 <= number <= 255:
+            raise OutOfRange(f"{place}: {number}: one byte, 0 to 255, fits here; {remedy}")
+        data = np.full(count, number, np.uint8)
+    if data.nbytes != count:
+        raise Error(f"{place}: {data.nbytes} bytes where {count} fit")
+    return data
+
+
+class Snapshot:
+    """A place of a session. It stays as it is, so that a copy is the same object."""
+
+    def __init__(self, native: _native.Snapshot, instructions: int, title: str) -> None:
+        self._native = native
+        #: Instructions issued before it.
+        self.instructions = instructions
+        self._title = title
+
+    def __copy__(self) -> Snapshot:
+        return self
+
+    def __deepcopy__(self, _: object) -> Snapshot:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        raise TypeError("a snapshot belongs to its session and cannot be pickled: pickle the session, which has its own place")
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self._title}: after {self.instructions} instructions>"
+
+
+def _again(launch: Launch, instructions: int) -> Session:
+    session = launch.session()
+    session._native.go_to(instructions)
+    return session
 
 
 class Session:
@@ -232,15 +392,39 @@ class Session:
     >>> place = s.snapshot()
     >>> before = s.pc, s.mask
     >>> s.step(5)
-    False
+    True
     >>> s.restore(place)
     >>> (s.pc, s.mask) == before
     True
     """
 
-    def __init__(self, program: Program, native: _native.Session) -> None:
-        self.program = program
+    def __init__(self, launch: Launch, native: _native.Session) -> None:
+        self.launch = launch
         self._native = native
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self._native.changed():
+            raise TypeError(
+                "a session whose registers or memory were changed cannot be pickled: pickle its launch, and repeat the "
+                "changes in a session of the copy; copy.copy copies a session in this process"
+            )
+        return _again, (self.launch, self.instructions)
+
+    def __copy__(self) -> Session:
+        return Session(self.launch, self._native.copy())
+
+    def __deepcopy__(self, _: object) -> Session:
+        return self.__copy__()
+
+    @property
+    def program(self) -> Program:
+        """The program that runs."""
+        return self.launch.program
+
+    @property
+    def ended(self) -> bool:
+        """Whether the launch has ended: all of its groups."""
+        return self._native.current() is None
 
     @property
     def groups(self) -> int:
@@ -262,18 +446,28 @@ class Session:
 
     def _any(self, group: int | None) -> int:
         if group is not None:
-            return group
+            return whole("group", group, 0, max(self.groups - 1, 0))
         current = self._native.current()
         return max(self.groups - 1, 0) if current is None else current
 
+    def _readable(self, group: int | None) -> int:
+        """A group whose registers and memory can be read: one that runs or has ended."""
+        group = self._any(group)
+        if self._native.state(group) == "waiting":
+            raise Error(f"group {group} waits: it has no registers and memory before it begins; {self._rest()}")
+        return group
+
     def _running(self, group: int | None) -> int:
+        """A group whose registers and memory can be changed."""
         group = self._any(group)
         state = self._native.state(group)
         if state != "running":
-            running = self._native.current()
-            rest = "the launch has ended" if running is None else f"group {running} runs"
-            raise Error(f"group {group} is {state}: only groups that run have registers and memory; {rest}")
+            raise Error(f"group {group} is {state}: only the state of groups that run can be changed; {self._rest()}")
         return group
+
+    def _rest(self) -> str:
+        running = self._native.current()
+        return "the launch has ended" if running is None else f"group {running} runs"
 
     @property
     def pc(self) -> int | None:
@@ -292,7 +486,11 @@ class Session:
         """The next instruction."""
         return None if self.pc is None else self.program.at(self.pc)
 
-    def why(self, lane: int | None = None, *, group: int | None = None) -> Any:
+    @overload
+    def why(self, lane: None = None, *, group: int | None = None) -> list[Why]: ...
+    @overload
+    def why(self, lane: int, *, group: int | None = None) -> Why: ...
+    def why(self, lane: int | None = None, *, group: int | None = None) -> list[Why] | Why:
         """Why each lane of a group takes part in the next instruction, or does not; with ``lane`` of one lane."""
         lanes = [Why(number, *each) for number, each in enumerate(self._native.why(self._any(group)))]
         if lane is None:
@@ -310,13 +508,13 @@ class Session:
         return [Depth(*each) for each in self._native.depths(self._any(group))]
 
     @property
-    def regs(self) -> Registers:
-        """The registers of the group that is next."""
-        return Registers(self)
+    def regs(self) -> Registers[np.uint32]:
+        """The registers of the group that is next; after the end those of the last group."""
+        return Registers(self, np.uint32)
 
-    def registers(self, group: int) -> Registers:
-        """The registers of a group that runs."""
-        return Registers(self, group)
+    def registers(self, group: int) -> Registers[np.uint32]:
+        """The registers of a group that runs or has ended."""
+        return Registers(self, np.uint32, whole("group", group, 0, max(self.groups - 1, 0)))
 
     @property
     def spaces(self) -> dict[str, str]:
@@ -326,8 +524,9 @@ class Session:
     def memory(self, space: str, *, group: int | None = None, lane: int = 0) -> Memory:
         """A memory; one of a group or lane is that of the one given."""
         if space not in self.spaces:
-            raise Error(f"no memory is called {space}; there is {', '.join(self.spaces) or 'none'}")
-        return Memory(self, space, group, lane)
+            close = meant(str(space), self.spaces)
+            raise Error(f"no memory is called {space}{close}; there is {', '.join(self.spaces) or 'none'}")
+        return Memory(self, space, group, whole("lane", lane, 0, 63))
 
     @property
     def instructions(self) -> int:
@@ -335,11 +534,26 @@ class Session:
         return self._native.statistics()[0]
 
     def step(self, times: int = 1, *, group: int | None = None, lane: int | None = None) -> bool:
-        """Executes instructions of a group, the one that is next where none is given; whether it has ended.
+        """Executes instructions, and returns whether the launch goes on: ``while s.step(): ...`` runs it to its end.
 
-        With ``lane``, each time goes on to an instruction that this lane takes part in.
+        ``times`` instructions are executed, in the order of the launch. With ``group``, they are of this group, the groups
+        before it run as far as that takes, and the answer is whether this group goes on. With ``lane``, each of them
+        continues until this lane of its group takes part in the next instruction.
         """
-        return self._native.step(self._any(group), times, lane)
+        followed = None if lane is None else whole("lane", lane, 0, 63)
+        chosen = None if group is None else self._any(group)
+        return self._native.step(whole("times", times), chosen, followed)
+
+    def observe(self, hooks: Hooks) -> Observed:
+        """Runs to the end and calls hooks with each :class:`~reconverge.Event`. A hook may read and change the session.
+
+        A hook for issues is called before the instruction: ``session.pc`` and ``session.mask`` are those of the event, and
+        what it changes, the instruction reads. Other hooks are called after the instruction that causes their event.
+        A hook that returns ``"stop"`` or raises :class:`~reconverge.StopRun` stops the session there; it can go on.
+        """
+        from .trace import observe_session
+
+        return observe_session(self, hooks)
 
     def run_until(
         self,
@@ -349,14 +563,16 @@ class Session:
         group: int | None = None,
         parted: bool = False,
         budget: int = 1 << 40,
-    ) -> str:
+    ) -> Literal["there", "budget", "end"]:
         """Goes on until the next instruction fits: ``there``, ``budget`` or ``end``.
 
         ``pc`` has addresses, ``parted`` asks for a part of a group's lanes only. A ``predicate`` is called before each
         instruction, which is slow.
         """
+        whole("budget", budget)
         if predicate is None:
-            addresses = [] if pc is None else [pc] if isinstance(pc, int) else list(pc)
+            group = None if group is None else self._any(group)
+            addresses = [] if pc is None else [whole("pc", pc)] if not isinstance(pc, Iterable) else list(pc)
             for address in addresses:
                 self.program.at(address)
             return self._native.run_until(addresses, budget, group, parted)
@@ -374,21 +590,23 @@ class Session:
         """Goes on to the end."""
         self._native.run_until([], (1 << 64) - 1, None, False)
 
-    def outputs(self) -> dict[str, npt.NDArray[Any]]:
+    def outputs(self) -> dict[str, Output]:
         """What is left so far, by name; complete at the end."""
         return self._native.outputs()
 
-    def snapshot(self) -> _native.Snapshot:
+    def snapshot(self) -> Snapshot:
         """The place where the launch is."""
-        return self._native.snapshot()
+        return Snapshot(self._native.snapshot(), self.instructions, self.launch.title)
 
-    def restore(self, place: _native.Snapshot) -> None:
-        """Goes to a place of this session."""
-        self._native.restore(place)
+    def restore(self, place: Snapshot) -> None:
+        """Goes to a place of this session, or of a copy of it."""
+        if not isinstance(place, Snapshot):
+            raise WrongType(f"restore: {article(place)} where a snapshot fits, as snapshot() returns it")
+        self._native.restore(place._native)
 
     def __repr__(self) -> str:
         title = self.program.name or self.program.title
-        if self.pc is None:
+        if self.ended or self.pc is None:
             return f"<Session of {title}: at its end, {self.instructions} instructions>"
         letters = "".join(each.letter for each in self.why())
         return f"<Session of {title}: group {self.group} at {self.program._native.spelled(self.pc)} {letters}>"

@@ -2,10 +2,138 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, TypedDict, overload
 
 from . import html
-from .frames import frame
+from .frames import Library, frame
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class MemoryCounts(TypedDict):
+    """Accesses to memory, and the transactions that serve them."""
+
+    #: Requests of half a group, or what the machine's rule calls one.
+    requests: int
+    #: Transactions that they become.
+    transactions: int
+    #: Bytes that transactions move.
+    bytes_moved: int
+    #: Bytes that lanes access.
+    bytes_wanted: int
+
+
+
+
+class BankCounts(TypedDict):
+    """Accesses to shared memory, and the passes of its banks that serve them."""
+
+    #: Accesses of half-warps.
+    requests: int
+    #: Passes that serve them: one each without conflicts.
+    passes: int
+    #: The most passes of one request.
+    most: int
+
+
+#: Counts of an instruction that ran: address, text, class; how often it was issued, the same summed over its lanes, how often
+#: it split them; the cost of both sides; the distance to the reconvergence; its accesses.
+InstructionCounts = TypedDict(
+    "InstructionCounts",
+    {
+        "pc": int,
+        "text": str,
+        "class": str,
+        "executed": int,
+        "lanes": int,
+        "diverged": int,
+        "taken_cost": int,
+        "not_cost": int,
+        "reconverged": int,
+        "distance": int,
+        "farthest": int,
+        "memory": MemoryCounts,
+        "banks": BankCounts,
+    },
+    total=False,
+)
+
+#: Counts of a class of instructions.
+ClassCounts = TypedDict("ClassCounts", {"class": str, "executed": int, "lanes": int, "share": float})
+
+
+class Totals(TypedDict):
+    """Counts of a whole run."""
+
+    #: Instructions issued to a group.
+    instructions: int
+    #: Instructions summed over the lanes that took part.
+    lane_instructions: int
+    #: Decisions that split the lanes.
+    divergent_branches: int
+    #: The share of active lanes among those that groups have room for: 0 to 1.
+    simd_efficiency: float
+    #: The most entries that a group's stack had at a time.
+    stack_high_water: int
+    #: Groups that ran.
+    groups: int
+
+
+class StackCounts(TypedDict):
+    """The depth that a stack or counter reached."""
+
+    of: str
+    high_water: int
+    room: int | None
+
+
+class MemoryTotals(TypedDict, total=False):
+    """Sums of accesses to memory, and the rule of the machine for transactions."""
+
+    requests: int
+    transactions: int
+    bytes_moved: int
+    bytes_wanted: int
+    rule: str
+
+
+class BankTotals(TypedDict, total=False):
+    """Sums of accesses to shared memory, and the rule of the machine."""
+
+    requests: int
+    passes: int
+    most: int
+    rule: str
+
+
+class GroupCounts(TypedDict, total=False):
+    """Counts of a group, or of a block."""
+
+    group: int
+    block: int
+    instructions: int
+    lane_instructions: int
+    divergent_branches: int
+    simd_efficiency: float
+    memory: MemoryCounts
+    banks: BankCounts
+
+
+class StatsData(TypedDict):
+    """The counts of a run."""
+
+    instructions: list[InstructionCounts]
+    totals: Totals
+    mix: list[ClassCounts]
+    stacks: list[StackCounts]
+    memory: MemoryTotals
+    banks: BankTotals
+    groups: list[GroupCounts] | None
+    blocks: list[GroupCounts] | None
+
 
 _MEMORY = ("requests", "transactions", "bytes_moved", "bytes_wanted")
 
@@ -19,38 +147,48 @@ class Stats:
     True
     """
 
-    def __init__(self, data: dict[str, Any], title: str) -> None:
+    def __init__(self, data: StatsData, title: str) -> None:
         self.title = title
-        #: By instruction that ran: pc, text, class, executed, lanes, diverged, cost of the sides, distance, memory.
-        self.instructions: list[dict[str, Any]] = data["instructions"]
+        #: The counts of each instruction that ran, by address.
+        self.instructions: list[InstructionCounts] = data["instructions"]
         #: Sums, SIMD efficiency, groups.
-        self.totals: dict[str, Any] = data["totals"]
-        #: By class of instructions: executed, lanes, share.
-        self.mix: list[dict[str, Any]] = data["mix"]
+        self.totals: Totals = data["totals"]
+        #: The instructions that ran, by class.
+        self.mix: list[ClassCounts] = data["mix"]
         #: How full each stack and counter became.
-        self.stacks: list[dict[str, Any]] = data["stacks"]
+        self.stacks: list[StackCounts] = data["stacks"]
         #: Sums of accesses that come together, and the rule.
-        self.memory: dict[str, Any] = data["memory"]
-        #: Shared memory in banks: requests, passes, the most passes of a request, and the rule.
-        self.banks: dict[str, Any] = data["banks"]
-        #: By group: instructions, lane instructions, divergent branches, SIMD efficiency, memory, banks. Empty with more
-        #: than 65,536 groups.
-        self.groups: list[dict[str, Any]] = data["groups"] or []
-        #: The same by block. Empty if the machine has no blocks.
-        self.blocks: list[dict[str, Any]] = data["blocks"] or []
+        self.memory: MemoryTotals = data["memory"]
+        #: Sums of accesses to shared memory, and the rule.
+        self.banks: BankTotals = data["banks"]
+        #: The counts of each group; empty for more than 65,536 groups.
+        self.groups: list[GroupCounts] = data["groups"] or []
+        #: The counts of each block; empty if groups are not parts of blocks.
+        self.blocks: list[GroupCounts] = data["blocks"] or []
 
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self) -> dict[str, Sequence[object]]:
         """The counts by instruction, a list a column."""
-        rows = [dict(each, **each.get("memory", {})) for each in self.instructions]
+        rows: list[dict[str, object]] = [{**each, **each.get("memory", {})} for each in self.instructions]
         names = ["pc", "text", "class", "executed", "lanes", "diverged", "taken_cost", "not_cost", "reconverged"]
         names += ["distance", "farthest"]
         if any("memory" in each for each in self.instructions):
             names += _MEMORY
         return {name: [row.get(name) for row in rows] for name in names}
 
-    def frame(self, library: str | None = None) -> Any:
+    @overload
+    def frame(self, library: Literal["pandas"] | None = None) -> pandas.DataFrame: ...
+    @overload
+    def frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def frame(self, library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
+    def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
         """The counts by instruction as a frame of pandas or polars."""
         return frame(self.columns(), library)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stats) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         totals = self.totals

@@ -1,103 +1,141 @@
-"""What happens in a run: traces, and hooks that are called with arrays."""
+"""The events of a run: traces, and hooks that are called while it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from . import html
-from .errors import Error, HookError
-from .frames import Naming, frame, register_names, space_names
+from . import _native, html
+from ._checks import article, meant, whole
+from ._native import Event
+from .errors import Error, HookError, WrongType
+from .frames import Library, frame
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+
     from .launch import Launch
     from .program import Program
+    from .session import Session
 
 #: The kinds of events by their numbers.
-KINDS = ("issue", "diverge", "reconverge", "push", "pop", "jump", "write", "load", "store", "trap", "resume")
+KINDS = tuple(_native.event_kinds())
 #: Those that need ``data=True``.
 DATA = ("write", "load", "store")
 _NUMBERS = {name: number for number, name in enumerate(KINDS)}
-_COLUMNS = ("step", "group", "kind", "pc", "mask", "other", "lane", "value")
+_COLUMNS = ("step", "group", "kind", "pc", "mask", "other", "lane", "value", "space")
+
+#: A column of events.
+Column = npt.NDArray[np.unsignedinteger]
 
 
-class Event(NamedTuple):
-    """One event; what a column means, :class:`Events` says."""
+class Naming(NamedTuple):
+    """The names in the events of a launch."""
 
-    step: int
-    group: int
-    kind: str
-    pc: int
-    mask: int
-    other: int
-    lane: int
-    value: int
+    #: Registers by their numbers.
+    registers: Mapping[int, str]
+    #: Memories by their numbers; number 0 is for none.
+    spaces: tuple[str | None, ...]
+
+    def register(self, number: int) -> str:
+        """The name of a register."""
+        return self.registers.get(number, f"register {number}")
+
+
+_UNNAMED = Naming({}, (None,))
 
 
 class Events:
     """Events as columns, in the order in which they happen.
 
-    * ``step``: the step of the instruction: how many instructions of the launch were issued before it. An event has the
-      step of its group's last instruction.
+    * ``step``: the number of the instruction that causes the event, from 0 on. Everything that an instruction causes has its
+      number.
     * ``group``: the group.
     * ``kind``: its number in ``KINDS``.
-    * ``pc``: the address of the instruction; of other events that of the group's last.
-    * ``mask``: the lanes of an issue, a resume, a reconvergence or a trap (bit n is lane n of the group); of a divergence those
-      that run first; of a write or an access its lane.
-    * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register
-      (R500, R700: four times the register plus the channel).
+    * ``pc``: the address of that instruction.
+    * ``mask``: lanes; bit n is lane n of the group. An issue, a reconvergence, a resume and a trap have the lanes concerned,
+      a divergence the lanes that run first, a write and an access one lane.
+    * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register, whose
+      name is in ``registers``.
     * ``lane`` and ``value``: of a write, a load or a store.
+    * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
     """
 
-    def __init__(self, columns: dict[str, npt.NDArray[Any]]) -> None:
-        self.columns = columns
+    def __init__(self, columns: Mapping[str, Column], naming: Naming = _UNNAMED) -> None:
+        self.columns = dict(columns)
+        self._naming = naming
 
     @property
     def step(self) -> npt.NDArray[np.uint64]:
-        return self.columns["step"]
+        return self._column("step", np.uint64)
 
     @property
     def group(self) -> npt.NDArray[np.uint32]:
-        return self.columns["group"]
+        return self._column("group", np.uint32)
 
     @property
     def kind(self) -> npt.NDArray[np.uint8]:
-        return self.columns["kind"]
+        return self._column("kind", np.uint8)
 
     @property
     def pc(self) -> npt.NDArray[np.uint32]:
-        return self.columns["pc"]
+        return self._column("pc", np.uint32)
 
     @property
     def mask(self) -> npt.NDArray[np.uint64]:
-        return self.columns["mask"]
+        return self._column("mask", np.uint64)
 
     @property
     def other(self) -> npt.NDArray[np.uint64]:
-        return self.columns["other"]
+        return self._column("other", np.uint64)
 
     @property
     def lane(self) -> npt.NDArray[np.uint8]:
-        return self.columns["lane"]
+        return self._column("lane", np.uint8)
 
     @property
     def value(self) -> npt.NDArray[np.uint32]:
-        return self.columns["value"]
+        return self._column("value", np.uint32)
+
+    @property
+    def space(self) -> npt.NDArray[np.uint8]:
+        return self._column("space", np.uint8)
+
+    def _column(self, name: str, kind: type[_ColumnT]) -> npt.NDArray[_ColumnT]:
+        return self.columns[name].astype(kind, copy=False)
+
+    @property
+    def registers(self) -> list[str | None]:
+        """The names of the registers that are written; ``None`` for other events."""
+        writes = (self.kind == _NUMBERS["write"]).tolist()
+        numbers = self.other.tolist()
+        name = self._naming.register
+        return [name(each) if is_write else None for each, is_write in zip(numbers, writes, strict=True)]
+
+    @property
+    def spaces(self) -> list[str | None]:
+        """The memories that are accessed; ``None`` for other events."""
+        return [self._naming.spaces[each] for each in self.space.tolist()]
 
     def __len__(self) -> int:
-        return len(self.kind)
+        return len(self.columns["kind"])
 
     def __iter__(self) -> Iterator[Event]:
-        for step, group, kind, *rest in zip(*(self.columns[name].tolist() for name in _COLUMNS), strict=True):
-            yield Event(step, group, KINDS[kind], *rest)
+        rows = zip(*(self.columns[name].tolist() for name in _COLUMNS), strict=True)
+        for step, group, kind, pc, mask, other, lane, value, space in rows:
+            register = self._naming.register(other) if KINDS[kind] == "write" else None
+            memory = self._naming.spaces[space]
+            yield Event(step, group, KINDS[kind], pc, mask, other, lane, value, register, memory)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Events:
         """The events that are chosen."""
-        return Events({name: column[chosen] for name, column in self.columns.items()})
+        return Events({name: column[chosen] for name, column in self.columns.items()}, self._naming)
 
     def of(self, *kinds: str) -> Events:
         """The events of these kinds."""
@@ -108,15 +146,40 @@ class Events:
         bits: npt.NDArray[np.uint64] = (self.mask[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
         return bits.astype(np.bool_)
 
-    def frame(self, library: str | None = None) -> Any:
-        """The events as a frame of pandas or polars, kinds as words."""
-        return frame(dict(self.columns, kind=np.array(KINDS)[self.kind]), library)
+    @overload
+    def frame(self, library: Literal["pandas"] | None = None) -> pandas.DataFrame: ...
+    @overload
+    def frame(self, library: Literal["polars"]) -> polars.DataFrame: ...
+    @overload
+    def frame(self, library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
+    def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
+        """The events as a frame of pandas or polars, with kinds, registers and memories as words."""
+        words = {"kind": np.array(KINDS)[self.kind], "register": self.registers, "space": self.spaces}
+        return frame(dict(self.columns, **words), library)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Events):
+            return NotImplemented
+        return all(np.array_equal(column, other.columns[name]) for name, column in self.columns.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Events: {self._counted()}>"
+
+    def _counted(self) -> str:
+        counts = np.bincount(self.kind, minlength=len(KINDS)).tolist()
+        kinds = ", ".join(f"{count} {name}" for name, count in zip(KINDS, counts, strict=True) if count)
+        return f"{len(self)} events{f' ({kinds})' if kinds else ''}"
 
 
-def _number(kind: str) -> int:
+_ColumnT = TypeVar("_ColumnT", bound=np.unsignedinteger)
+
+
+def _number(kind: object) -> int:
     if kind not in _NUMBERS:
-        raise Error(f"no events are called {kind}: there are {', '.join(KINDS)}")
-    return _NUMBERS[kind]
+        raise Error(f"no events are called {kind}{meant(str(kind), KINDS)}; there are {', '.join(KINDS)}")
+    return _NUMBERS[str(kind)]
 
 
 class Trace(Events):
@@ -130,15 +193,14 @@ class Trace(Events):
 
     def __init__(
         self,
-        columns: dict[str, npt.NDArray[Any]],
+        columns: Mapping[str, Column],
         program: Program,
         complete: bool,
         width: int,
-        naming: Naming = ([], {}),
+        naming: Naming = _UNNAMED,
     ) -> None:
-        super().__init__(columns)
+        super().__init__(columns, naming)
         self.program = program
-        self._naming = naming
         #: Whether it has every event of the run.
         self.complete = complete
         #: Lanes that a group has room for.
@@ -147,32 +209,17 @@ class Trace(Events):
     @classmethod
     def record(cls, launch: Launch, *, data: bool, limit: int) -> Trace:
         """Runs a launch and keeps its events, ``limit`` at most."""
-        batches: list[dict[str, npt.NDArray[Any]]] = []
+        batches: list[dict[str, Column]] = []
         kinds = sum(1 << number for name, number in _NUMBERS.items() if data or name not in DATA)
-        complete = launch._native.observe(batches.append, kinds, 1 << 20, limit)
-        width = _width(launch)
-        if len(batches) == 1:
-            return cls(batches[0], launch.program, complete, width, launch._native.naming())
-        none: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, np.uint64) for name in _COLUMNS}
+        keep = (batches.append, kinds, None, None, None, None)
+        ended, _ = launch._native.observe([keep], 1 << 20, limit)
+        none: dict[str, Column] = {name: np.zeros(0, np.uint64) for name in _COLUMNS}
         columns = {name: np.concatenate([each[name] for each in batches]) for name in _COLUMNS} if batches else none
-        return cls(columns, launch.program, complete, width, launch._native.naming())
-
-    def frame(self, library: str | None = None) -> Any:
-        """The events as a frame of pandas or polars, kinds as words.
-
-        ``register`` is the name of the register that a write is to, ``space`` the memory of a load or store.
-        """
-        kinds = np.array(KINDS)[self.kind]
-        registers, spaces = self._naming
-        named = {
-            "register": register_names(kinds, self.other, registers),
-            "space": space_names(kinds, self.columns, spaces),
-        }
-        return frame(dict(self.columns, kind=kinds, **named), library)
+        return cls(columns, launch.program, ended == "end", _width(launch), _naming(launch))
 
     def __repr__(self) -> str:
         whole = "" if self.complete else ", cut at its limit"
-        return f"<Trace of {self.program.name or self.program.title}: {len(self)} events{whole}>"
+        return f"<Trace of {self.program.name or self.program.title}: {self._counted()}{whole}>"
 
     def _repr_html_(self) -> str:
         return html.trace(self)
@@ -183,28 +230,55 @@ def _width(launch: Launch) -> int:
     return end - first
 
 
+def _naming(launch: Launch) -> Naming:
+    registers, spaces = launch._native.naming()
+    return Naming(dict(registers), (None, *spaces))
+
+
+#: A function that is called with each event, or with many.
+EventFunction = Callable[[Event], object]
+BatchFunction = Callable[[Events], object]
+Function = TypeVar("Function", bound=EventFunction | BatchFunction)
+#: Addresses: one, several, ranges.
+Addresses = int | range | Iterable[int | range]
+
+
 @dataclass
 class Hook:
     """A function that is called with the events it asks for."""
 
-    function: Callable[[Events], object]
+    function: EventFunction | BatchFunction
     kind: str
-    pc: frozenset[int] | None
-    group: frozenset[int] | None
-    register: str | None
-    number: int | None = None
+    pc: tuple[range, ...] | None
+    group: tuple[int, ...] | None
+    register: tuple[str, ...] | None
+    space: tuple[str, ...] | None
+    #: Whether it may be that it is never called.
+    maybe: bool
+    #: How many events it had in the last run.
     events: int = 0
     name: str = field(init=False)
 
     def __post_init__(self) -> None:
         self.name = getattr(self.function, "__name__", repr(self.function))
 
+    def __repr__(self) -> str:
+        narrowed = [f"pc={[_range(each) for each in self.pc]}"] if self.pc is not None else []
+        for name, value in (("group", self.group), ("register", self.register), ("space", self.space)):
+            narrowed += [f"{name}={', '.join(map(str, value))}"] if value is not None else []
+        return f"<Hook {self.name} of {' '.join([self.kind, *narrowed])}: {self.events} events>"
 
-Function = TypeVar("Function", bound=Callable[["Events"], object])
+
+def _range(addresses: range) -> str:
+    first, last = addresses[0], addresses[-1]
+    return f"{first:#x}" if first == last else f"{first:#x} to {last:#x}"
 
 
-class Decorator(Protocol):
+class Decorator:
     """What :class:`Hooks` has for a kind of event: a decorator, with or without arguments."""
+
+    def __init__(self, hooks: Hooks, kind: str) -> None:
+        self._hooks, self._kind = hooks, kind
 
     @overload
     def __call__(self, function: Function) -> Function: ...
@@ -213,131 +287,273 @@ class Decorator(Protocol):
     def __call__(
         self,
         *,
-        pc: int | Iterable[int] | None = None,
+        pc: Addresses | None = None,
         group: int | Iterable[int] | None = None,
-        register: str | None = None,
+        register: str | Iterable[str] | None = None,
+        space: str | Iterable[str] | None = None,
         maybe: bool = False,
     ) -> Callable[[Function], Function]: ...
 
+    def __call__(
+        self,
+        function: Function | None = None,
+        *,
+        pc: Addresses | None = None,
+        group: int | Iterable[int] | None = None,
+        register: str | Iterable[str] | None = None,
+        space: str | Iterable[str] | None = None,
+        maybe: bool = False,
+    ) -> Function | Callable[[Function], Function]:
+        take: Callable[[Function], Function] = self._hooks.on(
+            self._kind, pc=pc, group=group, register=register, space=space, maybe=maybe
+        )
+        return take if function is None else take(function)
+
+    def __repr__(self) -> str:
+        return f"<decorator for hooks of {self._kind}>"
+
+
+class _Kind:
+    """An attribute of :class:`Hooks` for a kind of event."""
+
+    def __set_name__(self, owner: type[Hooks], name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, hooks: None, owner: type[Hooks]) -> _Kind: ...
+    @overload
+    def __get__(self, hooks: Hooks, owner: type[Hooks]) -> Decorator: ...
+    def __get__(self, hooks: Hooks | None, owner: type[Hooks]) -> _Kind | Decorator:
+        return self if hooks is None else Decorator(hooks, self._name)
+
 
 class Hooks:
-    """Functions that are called with arrays of events while a launch runs.
+    """Functions that are called while a launch runs.
 
-    A decorator a kind of event; ``pc``, ``group`` and, for writes, ``register`` narrow it. A hook is called with
-    :class:`Events`, a batch at a time, in order. A hook that can never be called is an error before the run, one that
-    never was is an error behind it (unless ``maybe=True``).
+    A decorator a kind of event. ``pc`` (addresses and ranges), ``group``, for writes ``register`` and for loads and stores
+    ``space`` narrow it; events that no hook asks for cost no call. :meth:`Launch.observe` calls a hook with :class:`Events`, a
+    batch at a time, or with ``batch=1`` with each :class:`Event`; :meth:`Session.observe` calls it with each event, and
+    the hook may read and change the session. A hook that returns ``"stop"`` or raises :class:`~reconverge.StopRun` ends the
+    run; any other exception ends it and goes to the caller. A hook that can never be called is an error before the run, one
+    that never was is an error after it (unless ``maybe=True``, or a hook stopped the run).
 
     >>> import reconverge
     >>> hooks, lost = reconverge.Hooks(), []
     >>> @hooks.diverge
     ... def count(events):
     ...     lost.append(len(events))
-    >>> reconverge.kernel("collatz", "tesla", lanes=256).observe(hooks)
+    >>> reconverge.kernel("collatz", "tesla", lanes=256).observe(hooks).stopped
+    False
     >>> sum(lost) > 0
     True
     """
 
+    #: An instruction is issued.
+    issue = _Kind()
+    #: Lanes of a group part.
+    diverge = _Kind()
+    #: Lanes that waited run instead of those that ran.
+    resume = _Kind()
+    #: Lanes that waited run together with those that ran.
+    reconverge = _Kind()
+    #: A stack or frame grows.
+    push = _Kind()
+    #: A stack or frame shrinks.
+    pop = _Kind()
+    #: The program counter does not go to the next instruction.
+    jump = _Kind()
+    #: A lane writes a register.
+    write = _Kind()
+    #: A lane reads memory.
+    load = _Kind()
+    #: A lane writes memory.
+    store = _Kind()
+    #: The program traps.
+    trap = _Kind()
+
     def __init__(self) -> None:
-        self.all: list[tuple[Hook, bool]] = []
+        self.all: list[Hook] = []
 
     def on(
         self,
         kind: str,
         *,
-        pc: int | Iterable[int] | None = None,
+        pc: Addresses | None = None,
         group: int | Iterable[int] | None = None,
-        register: str | None = None,
+        register: str | Iterable[str] | None = None,
+        space: str | Iterable[str] | None = None,
         maybe: bool = False,
     ) -> Callable[[Function], Function]:
         """A decorator: the function is called with events of a kind."""
         _number(kind)
         if register is not None and kind != "write":
             raise HookError(f"register={register}: only writes are of a register; say hooks.write")
+        if space is not None and kind not in ("load", "store"):
+            raise HookError(f"space={space}: only loads and stores are of a memory; say hooks.load or hooks.store")
+        addresses, groups = _ranges(pc), _several(group)
+        registers, spaces = _texts("register", register), _texts("space", space)
 
         def take(function: Function) -> Function:
-            self.all.append((Hook(function, kind, _set(pc), _set(group), register), maybe))
+            if not callable(function):
+                raise WrongType(f"hooks.{kind}: {article(function)} where a function fits")
+            self.all.append(Hook(function, kind, addresses, groups, registers, spaces, maybe))
             return function
 
         return take
 
     def __getattr__(self, kind: str) -> Decorator:
-        if kind not in _NUMBERS:
-            raise AttributeError(f"no events are called {kind}: there are {', '.join(KINDS)}")
+        raise AttributeError(f"no events are called {kind}{meant(kind, KINDS)}; there are {', '.join(KINDS)}")
 
-        def decorate(function: Callable[[Events], object] | None = None, **narrowed: Any) -> Any:
-            take = self.on(kind, **narrowed)
-            return take if function is None else take(function)
+    def __len__(self) -> int:
+        return len(self.all)
 
-        return decorate
+    def __repr__(self) -> str:
+        return f"<Hooks: {', '.join(f'{hook.name} of {hook.kind}' for hook in self.all) or 'none'}>"
 
 
-def _set(numbers: int | Iterable[int] | None) -> frozenset[int] | None:
+class Observed(NamedTuple):
+    """The end of a run with hooks."""
+
+    #: Whether a hook stopped it.
+    stopped: bool
+    #: How many events each hook had, in the order of the hooks.
+    events: tuple[int, ...]
+
+
+def _ranges(addresses: Addresses | None) -> tuple[range, ...] | None:
+    if addresses is None:
+        return None
+    several = [addresses] if isinstance(addresses, range) or not isinstance(addresses, Iterable) else list(addresses)
+    found = []
+    for each in several:
+        if isinstance(each, range):
+            if each.step != 1:
+                found += [range(one, one + 1) for one in each]
+                continue
+            found.append(each)
+        else:
+            address = whole("pc", each, 0, (1 << 32) - 1)
+            found.append(range(address, address + 1))
+    return tuple(each for each in found if len(each))
+
+
+def _several(numbers: int | Iterable[int] | None) -> tuple[int, ...] | None:
     if numbers is None:
         return None
-    return frozenset([numbers]) if isinstance(numbers, int) else frozenset(numbers)
+    several = list(numbers) if isinstance(numbers, Iterable) else [numbers]
+    return tuple(whole("group", each, 0, (1 << 32) - 1) for each in several)
 
 
-def _checked(hook: Hook, launch: Launch) -> None:
-    """Refuses a hook that can never be called."""
-    program = launch.program
-    addresses = {each.address for each in program}
-    for pc in sorted(hook.pc or ()):
-        if pc not in addresses:
-            raise HookError(f"hook {hook.name} can never be called: {_nowhere(program, pc)}")
-    if hook.pc is not None and not hook.pc:
-        raise HookError(f"hook {hook.name} can never be called: pc= has no address")
-    start = launch._native.start(None)
-    for group in sorted(hook.group or ()):
-        if not 0 <= group < start.groups():
-            raise HookError(
-                f"hook {hook.name} can never be called: group {group}: the launch has {start.groups()}, from 0 on"
-            )
-    if hook.register is not None:
-        from .session import named
-
-        classes = start.registers()
-        chosen = named(hook.register, classes)
-        first = classes[0]
-        if chosen.name != first[0] or (first[2] and chosen.channel is None):
-            example = f"{first[0]}0.{first[2][0]}" if first[2] else f"{first[0]}0"
-            raise HookError(f"hook {hook.name} can never be called: writes name registers such as {example}")
-        channels = len(first[2]) or 1
-        hook.number = chosen.number * channels + (chosen.channel or 0)
+def _texts(place: str, texts: str | Iterable[str] | None) -> tuple[str, ...] | None:
+    if texts is None:
+        return None
+    several = (texts,) if isinstance(texts, str) else tuple(texts)
+    for each in several:
+        if not isinstance(each, str):
+            raise WrongType(f"{place}: {article(each)} where a name fits")
+    return several
 
 
-def _nowhere(program: Program, pc: int) -> str:
+def _native_hook(
+    hook: Hook, launch: Launch, start: _native.Session, naming: Naming, function: _native.HookFunction
+) -> _native.Hook:
+    """A hook as the native half has it; refuses one that can never be called."""
+    program, never = launch.program, f"hook {hook.name} can never be called"
+    if hook.pc is not None:
+        addresses = sorted(each.address for each in program)
+        if not hook.pc:
+            raise HookError(f"{never}: pc= has no address")
+        for each in hook.pc:
+            if not any(address in each for address in addresses):
+                raise HookError(f"{never}: {_nowhere(program, each)}")
+    for group in hook.group or ():
+        if group >= start.groups():
+            raise HookError(f"{never}: group {group}: the launch has {start.groups()}, from 0 on")
+    registers = None if hook.register is None else [_written(never, each, start, naming) for each in hook.register]
+    spaces = None if hook.space is None else [each for space in hook.space for each in _memories(never, space, naming)]
+    pc = None if hook.pc is None else [(each[0], each[-1]) for each in hook.pc]
+    groups = None if hook.group is None else list(hook.group)
+    return function, 1 << _NUMBERS[hook.kind], pc, groups, registers, spaces
+
+
+def _memories(never: str, space: str, naming: Naming) -> list[int]:
+    """The numbers of the memories of a name: ``g14[]``, or ``g`` for all of ``g0[]`` to ``g15[]``."""
+    known = [each for each in naming.spaces if each]
+    found = [
+        number
+        for number, name in enumerate(naming.spaces)
+        if name and (name == space or re.sub(r"\s?\d*(\[\])?$", "", name) == space.removesuffix("[]"))
+    ]
+    if not found:
+        there = f"the program accesses {', '.join(known)}" if known else "the program accesses no memory"
+        raise HookError(f"{never}: no memory is called {space}{meant(space, known)}; {there}")
+    return found
+
+
+def _written(never: str, register: str, start: _native.Session, naming: Naming) -> int:
+    """The number of a register that events of writes have."""
+    from .session import named
+
+    classes = start.registers()
+    chosen = named(register, classes)
+    numbers = {name: number for number, name in naming.registers.items()}
+    channels = next(channels for name, _, channels in classes if name == chosen.name)
+    if channels and chosen.channel is None:
+        raise HookError(f"{never}: writes name registers such as {chosen.name}{chosen.number}.{channels[0]}")
+    channel = f".{channels[chosen.channel]}" if channels and chosen.channel is not None else ""
+    return numbers[f"{chosen.name}{chosen.number}{channel}"]
+
+
+def _nowhere(program: Program, pc: range) -> str:
+    if len(pc) > 1:
+        return f"no instruction starts at {_range(pc)}"
     try:
-        program.explain(pc)
+        program.explain(pc[0])
     except Error as error:
         return str(error)
-    return f"no instruction starts at {pc}"
+    return f"no instruction starts at {pc[0]}"
 
 
-def observe(launch: Launch, hooks: Hooks, batch: int) -> None:
-    """Runs a launch with hooks."""
+def _some(hooks: Hooks) -> None:
+    if not isinstance(hooks, Hooks):
+        raise WrongType(f"observe: {article(hooks)} where hooks fit: hooks = reconverge.Hooks()")
     if not hooks.all:
         raise HookError("there are no hooks: decorate a function with one, for instance hooks.issue")
-    for hook, _ in hooks.all:
-        hook.events = 0
-        _checked(hook, launch)
 
-    def call(columns: dict[str, npt.NDArray[Any]]) -> None:
-        events = Events(columns)
-        for hook, _ in hooks.all:
-            chosen = events.kind == _NUMBERS[hook.kind]
-            if hook.pc is not None:
-                chosen &= np.isin(events.pc, list(hook.pc))
-            if hook.group is not None:
-                chosen &= np.isin(events.group, list(hook.group))
-            if hook.number is not None:
-                chosen &= events.other == hook.number
-            if chosen.any():
-                wanted = events.where(chosen)
-                hook.events += len(wanted)
-                hook.function(wanted)
 
-    kinds = sum(1 << number for number in {_NUMBERS[hook.kind] for hook, _ in hooks.all})
-    launch._native.observe(call, kinds, batch, None)
-    silent = [f"{hook.name} ({hook.kind})" for hook, maybe in hooks.all if not maybe and hook.events == 0]
-    if silent:
+def _judged(hooks: Hooks, ended: str, counts: list[int], *, whole: bool = True) -> Observed:
+    """Counts the events of each hook, and refuses those that never were called in a whole run."""
+    for hook, events in zip(hooks.all, counts, strict=True):
+        hook.events = events
+    silent = [f"{hook.name} ({hook.kind})" for hook in hooks.all if not hook.maybe and hook.events == 0]
+    if silent and whole and ended == "end":
         raise HookError(f"never called: {', '.join(silent)}; maybe=True says that this is well")
+    return Observed(ended == "stop", tuple(counts))
+
+
+def observe(launch: Launch, hooks: Hooks, batch: int) -> Observed:
+    """Runs a launch with hooks."""
+    _some(hooks)
+    naming = _naming(launch)
+
+    def columns(function: Callable[..., object]) -> _native.HookFunction:
+        return lambda columns: function(Events(columns, naming))
+
+    start = launch._native.start(None)
+    native = [
+        _native_hook(hook, launch, start, naming, hook.function if batch == 1 else columns(hook.function))
+        for hook in hooks.all
+    ]
+    ended, counts = launch._native.observe(native, batch, None)
+    return _judged(hooks, ended, counts)
+
+
+def observe_session(session: Session, hooks: Hooks) -> Observed:
+    """Runs a session with hooks, which are called with one event each."""
+    _some(hooks)
+    launch = session.launch
+    start, naming = launch._native.start(None), _naming(launch)
+    native = [_native_hook(hook, launch, start, naming, hook.function) for hook in hooks.all]
+    whole = session.instructions == 0
+    ended, counts = session._native.observe(native)
+    return _judged(hooks, ended, counts, whole=whole)

@@ -1,17 +1,110 @@
 //! Campaigns: see `reconverge/campaign.py`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict, PyString};
+use reconverge_campaign::experiment::{EndedExperiment, Record};
 use reconverge_campaign::{Error, Shard, Taken};
+use reconverge_workbench::array::Array;
 use serde_json::json;
 
+use crate::array::to_numpy;
 use crate::errors;
 
 /// A campaign that is ready to run.
 #[pyclass(frozen, module = "reconverge._native")]
-pub(crate) struct Campaign(reconverge_campaign::Campaign);
+pub(crate) struct Campaign {
+    campaign: reconverge_campaign::Campaign,
+    named: Option<Arc<Named>>,
+}
+
+/// An outcome function of Python.
+struct Named {
+    function: Py<PyAny>,
+    /// The golden outputs of the point that was used last.
+    golden: Mutex<Option<(u32, Py<PyDict>)>>,
+    /// The exception that it raised.
+    failed: Mutex<Option<PyErr>>,
+}
+
+/// Outputs by name.
+fn outputs<'py>(py: Python<'py>, outputs: &[(String, Array)]) -> PyResult<Bound<'py, PyDict>> {
+    let named = PyDict::new(py);
+    for (name, array) in outputs {
+        named.set_item(name, to_numpy(py, array.clone())?)?;
+    }
+    Ok(named)
+}
+
+/// An experiment as a dict, with the names of the columns of results.
+fn dict<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
+    let row = PyDict::new(py);
+    row.set_item("index", record.index)?;
+    row.set_item("point", record.point)?;
+    row.set_item("site", record.site.name())?;
+    row.set_item("model", record.model.name())?;
+    row.set_item("step", record.step)?;
+    row.set_item("group", record.group)?;
+    row.set_item("pc", record.pc)?;
+    row.set_item("lane", record.lane)?;
+    row.set_item("place", &record.place)?;
+    row.set_item("before", record.before)?;
+    row.set_item("after", record.after)?;
+    row.set_item("outcome", record.outcome.name())?;
+    row.set_item("trap", record.trap.as_deref())?;
+    row.set_item("flow_step", record.flow_step)?;
+    row.set_item("error", record.error)?;
+    row.set_item("hits", record.hits)?;
+    row.set_item("class", record.class.as_deref())?;
+    Ok(row)
+}
+
+impl Named {
+    /// The golden outputs of a point.
+    fn golden<'py>(&self, py: Python<'py>, ended: &EndedExperiment<'_>) -> PyResult<Bound<'py, PyDict>> {
+        let point = ended.record.point;
+        // The lock is free again before Python allocates anything: that may run any code.
+        let known = self
+            .golden
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+            .and_then(|(known, golden)| (*known == point).then(|| golden.clone_ref(py)));
+        if let Some(golden) = known {
+            return Ok(golden.into_bound(py));
+        }
+        let golden = outputs(py, ended.golden)?;
+        let kept = golden.clone().unbind();
+        let before = self.golden.lock().unwrap_or_else(PoisonError::into_inner).replace((point, kept));
+        drop(before);
+        Ok(golden)
+    }
+
+    fn call(&self, py: Python<'_>, ended: &EndedExperiment<'_>) -> PyResult<String> {
+        let left = ended.outputs.map(|left| outputs(py, left)).transpose()?;
+        let arguments = (dict(py, ended.record)?, left, self.golden(py, ended)?);
+        let named = self.function.bind(py).call1(arguments)?;
+        match named.cast::<PyString>() {
+            Ok(name) => Ok(name.to_string()),
+            Err(_) => Err(errors::wrong(format!(
+                "classify: the function returned {} where a str fits",
+                named.get_type().name()?
+            ))),
+        }
+    }
+
+    /// The name of an outcome.
+    fn name(&self, ended: EndedExperiment<'_>) -> Result<String, String> {
+        Python::attach(|py| self.call(py, &ended)).map_err(|error| {
+            let message = error.to_string();
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            message
+        })
+    }
+}
 
 fn raised(error: Error) -> PyErr {
     match error {
@@ -21,8 +114,17 @@ fn raised(error: Error) -> PyErr {
 }
 
 impl Campaign {
+    /// The exception for an error: that of the outcome function, if it raised one.
+    fn failed(&self, error: Error) -> PyErr {
+        let own = self.named.as_ref().and_then(|named| {
+            let mut failed = named.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.take()
+        });
+        own.unwrap_or_else(|| raised(error))
+    }
+
     fn shard(&self, number: usize) -> PyResult<Shard> {
-        let mut shards = self.0.shards();
+        let mut shards = self.campaign.shards();
         if number >= shards.len() {
             return Err(errors::wrong(format!("shard {number}: there are {}, from 0 on", shards.len())));
         }
@@ -32,30 +134,72 @@ impl Campaign {
 
 #[pymethods]
 impl Campaign {
+    /// Opens a campaign. `classify` names outcomes: it gets an experiment, its outputs (`None` after a trap) and the golden
+    /// outputs. `name` stands for it in the campaign's hash.
     #[new]
-    fn open(py: Python<'_>, path: PathBuf) -> PyResult<Campaign> {
-        py.detach(|| reconverge_campaign::Campaign::open(&path)).map(Campaign).map_err(raised)
+    #[pyo3(signature = (path, name=None, classify=None))]
+    fn open(
+        py: Python<'_>,
+        path: PathBuf,
+        name: Option<&str>,
+        classify: Option<Py<PyAny>>,
+    ) -> PyResult<Campaign> {
+        let named = classify
+            .map(|function| Arc::new(Named { function, golden: Mutex::default(), failed: Mutex::default() }));
+        let opened = py.detach(|| {
+            let campaign = reconverge_campaign::Campaign::open(&path)?;
+            match named.clone() {
+                None => Ok(campaign),
+                Some(named) => campaign
+                    .with_outcomes(name.unwrap_or("classify"), Arc::new(move |ended| named.name(ended))),
+            }
+        });
+        Ok(Campaign { campaign: opened.map_err(raised)?, named })
+    }
+
+    /// The experiments of a shard that a folder has.
+    fn records<'py>(
+        &self,
+        py: Python<'py>,
+        number: usize,
+        folder: PathBuf,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let shard = self.shard(number)?;
+        let records = py.detach(|| self.campaign.records(&shard, &folder)).map_err(raised)?;
+        records.iter().map(|record| dict(py, record)).collect()
+    }
+
+    /// The number of experiments of a shard by outcome.
+    fn outcomes(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<BTreeMap<String, u64>> {
+        let shard = self.shard(number)?;
+        let records = py.detach(|| self.campaign.records(&shard, &folder)).map_err(raised)?;
+        let mut counts = BTreeMap::new();
+        for record in records {
+            let name = record.class.unwrap_or_else(|| record.outcome.name().to_owned());
+            *counts.entry(name).or_default() += 1;
+        }
+        Ok(counts)
     }
 
     /// The golden run, the profile, the sample size, as JSON.
     fn describe(&self) -> String {
-        json!(self.0.describe()).to_string()
+        json!(self.campaign.describe()).to_string()
     }
 
     /// The version that reads the campaign, and the campaign's hash.
     fn names(&self) -> (&str, &str) {
-        let description = self.0.describe();
+        let description = self.campaign.describe();
         (&description.version, &description.campaign)
     }
 
     /// The names of the shards' files, in order.
     fn shards(&self) -> Vec<String> {
-        self.0.shards().iter().map(|shard| shard.name().to_owned()).collect()
+        self.campaign.shards().iter().map(|shard| shard.name().to_owned()).collect()
     }
 
     /// The numbers of the shards to run in a folder, and a message for each damaged file.
     fn state(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<usize>, Vec<String>)> {
-        let state = py.detach(|| self.0.state(&folder)).map_err(raised)?;
+        let state = py.detach(|| self.campaign.state(&folder)).map_err(raised)?;
         let damaged = state.damaged.iter().map(|it| format!("{}: damaged: {}", it.file.display(), it.why));
         Ok((state.missing.iter().map(|shard| shard.index).collect(), damaged.collect()))
     }
@@ -64,7 +208,8 @@ impl Campaign {
     /// runs the shard.
     fn take_shard(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<Option<String>> {
         let shard = self.shard(number)?;
-        let taken = py.detach(|| self.0.take_shard_while(&shard, &folder, &|| true)).map_err(raised)?;
+        let taken = py.detach(|| self.campaign.take_shard_while(&shard, &folder, &|| true));
+        let taken = taken.map_err(|error| self.failed(error))?;
         Ok(match taken {
             Taken::Ran(path) | Taken::Finished(path) => Some(path.display().to_string()),
             Taken::Elsewhere(_) | Taken::Stopped => None,
@@ -79,20 +224,21 @@ impl Campaign {
         folder: PathBuf,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let shard = self.shard(number)?;
-        let bytes = py.detach(|| self.0.shard_bytes(&shard, &folder)).map_err(raised)?;
+        let bytes = py.detach(|| self.campaign.shard_bytes(&shard, &folder)).map_err(raised)?;
         Ok(PyBytes::new(py, &bytes))
     }
 
     /// Counts by site and outcome, as JSON.
     fn summary(&self, py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-        let summary = py.detach(|| self.0.summary(&folder)).map_err(raised)?;
+        let summary = py.detach(|| self.campaign.summary(&folder)).map_err(raised)?;
         Ok(json!(summary).to_string())
     }
 
     /// Experiments run again on the reference engine, as JSON.
     fn recheck(&self, py: Python<'_>, folder: PathBuf, count: u64, seed: u64) -> PyResult<String> {
         let folder: &Path = &folder;
-        let checked = py.detach(|| self.0.recheck(folder, count, seed)).map_err(raised)?;
+        let checked =
+            py.detach(|| self.campaign.recheck(folder, count, seed)).map_err(|error| self.failed(error))?;
         Ok(json!(checked).to_string())
     }
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use reconverge_isa::source::Diagnostic;
 use reconverge_workbench::Error;
+use reconverge_workbench::error::Trapped;
 use reconverge_workbench::machine::ExplainError;
 use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
@@ -30,6 +31,11 @@ fn raised(name: &str, message: String, details: Option<Value>) -> PyErr {
         };
         made.unwrap_or_else(|error| error)
     })
+}
+
+/// A hook asks for something that cannot be.
+pub(crate) fn hook(message: impl Display) -> PyErr {
+    raised("HookError", message.to_string(), None)
 }
 
 /// The input or the usage is wrong.
@@ -75,10 +81,25 @@ pub(crate) fn explain(error: &ExplainError) -> PyErr {
     wrong(error)
 }
 
+/// A program that trapped: the message and the details that the command prints. `file` is the program's.
+fn trap(trapped: &Trapped, file: &str) -> PyErr {
+    let mut lines = vec![trapped.message.clone()];
+    lines.extend(trapped.details(file).into_iter().map(|line| format!("  {line}")));
+    let mut details = trapped.to_json();
+    details["message"] = json!(trapped.message);
+    details["file"] = json!(file);
+    raised("Trap", lines.join("\n"), Some(details))
+}
+
 /// A launch that gave no result.
 pub(crate) fn run(error: Error) -> PyErr {
+    run_of(error, "")
+}
+
+/// A launch of the program of `file` that gave no result.
+pub(crate) fn run_of(error: Error, file: &str) -> PyErr {
     match error {
-        Error::Trap(trapped) => raised("Trap", trapped.message.clone(), Some(trapped.to_json())),
+        Error::Trap(trapped) => trap(&trapped, file),
         Error::Differ(why) => raised("EnginesDiffer", why, None),
         Error::Fault(fault) => raised("EngineFault", fault.to_string(), None),
         Error::Option { option, isa } => wrong(format!("`{option}` is not for {isa} programs")),

@@ -1,58 +1,68 @@
 //! A program with what it starts from: runs, counts, reports.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
+use reconverge_isa::expand::beside;
 use reconverge_isa::{Isa, program};
 use reconverge_simt::{Engine, Lane, Options};
 use reconverge_workbench::Error;
 use reconverge_workbench::array::{Array, Dtype};
-use reconverge_workbench::launch::{LaunchFile, choose_program};
+use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::listing::Style;
-use reconverge_workbench::open::open_named;
+use reconverge_workbench::naming::accessed;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::Stepping;
-use reconverge_workbench::naming;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::trapped::look;
 use reconverge_workbench::values::{Files, Stated};
-use reconverge_workbench::{Known, Opened, kernels as built_in};
+use reconverge_workbench::{Known, kernels as built_in};
 use serde_json::{Value, json};
 use toml::Table;
 
 use crate::array::{FromNumpy, to_numpy};
 use crate::errors;
-use crate::observe::observe;
-use crate::program::{Program, is_source, named, programs};
+use crate::observe::{FromHook, Names, Watched, observe};
+use crate::program::{Origin, Program, is_source, named, programs};
 use crate::session::Session;
 
 /// The page that reports are written with.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
 
-/// Names of registers and memory, as [`Launch::naming`] returns them.
-type Naming = (Vec<(String, u32, u32, String)>, HashMap<u32, (Vec<String>, Option<String>)>);
-
 /// A program with what it starts from, ready to run any number of times.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Launch {
+    core: Arc<Core>,
+    recipe: Recipe,
+}
+
+/// The parts of a launch that its runs and sessions share.
+pub(crate) struct Core {
     session: reconverge_workbench::Session,
-    opened: Arc<Opened>,
-    number: usize,
-    source: Option<Arc<str>>,
+    program: Program,
     /// The fields of its launch file, as they are written there; `None` for a launch without a file.
     fields: Option<Table>,
-    /// What must come out, where a launch file says so.
-    expects: Option<(LaunchFile, Beside)>,
+    /// The expected results, if a launch file has some.
+    expects: Option<(LaunchFile, Arc<Beside>)>,
     options: Options,
     title: String,
     /// What numbers without a stated type were read as.
     typed: Vec<String>,
+}
+
+/// The description that a launch was made from: a copy in another process is made from it.
+enum Recipe {
+    /// The first lanes of a built-in kernel.
+    Kernel(&'static str, Isa, u32),
+    /// The text of a launch file, options of the command line, and the arrays and files that they name.
+    Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
 
 /// Files and arrays that a launch names.
@@ -63,7 +73,21 @@ struct Beside {
     inside: bool,
     arrays: HashMap<String, (Array, Stated)>,
     typed: Mutex<Vec<String>>,
+    /// The files that were read, by name.
+    files: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Whether only those files exist: a launch of another process.
+    sealed: bool,
 }
+
+/// A launch as plain values: see [`relaunch`].
+type LaunchState<'py> = (
+    String,
+    String,
+    Vec<(String, String)>,
+    Vec<(String, &'static str, bool, Vec<usize>, Bound<'py, PyAny>)>,
+    Vec<(String, Bound<'py, PyBytes>)>,
+    Option<String>,
+);
 
 impl Beside {
     fn path(&self, name: &str) -> Result<PathBuf, String> {
@@ -87,7 +111,15 @@ impl Beside {
 
 impl Files for Beside {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(self.path(name)?).map_err(|error| error.to_string())
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        match files.get(name) {
+            Some(bytes) => return Ok(bytes.clone()),
+            None if self.sealed => return Err("the copy of this launch does not have it".to_owned()),
+            None => {}
+        }
+        let bytes = std::fs::read(self.path(name)?).map_err(|error| error.to_string())?;
+        files.insert(name.to_owned(), bytes.clone());
+        Ok(bytes)
     }
 
     fn array(&self, name: &str) -> Option<(&Array, Stated)> {
@@ -112,22 +144,35 @@ impl Files for Beside {
 pub(crate) fn launch(
     program: &Program,
     title: String,
-    fields: &str,
+    fields: String,
     options: Vec<(String, String)>,
     arrays: Vec<FromNumpy<'_>>,
 ) -> PyResult<Launch> {
-    let mut launch = LaunchFile::parse(fields).map_err(errors::wrong)?;
-    for (option, value) in options {
-        launch.set(&option, &value).map_err(errors::run)?;
-    }
-    launch.common.chip =
-        program.target().chip.as_ref().map(|chip| chip.name.clone()).or(launch.common.chip.take());
-    launch.common.stage =
-        launch.common.stage.take().or(program.target().stage.map(|stage| stage.name().to_owned()));
     let folder = PathBuf::from(".");
     let arrays = arrays.iter().map(FromNumpy::read).collect::<PyResult<_>>()?;
     let beside = Beside { folder, arrays, ..Beside::default() };
-    Launch::new(program, launch, beside, title)
+    Launch::stated(program, title, fields, options, beside, None)
+}
+
+/// The launch with the state that [`Launch::state`] returns. Reads no file.
+///
+/// # Errors
+/// As those of [`launch`].
+#[pyfunction]
+pub(crate) fn relaunch(
+    program: &Program,
+    title: String,
+    text: String,
+    options: Vec<(String, String)>,
+    arrays: Vec<FromNumpy<'_>>,
+    files: Vec<(String, Vec<u8>)>,
+    fields: Option<&str>,
+) -> PyResult<Launch> {
+    let arrays = arrays.iter().map(FromNumpy::read).collect::<PyResult<_>>()?;
+    let files = Mutex::new(files.into_iter().collect());
+    let beside = Beside { arrays, files, sealed: true, ..Beside::default() };
+    let fields = fields.map(LaunchFile::fields).transpose().map_err(errors::wrong)?;
+    Launch::stated(program, title, text, options, beside, fields)
 }
 
 /// The launch that a launch file describes, with its program. `changes` are fields as JSON that replace those of the file;
@@ -146,29 +191,42 @@ pub(crate) fn launch_file(
     let wrong = |why: String| errors::wrong(format!("{title}: {why}"));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
-    let mut changed = fields.clone();
-    changed.extend(LaunchFile::fields(changes).map_err(errors::wrong)?);
-    let launch = LaunchFile::of(&changed).map_err(|error| wrong(error.to_string()))?;
+    let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
+    let text = match changes.is_empty() {
+        // Messages name the lines of the file.
+        true => text,
+        false => {
+            let mut changed = fields.clone();
+            changed.extend(changes);
+            changed.to_string()
+        }
+    };
+    let launch = LaunchFile::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     let arrays = arrays.iter().map(FromNumpy::read).collect::<PyResult<_>>()?;
-    let beside = Beside { folder, inside: !outside, arrays, ..Beside::default() };
+    let files = Beside { folder, inside: !outside, arrays, ..Beside::default() };
     let name = launch.common.program.clone();
     let name =
         name.ok_or_else(|| wrong("it names no program: add a line such as program = \"a.s\"".to_owned()))?;
-    let file = beside.path(&name).map_err(|why| wrong(format!("{name}: {why}")))?;
+    let file = files.path(&name).map_err(|why| wrong(format!("{name}: {why}")))?;
     let bytes = std::fs::read(&file).map_err(|error| wrong(format!("{name}: {error}")))?;
     let stage = launch.stage().map_err(errors::run)?;
     let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
-    let opened = open_named(&name, &bytes, known, &mut |included| {
-        std::fs::read(beside.path(included)?).map_err(|error| error.to_string())
-    });
-    let opened = opened.map_err(|error| errors::open(&name, &bytes, &error))?;
-    let program = choose_program(&opened.image, launch.common.kernel.as_deref()).map_err(errors::run)?;
-    let number = opened.image.programs.iter().position(|known| std::ptr::eq(known, program)).unwrap_or(0);
-    let source = is_source(&file).then(|| String::from_utf8_lossy(&bytes).into_owned());
-    let program = programs(opened, source).swap_remove(number);
-    let launch = Launch { fields: Some(fields), ..Launch::new(&program, launch, beside, title)? };
+    let is_source = is_source(&file);
+    let known = match is_source {
+        true => known.with_included(&bytes, &mut |included| {
+            std::fs::read(files.path(&beside(&name, included))?).map_err(|error| error.to_string())
+        }),
+        false => known,
+    };
+    let (mut programs, _) = programs(Origin { title: name, bytes, is_source, known })?;
+    let opened = programs.first().map(|program| program.opened.clone());
+    let opened = opened.ok_or_else(|| wrong("its file has no program".to_owned()))?;
+    let chosen = choose_program(&opened.image, launch.common.kernel.as_deref()).map_err(errors::run)?;
+    let number = opened.image.programs.iter().position(|known| std::ptr::eq(known, chosen)).unwrap_or(0);
+    let program = programs.swap_remove(number);
+    let launch = Launch::stated(&program, title, text, Vec::new(), files, Some(fields))?;
     Ok((program, launch))
 }
 
@@ -216,42 +274,77 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: u32) -> PyResult<(Program, La
         errors::wrong(format!("no kernel {name} of {isa}: there is {}", known.join(", ")))
     })?;
     let session = kernel.prepare(lanes).map_err(errors::wrong)?;
-    let opened = kernel.open().map_err(|error| errors::open(name, kernel.source.as_bytes(), &error))?;
-    let program = programs(opened, Some(kernel.source.to_owned())).swap_remove(0);
-    let launch = Launch {
+    let title = format!("{} ({isa})", kernel.name);
+    let (bytes, known) = (kernel.source.as_bytes().to_vec(), Known { isa: Some(isa), ..Known::default() });
+    let origin = Origin { title: title.clone(), bytes, is_source: true, known };
+    let program = programs(origin)?.0.swap_remove(0);
+    let core = Core {
         session,
-        opened: program.opened.clone(),
-        number: program.number,
-        source: program.source.clone(),
+        program: program.clone(),
         fields: None,
         expects: None,
         options: Options::default(),
-        title: format!("{name} ({isa})"),
+        title,
         typed: Vec::new(),
     };
-    Ok((program, launch))
+    Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(kernel.name, isa, lanes) }))
 }
 
 impl Launch {
-    fn new(program: &Program, launch: LaunchFile, beside: Beside, title: String) -> PyResult<Launch> {
-        let session =
-            launch.prepare(&program.opened.image, program.program(), &beside).map_err(errors::run)?;
+    /// The launch that a text and options state. The program's target counts as stated, unless `fields` are of a file.
+    fn stated(
+        program: &Program,
+        title: String,
+        text: String,
+        options: Vec<(String, String)>,
+        beside: Beside,
+        fields: Option<Table>,
+    ) -> PyResult<Launch> {
+        let named = |error: LaunchFileError| match &fields {
+            Some(_) => errors::wrong(format!("{title}: {error}")),
+            None => errors::wrong(error),
+        };
+        let mut launch = LaunchFile::parse(&text).map_err(named)?;
+        for (option, value) in &options {
+            launch.set(option, value).map_err(errors::run)?;
+        }
+        if fields.is_none() {
+            let target = program.target();
+            let chip = target.chip.as_ref().map(|chip| chip.name.clone());
+            launch.common.chip = chip.or(launch.common.chip.take());
+            let stage = target.stage.map(|stage| stage.name().to_owned());
+            launch.common.stage = launch.common.stage.take().or(stage);
+        }
+        let image = &program.opened.image;
+        let session = launch.prepare(image, program.program(), &beside).map_err(errors::run)?;
         let typed = std::mem::take(&mut *beside.typed.lock().unwrap_or_else(PoisonError::into_inner));
-        Ok(Launch {
+        let beside = Arc::new(beside);
+        let core = Core {
             session,
-            opened: program.opened.clone(),
-            number: program.number,
-            source: program.source.clone(),
+            program: program.clone(),
             options: launch.options(&Options::default()).map_err(errors::run)?,
             title,
             typed,
-            fields: None,
-            expects: launch.expects_something().then_some((launch, beside)),
-        })
+            fields,
+            expects: launch.expects_something().then_some((launch, beside.clone())),
+        };
+        Ok(Launch { core: Arc::new(core), recipe: Recipe::Stated(text, options, beside) })
+    }
+}
+
+impl Core {
+    fn program(&self) -> &program::Program {
+        self.program.program()
     }
 
-    fn program(&self) -> &program::Program {
-        &self.opened.image.programs[self.number]
+    /// The file of the program, in messages.
+    fn file(&self) -> &str {
+        &self.program.origin.title
+    }
+
+    /// The exception for a run that gave no result, with the evidence of a trap.
+    pub(crate) fn failed(&self, error: Error) -> PyErr {
+        errors::run_of(self.looked(error, &self.options), self.file())
     }
 
     /// The options with an engine and a number of threads.
@@ -266,13 +359,21 @@ impl Launch {
     /// What is seen at a trap, added to it.
     fn looked(&self, error: Error, options: &Options) -> Error {
         let Error::Trap(mut trapped) = error else { return error };
-        trapped.line = self.opened.line(self.program(), trapped.pc);
-        look(&mut trapped, &self.opened.target, self.program(), &self.session, options);
+        trapped.line = self.program.opened.line(self.program(), trapped.pc);
+        look(&mut trapped, self.program.target(), self.program(), &self.session, options);
         Error::Trap(trapped)
     }
 
     fn stepping(&self, options: &Options) -> PyResult<Stepping> {
         self.session.start(options).map_err(errors::run)
+    }
+
+    /// The names of registers and memories in events.
+    pub(crate) fn names(&self) -> PyResult<Arc<Names>> {
+        let options = Options { engine: Engine::Fast, ..self.options };
+        let target = self.program.target().for_program(&self.program.opened.image, self.program());
+        let accessed = accessed(&target, self.program()).map_err(|error| errors::target(&error))?;
+        Ok(Arc::new(Names::new(self.stepping(&options)?.registers(), accessed)))
     }
 }
 
@@ -280,23 +381,23 @@ impl Launch {
 impl Launch {
     #[getter]
     fn title(&self) -> &str {
-        &self.title
+        &self.core.title
     }
 
     /// What numbers without a stated type were read as.
     #[getter]
     fn typed(&self) -> Vec<String> {
-        self.typed.clone()
+        self.core.typed.clone()
     }
 
     /// The fields of its launch file, as they are written there; `None` for a launch without a file.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.fields.as_ref().map(|table| dict(py, table)).transpose()
+        self.core.fields.as_ref().map(|table| dict(py, table)).transpose()
     }
 
     /// The buffers of Tesla's global memory: name, first byte, one past the last. Other machines have none.
     fn buffers(&self) -> PyResult<Vec<(String, u64, u64)>> {
-        let stepping = self.stepping(&self.with(None, None, Engine::Fast)?)?;
+        let stepping = self.core.stepping(&self.core.with(None, None, Engine::Fast)?)?;
         let buffers = stepping.buffers("g", 0, Lane(0)).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
@@ -309,27 +410,20 @@ impl Launch {
         engine: Option<&str>,
         jobs: Option<usize>,
     ) -> PyResult<(Bound<'py, PyDict>, String)> {
-        let options = self.with(engine, jobs, Engine::Compiled)?;
+        let options = self.core.with(engine, jobs, Engine::Compiled)?;
         let ran = {
-            let session = self.session.copy();
+            let session = self.core.session.copy();
             py.detach(|| {
-                let outcome = session.run(&options).map_err(|error| self.looked(error, &options))?;
-                Ok(RunResult::of(&*outcome))
+                let outcome = session.run(&options).map_err(|error| self.core.looked(error, &options))?;
+                let Some((launch, beside)) = &self.core.expects else { return Ok(RunResult::of(&*outcome)) };
+                let mut result = launch.result(&*outcome, &**beside)?;
+                let (image, program) = (&self.core.opened.image, self.core.program());
+                launch.judge_counts(&mut result, image, program, &self.core.session, &options)?;
+                let (result, mismatches) = launch.judged(Ok(result))?;
+                Ok(RunResult { mismatches, ..result.unwrap_or_default() })
             })
         };
-        let mut result = ran.map_err(errors::run)?;
-        if let Some((launch, beside)) = &self.expects {
-            for expected in &launch.common.expect {
-                result.compare(expected, None, beside).map_err(|error| errors::run(error.into()))?;
-            }
-            let (image, program) = (&self.opened.image, self.program());
-            launch
-                .judge_counts(&mut result, image, program, &self.session, &options)
-                .map_err(errors::run)?;
-            if let Some(trap) = &launch.common.trap {
-                result.mismatches.push(format!("must trap with `{trap}`, but ended"));
-            }
-        }
+        let result = ran.map_err(|error| errors::run_of(error, self.core.file()))?;
         let operations = result.report.operations.iter();
         let fidelity: serde_json::Map<String, Value> = operations
             .map(|(name, (grade, times))| ((*name).to_owned(), json!([grade.name(), times])))
@@ -340,6 +434,7 @@ impl Launch {
             "divergent_branches": result.statistics.divergent_branches,
             "fidelity": fidelity,
             "findings": result.findings,
+            "held": result.held,
             "mismatches": result.mismatches,
         });
         let outputs = PyDict::new(py);
@@ -349,24 +444,11 @@ impl Launch {
         Ok((outputs, rest.to_string()))
     }
 
-    /// Names for events: the machine's registers (name, number of the first, how many, channels), and by address the memory
-    /// that an instruction loads from and stores to.
-    fn naming(&self) -> PyResult<Naming> {
-        let options = self.with(None, None, Engine::Fast)?;
-        let program = self.program();
-        let target = self.opened.target.for_program(&self.opened.image, program);
-        let accessed = naming::accessed(&target, program).map_err(|error| errors::target(&error))?;
-        let registers = naming::registers(&self.stepping(&options)?.registers());
-        let registers = registers.into_iter().map(|of| (of.name, of.first, of.count, of.channels));
-        let spaces = accessed.into_iter().map(|(pc, of)| (pc, (of.loads, of.stores)));
-        Ok((registers.collect(), spaces.collect()))
-    }
-
     /// Counts by instruction, as JSON.
     #[pyo3(signature = (memory=true))]
     fn stats(&self, py: Python<'_>, memory: bool) -> PyResult<String> {
-        let options = self.with(None, None, Engine::Fast)?;
-        let (target, program) = (&self.opened.target, self.program());
+        let options = self.core.with(None, None, Engine::Fast)?;
+        let (target, program) = (self.core.program.target(), self.core.program());
         let machine = target.machine();
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style).map_err(|error| errors::target(&error))?;
@@ -376,49 +458,84 @@ impl Launch {
             Ok(rule) => rule.name(),
             Err(why) => why,
         };
-        let stepping = self.stepping(&options)?;
+        let stepping = self.core.stepping(&options)?;
         let width = stepping.lanes(0).len().max(1) as u32;
         let mut profile = Profile::new(width).by(conventions, &stepping.depths(0));
         let groups_per_block = stepping.groups_per_block();
         drop(stepping);
         let recorded = if memory { Recorded::Data } else { Recorded::Flow };
-        let session = self.session.copy();
+        let session = self.core.session.copy();
         let ran = py.detach(|| session.run_traced(&options, recorded, &mut profile).map(drop));
-        ran.map_err(|error| errors::run(self.looked(error, &options)))?;
+        ran.map_err(|error| self.core.failed(error))?;
         profile.end();
         Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
     /// The page of a run. A trap ends the record and is part of it.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        let options = self.with(None, None, Engine::Fast)?;
-        let (title, opened, source) = (self.title.as_str(), &*self.opened, self.source.as_deref());
-        let subject = Subject { title, opened, program: self.program(), source };
-        let report = py.detach(|| Report::of(subject, &self.session, &options, Bounds::default()));
+        let options = self.core.with(None, None, Engine::Fast)?;
+        let Core { program: Program { opened, source, .. }, session, title, .. } = &*self.core;
+        let subject = Subject { title, opened, program: self.core.program(), source: source.as_deref() };
+        let report = py.detach(|| Report::of(subject, session, &options, Bounds::default()));
         page(PAGE, &[report.map_err(errors::run)?]).map_err(errors::wrong)
     }
 
     /// The launch before its first instruction.
     #[pyo3(signature = (engine=None))]
     fn start(&self, engine: Option<&str>) -> PyResult<Session> {
-        let options = self.with(engine, None, Engine::Fast)?;
-        Ok(Session::new(self.stepping(&options)?))
+        let options = self.core.with(engine, None, Engine::Fast)?;
+        Ok(Session::new(self.core.stepping(&options)?, self.core.clone()))
     }
 
-    /// Runs and hands what happens to a function, in batches of columns; gives whether the run came to its end.
+    /// Runs and hands what happens to hooks, in batches of columns or, with a batch of 1, one event after another; gives
+    /// `end`, `limit` or `stop`, and how many events each hook had.
     ///
-    /// `kinds` has a bit for each kind of event that is wanted, `limit` is how many events are handed on at most.
-    #[pyo3(signature = (function, kinds, batch, limit=None))]
+    /// `limit` is how many events are handed on at most.
+    #[pyo3(signature = (hooks, batch, limit=None))]
     fn observe(
         &self,
         py: Python<'_>,
-        function: Py<PyAny>,
-        kinds: u16,
+        hooks: Vec<FromHook>,
         batch: usize,
         limit: Option<u64>,
-    ) -> PyResult<bool> {
-        let options = self.with(None, None, Engine::Fast)?;
-        observe(py, self.session.copy(), &options, &function, kinds, batch, limit)
-            .map_err(|ended| ended.raised(|error| self.looked(error, &options)))
+    ) -> PyResult<(&'static str, Vec<u64>)> {
+        let options = self.core.with(None, None, Engine::Fast)?;
+        let names = self.core.names()?;
+        let observed =
+            observe(py, self.core.session.copy(), &options, Watched::new(hooks, names), batch, limit);
+        observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
+    }
+
+    /// The names of registers by their numbers in events, and the names of memories; the first memory has number 1.
+    fn naming(&self) -> PyResult<(Vec<(u32, String)>, Vec<String>)> {
+        let names = self.core.names()?;
+        Ok((names.registers(), names.spaces().to_vec()))
+    }
+
+    /// The name, machine and lanes of a built-in kernel; `None` for any other launch.
+    fn built_in(&self) -> Option<(&'static str, &'static str, u32)> {
+        match self.recipe {
+            Recipe::Kernel(name, isa, lanes) => Some((name, isa.name(), lanes)),
+            Recipe::Stated(..) => None,
+        }
+    }
+
+    /// The launch as plain values, which [`relaunch`] takes; `None` for a built-in kernel.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Option<LaunchState<'py>>> {
+        let Recipe::Stated(text, options, beside) = &self.recipe else { return Ok(None) };
+        let array = |(name, (array, stated)): (&String, &(Array, Stated))| {
+            let bytes = array.bytes.clone().into_pyarray(py).into_any();
+            let chosen = *stated == Stated::File;
+            (name.clone(), array.dtype.name(), chosen, array.shape.clone(), bytes)
+        };
+        let files = beside.files.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Some((
+            self.core.title.clone(),
+            text.clone(),
+            options.clone(),
+            beside.arrays.iter().map(array).collect(),
+            files.iter().map(|(name, bytes)| (name.clone(), PyBytes::new(py, bytes))).collect(),
+            self.core.fields.as_ref().map(Table::to_string),
+        )))
     }
 }

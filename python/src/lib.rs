@@ -32,9 +32,11 @@ mod _native {
     #[pymodule_export]
     use super::campaign::Campaign;
     #[pymodule_export]
-    use super::launch::{Launch, kernel, kernels, launch, launch_file};
+    use super::launch::{Launch, kernel, kernels, launch, launch_file, relaunch};
     #[pymodule_export]
-    use super::program::{Program, chips, explain, isa_of_chip, open};
+    use super::observe::{OneEvent, event_kinds};
+    #[pymodule_export]
+    use super::program::{Program, chips, explain, isa_of_chip, mnemonics, open, reopen};
     #[pymodule_export]
     use super::session::{Session, Snapshot};
 

@@ -1,19 +1,27 @@
-//! What happens in a run, handed to a Python function in batches of columns.
+//! Calls Python functions with the events of a run: in batches of columns, or one event after another.
+//!
+//! Hooks are filtered here, by kind, address, group, register and space, so that an event that no hook asks for costs no call.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use reconverge_simt::{Event, Mask, Options};
 use reconverge_workbench::Error;
 use reconverge_workbench::Session;
+use reconverge_workbench::naming::Accessed;
+use reconverge_workbench::session::{RegisterClass, register_name};
 use reconverge_workbench::trace::{Recorded, Sink};
 
 use crate::array::column;
 use crate::errors;
 
-/// The kinds of events by their numbers, as `reconverge/trace.py` names them.
-const ISSUE: u8 = 0;
+/// The kinds of events, as `reconverge/trace.py` names and numbers them.
+const KINDS: [&str; 11] =
+    ["issue", "diverge", "reconverge", "push", "pop", "jump", "write", "load", "store", "trap", "resume"];
+pub(crate) const ISSUE: u8 = 0;
 const DIVERGE: u8 = 1;
 const RECONVERGE: u8 = 2;
 const PUSH: u8 = 3;
@@ -27,6 +35,410 @@ const RESUME: u8 = 10;
 /// Writes to registers and accesses to memory, which come from the reference interpreter.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
+/// Events between two looks at signals, where each is handed on alone.
+const LOOK: u64 = 1 << 10;
+
+/// Names of registers and memories in the events of a launch.
+#[derive(Debug)]
+pub(crate) struct Names {
+    classes: Vec<RegisterClass>,
+    /// The memories. Events number them from 1.
+    spaces: Vec<String>,
+    /// By address: the memories of an instruction's loads, one for all or one for each of a lane's, and of its stores.
+    accessed: HashMap<u32, (Vec<u8>, u8)>,
+}
+
+impl Names {
+    pub(crate) fn new(
+        classes: Vec<RegisterClass>,
+        accessed: impl IntoIterator<Item = (u32, Accessed)>,
+    ) -> Names {
+        let mut names = Names { classes, spaces: Vec::new(), accessed: HashMap::new() };
+        for (pc, Accessed { loads, stores }) in accessed {
+            let loads: Vec<u8> = loads.iter().map(|space| names.numbered(space)).collect();
+            let stores = stores.map_or(0, |space| names.numbered(&space));
+            if stores != 0 || !loads.is_empty() {
+                names.accessed.insert(pc, (loads, stores));
+            }
+        }
+        names
+    }
+
+    /// The number of a memory, which is added if it is new.
+    fn numbered(&mut self, space: &str) -> u8 {
+        let known = self.spaces.iter().position(|known| known == space);
+        let place = known.unwrap_or_else(|| {
+            self.spaces.push(space.to_owned());
+            self.spaces.len() - 1
+        });
+        (place + 1) as u8
+    }
+
+    /// The memories, by their numbers from 1 on.
+    pub(crate) fn spaces(&self) -> &[String] {
+        &self.spaces
+    }
+
+    /// The registers that events of writes name.
+    pub(crate) fn registers(&self) -> Vec<(u32, String)> {
+        let numbers = self.classes.iter().flat_map(|class| {
+            let width = class.channels.len().max(1) as u32;
+            class.first..class.first + width * class.count as u32
+        });
+        numbers.map(|number| (number, register_name(&self.classes, number))).collect()
+    }
+
+    /// The number of the memory of an access by the instruction at an address.
+    fn space(&self, event: &Event, pc: u32, loads: &mut [u8; 64]) -> u8 {
+        match event {
+            Event::Load { lane, .. } => {
+                let Some((spaces, _)) = self.accessed.get(&pc) else { return 0 };
+                match &spaces[..] {
+                    [only] => *only,
+                    several => {
+                        let number = &mut loads[lane.index()];
+                        let space = several.get(usize::from(*number)).copied().unwrap_or(0);
+                        *number = number.saturating_add(1);
+                        space
+                    }
+                }
+            }
+            Event::Store { .. } => self.accessed.get(&pc).map_or(0, |(_, stores)| *stores),
+            _ => 0,
+        }
+    }
+}
+
+/// The last instruction of a group: its address, its step, and by lane how many loads it has made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LastIssue {
+    pc: u32,
+    step: u64,
+    loads: [u8; 64],
+}
+
+impl LastIssue {
+    pub(crate) const fn new(pc: u32, step: u64) -> LastIssue {
+        LastIssue { pc, step, loads: [0; 64] }
+    }
+
+    /// An event that the instruction caused.
+    pub(crate) fn caused(&mut self, names: &Names, event: Event, group: usize) -> Happened {
+        let space = names.space(&event, self.pc, &mut self.loads);
+        Happened { space, ..Happened::of(event, group, self.step, self.pc) }
+    }
+}
+
+/// An event with its step, group and address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Happened {
+    /// The number of the instruction that caused it, from 0 on.
+    pub(crate) step: u64,
+    pub(crate) group: u32,
+    pub(crate) kind: u8,
+    pub(crate) pc: u32,
+    /// The lanes of an issue, a reconvergence or a trap; those of a divergence that run first.
+    pub(crate) mask: u64,
+    /// The other lanes of a divergence, the address of a jump or of an access, the number of a register.
+    pub(crate) other: u64,
+    pub(crate) lane: u8,
+    pub(crate) value: u32,
+    /// The number of the memory of an access; 0 if it is not known.
+    pub(crate) space: u8,
+}
+
+impl Happened {
+    /// An event that the instruction of a step at an address caused.
+    pub(crate) fn of(event: Event, group: usize, step: u64, pc: u32) -> Happened {
+        let (kind, mask, other, lane, value) = match event {
+            Event::Issue { mask, .. } => (ISSUE, mask.0, 0, 0, 0),
+            Event::Diverge { taken, not } => (DIVERGE, taken.0, not.0, 0, 0),
+            Event::Resume { mask } => (RESUME, mask.0, 0, 0, 0),
+            Event::Reconverge { mask } => (RECONVERGE, mask.0, 0, 0, 0),
+            Event::Push { .. } => (PUSH, 0, 0, 0, 0),
+            Event::Pop { .. } => (POP, 0, 0, 0, 0),
+            Event::Jump { to } => (JUMP, 0, to.into(), 0, 0),
+            Event::Write { lane, register, value } => {
+                (WRITE, Mask::only(lane).0, register.into(), lane.0, value)
+            }
+            Event::Load { lane, address } => (LOAD, Mask::only(lane).0, address.into(), lane.0, 0),
+            Event::Store { lane, address, value } => {
+                (STORE, Mask::only(lane).0, address.into(), lane.0, value)
+            }
+            Event::Trap { mask } => (TRAP, mask.0, 0, 0, 0),
+        };
+        Happened { step, group: group as u32, kind, pc, mask, other, lane, value, space: 0 }
+    }
+}
+
+/// The names of an event's register and memory.
+#[derive(Clone)]
+enum Written {
+    /// Numbers of a launch.
+    Numbered(Arc<Names>),
+    /// The names of the register and of the memory, if the event has them.
+    Named(Option<String>, Option<String>),
+}
+
+/// One event of a run.
+#[derive(Clone)]
+#[pyclass(frozen, eq, hash, module = "reconverge._native", name = "Event")]
+pub(crate) struct OneEvent {
+    happened: Happened,
+    written: Written,
+}
+
+impl PartialEq for OneEvent {
+    fn eq(&self, other: &OneEvent) -> bool {
+        // Numbers of memories belong to a launch.
+        Happened { space: 0, ..self.happened } == Happened { space: 0, ..other.happened }
+            && self.space() == other.space()
+            && self.register() == other.register()
+    }
+}
+
+impl std::hash::Hash for OneEvent {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        Happened { space: 0, ..self.happened }.hash(state);
+    }
+}
+
+/// An event as plain values.
+type EventState = (u64, u32, &'static str, u32, u64, u64, u8, u32, Option<String>, Option<String>);
+
+#[pymethods]
+impl OneEvent {
+    #[new]
+    #[pyo3(signature = (step, group, kind, pc, mask, other, lane, value, register=None, space=None))]
+    #[expect(clippy::too_many_arguments, reason = "the fields of an event")]
+    fn new(
+        step: u64,
+        group: u32,
+        kind: &str,
+        pc: u32,
+        mask: u64,
+        other: u64,
+        lane: u8,
+        value: u32,
+        register: Option<String>,
+        space: Option<String>,
+    ) -> PyResult<OneEvent> {
+        let known = KINDS.iter().position(|known| *known == kind);
+        let kind = known.ok_or_else(|| errors::wrong(format!("no events are called {kind}")))? as u8;
+        let happened = Happened { step, group, kind, pc, mask, other, lane, value, space: 0 };
+        Ok(OneEvent { happened, written: Written::Named(register, space) })
+    }
+
+    #[getter]
+    fn step(&self) -> u64 {
+        self.happened.step
+    }
+
+    #[getter]
+    fn group(&self) -> u32 {
+        self.happened.group
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        KINDS[usize::from(self.happened.kind)]
+    }
+
+    #[getter]
+    fn pc(&self) -> u32 {
+        self.happened.pc
+    }
+
+    #[getter]
+    fn mask(&self) -> u64 {
+        self.happened.mask
+    }
+
+    #[getter]
+    fn other(&self) -> u64 {
+        self.happened.other
+    }
+
+    #[getter]
+    fn lane(&self) -> u8 {
+        self.happened.lane
+    }
+
+    #[getter]
+    fn value(&self) -> u32 {
+        self.happened.value
+    }
+
+    /// The name of the register of a write.
+    #[getter]
+    fn register(&self) -> Option<String> {
+        match &self.written {
+            Written::Numbered(names) if self.happened.kind == WRITE => {
+                Some(register_name(&names.classes, self.happened.other as u32))
+            }
+            Written::Numbered(_) => None,
+            Written::Named(register, _) => register.clone(),
+        }
+    }
+
+    /// The memory of a load or a store.
+    #[getter]
+    fn space(&self) -> Option<String> {
+        match &self.written {
+            Written::Numbered(names) => {
+                let place = usize::from(self.happened.space).checked_sub(1)?;
+                names.spaces.get(place).cloned()
+            }
+            Written::Named(_, space) => space.clone(),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let Happened { step, group, pc, mask, other, lane, value, kind, .. } = self.happened;
+        let start = format!("<Event {}: step {step}, group {group}, pc {pc:#x}", self.kind());
+        match kind {
+            DIVERGE => format!("{start}, lanes {mask:#x} run first, {other:#x} wait>"),
+            JUMP => format!("{start}, to {other:#x}>"),
+            PUSH | POP => format!("{start}>"),
+            WRITE => {
+                format!("{start}, lane {lane}: {} = {value:#x}>", self.register().unwrap_or_default())
+            }
+            LOAD | STORE => {
+                let written = if kind == STORE { format!(" = {value:#x}") } else { String::new() };
+                format!("{start}, lane {lane}: {} {other:#x}{written}>", self.space().unwrap_or_default())
+            }
+            _ => format!("{start}, lanes {mask:#x}>"),
+        }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, EventState) {
+        let Happened { step, group, pc, mask, other, lane, value, .. } = self.happened;
+        let state = (step, group, self.kind(), pc, mask, other, lane, value, self.register(), self.space());
+        (py.get_type::<OneEvent>().into_any(), state)
+    }
+}
+
+/// A hook from Python: the function, a bit for each kind of event, ranges of addresses (first, last), groups, registers and
+/// memories by number.
+#[derive(FromPyObject)]
+pub(crate) struct FromHook(
+    Py<PyAny>,
+    u16,
+    Option<Vec<(u32, u32)>>,
+    Option<Vec<u32>>,
+    Option<Vec<u32>>,
+    Option<Vec<u8>>,
+);
+
+/// A hook, and what it waits to be called with.
+struct Hook {
+    function: Py<PyAny>,
+    kinds: u16,
+    ranges: Option<Vec<(u32, u32)>>,
+    groups: Option<Vec<u32>>,
+    registers: Option<Vec<u32>>,
+    spaces: Option<Vec<u8>>,
+    events: u64,
+    columns: Columns,
+}
+
+impl Hook {
+    fn takes(&self, event: &Happened) -> bool {
+        self.kinds >> event.kind & 1 != 0
+            && self
+                .ranges
+                .as_ref()
+                .is_none_or(|ranges| ranges.iter().any(|(first, last)| (*first..=*last).contains(&event.pc)))
+            && self.groups.as_ref().is_none_or(|groups| groups.contains(&event.group))
+            && self.registers.as_ref().is_none_or(|registers| registers.contains(&(event.other as u32)))
+            && self.spaces.as_ref().is_none_or(|spaces| spaces.contains(&event.space))
+    }
+}
+
+/// The hooks of a run.
+pub(crate) struct Watched {
+    hooks: Vec<Hook>,
+    /// The kinds that any of them takes.
+    kinds: u16,
+    pub(crate) names: Arc<Names>,
+}
+
+/// Whether a run goes on after a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The run continues.
+    GoOn,
+    /// The hook stops it.
+    Stop,
+}
+
+impl Watched {
+    pub(crate) fn new(hooks: Vec<FromHook>, names: Arc<Names>) -> Watched {
+        let hook = |FromHook(function, kinds, ranges, groups, registers, spaces)| Hook {
+            function,
+            kinds,
+            ranges,
+            groups,
+            registers,
+            spaces,
+            events: 0,
+            columns: Columns::default(),
+        };
+        let hooks: Vec<Hook> = hooks.into_iter().map(hook).collect();
+        let kinds = hooks.iter().fold(0, |kinds, hook| kinds | hook.kinds);
+        Watched { hooks, kinds, names }
+    }
+
+    /// Whether a hook takes this event.
+    pub(crate) fn wants(&self, event: &Happened) -> bool {
+        self.kinds >> event.kind & 1 != 0 && self.hooks.iter().any(|hook| hook.takes(event))
+    }
+
+    /// The number of events that each hook had.
+    pub(crate) fn counts(&self) -> Vec<u64> {
+        self.hooks.iter().map(|hook| hook.events).collect()
+    }
+
+    /// Calls the hooks that take an event.
+    pub(crate) fn call(&mut self, py: Python<'_>, event: &Happened) -> PyResult<Answer> {
+        let mut made: Option<Bound<'_, OneEvent>> = None;
+        let mut answer = Answer::GoOn;
+        for hook in self.hooks.iter_mut().filter(|hook| hook.takes(event)) {
+            hook.events += 1;
+            let made = match &made {
+                Some(made) => made,
+                None => {
+                    let one = OneEvent { happened: *event, written: Written::Numbered(self.names.clone()) };
+                    made.insert(Bound::new(py, one)?)
+                }
+            };
+            if answered(py, hook.function.bind(py).call1((made,)))? == Answer::Stop {
+                answer = Answer::Stop;
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// Reads the answer of a hook: `"stop"` or the exception `StopRun` stop the run.
+fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Answer> {
+    let returned = match returned {
+        Ok(returned) => returned,
+        Err(error) => {
+            let stops = py.import("reconverge.errors")?.getattr("StopRun")?;
+            return if error.is_instance(py, &stops) { Ok(Answer::Stop) } else { Err(error) };
+        }
+    };
+    if returned.is_none() {
+        return Ok(Answer::GoOn);
+    }
+    match returned.cast::<PyString>() {
+        Ok(text) if text == "stop" => Ok(Answer::Stop),
+        Ok(text) => Err(errors::hook(format!("a hook returned `{text}`: \"stop\" or None fits here"))),
+        Err(_) => Ok(Answer::GoOn),
+    }
+}
+
 /// How a run that is observed ended before its end.
 pub(crate) enum Ended {
     /// The launch cannot run, or the program trapped.
@@ -36,10 +448,10 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// The exception; `looked` adds what is seen at a trap.
-    pub(crate) fn raised(self, looked: impl FnOnce(Error) -> Error) -> PyErr {
+    /// The exception; `failed` adds what is seen at a trap.
+    pub(crate) fn raised(self, failed: impl FnOnce(Error) -> PyErr) -> PyErr {
         match self {
-            Ended::Run(error) => errors::run(looked(error)),
+            Ended::Run(error) => failed(error),
             Ended::Raised(error) => error,
         }
     }
@@ -55,124 +467,165 @@ struct Columns {
     group: Vec<u32>,
     kind: Vec<u8>,
     pc: Vec<u32>,
-    /// The lanes of an issue, a resume, a reconvergence or a trap; those of a divergence that run first.
     mask: Vec<u64>,
-    /// The other lanes of a divergence, the address of a jump or of an access, the number of a register.
     other: Vec<u64>,
     lane: Vec<u8>,
     value: Vec<u32>,
+    /// The number of the memory of an access.
+    space: Vec<u8>,
 }
 
-struct Batches<'a> {
-    function: &'a Py<PyAny>,
-    kinds: u16,
-    batch: usize,
+impl Columns {
+    fn push(&mut self, event: &Happened) {
+        self.step.push(event.step);
+        self.group.push(event.group);
+        self.kind.push(event.kind);
+        self.pc.push(event.pc);
+        self.mask.push(event.mask);
+        self.other.push(event.other);
+        self.lane.push(event.lane);
+        self.value.push(event.value);
+        self.space.push(event.space);
+    }
+
+    fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let named = PyDict::new(py);
+        named.set_item("step", column(py, self.step))?;
+        named.set_item("group", column(py, self.group))?;
+        named.set_item("kind", column(py, self.kind))?;
+        named.set_item("pc", column(py, self.pc))?;
+        named.set_item("mask", column(py, self.mask))?;
+        named.set_item("other", column(py, self.other))?;
+        named.set_item("lane", column(py, self.lane))?;
+        named.set_item("value", column(py, self.value))?;
+        named.set_item("space", column(py, self.space))?;
+        Ok(named)
+    }
+}
+
+/// The reason for a run to end early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cut {
+    /// The bound on events is reached.
+    Limit,
+    /// A hook stopped it.
+    Hook,
+}
+
+struct Batches {
+    watched: Watched,
+    batch: u64,
+    /// Events that wait.
+    waiting: u64,
     left: u64,
     steps: u64,
-    /// By group: the address and the step of its last instruction.
-    last: Vec<(u32, u64)>,
-    columns: Columns,
+    /// The last instruction of each group.
+    last: Vec<LastIssue>,
     failed: Option<PyErr>,
-    /// Whether the bound on events is reached.
-    full: bool,
+    cut: Option<Cut>,
 }
 
-impl Batches<'_> {
-    fn push(
-        &mut self,
-        group: usize,
-        kind: u8,
-        (pc, step): (u32, u64),
-        [mask, other]: [u64; 2],
-        lane: u8,
-        value: u32,
-    ) {
-        if self.kinds >> kind & 1 == 0 {
+impl Batches {
+    fn push(&mut self, event: Happened) {
+        if !self.watched.wants(&event) {
             return;
         }
         if self.left == 0 {
-            self.full = true;
+            self.cut = Some(Cut::Limit);
             self.hand_over();
             resume_unwind(Box::new(Stopped));
         }
         self.left -= 1;
-        let columns = &mut self.columns;
-        columns.step.push(step);
-        columns.group.push(group as u32);
-        columns.kind.push(kind);
-        columns.pc.push(pc);
-        columns.mask.push(mask);
-        columns.other.push(other);
-        columns.lane.push(lane);
-        columns.value.push(value);
-        if self.columns.kind.len() >= self.batch {
-            self.hand_over();
-            if self.failed.is_some() {
-                resume_unwind(Box::new(Stopped));
+        self.waiting += 1;
+        if self.batch == 1 {
+            self.hand_on(&event);
+        } else {
+            for hook in self.watched.hooks.iter_mut().filter(|hook| hook.takes(&event)) {
+                hook.events += 1;
+                hook.columns.push(&event);
             }
+            if self.waiting >= self.batch {
+                self.hand_over();
+            }
+        }
+        if self.failed.is_some() || self.cut.is_some() {
+            resume_unwind(Box::new(Stopped));
         }
     }
 
-    /// Calls the function with what has been collected.
+    /// Calls the hooks with one event.
+    fn hand_on(&mut self, event: &Happened) {
+        let look = self.waiting.is_multiple_of(LOOK);
+        let called = Python::attach(|py| {
+            if look {
+                py.check_signals()?;
+            }
+            self.watched.call(py, event)
+        });
+        self.take(called);
+    }
+
+    /// Calls the hooks with what has been collected.
     fn hand_over(&mut self) {
-        let columns = std::mem::take(&mut self.columns);
+        self.waiting = 0;
+        let hooks = &mut self.watched.hooks;
         let called = Python::attach(|py| {
             py.check_signals()?;
-            if columns.kind.is_empty() {
-                return Ok(());
+            let mut answer = Answer::GoOn;
+            for hook in hooks.iter_mut().filter(|hook| !hook.columns.kind.is_empty()) {
+                let columns = std::mem::take(&mut hook.columns).into_dict(py)?;
+                if answered(py, hook.function.bind(py).call1((columns,)))? == Answer::Stop {
+                    answer = Answer::Stop;
+                }
             }
-            let named = PyDict::new(py);
-            named.set_item("step", column(py, columns.step))?;
-            named.set_item("group", column(py, columns.group))?;
-            named.set_item("kind", column(py, columns.kind))?;
-            named.set_item("pc", column(py, columns.pc))?;
-            named.set_item("mask", column(py, columns.mask))?;
-            named.set_item("other", column(py, columns.other))?;
-            named.set_item("lane", column(py, columns.lane))?;
-            named.set_item("value", column(py, columns.value))?;
-            self.function.call1(py, (named,)).map(drop)
+            Ok(answer)
         });
-        if let Err(error) = called {
-            self.failed = Some(error);
+        self.take(called);
+    }
+
+    fn take(&mut self, called: PyResult<Answer>) {
+        match called {
+            Ok(Answer::GoOn) => {}
+            Ok(Answer::Stop) => self.cut = self.cut.or(Some(Cut::Hook)),
+            Err(error) => self.failed = Some(error),
         }
     }
 }
 
-impl Sink for Batches<'_> {
+impl Sink for Batches {
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
-        self.last.resize(self.last.len().max(group + 1), (0, 0));
-        for pc in addresses {
-            let last = (*pc, self.steps);
-            self.push(group, ISSUE, last, [mask.0, 0], 0, 0);
-            self.steps += 1;
-            self.last[group] = last;
+        if self.last.len() <= group {
+            self.last.resize(group + 1, LastIssue::new(0, 0));
+        }
+        if self.watched.kinds >> ISSUE & 1 == 0 {
+            self.steps += addresses.len() as u64;
+        } else {
+            for pc in addresses {
+                let step = self.steps;
+                // Counted first: a hook that stops the run unwinds.
+                self.steps += 1;
+                self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
+            }
+        }
+        if let Some(pc) = addresses.last() {
+            self.last[group] = LastIssue::new(*pc, self.steps.saturating_sub(1));
         }
     }
 
     fn event(&mut self, group: usize, event: Event) {
-        let last = self.last.get(group).copied().unwrap_or((0, self.steps));
-        let (kind, masks, lane, value) = match event {
-            Event::Issue { pc, mask } => return self.issues(group, &[pc], mask),
-            Event::Diverge { taken, not } => (DIVERGE, [taken.0, not.0], 0, 0),
-            Event::Resume { mask } => (RESUME, [mask.0, 0], 0, 0),
-            Event::Reconverge { mask } => (RECONVERGE, [mask.0, 0], 0, 0),
-            Event::Push { .. } => (PUSH, [0, 0], 0, 0),
-            Event::Pop { .. } => (POP, [0, 0], 0, 0),
-            Event::Jump { to } => (JUMP, [0, to.into()], 0, 0),
-            Event::Write { lane, register, value } => {
-                (WRITE, [Mask::only(lane).0, register.into()], lane.0, value)
-            }
-            Event::Load { lane, address } => (LOAD, [Mask::only(lane).0, address.into()], lane.0, 0),
-            Event::Store { lane, address, value } => {
-                (STORE, [Mask::only(lane).0, address.into()], lane.0, value)
-            }
-            Event::Trap { mask } => (TRAP, [mask.0, 0], 0, 0),
+        if let Event::Issue { pc, mask } = event {
+            return self.issues(group, &[pc], mask);
+        }
+        let step = self.steps.saturating_sub(1);
+        let happened = match self.last.get_mut(group) {
+            Some(last) => last.caused(&self.watched.names, event, group),
+            None => Happened::of(event, group, step, 0),
         };
-        self.push(group, kind, last, masks, lane, value);
+        self.push(happened);
     }
 }
 
-/// Runs a launch and hands what happens to a function; gives whether the run came to its end within the bound.
+/// Runs a launch with hooks. Returns how it ended (`end`, `limit` or `stop`) and the number of events that each hook had.
 ///
 /// # Errors
 /// See [`Ended`].
@@ -180,36 +633,47 @@ pub(crate) fn observe(
     py: Python<'_>,
     session: Session,
     options: &Options,
-    function: &Py<PyAny>,
-    kinds: u16,
+    watched: Watched,
     batch: usize,
     limit: Option<u64>,
-) -> Result<bool, Ended> {
-    let recorded = if kinds & DATA == 0 { Recorded::Flow } else { Recorded::Data };
+) -> Result<(&'static str, Vec<u64>), Ended> {
+    let recorded = if watched.kinds & DATA == 0 { Recorded::Flow } else { Recorded::Data };
     let mut batches = Batches {
-        function,
-        kinds,
-        batch: batch.max(1),
+        watched,
+        batch: batch.max(1) as u64,
+        waiting: 0,
         left: limit.unwrap_or(u64::MAX),
         steps: 0,
         last: Vec::new(),
-        columns: Columns::default(),
         failed: None,
-        full: false,
+        cut: None,
     };
     let ran = py.detach(|| {
         let run = AssertUnwindSafe(|| session.run_traced(options, recorded, &mut batches).map(drop));
         let ran = match catch_unwind(run) {
             Ok(ran) => ran,
-            Err(payload) if payload.is::<Stopped>() => return Ok(()),
+            Err(payload) if payload.is::<Stopped>() => Ok(()),
             Err(payload) => resume_unwind(payload),
         };
-        batches.hand_over();
+        if batches.failed.is_none() {
+            batches.hand_over();
+        }
         ran
     });
-    match (batches.failed, ran) {
-        (Some(error), _) => Err(Ended::Raised(error)),
-        (None, Err(error)) => Err(Ended::Run(error)),
-        (None, Ok(())) => Ok(!batches.full),
+    if let Some(error) = batches.failed {
+        return Err(Ended::Raised(error));
     }
+    ran.map_err(Ended::Run)?;
+    let ended = match batches.cut {
+        None => "end",
+        Some(Cut::Limit) => "limit",
+        Some(Cut::Hook) => "stop",
+    };
+    Ok((ended, batches.watched.counts()))
+}
+
+/// The names of the kinds of events, by their numbers.
+#[pyfunction]
+pub(crate) fn event_kinds() -> Vec<&'static str> {
+    KINDS.to_vec()
 }

@@ -5,26 +5,59 @@ use std::sync::Arc;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use reconverge_container::Endian;
-use reconverge_isa::source::suggest;
+use reconverge_isa::expand::Included;
+use reconverge_isa::source::{Diagnostic, closest, suggest};
 use reconverge_isa::{Isa, program};
+use reconverge_simt::uses::{Role, Space, Uses};
 use reconverge_workbench::contents::contents;
 use reconverge_workbench::graph::Drawing;
 use reconverge_workbench::machine::Machine;
+use reconverge_workbench::slots::slot_name;
 use reconverge_workbench::target::{self, TargetError};
 use reconverge_workbench::{Known, Opened, Style, Target, lint};
 use serde_json::json;
 
 use crate::errors;
 
+/// A file of programs as it was opened: a copy in another process is made from it, without the file.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The name of the file in messages.
+    pub(crate) title: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) is_source: bool,
+    /// The user's knowledge of the file, and the files that it includes.
+    pub(crate) known: Known,
+}
+
 /// A program of a file, with what it shares with the others of the file.
+#[derive(Clone)]
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Program {
     pub(crate) opened: Arc<Opened>,
     pub(crate) number: usize,
     /// The text of the file, where it is a source.
     pub(crate) source: Option<Arc<str>>,
+    pub(crate) origin: Arc<Origin>,
 }
+
+/// An included file: its name, its text, or why it cannot be read.
+type IncludedFile = (String, Option<String>, Option<String>);
+
+/// A program as plain values: see [`reopen`].
+type ProgramState<'py> = (
+    String,
+    Bound<'py, PyBytes>,
+    bool,
+    Option<&'static str>,
+    Option<String>,
+    Option<&'static str>,
+    Option<&'static str>,
+    Vec<IncludedFile>,
+    usize,
+);
 
 /// The value of a name, or an exception with what would fit.
 ///
@@ -59,14 +92,7 @@ pub(crate) fn open(
     stage: Option<&str>,
     endian: Option<&str>,
 ) -> PyResult<(Vec<Program>, String)> {
-    let endian = endian.map(|name| named("endian", name, &Endian::ALL.map(|endian| (endian.name(), endian))));
-    let known = Known {
-        isa: isa_named(isa)?,
-        chip,
-        stage: stage_named(stage)?,
-        endian: endian.transpose()?,
-        ..Known::default()
-    };
+    let known = known(isa, chip, stage, endian)?;
     let folder = Path::new(title).parent().unwrap_or(Path::new(""));
     let known = match is_source {
         true => known.with_included(data, &mut |name| {
@@ -74,24 +100,104 @@ pub(crate) fn open(
         }),
         false => known,
     };
-    let opened = reconverge_workbench::open(data, is_source, &known);
+    let origin = Origin { title: title.to_owned(), bytes: data.to_vec(), is_source, known };
+    let (programs, warnings) = programs(origin)?;
+    let source = programs.first().and_then(|program| program.source.clone());
+    Ok((programs, errors::diagnostics(&warnings, source.as_deref().unwrap_or_default()).to_string()))
+}
+
+/// The user's knowledge of a file.
+fn known(
+    isa: Option<&str>,
+    chip: Option<String>,
+    stage: Option<&str>,
+    endian: Option<&str>,
+) -> PyResult<Known> {
+    let endian = endian.map(|name| named("endian", name, &Endian::ALL.map(|endian| (endian.name(), endian))));
+    let (isa, stage, endian) = (isa_named(isa)?, stage_named(stage)?, endian.transpose()?);
+    if let Some(name) = &chip
+        && isa.is_none()
+        && target::isa_of_chip(name).is_none()
+    {
+        return Err(no_chip(name));
+    }
+    Ok(Known { isa, chip, stage, endian, ..Known::default() })
+}
+
+/// The error for a chip that no machine has, with the chips that exist.
+fn no_chip(name: &str) -> PyErr {
+    let of = |isa: Isa| {
+        let chips = target::chips(isa).into_iter();
+        chips
+            .flat_map(|chip| std::iter::once(chip.name).chain(chip.aliases.iter().copied()))
+            .map(str::to_lowercase)
+    };
+    let all: Vec<String> = Isa::ALL.into_iter().flat_map(of).collect();
+    let meant = closest(name, all.iter().map(String::as_str));
+    let meant = meant.map(|meant| format!(" did you mean `{meant}`?")).unwrap_or_default();
+    let list = |isa: Isa| format!("{isa}: {}", of(isa).collect::<Vec<_>>().join(", "));
+    errors::wrong(format!("chip: unknown chip `{name}`;{meant} {}", Isa::ALL.map(list).join("; ")))
+}
+
+/// The program with the state that [`Program::state`] returns. Reads no file.
+///
+/// # Errors
+/// The state is of no program.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the fields of a state")]
+pub(crate) fn reopen(
+    title: String,
+    bytes: Vec<u8>,
+    is_source: bool,
+    isa: Option<&str>,
+    chip: Option<String>,
+    stage: Option<&str>,
+    endian: Option<&str>,
+    included: Vec<IncludedFile>,
+    number: usize,
+) -> PyResult<Program> {
+    let included = included.into_iter().map(|(name, text, why)| {
+        let text = text.ok_or_else(|| why.unwrap_or_default());
+        Included { name, text }
+    });
+    let known = Known { included: included.collect(), ..known(isa, chip, stage, endian)? };
+    let (mut programs, _) = programs(Origin { title, bytes, is_source, known })?;
+    if number >= programs.len() {
+        return Err(errors::wrong(format!("program {number}: there are {}", programs.len())));
+    }
+    Ok(programs.swap_remove(number))
+}
+
+/// The mnemonics of a machine, sorted.
+///
+/// # Errors
+/// An unknown machine.
+#[pyfunction]
+pub(crate) fn mnemonics(isa: &str) -> PyResult<Vec<&'static str>> {
+    let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
+    Ok(reconverge_workbench::machine(isa).mnemonics())
+}
+
+/// Opens a file: its programs, and the warnings of the assembler.
+///
+/// # Errors
+/// See [`reconverge_workbench::OpenError`].
+pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic>)> {
+    let Origin { title, bytes, is_source, known } = &origin;
+    let opened = reconverge_workbench::open(bytes, *is_source, known);
     let opened = opened.map_err(|error| match error {
         // The workbench names options of the command line.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
             "{title}: which machine is this for? Give isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),
-        error => errors::open(title, data, &error),
+        error => errors::open(title, bytes, &error),
     })?;
-    let source = is_source.then(|| String::from_utf8_lossy(data).into_owned());
-    let warnings = errors::diagnostics(&opened.warnings, source.as_deref().unwrap_or_default());
-    Ok((programs(opened, source), warnings.to_string()))
-}
-
-/// The programs of what was opened.
-pub(crate) fn programs(opened: Opened, source: Option<String>) -> Vec<Program> {
-    let (opened, source) = (Arc::new(opened), source.map(Arc::from));
-    let program = |number| Program { opened: opened.clone(), number, source: source.clone() };
-    (0..opened.image.programs.len()).map(program).collect()
+    let source = is_source.then(|| Arc::from(String::from_utf8_lossy(bytes)));
+    let (warnings, count) = (opened.warnings.clone(), opened.image.programs.len());
+    let (opened, origin) = (Arc::new(opened), Arc::new(origin));
+    let program =
+        |number| Program { opened: opened.clone(), number, source: source.clone(), origin: origin.clone() };
+    Ok(((0..count).map(program).collect(), warnings))
 }
 
 /// One instruction explained, as JSON: by its words or its text.
@@ -140,6 +246,25 @@ pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)
 
 /// A line of a listing: address, words, label, text, depth, notes, number of its line.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
+
+/// An operation: its name, its reads with their purposes, its writes, the memory that it reads and writes, whether a lane may
+/// keep what it had.
+type Operation =
+    (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
+
+/// An operation as Python has it.
+fn operation(isa: Isa, uses: &Uses) -> Operation {
+    let purpose = |role: Role| match role {
+        Role::Value => "value",
+        Role::Flow => "flow",
+        Role::Address => "address",
+        Role::Output => "output",
+    };
+    let memory = |space: Option<Space>| space.map(|space| space.to_string());
+    let reads = uses.reads.iter().map(|read| (slot_name(isa, read.slot), purpose(read.role))).collect();
+    let writes = uses.writes.iter().map(|slot| slot_name(isa, *slot)).collect();
+    (uses.operation, reads, writes, memory(uses.loads), memory(uses.stores), uses.conditional)
+}
 
 impl Program {
     pub(crate) fn target(&self) -> &Target {
@@ -223,6 +348,35 @@ impl Program {
             (line.address, line.words, line.label, code, line.depth, line.notes, line.source_line)
         };
         Ok(lines.map(line).collect())
+    }
+
+    /// The operations of each instruction, by address.
+    fn uses(&self) -> PyResult<Vec<(u32, Vec<Operation>)>> {
+        let uses = self.machine().uses(self.target(), self.program());
+        let uses = uses.map_err(|error| errors::target(&error))?;
+        let isa = self.target().isa;
+        let operations = |all: &[Uses]| all.iter().map(|uses| operation(isa, uses)).collect();
+        Ok(uses.iter().map(|(address, all)| (*address, operations(all))).collect())
+    }
+
+    /// The program as plain values; [`reopen`] takes them.
+    fn state<'py>(&self, py: Python<'py>) -> ProgramState<'py> {
+        let Origin { title, bytes, is_source, known } = &*self.origin;
+        let file = |file: &Included| {
+            let Included { name, text } = file.clone();
+            (name, text.clone().ok(), text.err())
+        };
+        (
+            title.clone(),
+            PyBytes::new(py, bytes),
+            *is_source,
+            known.isa.map(Isa::name),
+            known.chip.clone(),
+            known.stage.map(program::Stage::name),
+            known.endian.map(Endian::name),
+            known.included.iter().map(file).collect(),
+            self.number,
+        )
     }
 
     /// The instruction at an address explained, as JSON.

@@ -1,34 +1,70 @@
 //! A launch that is stepped.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use reconverge_simt::{Lane, Mask, Statistics, Step, Why};
+use reconverge_simt::{Event, Lane, Mask, Statistics, Step, Watch, Why};
+use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::session::{self, GroupState, Register, SpaceOf, Stepping, Stop, Stride};
 
 use crate::array::to_numpy;
-use crate::errors::{run, wrong};
+use crate::errors::wrong;
+use crate::launch::Core;
+use crate::observe::{Answer, FromHook, Happened, LastIssue, Watched};
 
 /// A launch while it is stepped.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Session {
     stepping: Mutex<Stepping>,
     /// The launch that snapshots belong to.
-    launch: Arc<()>,
+    launch: Arc<Core>,
+    /// Whether something other than the program has changed the state.
+    changed: AtomicBool,
+    /// Whether hooks run: they look and change, and do not step.
+    observed: AtomicBool,
+    /// The step before whose instruction a hook stopped the session; the next run begins with it.
+    stopped: AtomicU64,
 }
+
+/// No step.
+const NEVER: u64 = u64::MAX;
 
 /// A place in a launch to come back to.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Snapshot {
     place: Mutex<session::Snapshot>,
-    launch: Arc<()>,
+    launch: Arc<Core>,
+    changed: bool,
+}
+
+/// Steps between two looks at signals.
+const LOOK: u64 = 1 << 16;
+
+/// The end of a stretch without a call of a hook.
+enum Stretch {
+    /// The next instruction is one that a hook takes.
+    Before(Happened),
+    /// The instruction that ran caused these.
+    After(Vec<Happened>),
+    /// The stretch is long: time to look at signals.
+    Long,
+    /// The launch has ended.
+    End,
 }
 
 impl Session {
-    pub(crate) fn new(stepping: Stepping) -> Session {
-        Session { stepping: Mutex::new(stepping), launch: Arc::new(()) }
+    pub(crate) fn new(stepping: Stepping, launch: Arc<Core>) -> Session {
+        let stepping = Mutex::new(stepping);
+        Session {
+            stepping,
+            launch,
+            changed: AtomicBool::new(false),
+            observed: AtomicBool::new(false),
+            stopped: AtomicU64::new(NEVER),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Stepping> {
@@ -50,6 +86,81 @@ impl Session {
         let known = classes.iter().find(|known| known.name == name);
         let known = known.ok_or_else(|| wrong(format!("no registers are called {name}")))?;
         Ok(Register { class: known.name, number, channel })
+    }
+
+    /// Refuses to step a session whose hooks run.
+    fn may_step(&self) -> PyResult<()> {
+        match self.observed.load(Ordering::Relaxed) {
+            true => {
+                Err(wrong("a hook cannot step the session that calls it: it reads and changes its state"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Steps until a hook takes an event. `asked` is the step whose instruction the hooks have seen already.
+    fn stretch(&self, watched: &Watched, asked: Option<u64>) -> Result<Stretch, reconverge_workbench::Error> {
+        let mut stepping = self.lock();
+        for _ in 0..LOOK {
+            let Some(group) = stepping.current() else { return Ok(Stretch::End) };
+            let step = stepping.statistics().instructions;
+            let issue = stepping.issue(group);
+            if let Some(issue) = issue
+                && asked != Some(step)
+            {
+                let event = Event::Issue { pc: issue.pc, mask: issue.mask };
+                let before = Happened::of(event, group, step, issue.pc);
+                if watched.wants(&before) {
+                    return Ok(Stretch::Before(before));
+                }
+            }
+            let mut events = Vec::new();
+            let mut last = LastIssue::new(issue.map_or(0, |issue| issue.pc), step);
+            stepping.step(group, Stride::Instruction, &mut |of, event| match event {
+                Event::Issue { pc, .. } => last = LastIssue::new(pc, step),
+                event => {
+                    let event = last.caused(&watched.names, event, of);
+                    if watched.wants(&event) {
+                        events.push(event);
+                    }
+                }
+            })?;
+            if !events.is_empty() {
+                return Ok(Stretch::After(events));
+            }
+            if asked.is_some() {
+                return Ok(Stretch::Long);
+            }
+        }
+        Ok(Stretch::Long)
+    }
+
+    /// Runs on with hooks.
+    fn run_watched(&self, py: Python<'_>, watched: &mut Watched) -> PyResult<&'static str> {
+        let mut asked = Some(self.stopped.swap(NEVER, Ordering::Relaxed)).filter(|step| *step != NEVER);
+        loop {
+            let stretch =
+                py.detach(|| self.stretch(watched, asked)).map_err(|error| self.launch.failed(error))?;
+            asked = None;
+            match stretch {
+                Stretch::End => return Ok("end"),
+                Stretch::Long => py.check_signals()?,
+                Stretch::Before(event) => {
+                    if watched.call(py, &event)? == Answer::Stop {
+                        self.stopped.store(event.step, Ordering::Relaxed);
+                        return Ok("stop");
+                    }
+                    asked = Some(event.step);
+                }
+                Stretch::After(events) => {
+                    for event in events {
+                        if watched.call(py, &event)? == Answer::Stop {
+                            return Ok("stop");
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -73,6 +184,20 @@ fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
         Why::Exited => ("exited", None),
     };
     (why.letter(), word, number)
+}
+
+/// Executes the next instruction of the launch; with a lane, instructions until the next is one that the lane takes part in.
+/// Returns whether the launch continues.
+fn step_launch(stepping: &mut Stepping, followed: Option<Lane>) -> Result<bool, reconverge_workbench::Error> {
+    loop {
+        let Some(group) = stepping.current() else { return Ok(false) };
+        stepping.step(group, Stride::Instruction, &mut |_, _| {})?;
+        let Some(next) = stepping.current() else { return Ok(false) };
+        let takes_part = |lane| stepping.issue(next).is_some_and(|issue| issue.mask.has(lane));
+        if followed.is_none_or(takes_part) {
+            return Ok(true);
+        }
+    }
 }
 
 /// A row of the machine's bookkeeping: what it is, its address, lanes and count.
@@ -134,18 +259,32 @@ impl Session {
         classes.map(|class| (class.name, class.count, class.channels)).collect()
     }
 
-    /// A register of a group that runs, by lane; `None` where there is none.
+    /// Returns `count` registers of a group that runs or has ended, as an array of shape (registers, lanes, channels). Returns
+    /// `None` if the group does not have one of them.
     fn read<'py>(
         &self,
         py: Python<'py>,
         group: usize,
         name: &str,
-        number: usize,
-        channel: usize,
+        first: usize,
+        count: usize,
+        channels: Vec<usize>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let stepping = self.lock();
-        let register = self.register(&stepping, name, number, channel)?;
-        Ok(stepping.read(group, register).map(|values| values.into_pyarray(py).into_any()))
+        let lanes = stepping.lanes(group).len();
+        let (each, row) = (channels.len(), lanes * channels.len());
+        let mut words = vec![0u32; count * row];
+        for number in 0..count {
+            for (column, channel) in channels.iter().enumerate() {
+                let register = self.register(&stepping, name, first + number, *channel)?;
+                let Some(values) = stepping.read(group, register) else { return Ok(None) };
+                for (lane, value) in values.into_iter().take(lanes).enumerate() {
+                    words[number * row + lane * each + column] = value;
+                }
+            }
+        }
+        let array = Array::from_words(Dtype::U32, vec![count, lanes, each], words.into_iter());
+        to_numpy(py, array).map(Some)
     }
 
     /// Changes a register in the lanes of a mask; gives how many lanes of it could not be changed.
@@ -165,7 +304,9 @@ impl Session {
             let value = values.get(lane.index());
             !value.is_some_and(|value| stepping.set(group, register, *lane, *value))
         });
-        Ok(kept.count())
+        let kept = kept.count();
+        self.changed.store(true, Ordering::Relaxed);
+        Ok(kept)
     }
 
     /// The memories: name, and what has one of its own.
@@ -189,7 +330,7 @@ impl Session {
         count: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = self.lock().memory(space, group, lane(lane_number)?, address, count);
-        Ok(bytes.into_pyarray(py).into_any())
+        to_numpy(py, Array { dtype: Dtype::U8, shape: vec![bytes.len()], bytes })
     }
 
     fn store(
@@ -200,7 +341,9 @@ impl Session {
         address: u32,
         bytes: PyReadonlyArray1<'_, u8>,
     ) -> PyResult<bool> {
-        Ok(self.lock().store(space, group, lane(lane_number)?, address, bytes.as_slice()?))
+        let stored = self.lock().store(space, group, lane(lane_number)?, address, bytes.as_slice()?);
+        self.changed.fetch_or(stored, Ordering::Relaxed);
+        Ok(stored)
     }
 
     /// The parts of a space that may be accessed: name, first byte, one past the last.
@@ -215,24 +358,80 @@ impl Session {
         (instructions, lane_instructions, divergent_branches)
     }
 
-    /// Steps a group so many times, or until the next is one that a lane takes part in; gives whether it has ended.
-    #[pyo3(signature = (group, times=1, lane_number=None))]
-    fn step(&self, py: Python<'_>, group: usize, times: u64, lane_number: Option<usize>) -> PyResult<bool> {
-        let stride = match lane_number {
-            None => Stride::Instruction,
-            Some(number) => Stride::Lane(lane(number)?),
-        };
-        self.group(&self.lock(), group)?;
+    /// Steps a group `times` times; without a group, the launch in its order. With a lane, each of them continues until the
+    /// next instruction is one that the lane takes part in. Returns whether the group, or the launch, continues.
+    #[pyo3(signature = (times, group=None, lane_number=None))]
+    fn step(
+        &self,
+        py: Python<'_>,
+        times: u64,
+        group: Option<usize>,
+        lane_number: Option<usize>,
+    ) -> PyResult<bool> {
+        self.may_step()?;
+        let followed = lane_number.map(lane).transpose()?;
+        let stride = followed.map_or(Stride::Instruction, Stride::Lane);
+        if let Some(group) = group {
+            self.group(&self.lock(), group)?;
+        }
         let stepped = py.detach(|| {
             let mut stepping = self.lock();
             for _ in 0..times {
+                let Some(group) = group else {
+                    if !step_launch(&mut stepping, followed)? {
+                        return Ok(false);
+                    }
+                    continue;
+                };
                 if stepping.step(group, stride, &mut |_, _| {})? == Step::Done {
-                    return Ok(true);
+                    return Ok(false);
                 }
             }
-            Ok(false)
+            Ok(match group {
+                Some(group) => stepping.state(group) != GroupState::Ended,
+                None => stepping.current().is_some(),
+            })
         });
-        stepped.map_err(run)
+        stepped.map_err(|error| self.launch.failed(error))
+    }
+
+    /// Runs on to the end, and hands what happens to hooks, one event after another; gives `end` or `stop`, and how many
+    /// events each hook had. Hooks are called before the instruction of an issue, and after the instruction that causes
+    /// anything else.
+    fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
+        self.may_step()?;
+        let mut watched = Watched::new(hooks, self.launch.names()?);
+        self.observed.store(true, Ordering::Relaxed);
+        let ended = self.run_watched(py, &mut watched);
+        self.observed.store(false, Ordering::Relaxed);
+        Ok((ended?, watched.counts()))
+    }
+
+    /// Whether something other than the program has changed the state.
+    fn changed(&self) -> bool {
+        self.changed.load(Ordering::Relaxed)
+    }
+
+    /// Continues until the launch has run `instructions` instructions.
+    fn go_to(&self, py: Python<'_>, instructions: u64) -> PyResult<()> {
+        self.may_step()?;
+        let gone = py.detach(|| {
+            let mut stepping = self.lock();
+            let left = instructions.saturating_sub(stepping.statistics().instructions);
+            stepping.advance(left, Watch::Nothing)
+        });
+        gone.map_err(|error| self.launch.failed(error))
+    }
+
+    /// Another session, at the same place of the same launch.
+    fn copy(&self) -> Session {
+        Session {
+            stepping: Mutex::new(self.lock().copy()),
+            launch: self.launch.clone(),
+            changed: AtomicBool::new(self.changed()),
+            observed: AtomicBool::new(false),
+            stopped: AtomicU64::new(self.stopped.load(Ordering::Relaxed)),
+        }
     }
 
     /// Goes on until the next instruction is at one of these addresses (any address where there are none), of this group,
@@ -246,6 +445,7 @@ impl Session {
         group: Option<usize>,
         parted: bool,
     ) -> PyResult<&'static str> {
+        self.may_step()?;
         let stopped = py.detach(|| {
             let fits = |stepping: &Stepping, current: usize| {
                 let Some(issue) = stepping.issue(current) else { return false };
@@ -258,7 +458,7 @@ impl Session {
             let mut predicate = |stepping: &Stepping, current: usize| asked && fits(stepping, current);
             self.lock().run_until(budget, &mut predicate, &mut |_, _| {})
         });
-        Ok(match stopped.map_err(run)? {
+        Ok(match stopped.map_err(|error| self.launch.failed(error))? {
             Stop::Predicate => "there",
             Stop::Budget => "budget",
             Stop::End => "end",
@@ -266,7 +466,11 @@ impl Session {
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot { place: Mutex::new(self.lock().snapshot()), launch: self.launch.clone() }
+        Snapshot {
+            place: Mutex::new(self.lock().snapshot()),
+            launch: self.launch.clone(),
+            changed: self.changed(),
+        }
     }
 
     /// Goes to a place of this launch.
@@ -277,8 +481,10 @@ impl Session {
         if !Arc::ptr_eq(&self.launch, &snapshot.launch) {
             return Err(wrong("this snapshot is of another session: restore it there"));
         }
+        self.may_step()?;
         let place = snapshot.place.lock().unwrap_or_else(PoisonError::into_inner);
         self.lock().restore(&place);
+        self.changed.store(snapshot.changed, Ordering::Relaxed);
         Ok(())
     }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import reconverge
-from reconverge.campaign import Campaign, Task, over, run_task
+from reconverge.campaign import Campaign, Ended, Progress, Task, over, run_task
 
 TEXT = 'kernel = "collatz"\nisa = "r700"\nlanes = 64\nseed = 3\ninjections = 60\nshard = 16\n'
 
@@ -98,12 +98,12 @@ def test_any_map_will_do_and_one_that_runs_nothing_is_an_error(file: Path, tmp_p
     with pytest.raises(reconverge.Error, match="4 shards are missing, and a round finished none of them"):
         campaign.run(tmp_path / "nothing", map=lambda function, tasks: [])
     with pytest.raises(reconverge.Error, match=r"a number of processes, a distributed\.Client, or the module ray"):
-        over("processes")
+        over("processes")  # type: ignore[arg-type]
 
 
 def test_an_unknown_site_is_refused_with_its_line_and_what_was_meant(file: Path) -> None:
     file.write_text(TEXT + 'sites = ["registers"]\n')
-    with pytest.raises(reconverge.Error, match=r"campaign\.toml:7: .*did you mean `register`\?"):
+    with pytest.raises(reconverge.Error, match=r"campaign\.toml:7: unknown site `registers`: did you mean `register`\?"):
         Campaign(file)
 
 
@@ -151,3 +151,110 @@ def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
     assert contents(results) == left
     campaign.run(results)
     assert contents(results) == wanted
+
+
+def visible(ended: Ended) -> str:
+    """An outcome function: does the first output differ?"""
+    if ended.trap is not None:
+        return f"trapped: {ended.trap}"
+    if ended.outputs is None:
+        return ended.outcome
+    name = next(iter(ended.golden))
+    assert ended.outputs[name].shape == ended.golden[name].shape
+    differs = int((ended.outputs[name] != ended.golden[name]).sum())
+    assert (differs > 0) == (ended.outcome == "sdc")
+    return "visible" if differs > 8 else "small" if differs else "unseen"
+
+
+def test_an_outcome_function_names_outcomes(file: Path, tmp_path: Path) -> None:
+    """Faults: … an own outcome function."""
+    campaign = Campaign(file, classify=visible)
+    campaign.run(tmp_path / "own")
+    rows = list(campaign.results(tmp_path / "own"))
+    assert [row["index"] for row in rows] == list(range(60))
+    assert {row["class"] for row in rows} <= {"visible", "small", "unseen", "hang"} | {f"trapped: {row['trap']}" for row in rows}
+    assert len({row["class"] for row in rows}) > 1
+    plain = Campaign(file)
+    plain.run(tmp_path / "plain")
+    assert [dict(row, **{"class": None}) for row in rows] == list(plain.results(tmp_path / "plain"))
+    summary = campaign.summary(tmp_path / "own")
+    named = sum(rate["count"] for site in summary["sites"] for rate in site["classes"])
+    assert named == 60 and all(0 <= rate["interval"][0] <= rate["rate"] <= rate["interval"][1] <= 1 for site in summary["sites"] for rate in site["classes"])
+    assert plain.summary(tmp_path / "plain")["sites"][0]["classes"] == []
+    assert campaign.recheck(tmp_path / "own", 10) == {"checked": 10, "differ": []}
+    # Results of one function are not those of another.
+    with pytest.raises(reconverge.Error, match="it is of another campaign"):
+        plain.run(tmp_path / "own")
+    assert campaign.description["campaign"] == Campaign(file, classify=visible).description["campaign"]
+
+
+def test_an_outcome_function_runs_in_other_processes(file: Path, tmp_path: Path) -> None:
+    module = tmp_path / "outcomes.py"
+    module.write_text("def named(ended):\n    return 'x' + ended.outcome\n")
+    program = (
+        "import sys\n"
+        "import outcomes\n"
+        "from reconverge.campaign import Campaign\n"
+        "if __name__ == '__main__':\n"
+        "    campaign = Campaign(sys.argv[1], classify=outcomes.named)\n"
+        "    campaign.run(sys.argv[2], 2)\n"
+        "    assert all(row['class'] == 'x' + row['outcome'] for row in campaign.results(sys.argv[2]))\n"
+        "    print(campaign.summary(sys.argv[2])['finished'])\n"
+    )
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    ran = subprocess.run([sys.executable, str(script), str(file), str(tmp_path / "r")], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (0, "60\n"), ran.stderr
+    with pytest.raises(reconverge.Error, match="classify: other processes cannot import .*: define it in a module"):
+        Campaign(file, classify=lambda ended: "x").run(tmp_path / "r2", 2)
+
+
+def test_mistakes_of_an_outcome_function_end_the_campaign(file: Path, tmp_path: Path) -> None:
+    def raises(ended: Ended) -> str:
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        Campaign(file, classify=raises).run(tmp_path / "a")
+    with pytest.raises(reconverge.Error, match="classify: the function returned int where a str fits"):
+        Campaign(file, classify=lambda ended: 3).run(tmp_path / "b")  # type: ignore[arg-type,return-value]
+    with pytest.raises(TypeError, match="classify: a str where a function fits"):
+        Campaign(file, classify="sdc")  # type: ignore[arg-type]
+
+
+def test_progress_is_told_with_counts(file: Path, tmp_path: Path) -> None:
+    """Progress callback and dict in Python."""
+    campaign = Campaign(file)
+    told: list[Progress] = []
+    campaign.run(tmp_path / "r", progress=told.append)
+    assert [each.done for each in told] == [0, 16, 32, 48, 60] and {each.total for each in told} == {60}
+    assert all(sum(each.outcomes.values()) == each.done for each in told)
+    summary = campaign.summary(tmp_path / "r")
+    counts: dict[str, int] = {}
+    for site in summary["sites"]:
+        for rate in site["outcomes"]:
+            counts[rate["outcome"]] = counts.get(rate["outcome"], 0) + rate["count"]
+    assert told[-1].outcomes == {name: count for name, count in counts.items() if count}
+    assert str(told[-1]).startswith("60 of 60 experiments: ")
+    # Finished shards count from the start.
+    (tmp_path / "r" / campaign.shards[0]).unlink()
+    again: list[Progress] = []
+    campaign.run(tmp_path / "r", progress=again.append)
+    assert [each.done for each in again] == [44, 60]
+
+    def stop(progress: Progress) -> None:
+        if progress.done >= 32:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        campaign.run(tmp_path / "other", progress=stop)
+    assert campaign.missing(tmp_path / "other") == [2, 3]
+
+
+def test_results_are_dicts(file: Path, tmp_path: Path) -> None:
+    campaign = Campaign(file)
+    campaign.run(tmp_path / "r")
+    rows = list(campaign.results(tmp_path / "r"))
+    assert len(rows) == 60 and {row["outcome"] for row in rows} <= {"masked", "diverged", "sdc", "trap", "hang"}
+    assert all((row["trap"] is not None) == (row["outcome"] == "trap") for row in rows)
+    sdc = [row for row in rows if row["outcome"] == "sdc"]
+    assert sdc and all(row["hits"] > 0 and row["before"] != row["after"] for row in sdc)

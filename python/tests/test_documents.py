@@ -15,7 +15,7 @@ import reconverge
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("name", ["program", "launch", "session", "stats", "trace"])
+@pytest.mark.parametrize("name", ["instruction", "program", "launch", "session", "stats", "trace"])
 def test_examples_of_the_package_run(name: str) -> None:
     module = importlib.import_module(f"reconverge.{name}")
     failed, tried = doctest.testmod(module, optionflags=FLAGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +47,7 @@ def test_every_error_of_a_source_has_its_place() -> None:
         (lambda: reconverge.disassemble([1, 2]), "which machine"),
         (lambda: reconverge.disassemble([-1], isa="r500"), "0 to 0xffffffff"),
         (lambda: reconverge.disassemble(np.zeros((2, 2), np.uint32), isa="r500"), "one row of integers"),
-        (lambda: reconverge.disassemble([1, 2], isa="r501"), "isa: unknown value `r501`.*r500"),
+        (lambda: reconverge.disassemble([1, 2], isa="r501"), "isa: unknown value `r501`.*r500"),  # type: ignore[arg-type]
         (lambda: reconverge.disassemble([1, 2], isa="r500", chip="rv770"), "rv770 is a chip of r700"),
         (lambda: reconverge.explain("add b32 $r0 $r1 $r2"), "isa= or chip="),
         (lambda: reconverge.explain([1, 2, 3], isa="tesla"), "not 3"),
@@ -73,3 +74,50 @@ def test_notebooks_show_colours_and_escape_what_they_show(samples: Path) -> None
     assert program[5].explain()._repr_html_().count("<tr>") > 5
     assert program.cfg()._repr_svg_().startswith("<svg")
     assert program.lint() == []
+
+
+def test_instructions_have_mnemonic_operands_reads_and_writes(samples: Path) -> None:
+    """Instruction with mnemonic, operands, reads, writes in Python."""
+    tesla = reconverge.load(samples / "collatz.s")
+    step = tesla.at(0x28)
+    assert (step.mnemonic, step.operands, step.modifiers) == ("set", ("$c0", "#", "$r3", "$r1"), ("e", "u32"))
+    assert (step.reads, step.writes) == (("$r3", "$r1"), ("$c0",))
+    store = tesla[-1]
+    assert (store.mnemonic, store.operands, store.modifiers) == ("st", ("g14[$r0]", "$r4"), ("exit", "b32"))
+    assert (store.reads, store.writes, store.loads, store.stores) == (("$r0", "$r4"), (), (), ("g14[]",))
+    assert [read.purpose for read in store.operations[0].reads] == ["address", "value", "output"]
+    branch = next(each for each in tesla if each.mnemonic == "bra" and each.reads)
+    assert branch.modifiers == ("(lg $c0)",) and branch.reads == ("$c0",) and branch.operations[0].reads[0].purpose == "flow"
+
+    r700 = reconverge.load(samples / "loop-break.r700.s")
+    add = next(each for each in r700 if each.mnemonic == "ADD" and "R1.x" in each.operands)
+    assert add.operands == ("R1.x", "R1.x", "R1.y") and add.reads == ("R1.x", "R1.y") and add.writes[0] == "R1.x"
+    second = next(each for each in r700 if each.text.startswith("y: MOV"))
+    assert second.mnemonic == "MOV" and second.operands == ("R1.y", "0") and second.writes[0] == "R1.y"
+    start = next(each for each in r700 if each.mnemonic == "LOOP_START_DX10")
+    assert len(start.operands) == 1 and start.operands[0].startswith("ADDR(")
+
+    r500 = reconverge.load(samples / "loop-break.r500.s")
+    mad = next(each for each in r500 if each.mnemonic == "MAD" and each.writes == ("temp1.r",))
+    assert mad.operands == ("temp[1].r", "src0.rrr", "src0.111", "src0.ggg") and mad.reads == ("temp1.r", "temp1.g")
+    leave = next(each for each in r500 if each.mnemonic == "breakrep")
+    assert leave.reads == ("alu",) and leave.operands[0] == "alu"
+    assert r500[-1].mnemonic == "MAX" and r500[-1].writes == ("color0.r", "color0.g", "color0.b", "color0.a")
+
+
+def test_every_mnemonic_is_one_of_the_machine(samples: Path) -> None:
+    from reconverge.instruction import mnemonics
+
+    seen: dict[str, set[str]] = {}
+    for path in [*samples.glob("*.s"), *(samples.parents[1] / "corpus").glob("*/*.s")]:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                programs = reconverge.programs(path)
+        except reconverge.SourceError:
+            continue
+        for program in programs:
+            for each in program:
+                assert each.mnemonic in mnemonics(program.isa), (path, each.text)
+                assert not set(each.operands) & {"->", "if", "="}, each.text
+                seen.setdefault(program.isa, set()).add(each.mnemonic)
+    assert {isa: len(names) > 20 for isa, names in seen.items()} == {"tesla": True, "r700": True, "r500": True}

@@ -430,6 +430,14 @@ impl Campaign {
         }
     }
 
+    /// Returns the experiments of a shard that a folder has.
+    ///
+    /// # Errors
+    /// The file does not exist or is damaged.
+    pub fn records(&self, shard: &Shard, folder: &Path) -> Result<Vec<Record>, Error> {
+        self.read(shard, folder)
+    }
+
     /// Counts by site and outcome of the shards that a folder has.
     ///
     /// # Errors

@@ -340,6 +340,7 @@ pub mod report;
 pub mod request;
 pub mod result;
 pub mod session;
+pub mod slots;
 pub mod stats;
 pub mod suite;
 pub mod taint;
