@@ -417,7 +417,7 @@ impl Launch {
                 let outcome = session.run(&options).map_err(|error| self.core.looked(error, &options))?;
                 let Some((launch, beside)) = &self.core.expects else { return Ok(RunResult::of(&*outcome)) };
                 let mut result = launch.result(&*outcome, &**beside)?;
-                let (image, program) = (&self.core.opened.image, self.core.program());
+                let (image, program) = (&self.core.program.opened.image, self.core.program());
                 launch.judge_counts(&mut result, image, program, &self.core.session, &options)?;
                 let (result, mismatches) = launch.judged(Ok(result))?;
                 Ok(RunResult { mismatches, ..result.unwrap_or_default() })
