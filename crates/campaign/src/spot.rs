@@ -4,7 +4,7 @@ use reconverge_isa::Program;
 use reconverge_simt::random::Random;
 use reconverge_simt::{Event, Lane};
 use reconverge_workbench::faults::{Kind, Word};
-use reconverge_workbench::session::{Register, Stepping};
+use reconverge_workbench::session::{GroupState, Register, Stepping};
 
 use crate::filter::Allowed;
 use crate::site::Model;
@@ -172,6 +172,30 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
+    /// Whether the word is one of its group alone.
+    fn is_of_group(&self) -> bool {
+        match self.spot {
+            Spot::Register { .. } | Spot::Flow(_) => true,
+            Spot::Memory { private, .. } => private,
+            Spot::Program(_) => false,
+        }
+    }
+
+    /// Whether an instruction of the group `issued` may have changed the word, or whether it exists again because its group
+    /// is `next`: words of flow state exist while their group is.
+    pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
+        match self.spot {
+            Spot::Flow(_) => next == Some(self.group),
+            _ => issued == self.group || !self.is_of_group(),
+        }
+    }
+
+    /// Whether nothing changes the word any more: its group has ended, or it is a word of the program.
+    pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
+        matches!(self.spot, Spot::Program(_))
+            || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
+    }
+
     /// The registers that the change touches, as events of writes with what they hold now.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
