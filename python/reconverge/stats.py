@@ -31,6 +31,13 @@ class Stats:
         self.stacks: list[dict[str, Any]] = data["stacks"]
         #: Sums of accesses that come together, and the rule.
         self.memory: dict[str, Any] = data["memory"]
+        #: Shared memory in banks: requests, passes, the most passes of a request, and the rule.
+        self.banks: dict[str, Any] = data["banks"]
+        #: By group: instructions, lane instructions, divergent branches, SIMD efficiency, memory, banks. Empty with more
+        #: than 65,536 groups.
+        self.groups: list[dict[str, Any]] = data["groups"] or []
+        #: The same by block. Empty if the machine has no blocks.
+        self.blocks: list[dict[str, Any]] = data["blocks"] or []
 
     def columns(self) -> dict[str, list[Any]]:
         """The counts by instruction, a list a column."""

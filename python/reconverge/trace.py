@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from . import html
 from .errors import Error, HookError
-from .frames import frame
+from .frames import Naming, frame, register_names, space_names
 
 if TYPE_CHECKING:
     from .launch import Launch
     from .program import Program
 
 #: The kinds of events by their numbers.
-KINDS = ("issue", "diverge", "reconverge", "push", "pop", "jump", "write", "load", "store", "trap")
+KINDS = ("issue", "diverge", "reconverge", "push", "pop", "jump", "write", "load", "store", "trap", "resume")
 #: Those that need ``data=True``.
 DATA = ("write", "load", "store")
 _NUMBERS = {name: number for number, name in enumerate(KINDS)}
@@ -41,11 +41,12 @@ class Event(NamedTuple):
 class Events:
     """Events as columns, in the order in which they happen.
 
-    * ``step``: how many instructions were issued before.
+    * ``step``: the step of the instruction: how many instructions of the launch were issued before it. An event has the
+      step of its group's last instruction.
     * ``group``: the group.
     * ``kind``: its number in ``KINDS``.
     * ``pc``: the address of the instruction; of other events that of the group's last.
-    * ``mask``: the lanes of an issue, a reconvergence or a trap (bit n is lane n of the group); of a divergence those
+    * ``mask``: the lanes of an issue, a resume, a reconvergence or a trap (bit n is lane n of the group); of a divergence those
       that run first; of a write or an access its lane.
     * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register
       (R500, R700: four times the register plus the channel).
@@ -127,9 +128,17 @@ class Trace(Events):
     (True, True)
     """
 
-    def __init__(self, columns: dict[str, npt.NDArray[Any]], program: Program, complete: bool, width: int) -> None:
+    def __init__(
+        self,
+        columns: dict[str, npt.NDArray[Any]],
+        program: Program,
+        complete: bool,
+        width: int,
+        naming: Naming = ([], {}),
+    ) -> None:
         super().__init__(columns)
         self.program = program
+        self._naming = naming
         #: Whether it has every event of the run.
         self.complete = complete
         #: Lanes that a group has room for.
@@ -143,10 +152,23 @@ class Trace(Events):
         complete = launch._native.observe(batches.append, kinds, 1 << 20, limit)
         width = _width(launch)
         if len(batches) == 1:
-            return cls(batches[0], launch.program, complete, width)
+            return cls(batches[0], launch.program, complete, width, launch._native.naming())
         none: dict[str, npt.NDArray[Any]] = {name: np.zeros(0, np.uint64) for name in _COLUMNS}
         columns = {name: np.concatenate([each[name] for each in batches]) for name in _COLUMNS} if batches else none
-        return cls(columns, launch.program, complete, width)
+        return cls(columns, launch.program, complete, width, launch._native.naming())
+
+    def frame(self, library: str | None = None) -> Any:
+        """The events as a frame of pandas or polars, kinds as words.
+
+        ``register`` is the name of the register that a write is to, ``space`` the memory of a load or store.
+        """
+        kinds = np.array(KINDS)[self.kind]
+        registers, spaces = self._naming
+        named = {
+            "register": register_names(kinds, self.other, registers),
+            "space": space_names(kinds, self.columns, spaces),
+        }
+        return frame(dict(self.columns, kind=kinds, **named), library)
 
     def __repr__(self) -> str:
         whole = "" if self.complete else ", cut at its limit"

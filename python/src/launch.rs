@@ -17,6 +17,7 @@ use reconverge_workbench::open::open_named;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::Stepping;
+use reconverge_workbench::naming;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::trapped::look;
@@ -33,6 +34,9 @@ use crate::session::Session;
 
 /// The page that reports are written with.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
+
+/// Names of registers and memory, as [`Launch::naming`] returns them.
+type Naming = (Vec<(String, u32, u32, String)>, HashMap<u32, (Vec<String>, Option<String>)>);
 
 /// A program with what it starts from, ready to run any number of times.
 #[pyclass(frozen, module = "reconverge._native")]
@@ -345,6 +349,19 @@ impl Launch {
         Ok((outputs, rest.to_string()))
     }
 
+    /// Names for events: the machine's registers (name, number of the first, how many, channels), and by address the memory
+    /// that an instruction loads from and stores to.
+    fn naming(&self) -> PyResult<Naming> {
+        let options = self.with(None, None, Engine::Fast)?;
+        let program = self.program();
+        let target = self.opened.target.for_program(&self.opened.image, program);
+        let accessed = naming::accessed(&target, program).map_err(|error| errors::target(&error))?;
+        let registers = naming::registers(&self.stepping(&options)?.registers());
+        let registers = registers.into_iter().map(|of| (of.name, of.first, of.count, of.channels));
+        let spaces = accessed.into_iter().map(|(pc, of)| (pc, (of.loads, of.stores)));
+        Ok((registers.collect(), spaces.collect()))
+    }
+
     /// Counts by instruction, as JSON.
     #[pyo3(signature = (memory=true))]
     fn stats(&self, py: Python<'_>, memory: bool) -> PyResult<String> {
@@ -354,7 +371,7 @@ impl Launch {
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style).map_err(|error| errors::target(&error))?;
         let conventions = machine.conventions(target, program).map_err(|error| errors::target(&error))?;
-        let memory = memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+        let memory = memory && conventions.have_accesses();
         let rule = match conventions.coalescing {
             Ok(rule) => rule.name(),
             Err(why) => why,
@@ -362,13 +379,14 @@ impl Launch {
         let stepping = self.stepping(&options)?;
         let width = stepping.lanes(0).len().max(1) as u32;
         let mut profile = Profile::new(width).by(conventions, &stepping.depths(0));
+        let groups_per_block = stepping.groups_per_block();
         drop(stepping);
         let recorded = if memory { Recorded::Data } else { Recorded::Flow };
         let session = self.session.copy();
         let ran = py.detach(|| session.run_traced(&options, recorded, &mut profile).map(drop));
         ran.map_err(|error| errors::run(self.looked(error, &options)))?;
         profile.end();
-        Ok(profile.to_json(&listing.instructions(&program.words), memory, rule).to_string())
+        Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
     /// The page of a run. A trap ends the record and is part of it.

@@ -23,6 +23,7 @@ const WRITE: u8 = 6;
 const LOAD: u8 = 7;
 const STORE: u8 = 8;
 const TRAP: u8 = 9;
+const RESUME: u8 = 10;
 /// Writes to registers and accesses to memory, which come from the reference interpreter.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
@@ -54,7 +55,7 @@ struct Columns {
     group: Vec<u32>,
     kind: Vec<u8>,
     pc: Vec<u32>,
-    /// The lanes of an issue, a reconvergence or a trap; those of a divergence that run first.
+    /// The lanes of an issue, a resume, a reconvergence or a trap; those of a divergence that run first.
     mask: Vec<u64>,
     /// The other lanes of a divergence, the address of a jump or of an access, the number of a register.
     other: Vec<u64>,
@@ -68,8 +69,8 @@ struct Batches<'a> {
     batch: usize,
     left: u64,
     steps: u64,
-    /// By group: the address of its last instruction.
-    last: Vec<u32>,
+    /// By group: the address and the step of its last instruction.
+    last: Vec<(u32, u64)>,
     columns: Columns,
     failed: Option<PyErr>,
     /// Whether the bound on events is reached.
@@ -77,7 +78,15 @@ struct Batches<'a> {
 }
 
 impl Batches<'_> {
-    fn push(&mut self, group: usize, kind: u8, pc: u32, [mask, other]: [u64; 2], lane: u8, value: u32) {
+    fn push(
+        &mut self,
+        group: usize,
+        kind: u8,
+        (pc, step): (u32, u64),
+        [mask, other]: [u64; 2],
+        lane: u8,
+        value: u32,
+    ) {
         if self.kinds >> kind & 1 == 0 {
             return;
         }
@@ -88,7 +97,7 @@ impl Batches<'_> {
         }
         self.left -= 1;
         let columns = &mut self.columns;
-        columns.step.push(self.steps);
+        columns.step.push(step);
         columns.group.push(group as u32);
         columns.kind.push(kind);
         columns.pc.push(pc);
@@ -131,19 +140,21 @@ impl Batches<'_> {
 
 impl Sink for Batches<'_> {
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask) {
-        self.last.resize(self.last.len().max(group + 1), 0);
+        self.last.resize(self.last.len().max(group + 1), (0, 0));
         for pc in addresses {
-            self.push(group, ISSUE, *pc, [mask.0, 0], 0, 0);
+            let last = (*pc, self.steps);
+            self.push(group, ISSUE, last, [mask.0, 0], 0, 0);
             self.steps += 1;
-            self.last[group] = *pc;
+            self.last[group] = last;
         }
     }
 
     fn event(&mut self, group: usize, event: Event) {
-        let pc = self.last.get(group).copied().unwrap_or(0);
+        let last = self.last.get(group).copied().unwrap_or((0, self.steps));
         let (kind, masks, lane, value) = match event {
             Event::Issue { pc, mask } => return self.issues(group, &[pc], mask),
             Event::Diverge { taken, not } => (DIVERGE, [taken.0, not.0], 0, 0),
+            Event::Resume { mask } => (RESUME, [mask.0, 0], 0, 0),
             Event::Reconverge { mask } => (RECONVERGE, [mask.0, 0], 0, 0),
             Event::Push { .. } => (PUSH, [0, 0], 0, 0),
             Event::Pop { .. } => (POP, [0, 0], 0, 0),
@@ -157,7 +168,7 @@ impl Sink for Batches<'_> {
             }
             Event::Trap { mask } => (TRAP, [mask.0, 0], 0, 0),
         };
-        self.push(group, kind, pc, masks, lane, value);
+        self.push(group, kind, last, masks, lane, value);
     }
 }
 

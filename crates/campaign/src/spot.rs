@@ -143,18 +143,12 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
-/// The number of a register as events have it: R500 and R700 count channels, Tesla counts `$a` behind `$r`.
+/// The number of a register in events of writes.
 fn event_number(stepping: &Stepping, register: Register) -> u32 {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
-    let (count, channels) = class.map_or((0, 1), |class| (class.count, class.channels.len().max(1)));
-    let first = match register.class {
-        "$a" => 0x80,
-        // The topmost numbers of R700's registers are the clause temporaries.
-        "T" => 128 - count,
-        _ => 0,
-    };
-    ((first + register.number) * channels + register.channel) as u32
+    let (first, channels) = class.map_or((0, 1), |class| (class.first, class.channels.len().max(1)));
+    first + (register.number * channels + register.channel) as u32
 }
 
 /// A change that a fault makes, ready to be made.

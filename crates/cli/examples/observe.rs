@@ -41,6 +41,7 @@ pub(crate) fn show(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
                     return;
                 }
                 Event::Diverge { taken, not } => format!("lanes {taken} first, then {not}"),
+                Event::Resume { mask } => format!("lanes {mask} run, the others wait"),
                 Event::Reconverge { mask } => format!("lanes {mask} are together"),
                 Event::Push { kind } => format!("push {kind}"),
                 _ => return,

@@ -1,7 +1,7 @@
 //! `reconverge run`
 
 use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     progress.finish_and_clear();
     limit.end();
     let file = crate::shown::path(&args.launch.file);
-    let (ended, followed) = ended?;
+    let (ended, followed, source) = ended?;
     if let Ended::Judged(result, _) = &ended
         && interrupt::asked()
     {
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
                 messages::answer_json(&json!({ "trap": trapped.message, "at": trapped.to_json() }));
             }
             tell!("{file}: {trapped}");
-            trapped.details(&file).iter().for_each(|line| tell!("  {line}"));
+            trapped.details(&crate::shown::path(&source)).iter().for_each(|line| tell!("  {line}"));
             return Ok(Answer::No);
         }
         Ended::Differ(why) => {
@@ -163,12 +163,13 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Prepares and runs what the arguments say; where it is asked for, runs it once more and follows its values.
-fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)> {
+/// Prepares and runs the launch of the arguments. Runs it again to follow values, if the arguments request that. Also returns
+/// the file of the program.
+fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>, PathBuf)> {
     let options = args.launch.options();
     let mut followed = None;
     let title = || crate::shown::path(&args.launch.file);
-    let (ended, beside) = match prepare(&args.launch, matches)? {
+    let (ended, beside, source) = match prepare(&args.launch, matches)? {
         Prepared::Launch { launch, opened, path, beside, .. } => {
             let kernel = args.launch.kernel.as_deref().or(launch.common.kernel.as_deref());
             let program = choose_program(&opened.image, kernel);
@@ -197,7 +198,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
                 }
                 (Err(error), _) => Err(error),
             };
-            (ended, beside)
+            (ended, beside, path)
         }
         Prepared::Manifest { manifest, opened, beside } => {
             let mode = args.launch.mode.unwrap_or(options.mode);
@@ -220,7 +221,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
                 Err(Error::Trap(trapped)) => Ok(Ended::Trapped(trapped)),
                 Err(error) => Err(error),
             };
-            (ended, beside)
+            (ended, beside, args.launch.file.clone())
         }
     };
     let ended = match ended {
@@ -230,7 +231,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
     if let Some(types) = beside.types() {
         note(&types);
     }
-    Ok((ended, followed))
+    Ok((ended, followed, source))
 }
 
 fn assignment<'a>(text: &'a str, option: &str) -> Result<(&'a str, &'a str)> {

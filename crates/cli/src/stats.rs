@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, ValueEnum};
 use comfy_table::CellAlignment;
 use reconverge_simt::Engine;
@@ -12,7 +12,7 @@ use reconverge_simt::limits::TRACE;
 use reconverge_trace::{Reader, What};
 use reconverge_workbench::listing::{Lines, Style};
 use reconverge_workbench::machine::Machine;
-use reconverge_workbench::stats::{InstructionCounts, Profile};
+use reconverge_workbench::stats::{GroupCounts, InstructionCounts, Profile, banks};
 use reconverge_workbench::trace::{Recorded, Sink};
 use serde_json::json;
 
@@ -33,6 +33,9 @@ pub(crate) struct Stats {
     /// How the counts are printed
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
     pub(crate) form: Form,
+    /// Print a line for each instruction, group, or block (Tesla)
+    #[arg(long, value_enum, default_value_t = By::Instruction, conflicts_with = "json")]
+    by: By,
     /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
     #[arg(long)]
     no_memory: bool,
@@ -61,6 +64,17 @@ pub(crate) enum Form {
     Csv,
 }
 
+/// Subject of a line of counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Each instruction
+    Instruction,
+    /// Each group: wavefront, warp
+    Group,
+    /// Each block of warps
+    Block,
+}
+
 impl Stats {
     /// Whether it compares two launches or traces.
     pub(crate) fn compares(&self) -> bool {
@@ -79,11 +93,15 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
     let conventions = machine.conventions(target, program)?;
-    let memory = !args.no_memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+    let memory = !args.no_memory && conventions.have_accesses();
     let rule = match conventions.coalescing {
         Ok(rule) => rule.name(),
         Err(why) => why,
     };
+    let groups_per_block = groups_per_block(&ready);
+    if args.by == By::Block && groups_per_block.is_none() {
+        bail!("--by block: only kernels of Tesla have blocks; --by group lists groups");
+    }
     let mut profile = Profile::new(width(&ready)).by(conventions, &depths(&ready));
     let recorded = if memory { Recorded::Data } else { Recorded::Flow };
     let progress = messages::spinner("running");
@@ -92,7 +110,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     let ended = ended?;
     profile.end();
     let lines = listing.instructions(&program.words);
-    let counts = Counts { machine, profile: &profile, lines: &lines, memory, rule };
+    let counts = Counts { machine, profile: &profile, lines: &lines, memory, rule, groups_per_block };
     counts.print(args, program.resources.stack, &ended);
     if ended == Ended::Interrupted {
         messages::note("interrupted: these are the counts so far");
@@ -104,6 +122,11 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
 pub(crate) fn width(ready: &Ready) -> u32 {
     let stepping = ready.session.start(&ready.options).ok();
     stepping.map_or(64, |stepping| stepping.lanes(0).len().max(1)) as u32
+}
+
+/// Groups of a block, if the launch has blocks.
+fn groups_per_block(ready: &Ready) -> Option<usize> {
+    ready.session.start(&ready.options).ok()?.groups_per_block()
 }
 
 fn depths(ready: &Ready) -> Vec<reconverge_simt::Depth> {
@@ -125,7 +148,12 @@ fn of_trace(args: &Stats) -> Result<Answer> {
         text: line.text.clone(),
         ..Default::default()
     }));
-    let counts = Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "" };
+    if args.by == By::Block {
+        bail!("{}: --by block needs the launch: a trace has groups only", place());
+    }
+    let groups_per_block = None;
+    let counts =
+        Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "", groups_per_block };
     let trap = reader.end().and_then(|end| end.outcome.trap.clone());
     counts.print(args, None, &trap.clone().map_or(Ended::Well, Ended::Trap));
     messages::note("classes, stacks and memory are not in a trace: they need the launch");
@@ -162,19 +190,78 @@ struct Counts<'a> {
     memory: bool,
     /// How they come together, or why the manual does not say.
     rule: &'a str,
+    /// Groups of a block, if the launch has blocks.
+    groups_per_block: Option<usize>,
 }
 
 impl Counts<'_> {
     fn print(&self, args: &Stats, declared: Option<u32>, ended: &Ended) {
-        match (args.json, args.form) {
-            (true, _) => self.json(declared, ended),
-            (false, Form::Csv) => self.csv(),
-            (false, Form::Table) => self.table(),
+        match (args.json, args.form, args.by) {
+            (true, ..) => self.json(declared, ended),
+            (false, Form::Csv, By::Instruction) => self.csv(),
+            (false, Form::Table, By::Instruction) => self.table(),
+            (false, form, By::Group) => self.listed(form, "group", &self.profile.groups()),
+            (false, form, By::Block) => {
+                let blocks = self.profile.blocks(self.groups_per_block.unwrap_or(1));
+                self.listed(form, "block", &blocks);
+            }
         }
     }
 
+    /// Prints the counts of groups or blocks, one per line. Accesses to memory are listed if they were counted.
+    fn listed(&self, form: Form, name: &str, all: &[(usize, GroupCounts)]) {
+        let width = self.profile.width();
+        let share = |counts: &GroupCounts| counts.simd_efficiency(width);
+        if form == Form::Csv {
+            say!(
+                "{name},instructions,lane_instructions,divergent_branches,simd_efficiency,requests,transactions,\
+                 bytes_moved,bytes_wanted,bank_requests,bank_passes"
+            );
+            for (number, counts) in all {
+                let GroupCounts { instructions, lane_instructions, divergent_branches, memory, banks } =
+                    counts;
+                say!(
+                    "{number},{instructions},{lane_instructions},{divergent_branches},{:.4},{},{},{},{},{},{}",
+                    share(counts),
+                    memory.requests,
+                    memory.transactions,
+                    memory.bytes_moved,
+                    memory.bytes_wanted,
+                    banks.requests,
+                    banks.passes
+                );
+            }
+            return;
+        }
+        let header = [name, "instructions", "lane instructions", "SIMD efficiency", "diverged"];
+        let banked = self.memory && self.profile.bank_totals().requests > 0;
+        let memory = ["transactions"].into_iter().filter(|_| self.memory);
+        let banks = ["bank passes"].into_iter().filter(|_| banked);
+        let mut table = messages::table(header.into_iter().chain(memory).chain(banks).collect::<Vec<_>>());
+        for (number, counts) in all {
+            let of = |served: u64, requests: u64| match requests {
+                0 => String::new(),
+                _ => format!("{served} for {}", messages::counted(requests, "request")),
+            };
+            let memory = self.memory.then(|| of(counts.memory.transactions, counts.memory.requests));
+            let banks = banked.then(|| of(counts.banks.passes, counts.banks.requests));
+            let row = [
+                number.to_string(),
+                counts.instructions.to_string(),
+                counts.lane_instructions.to_string(),
+                format!("{:.1} %", 100.0 * share(counts)),
+                counts.divergent_branches.to_string(),
+            ];
+            table.add_row(row.into_iter().chain(memory).chain(banks));
+        }
+        for column in table.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        say!("{}", table.trim_fmt());
+    }
+
     fn json(&self, declared: Option<u32>, ended: &Ended) {
-        let mut object = self.profile.to_json(self.lines, self.memory, self.rule);
+        let mut object = self.profile.to_json(self.lines, self.memory, self.rule, self.groups_per_block);
         object["stack_declared"] = json!(declared);
         object["trap"] = json!(ended.trap());
         object["interrupted"] = json!(*ended == Ended::Interrupted);
@@ -184,7 +271,7 @@ impl Counts<'_> {
     fn csv(&self) {
         say!(
             "pc,executed,lanes,diverged,taken_cost,not_cost,reconverged,distance,farthest,class,requests,transactions,\
-             bytes_moved,bytes_wanted,text"
+             bytes_moved,bytes_wanted,bank_requests,bank_passes,text"
         );
         for (pc, counts) in self.profile.instructions() {
             let InstructionCounts {
@@ -204,18 +291,24 @@ impl Counts<'_> {
                 ),
                 None => ",,,".to_owned(),
             };
+            let banks = match self.profile.banks(pc) {
+                Some(banks) => format!("{},{}", banks.requests, banks.passes),
+                None => ",".to_owned(),
+            };
             let class = self.profile.class(pc).name();
             let text = self.lines.code(pc).replace('"', "\"\"");
             say!(
                 "{pc},{executed},{lanes},{diverged},{taken_cost},{not_cost},{reconverged},{distance},{farthest},\
-                 {class},{memory},\"{text}\""
+                 {class},{memory},{banks},\"{text}\""
             );
         }
     }
 
     fn table(&self) {
         let totals = self.profile.totals();
+        let conflicts = self.conflicts();
         let memory = ["transactions"].into_iter().filter(|_| self.memory);
+        let memory = memory.chain(["bank passes"].into_iter().filter(|_| conflicts));
         let header =
             ["address", "executed", "lanes", "of all", "diverged", "cost of the sides", "reconverges after"];
         let mut table =
@@ -241,7 +334,11 @@ impl Counts<'_> {
             let memory = self.profile.memory(pc).map(|memory| {
                 format!("{} for {}", memory.transactions, messages::counted(memory.requests, "request"))
             });
-            let memory = self.memory.then(|| memory.unwrap_or_default());
+            let banks = self.profile.banks(pc).map(|banks| {
+                format!("{} for {}", banks.passes, messages::counted(banks.requests, "request"))
+            });
+            let memory = self.memory.then(|| memory.unwrap_or_default()).into_iter();
+            let memory = memory.chain(conflicts.then(|| banks.unwrap_or_default()));
             let row = [
                 self.machine.isa().spelled(pc),
                 counts.executed.to_string(),
@@ -274,8 +371,8 @@ impl Counts<'_> {
             let room = stack.room.map_or("no limit is known".to_owned(), |room| format!("of {room}"));
             say!("{}: at most {} in use, {room}", stack.of, stack.high_water);
         }
-        if self.memory {
-            let memory = self.profile.memory_totals();
+        let memory = self.profile.memory_totals();
+        if self.memory && memory.requests > 0 {
             say!(
                 "memory: {} in {}, {} of {} bytes moved were asked for; {}",
                 messages::counted(memory.requests, "request"),
@@ -285,5 +382,26 @@ impl Counts<'_> {
                 self.rule
             );
         }
+        let banks = self.profile.bank_totals();
+        if self.memory && banks.requests > 0 {
+            say!(
+                "shared memory: {} in {}, at most {} for a request; {}",
+                messages::counted(banks.requests, "request"),
+                counted_passes(banks.passes),
+                banks.most,
+                banks::RULE
+            );
+        }
     }
+
+    /// Whether a request to shared memory took more than a pass.
+    fn conflicts(&self) -> bool {
+        let banks = self.profile.bank_totals();
+        self.memory && banks.passes > banks.requests
+    }
+}
+
+/// `1 pass`, `2 passes`.
+fn counted_passes(passes: u64) -> String {
+    if passes == 1 { "1 pass".to_owned() } else { format!("{passes} passes") }
 }

@@ -13,9 +13,10 @@ use reconverge_simt::{Engine, Event, Lane, Mask, Why};
 use reconverge_trace::compare::first_difference;
 use reconverge_trace::filter::EVENTS;
 use reconverge_trace::{
-    Error as TraceError, Filter, Header, Limits, Line, Outcome, Reader, What, Writer, export,
+    Error as TraceError, Filter, Following, Header, Limits, Line, Outcome, Reader, What, Writer, export,
 };
 use reconverge_workbench::listing::{self, Style};
+use reconverge_workbench::naming;
 use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
@@ -292,9 +293,15 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
     let stepping =
         ready.session.start(&ready.options).map_err(|error| anyhow!("{}: {error}", ready.title))?;
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
+    let accessed =
+        naming::accessed(&target.for_program(&ready.opened.image, program), program).unwrap_or_default();
     let line = |line: &listing::Line| {
         let address = line.address?;
-        Some(Line { address, text: line.code(), label: line.label.clone(), depth: line.depth })
+        let naming::Accessed { loads, stores } = accessed.get(&address).cloned().unwrap_or_default();
+        let (text, label, depth) = (line.code(), line.label.clone(), line.depth);
+        // Memory is named where accesses are recorded.
+        let (loads, stores) = if what.data { (loads, stores) } else { (Vec::new(), None) };
+        Some(Line { address, text, label, depth, loads, stores })
     };
     let groups = stepping.groups();
     let header = Header {
@@ -307,6 +314,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
         lanes: stepping.lanes(groups.saturating_sub(1)).end as u64,
         data: what.data,
         listing: listing.instructions(&program.words).iter().filter_map(line).collect(),
+        registers: naming::registers(&stepping.registers()),
     };
     drop(stepping);
     let writer = Writer::new(out, &header, Limits { bytes: what.limit })?;
@@ -366,7 +374,7 @@ fn show<R: Read + Seek>(
 /// A line an instruction and an event. With the launch, a lane that does not take part has the letter of why.
 fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option<&Ready>) -> Result<()> {
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
-    let mut last: Vec<u32> = Vec::new();
+    let mut following = Following::default();
     let mut replay = launch.and_then(Replay::of);
     let mut damaged = None;
     for number in 0..reader.blocks().len() {
@@ -381,11 +389,10 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
         };
         for record in records {
             let group = record.group as usize;
-            last.resize(last.len().max(group + 1), 0);
+            let place = following.take(reader, &record);
             let head = |step: u64| format!("{step:>8} {group:>5} ");
             if let What::Ran { pc, count, mask } = record.what {
                 for (step, address) in (record.step..).zip(reader.addresses(pc, count)) {
-                    last[group] = *address;
                     if !filter.takes(&record, *address) {
                         continue;
                     }
@@ -401,8 +408,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
                     let address = reader.spelled(*address);
                     messages::answer_coloured(format_args!("{}{lanes} {address:>6}  {text}\n", head(step)));
                 }
-            } else if filter.takes(&record, last[group]) {
-                say!("{}{}", head(record.step), reader.described(&record.what));
+            } else if filter.takes(&record, place.pc) {
+                say!("{}{}", head(record.step), reader.described(&record.what, place.space));
             }
         }
     }
@@ -444,23 +451,21 @@ impl Replay {
         Some(Replay { stepping: ready.session.start(&ready.options).ok()?, issued: 0 })
     }
 
-    /// The letters of a group's lanes in front of the instruction that the trace has at `step`; `None` where the launch
-    /// does not come there. A join of Tesla wakes lanes as it is issued: those take part, whatever their letters say.
+    /// Returns the letters of a group's lanes before the instruction that the trace has at `step`, or `None` if the launch
+    /// does not get there.
     fn at(&mut self, step: u64, group: usize) -> Option<Vec<char>> {
-        while self.issued <= step {
+        loop {
             let current = self.stepping.current()?;
-            let letter = |lane| self.stepping.why(group, Lane(lane)).unwrap_or(Why::Uncovered).letter();
-            let letters: Vec<char> = match self.issued == step && current == group {
-                true => (0..64).map(letter).collect(),
-                false => Vec::new(),
-            };
+            if self.issued == step {
+                let letter = |lane| self.stepping.why(group, Lane(lane)).unwrap_or(Why::Uncovered).letter();
+                return (current == group).then(|| (0..64).map(letter).collect());
+            }
             let issued = &mut self.issued;
             let counted = &mut |_, event| *issued += u64::from(matches!(event, Event::Issue { .. }));
             self.stepping.step(current, Stride::Instruction, counted).ok()?;
-            if self.issued == step + 1 {
-                return Some(letters).filter(|letters| !letters.is_empty());
+            if self.issued > step {
+                return None;
             }
         }
-        None
     }
 }

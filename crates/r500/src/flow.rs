@@ -17,7 +17,7 @@
 
 use std::cmp::Ordering;
 
-use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
+use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, LastActive, Mask, Mode, Observer, StackRow, Why};
 use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
@@ -245,6 +245,11 @@ impl Decision {
     pub fn diverged(&self) -> bool {
         self.wanted.any() && self.unwilling.any()
     }
+
+    /// Returns the lanes that run first, because the group follows their vote, and the others.
+    fn sides(&self) -> (Mask, Mask) {
+        if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
+    }
 }
 
 /// The flow state of one group.
@@ -265,6 +270,8 @@ pub struct Flow {
     fc_mode: FcMode,
     scope: InhibitScope,
     mode: Mode,
+    /// The lanes that ran last. Only events depend on this field.
+    ran: LastActive,
 }
 
 /// JUMP_FUNC: whether a lane wants to jump. Bit index = ALU result * 4 + predicate * 2 + boolean.
@@ -306,6 +313,7 @@ impl Flow {
             fc_mode,
             scope: InhibitScope::default(),
             mode,
+            ran: LastActive::default(),
         }
     }
 
@@ -316,6 +324,7 @@ impl Flow {
         (self.branch, self.counters) = (Mask::NONE, Counters::default());
         self.loops.clear();
         self.calls.clear();
+        self.ran = LastActive::default();
     }
 
     /// Changes the reading of which lanes keep a BREAK or CONTINUE from jumping.
@@ -465,7 +474,7 @@ impl Flow {
     /// Announces what an instruction did: before it, `before` were active and the stacks `depth` deep.
     #[inline(always)]
     fn announce<O: Observer>(
-        &self,
+        &mut self,
         op: FcOp,
         before: Mask,
         depth: usize,
@@ -476,7 +485,8 @@ impl Flow {
             return;
         }
         if decision.diverged() {
-            observer.event(Event::Diverge { taken: decision.wanted, not: decision.unwilling });
+            let (first, others) = decision.sides();
+            observer.event(Event::Diverge { taken: first, not: others });
         }
         let kind = op.name();
         match self.depth().cmp(&depth) {
@@ -489,8 +499,8 @@ impl Flow {
                 observer.depth(number, depth.used);
             }
         }
-        if (self.active - before).any() {
-            observer.event(Event::Reconverge { mask: self.active });
+        if let Some(event) = self.ran.changed(before, self.active) {
+            observer.event(event);
         }
         if decision.jumped {
             observer.event(Event::Jump { to: u32::from(self.pc) });

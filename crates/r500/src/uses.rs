@@ -265,7 +265,7 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
         tex.derivatives().into_iter().for_each(|register| uses.read_vector(register, 3, false));
     }
     uses.0.conditional |= tex.inst.ignore_uncovered;
-    uses.0.loads = Some(Space { name: "texture", number: u32::from(tex.inst.tex_id), private: false });
+    uses.0.loads = Some(Space { number: Some(tex.inst.tex_id.into()), ..Space::shared("texture") });
     vec![uses.0]
 }
 

@@ -34,7 +34,7 @@ pub use state::{
     StackUse, State, States,
 };
 
-use reconverge_simt::{Lane, Mask};
+use reconverge_simt::{Lane, LastActive, Mask};
 
 pub use crate::words::AluForm;
 
@@ -53,6 +53,8 @@ pub struct Flow {
     call_depth: u32,
     deepest: u32,
     done: bool,
+    /// The lanes that ran last. Only events depend on this field.
+    ran: LastActive,
 }
 
 type Flows = Result<(), FlowFault>;
@@ -69,6 +71,7 @@ impl Flow {
             call_depth: 0,
             deepest: 0,
             done: false,
+            ran: LastActive::default(),
             setup,
         }
     }
@@ -80,14 +83,14 @@ impl Flow {
 
     /// Resets to the state of [`Flow::new`] with these valid lanes.
     pub fn restart(&mut self, lanes: Mask) {
-        let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done } = self;
+        let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done, ran } = self;
         setup.valid = lanes;
         *pc = setup.start;
         *states = States { active: lanes, ..States::default() };
         *valid = lanes;
         stack.clear();
         *registers = None;
-        (*call_depth, *deepest, *done) = (0, 0, false);
+        (*call_depth, *deepest, *done, *ran) = (0, 0, false, LastActive::default());
     }
 
     // Queries.

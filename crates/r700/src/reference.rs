@@ -172,7 +172,7 @@ impl Machine for Wave {
         if let Err(cause) = announced!(O, |observer| self.advance(observer)) {
             return Err(self.trap(pc, lanes, cause, observer));
         }
-        before.announce(&self.flow, observer);
+        before.announce(&mut self.flow, observer);
         Ok(if self.flow.done() { Step::Done } else { Step::Running })
     }
 }

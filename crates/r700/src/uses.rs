@@ -247,6 +247,7 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
     match &fetch.op {
         FetchOp::Vertex(low, format, _) => {
             uses = Uses::new("VTX", Fidelity::Specified);
+            uses.loads = Some(Space { number: Some(low.buffer_id.into()), ..Space::shared("buffer") });
             uses.reads.push(source(low.src_sel_x as usize, Role::Address));
             if format.semantic.is_some() {
                 // The host's table chooses the register.
@@ -357,20 +358,17 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
 
 // ---- Exports and memory
 
-const SCATTER: Space = Space { name: "scatter", number: 0, private: false };
-const SHARE: Space = Space { name: "LDS", number: 0, private: false };
-
-/// Memory of which each lane has its own.
-const fn private(name: &'static str, number: u32) -> Space {
-    Space { name, number, private: true }
-}
+const SCATTER: Space = Space::shared("scatter");
+const SHARE: Space = Space::shared("LDS");
 
 fn space_of(space: crate::code::Space) -> Space {
     match space {
-        crate::code::Space::Scratch => private("scratch", 0),
-        crate::code::Space::Reduction => private("reduction", 0),
-        crate::code::Space::Ring => private("ring", 0),
-        crate::code::Space::Stream(number) => private("stream", number as u32),
+        crate::code::Space::Scratch => Space::private("scratch"),
+        crate::code::Space::Reduction => Space::private("reduction"),
+        crate::code::Space::Ring => Space::private("ring"),
+        crate::code::Space::Stream(number) => {
+            Space { number: Some(number as u32), ..Space::private("stream") }
+        }
         crate::code::Space::Scatter => SCATTER,
     }
 }

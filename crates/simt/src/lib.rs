@@ -60,7 +60,7 @@ pub use fidelity::Fidelity;
 pub use level::Level;
 pub use machine::{Depth, FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
-pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};
+pub use observe::{Event, FlowStep, FlowTrace, LastActive, Observer, Recorder, Silent, Statistics};
 pub use paths::{Path, Shares};
 pub use reconverge_guarded as guarded;
 pub use reconverge_isa::limits;

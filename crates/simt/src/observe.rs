@@ -45,7 +45,12 @@ pub enum Event {
         /// The others.
         not: Mask,
     },
-    /// Lanes that were waiting are active again.
+    /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
+    Resume {
+        /// All that are active now.
+        mask: Mask,
+    },
+    /// Lanes that waited run again together with lanes that ran.
     Reconverge {
         /// All that are active now.
         mask: Mask,
@@ -95,6 +100,51 @@ pub enum Event {
         /// The lanes concerned.
         mask: Mask,
     },
+}
+
+impl Event {
+    /// Returns the event of a group whose active lanes change from `before` to `after`: [`Event::Reconverge`] if all lanes
+    /// that ran continue with others, [`Event::Resume`] if others run instead. Returns `None` if no lane has been added.
+    #[inline]
+    pub fn of_active(before: Mask, after: Mask) -> Option<Event> {
+        if (after - before).is_empty() {
+            return None;
+        }
+        let meets = before.any() && (before - after).is_empty();
+        Some(if meets { Event::Reconverge { mask: after } } else { Event::Resume { mask: after } })
+    }
+}
+
+/// The lanes of a group that ran last, for machines whose groups may run with no active lane.
+///
+/// Only observed steps update the value. The state of a group does not depend on it, so all values are equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastActive(Mask);
+
+impl PartialEq for LastActive {
+    fn eq(&self, _: &LastActive) -> bool {
+        true
+    }
+}
+
+impl Eq for LastActive {}
+
+impl LastActive {
+    /// Returns the event of a step that changes the active lanes, if there is one. Lanes that stay active are compared; if
+    /// none stays, those that ran before the step, or last.
+    #[inline]
+    pub fn changed(&mut self, before: Mask, after: Mask) -> Option<Event> {
+        if before.any() {
+            self.0 = before;
+        }
+        if after.is_empty() {
+            return None;
+        }
+        let stay = before & after;
+        let ran = if stay.any() { stay } else { self.0 };
+        self.0 = after;
+        Event::of_active(ran, after)
+    }
 }
 
 /// Receives events. Machines announce them only when `ENABLED`, so that the silent observer compiles to nothing.
@@ -180,7 +230,7 @@ pub(crate) use hand_on;
 ///
 /// `active` are the lanes that come. If they part, `first` are those that run first: some of them, and not all; else none.
 /// With the same key the events are always the same, in the same order: issues, pushes, pops, jumps, at most one divergence,
-/// and reconvergences, with masks that are `active`, `first`, or `active` without `first`. A key is a small number that the
+/// resumes and reconvergences, with masks that are `active`, `first`, or `active` without `first`. A key is a small number that the
 /// engine chooses, and stands for the same events as long as the observer is used.
 #[inline(always)]
 pub fn together<O: Observer>(
@@ -318,6 +368,32 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_reconverge_if_those_that_ran_continue_with_others() {
+        let event = |before, after| Event::of_active(Mask(before), Mask(after));
+        assert_eq!(event(0b0011, 0b1111), Some(Event::Reconverge { mask: Mask(0b1111) }));
+        assert_eq!(event(0b0011, 0b1100), Some(Event::Resume { mask: Mask(0b1100) }));
+        assert_eq!(event(0b0011, 0b0110), Some(Event::Resume { mask: Mask(0b0110) }));
+        assert_eq!(event(0, 0b0110), Some(Event::Resume { mask: Mask(0b0110) }));
+    }
+
+    #[test]
+    fn no_event_tells_of_lanes_that_stay_or_leave() {
+        let event = |before, after| Event::of_active(Mask(before), Mask(after));
+        assert_eq!([event(0b11, 0b11), event(0b11, 0b01), event(0b11, 0), event(0, 0)], [None; 4]);
+    }
+
+    #[test]
+    fn lanes_that_run_after_none_did_are_compared_with_those_that_ran_last() {
+        let mut last = LastActive::default();
+        assert_eq!(last.changed(Mask(0b0011), Mask::NONE), None);
+        assert_eq!(last.changed(Mask::NONE, Mask::NONE), None);
+        assert_eq!(last.changed(Mask::NONE, Mask(0b1111)), Some(Event::Reconverge { mask: Mask(0b1111) }));
+        assert_eq!(last.changed(Mask(0b1111), Mask::NONE), None);
+        assert_eq!(last.changed(Mask::NONE, Mask(0b1111)), None, "the same lanes");
+        assert_eq!(last.changed(Mask(0b0110), Mask(0b1100)), Some(Event::Reconverge { mask: Mask(0b1100) }));
+    }
 
     #[test]
     fn a_flow_trace_keeps_runs_of_instructions_and_what_happened_between() {

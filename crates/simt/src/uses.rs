@@ -1,5 +1,7 @@
 //! What an instruction reads and writes, as data: what follows values through a program needs no more.
 
+use std::fmt;
+
 use litemap::LiteMap;
 
 use crate::fidelity::Fidelity;
@@ -43,10 +45,33 @@ pub struct Read {
 pub struct Space {
     /// The manual's name: `g[]`, `s[]`, `LDS`, `scratch`.
     pub name: &'static str,
-    /// Its number, where there are several of that name.
-    pub number: u32,
+    /// Number of the memory, if several have the name.
+    pub number: Option<u32>,
     /// Whether each lane has its own.
     pub private: bool,
+}
+
+impl Space {
+    /// Memory that is the only one of its name, and that lanes share.
+    pub const fn shared(name: &'static str) -> Space {
+        Space { name, number: None, private: false }
+    }
+
+    /// Memory that is the only one of its name, of which each lane has its own.
+    pub const fn private(name: &'static str) -> Space {
+        Space { name, number: None, private: true }
+    }
+}
+
+/// The name with its number: `s[]`, `c0[]`, `g14[]`, `texture 2`.
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.number, self.name.strip_suffix("[]")) {
+            (None, _) => f.write_str(self.name),
+            (Some(number), Some(name)) => write!(f, "{name}{number}[]"),
+            (Some(number), None) => write!(f, "{} {number}", self.name),
+        }
+    }
 }
 
 /// The operations of the instructions of a program, by address.
@@ -74,6 +99,8 @@ pub struct Uses {
     pub together: bool,
     /// Memory that it reads.
     pub loads: Option<Space>,
+    /// The memory of each of a lane's loads, in their order, if it reads more than one.
+    pub operands: Vec<Space>,
     /// Memory that it writes.
     pub stores: Option<Space>,
     /// Whether what it stores is less than a word: the rest of the word stays.
@@ -93,6 +120,7 @@ impl Uses {
             dropped_if_killed: false,
             together: false,
             loads: None,
+            operands: Vec::new(),
             stores: None,
             narrow: false,
         }

@@ -98,6 +98,11 @@ impl Block {
         &self.warps[self.current]
     }
 
+    /// The place in [`Block::warps`] of the warp whose turn it is.
+    pub(crate) fn current_place(&self) -> usize {
+        self.current
+    }
+
     /// The warp whose turn it is, for changing: fault injection. [`Block::yield_turn`] must follow a change to its flow.
     pub fn current_mut(&mut self) -> &mut Warp {
         &mut self.warps[self.current]

@@ -161,6 +161,8 @@ pub struct Flow {
     calls: u32,
     limits: Limits,
     mode: Mode,
+    /// The lanes that came to the join of the next instruction, if [`Flow::join_ahead`] has executed that join.
+    joined: Mask,
 }
 
 impl Flow {
@@ -179,6 +181,7 @@ impl Flow {
             calls: 0,
             limits,
             mode,
+            joined: Mask::NONE,
         }
     }
 
@@ -421,9 +424,10 @@ impl Flow {
     #[inline]
     pub fn exit<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         self.control_inside_quadon()?;
-        self.exited |= self.active;
+        let ran = self.active;
+        self.exited |= ran;
         self.active = Mask::NONE;
-        self.unwind(o)
+        self.unwind(ran, o)
     }
 
     /// The join modifier: before its instruction. Each arrival first sends the warp to the side that still waits;
@@ -433,6 +437,10 @@ impl Flow {
     /// [`Fault::StackMismatch`]; [`Fault::StackUnderflow`] in strict mode.
     #[inline]
     pub fn join<O: Observer>(&mut self, o: &mut O) -> Result<Join, Fault> {
+        if self.joined.any() {
+            self.joined = Mask::NONE;
+            return Ok(Join::Run);
+        }
         let Some(&top) = self.stack.last() else {
             return self.join_without_token();
         };
@@ -443,16 +451,57 @@ impl Flow {
             TokenType::Call | TokenType::CallLim | TokenType::Break => return Err(Fault::StackMismatch),
         };
         self.remove();
+        let arrived = self.active;
         self.active = top.mask & self.run();
         if arrival == Join::Away {
             self.pc = top.pc;
         }
-        announce_arrival(o, top.token, top.pc, self.active);
+        announce_arrival(o, top.token, top.pc, arrived, self.active);
         if self.active.is_empty() {
-            self.unwind(o)?;
+            self.unwind(arrived, o)?;
             return Ok(Join::Away);
         }
         Ok(arrival)
+    }
+
+    /// Returns what the join of the next instruction would do, or `None` if it would do nothing or be a fault.
+    pub fn join_leads(&self) -> Option<Join> {
+        let top = self.stack.last().filter(|_| self.active.any() && self.joined.is_empty())?;
+        match top.token {
+            TokenType::Branch => Some(Join::Away),
+            TokenType::Joinat if (top.mask & self.run()).any() => Some(Join::Run),
+            TokenType::Joinat => Some(Join::Away),
+            TokenType::Quadon | TokenType::Call | TokenType::CallLim | TokenType::Break => None,
+        }
+    }
+
+    /// Executes the join of the next instruction where it brings lanes together, before the instruction: for a front end
+    /// that shows the lanes of the next instruction. [`Flow::join`] then does nothing.
+    ///
+    /// # Errors
+    /// None where [`Flow::join_leads`] returns [`Join::Run`]; others are those of [`Flow::join`].
+    pub fn join_ahead<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
+        let arrived = self.active;
+        if self.join(o)? == Join::Run {
+            self.joined = arrived;
+        }
+        Ok(())
+    }
+
+    /// Whether [`Flow::join_ahead`] has executed the join of the next instruction.
+    pub fn has_joined(&self) -> bool {
+        self.joined.any()
+    }
+
+    /// Forgets [`Flow::join_ahead`]: the instruction was replaced by one without a join.
+    pub fn forget_join(&mut self) {
+        self.joined = Mask::NONE;
+    }
+
+    /// The lanes that came to the next instruction, before its join.
+    #[inline]
+    pub fn arrived(&self) -> Mask {
+        if self.joined.any() { self.joined } else { self.active }
     }
 
     /// `quadon`: every lane of each quad with an active lane runs, whatever its state. (9.8)
@@ -566,17 +615,18 @@ impl Flow {
         if decision == Decision::Divergent {
             announce(o, Event::Diverge { taken: staying, not: leaving });
         }
+        let ran = self.active;
         self.active = staying;
         if staying.is_empty() {
-            self.unwind(o)?;
+            self.unwind(ran, o)?;
         } else {
             self.pc = next;
         }
         Ok(decision)
     }
 
-    /// No lane remains on the current path: finds the lanes that run next. (9.3)
-    fn unwind<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
+    /// No lane remains on the current path, where `ran` ran: finds the lanes that run next. (9.3)
+    fn unwind<O: Observer>(&mut self, ran: Mask, o: &mut O) -> Result<(), Fault> {
         while let Some(&top) = self.stack.last() {
             match top.token {
                 TokenType::Branch => self.pop(o),
@@ -601,7 +651,7 @@ impl Flow {
                 self.active = waiting;
                 self.pc = top.pc;
                 announce(o, Event::Jump { to: top.pc });
-                announce(o, Event::Reconverge { mask: waiting });
+                announce_active(o, ran, waiting);
                 return Ok(());
             }
         }
@@ -672,15 +722,31 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Announces an arrival at a join: the entry that it pops, the jump to that entry's address if it is a BRANCH, and the
-/// lanes that run now.
+/// Announces an arrival of lanes at a join: the entry that it pops, the jump to that entry's address if it is a BRANCH, and
+/// the lanes that run now, if they are others.
 #[inline(always)]
-pub(crate) fn announce_arrival<O: Observer>(o: &mut O, token: TokenType, pc: u32, active: Mask) {
+pub(crate) fn announce_arrival<O: Observer>(
+    o: &mut O,
+    token: TokenType,
+    pc: u32,
+    arrived: Mask,
+    active: Mask,
+) {
     announce(o, Event::Pop { kind: token.name() });
     if token == TokenType::Branch {
         announce(o, Event::Jump { to: pc });
     }
-    announce(o, Event::Reconverge { mask: active });
+    announce_active(o, arrived, active);
+}
+
+/// Announces the lanes that run after others did.
+#[inline(always)]
+fn announce_active<O: Observer>(o: &mut O, before: Mask, active: Mask) {
+    if O::ENABLED
+        && let Some(event) = Event::of_active(before, active)
+    {
+        o.event(event);
+    }
 }
 
 #[inline(always)]

@@ -51,7 +51,7 @@ impl Executor for Reference {
 /// # Errors
 /// The program trapped. The warp stays at the instruction; lanes below the one that trapped have executed it.
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
-    let arrived = turn.warp.flow.active();
+    let arrived = turn.warp.flow.arrived();
     let Turn { context, common, warp, number, global, observer } = turn;
     let observer = &mut **observer;
     announced!(O, |observer| {

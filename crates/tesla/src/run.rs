@@ -27,7 +27,9 @@ use crate::code::Code;
 use crate::context::Context;
 use crate::driver_fixes;
 use crate::fast::{Fast, lockstep, parallel};
+use crate::flow::Join;
 use crate::grid::{Grid, LaunchForm, Totals, run_blocks};
+use crate::inst::End;
 use crate::launch::{Environment, LaneResults, Launch, LaunchError, Outcome, RunError, Setup};
 use crate::reference::Reference;
 use crate::spaces::Constants;
@@ -428,10 +430,57 @@ impl Run {
         Ok(if self.done { Step::Done } else { Step::Running })
     }
 
+    /// Executes one instruction, then the joins at which its warp arrives. A join that leads the warp to its other side is not
+    /// an instruction. A join that brings lanes together decides which lanes are active in the next instruction.
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        if self.done {
-            return Ok(Step::Done);
+        let mut before = self.block.common.statistics.instructions;
+        while !self.done {
+            let warp = self.block.current_place();
+            let step = self.attempt(observer)?;
+            let issued = self.block.common.statistics.instructions > before;
+            if step == Step::Done {
+                let step = self.next_block();
+                if issued || step == Step::Done {
+                    return Ok(step);
+                }
+                before = self.block.common.statistics.instructions;
+            } else if issued {
+                return self.join_ahead(warp, observer);
+            }
         }
+        Ok(Step::Done)
+    }
+
+    /// Executes the joins at which a warp has arrived. Joins that lead away count for the slice of the warp, as in a run, so
+    /// they are executed only while the warp has its turn.
+    fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
+        while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {
+            if self.attempt(observer)? == Step::Done {
+                return Ok(self.next_block());
+            }
+        }
+        if self.join_of(warp) == Some(Join::Run) {
+            if O::ENABLED {
+                observer.group(self.block.first_group + warp);
+            }
+            let flow = &mut self.block.warps[warp].flow;
+            let pc = flow.pc();
+            let arrived = flow.active();
+            flow.join_ahead(observer).map_err(|fault| Trap { pc, lanes: arrived, cause: fault.into() })?;
+        }
+        Ok(Step::Running)
+    }
+
+    /// Returns what the join of a warp's next instruction does, if the instruction has a join that is not a fault.
+    fn join_of(&self, warp: usize) -> Option<Join> {
+        let flow = &self.block.warps[warp].flow;
+        let joins = self.context().code.at(flow.pc()).is_ok_and(|inst| inst.end == End::Join);
+        if joins { flow.join_leads() } else { None }
+    }
+
+    /// Executes one instruction, or a join that leads the warp away.
+    fn attempt<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let (grid, memory) = (&*self.grid, &mut self.memory);
         // As above: the first condition is on a constant alone.
         let ran = if O::DATA {
@@ -442,10 +491,7 @@ impl Run {
                 None => self.block.advance(&Reference, grid.context(), memory, observer, 1),
             }
         };
-        if ran.end? == Step::Running {
-            return Ok(Step::Running);
-        }
-        Ok(self.next_block())
+        ran.end
     }
 
     /// Replaces the words of the program, by as many. Those without a meaning trap when they are reached.
@@ -462,6 +508,12 @@ impl Run {
             fast.prepare(&mut self.block, grid.launch().setup());
         }
         self.grid = Arc::new(grid);
+        let code = &self.grid.context().code;
+        for warp in &mut self.block.warps {
+            if code.at(warp.flow.pc()).is_ok_and(|inst| inst.end != End::Join) {
+                warp.flow.forget_join();
+            }
+        }
     }
 
     /// The block has ended: adds what it left, and begins the next.

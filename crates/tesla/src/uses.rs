@@ -4,7 +4,7 @@
 //! vocabulary of all machines, with registers numbered as in events.
 //!
 //! What [`uses`] simplifies: an instruction that writes half a register reads that register, because the other half stays.
-//! Of an instruction that reads c[] and another space, the other space is named: no program stores to c[]. Post-increments
+//! If an instruction reads c[] and another space, [`Uses::loads`] names the other space, because no program stores to c[]. Post-increments
 //! write their `$a` without an event.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
@@ -260,11 +260,14 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
     );
     let is_const = |mem: &Mem| matches!(mem.space, Space::Const(_));
     let loaded = memory.iter().filter(|(_, written)| atomic || !*written);
+    let operands: Vec<Memory> = loaded.clone().map(|(mem, _)| named(mem.space)).collect();
+    let operands = if operands.len() > 1 { operands } else { Vec::new() };
     Uses {
         reads: reads.iter().map(read).chain(kept).collect(),
         writes: writes.iter().map(|place| place.slot()).collect(),
         conditional,
         together: matches!(inst.op, Op::Group(Group::Vote { .. })),
+        operands,
         loads: space(loaded.min_by_key(|(mem, _)| is_const(mem))),
         stores: space(stored),
         narrow: stored.is_some_and(|(mem, _)| mem.access.bytes() < 4),
@@ -274,15 +277,15 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
 
 /// A space as all machines name theirs.
 fn named(space: Space) -> Memory {
-    let space_of = |name, number: u8, private| Memory { name, number: number.into(), private };
+    let numbered = |name, number: u8| Memory { number: Some(number.into()), ..Memory::shared(name) };
     match space {
-        Space::Const(bank) => space_of("c[]", bank, false),
-        Space::Local => space_of("l[]", 0, true),
-        Space::Shared => space_of("s[]", 0, false),
-        Space::Global(segment) => space_of("g[]", segment, false),
-        Space::Attribute => space_of("a[]", 0, true),
-        Space::Primitive => space_of("p[]", 0, false),
-        Space::Varying => space_of("v[]", 0, true),
-        Space::Output => space_of("o[]", 0, true),
+        Space::Const(bank) => numbered("c[]", bank),
+        Space::Local => Memory::private("l[]"),
+        Space::Shared => Memory::shared("s[]"),
+        Space::Global(segment) => numbered("g[]", segment),
+        Space::Attribute => Memory::private("a[]"),
+        Space::Primitive => Memory::shared("p[]"),
+        Space::Varying => Memory::private("v[]"),
+        Space::Output => Memory::private("o[]"),
     }
 }

@@ -11,7 +11,8 @@ pub(crate) enum Column {
     Copy,
     /// What a literal is, and the relation of its mask to those before it, a byte each.
     Tag,
-    /// Of records in a row with the same group: how many, and the group.
+    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the group, in
+    /// instructions of the launch.
     Group,
     /// Numbers of paths and phrases, and addresses that are jumped to.
     Place,
@@ -40,6 +41,7 @@ pub(crate) const LOAD: u8 = 8;
 pub(crate) const STORE: u8 = 9;
 /// Several of the others.
 pub(crate) const PHRASE: u8 = 10;
+pub(crate) const RESUME: u8 = 11;
 
 /// Symbols that a phrase may have.
 pub(crate) const MOST_SYMBOLS: usize = 64;

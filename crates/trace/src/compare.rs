@@ -14,7 +14,7 @@ use crate::{Error, Reader};
 /// Something that happened, an instruction at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// How many instructions of the launch were issued before it.
+    /// The step of its instruction.
     pub step: u64,
     /// The group.
     pub group: u32,
@@ -162,7 +162,7 @@ mod tests {
             address,
             text: text.to_owned(),
             label,
-            depth: 0,
+            ..Line::default()
         };
         let label = format!("L{}", addresses[0]);
         let jump = format!("bra {label}");
@@ -205,7 +205,7 @@ mod tests {
         let more = [Event::Reconverge { mask: Mask(3) }];
         let (mut a, mut b) = (trace([0, 8, 16], 1, &[]), trace([0, 8, 16], 1, &more));
         let found = first_difference(&mut a, &mut b).unwrap().unwrap();
-        assert_eq!((found.a, found.b.unwrap().step), (None, 5));
+        assert_eq!((found.a, found.b.unwrap().step), (None, 4), "the step of its instruction");
     }
 
     #[test]

@@ -8,30 +8,20 @@ use quick_protobuf::Writer;
 use serde_json::json;
 
 use crate::filter::Filter;
-use crate::{Error, Reader, Record, What};
+use crate::{Error, Following, Reader, Record, RecordPlace, What};
 
-/// Walks the records that a filter takes, each with the address of its instruction.
+/// Walks the records that a filter takes, each with its place in the program.
 pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
-    mut take: impl FnMut(&Reader<R>, &Record, u32) -> Result<(), Error>,
+    mut take: impl FnMut(&Reader<R>, &Record, RecordPlace<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let mut last: Vec<u32> = Vec::new();
+    let mut following = Following::default();
     for number in 0..reader.blocks().len() {
         for record in reader.block(number)? {
-            let group = record.group as usize;
-            if group >= last.len() {
-                last.resize(group + 1, 0);
-            }
-            let pc = match record.what {
-                What::Ran { pc, count, .. } => {
-                    last[group] = reader.addresses(pc, count).last().copied().unwrap_or(pc);
-                    pc
-                }
-                _ => last[group],
-            };
-            if filter.takes(&record, pc) {
-                take(reader, &record, pc)?;
+            let place = following.take(reader, &record);
+            if filter.takes(&record, place.pc) {
+                take(reader, &record, place)?;
             }
         }
     }
@@ -39,13 +29,14 @@ pub(crate) fn walk<R: Read + Seek>(
 }
 
 /// What a record is called on its track, and for how many steps it lasts: 0 is an instant.
-fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record) -> (String, u32) {
+fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str>) -> (String, u32) {
     match record.what {
-        What::Ran { count, .. } => (reader.described(&record.what), count),
+        What::Ran { count, .. } => (reader.described(&record.what, None), count),
         What::Diverge { .. } => ("diverge".to_owned(), 0),
+        What::Resume { .. } => ("resume".to_owned(), 0),
         What::Reconverge { .. } => ("reconverge".to_owned(), 0),
         What::Trap { .. } => ("trap".to_owned(), 0),
-        _ => (reader.described(&record.what), 0),
+        _ => (reader.described(&record.what, space), 0),
     }
 }
 
@@ -67,8 +58,8 @@ pub fn chrome<R: Read + Seek>(
     )?;
     let mut groups = BTreeSet::new();
     let mut first = true;
-    walk(reader, filter, |reader, record, pc| {
-        let (name, lasts) = named(reader, record);
+    walk(reader, filter, |reader, record, RecordPlace { pc, space }| {
+        let (name, lasts) = named(reader, record, space);
         let mut event = json!({ "name": name, "pid": 0, "tid": record.group, "ts": record.step });
         match record.what {
             What::Ran { mask, .. } => {
@@ -164,7 +155,7 @@ pub fn perfetto<R: Read + Seek>(
     let mut put = |packet: Fields| {
         out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)
     };
-    walk(reader, filter, |reader, record, _| {
+    walk(reader, filter, |reader, record, place| {
         let track = u64::from(record.group) + 1;
         if groups.insert(record.group) {
             let name = format!("group {}", record.group);
@@ -172,7 +163,7 @@ pub fn perfetto<R: Read + Seek>(
             let descriptor = descriptor.text(track_descriptor::NAME, &name);
             put(Fields::default().message(packet::TRACK_DESCRIPTOR, &descriptor))?;
         }
-        let (name, lasts) = named(reader, record);
+        let (name, lasts) = named(reader, record, place.space);
         let event = |kind, at: u64, name: Option<&str>| {
             let event = Fields::default().number(track_event::TYPE, kind);
             let event = event.number(track_event::TRACK_UUID, track);
@@ -261,7 +252,11 @@ mod tests {
         let events = json["traceEvents"].as_array().unwrap();
         assert_eq!(events.len(), 3 + 2);
         assert_eq!((&events[0]["ph"], &events[0]["dur"]), (&json!("X"), &json!(2)));
-        assert_eq!((&events[1]["name"], &events[1]["ts"]), (&json!("diverge"), &json!(2)));
+        assert_eq!(
+            (&events[1]["name"], &events[1]["ts"]),
+            (&json!("diverge"), &json!(1)),
+            "with its instruction"
+        );
         assert_eq!(events[2]["name"], "bra \"L\"");
     }
 

@@ -7,8 +7,8 @@ use reconverge_simt::Mask;
 use crate::record::{Record, What};
 
 /// The types of records, by the names that filters have for them.
-pub const EVENTS: [&str; 9] =
-    ["issue", "diverge", "reconverge", "push", "pop", "jump", "trap", "write", "memory"];
+pub const EVENTS: [&str; 10] =
+    ["issue", "diverge", "resume", "reconverge", "push", "pop", "jump", "trap", "write", "memory"];
 
 /// Records that are wanted; everything by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,7 @@ impl Filter {
         let (name, concerned) = match record.what {
             What::Ran { mask, .. } => ("issue", lanes(mask)),
             What::Diverge { taken, not } => ("diverge", lanes(taken | not)),
+            What::Resume { mask } => ("resume", lanes(mask)),
             What::Reconverge { mask } => ("reconverge", lanes(mask)),
             What::Trap { mask } => ("trap", lanes(mask)),
             What::Push { .. } => ("push", true),

@@ -35,6 +35,7 @@ pub mod compare;
 mod error;
 pub mod export;
 pub mod filter;
+mod following;
 mod pack;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -45,12 +46,13 @@ mod write;
 
 pub use error::Error;
 pub use filter::Filter;
+pub use following::{Following, RecordPlace};
 pub use read::{Block, Reader, Records};
-pub use record::{End, Header, Kind, Line, Outcome, Record, Totals, What};
+pub use record::{End, Header, Kind, Line, Outcome, Record, RegisterNames, Totals, What};
 pub use write::{Limits, Recording, Writer};
 
 /// The version of the file format that is written, and the only one that is read.
-pub const VERSION: u16 = 4;
+pub const VERSION: u16 = 5;
 
 /// The first bytes of a file. The line ends show a transfer that changes them.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";

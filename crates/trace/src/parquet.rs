@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `step`, `group`, `event`, `pc` | every row; events are named as filters name them, `load` and `store` aside |
 //! | `text` | issue: the instruction |
-//! | `mask` | issue, reconverge, trap: lanes; diverge: the side that runs first |
+//! | `mask` | issue, resume, reconverge, trap: lanes; diverge: the side that runs first |
 //! | `other` | diverge: the lanes of the other side |
 //! | `kind` | push, pop: the manual's word |
 //! | `lane`, `number`, `value` | write, load, store: lane, register or byte address, new bits; jump: the address as `number` |
+//! | `register` | write: the register's name |
+//! | `space` | load, store: the memory, if the machine names it |
 //!
 //! [`column()`] and [`optional`] write the columns of other tables too, those of campaigns.
 
@@ -23,7 +25,7 @@ use parquet::schema::parser::parse_message_type;
 
 use crate::export::walk;
 use crate::filter::Filter;
-use crate::{Error, Reader, What};
+use crate::{Error, Reader, RecordPlace, What};
 
 const SCHEMA: &str = "message trace {
     required int64 step (UINT_64);
@@ -37,6 +39,8 @@ const SCHEMA: &str = "message trace {
     optional int32 lane (UINT_32);
     optional int32 number (UINT_32);
     optional int32 value (UINT_32);
+    optional binary register (UTF8);
+    optional binary space (UTF8);
 }";
 
 /// Rows that are written together.
@@ -56,6 +60,8 @@ struct Rows {
     lane: Vec<Option<i32>>,
     number: Vec<Option<i32>>,
     value: Vec<Option<i32>>,
+    register: Vec<Option<ByteArray>>,
+    space: Vec<Option<ByteArray>>,
 }
 
 /// Writes the records that a filter takes as a table.
@@ -71,7 +77,7 @@ pub fn table<R: Read + Seek>(
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(failed)?;
     let mut rows = Rows::default();
-    walk(reader, filter, |reader, record, pc| {
+    walk(reader, filter, |reader, record, RecordPlace { pc, space }| {
         let group = record.group;
         if let What::Ran { pc, count, mask } = record.what {
             for (step, address) in (record.step..).zip(reader.addresses(pc, count)) {
@@ -84,6 +90,7 @@ pub fn table<R: Read + Seek>(
             let name = match record.what {
                 What::Ran { .. } => "issue",
                 What::Diverge { .. } => "diverge",
+                What::Resume { .. } => "resume",
                 What::Reconverge { .. } => "reconverge",
                 What::Push { .. } => "push",
                 What::Pop { .. } => "pop",
@@ -95,7 +102,10 @@ pub fn table<R: Read + Seek>(
             };
             rows.begin(record.step, group, name, pc);
             match record.what {
-                What::Ran { mask, .. } | What::Reconverge { mask } | What::Trap { mask } => {
+                What::Ran { mask, .. }
+                | What::Resume { mask }
+                | What::Reconverge { mask }
+                | What::Trap { mask } => {
                     rows.mask.push(Some(mask.0 as i64));
                 }
                 What::Diverge { taken, not } => {
@@ -115,6 +125,10 @@ pub fn table<R: Read + Seek>(
                     rows.value.push(Some(value as i32));
                 }
             }
+            if let What::Write { register, .. } = record.what {
+                rows.register.push(Some(reader.header().register(register).as_str().into()));
+            }
+            rows.space.extend(space.map(|space| Some(space.into())));
             rows.end();
         }
         if rows.step.len() >= ROWS {
@@ -148,6 +162,8 @@ impl Rows {
         self.lane.resize(rows, None);
         self.number.resize(rows, None);
         self.value.resize(rows, None);
+        self.register.resize(rows, None);
+        self.space.resize(rows, None);
     }
 
     /// Writes them as a row group.
@@ -164,6 +180,8 @@ impl Rows {
         optional::<Int32Type, W>(&mut group, self.lane)?;
         optional::<Int32Type, W>(&mut group, self.number)?;
         optional::<Int32Type, W>(&mut group, self.value)?;
+        optional::<ByteArrayType, W>(&mut group, self.register)?;
+        optional::<ByteArrayType, W>(&mut group, self.space)?;
         group.close()?;
         Ok(())
     }
@@ -215,17 +233,25 @@ mod tests {
     use reconverge_simt::{Event, Lane, Mask};
 
     use super::*;
-    use crate::{Header, Limits, Line, Outcome, Writer};
+    use crate::{Header, Limits, Line, Outcome, RegisterNames, Writer};
 
     #[test]
     fn a_table_has_a_row_an_instruction_and_an_event() {
-        let line = |address, text: &str| Line { address, text: text.to_owned(), ..Line::default() };
-        let header = Header { listing: vec![line(0, "set"), line(8, "bra")], ..Header::default() };
+        let line = |address, text: &str| Line {
+            address,
+            text: text.to_owned(),
+            stores: Some("g14[]".to_owned()),
+            ..Line::default()
+        };
+        let file = RegisterNames { name: "$c".to_owned(), first: 0x90, count: 4, channels: String::new() };
+        let listing = vec![line(0, "set"), line(8, "bra")];
+        let header = Header { listing, registers: vec![file], ..Header::default() };
         let mut writer = Writer::new(Vec::new(), &header, Limits::default()).unwrap();
         writer.issues(0, &[0, 8], Mask(0b11)).unwrap();
         writer.event(0, Event::Diverge { taken: Mask(1), not: Mask(2) }).unwrap();
         writer.event(0, Event::Push { kind: "BRANCH" }).unwrap();
         writer.event(0, Event::Store { lane: Lane(1), address: 64, value: 7 }).unwrap();
+        writer.event(0, Event::Write { lane: Lane(1), register: 0x92, value: 3 }).unwrap();
         let trace = writer.finish(Outcome::default()).unwrap();
         let mut bytes = Vec::new();
         table(&mut Reader::new(Cursor::new(trace)).unwrap(), &Filter::default(), &mut bytes).unwrap();
@@ -234,13 +260,17 @@ mod tests {
         let file = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let rows: Vec<String> =
             file.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
-        assert_eq!(rows.len(), 5);
+        assert_eq!(rows.len(), 6);
         let has = |row: usize, parts: &[&str]| {
             assert!(parts.iter().all(|part| rows[row].contains(part)), "{}", rows[row]);
         };
         has(1, &["step: 1", "event: \"issue\"", "pc: 8", "text: \"bra\"", "mask: 3"]);
-        has(2, &["event: \"diverge\"", "pc: 8", "mask: 1", "other: 2", "kind: null"]);
+        has(2, &["step: 1", "event: \"diverge\"", "pc: 8", "mask: 1", "other: 2", "kind: null"]);
         has(3, &["kind: \"BRANCH\"", "mask: null"]);
-        has(4, &["event: \"store\"", "lane: 1", "number: 64", "value: 7"]);
+        has(
+            4,
+            &["event: \"store\"", "lane: 1", "number: 64", "value: 7", "space: \"g14[]\"", "register: null"],
+        );
+        has(5, &["step: 1", "event: \"write\"", "register: \"$c2\"", "space: null"]);
     }
 }

@@ -12,7 +12,7 @@ use crate::{END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION}
 pub struct Block {
     /// Its offset in the file.
     pub offset: u64,
-    /// The step of its first record.
+    /// Number of instructions that were issued before the block.
     pub first_step: u64,
 }
 
@@ -110,22 +110,24 @@ impl<R: Read + Seek> Reader<R> {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
 
-    /// What happened, in words; of instructions, the text of the first.
-    pub fn described(&self, what: &What) -> String {
+    /// Returns a record in words: the text of the first instruction of a run, or what happened. `space` is the memory of an
+    /// access, from [`Following`](crate::Following).
+    pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),
             What::Diverge { taken, not } => format!("diverge: {taken} first, then {not}"),
+            What::Resume { mask } => format!("resume: {mask}"),
             What::Reconverge { mask } => format!("reconverge: {mask}"),
             What::Push { kind } => format!("push {}", self.kind(kind)),
             What::Pop { kind } => format!("pop {}", self.kind(kind)),
             What::Jump { to } => format!("jump to {}", self.spelled(to)),
             What::Trap { mask } => format!("trap: {mask}"),
             What::Write { lane, register, value } => {
-                format!("lane {} writes register {register}: {value:#010x}", lane.0)
+                format!("lane {} writes {}: {value:#010x}", lane.0, self.header.register(register))
             }
-            What::Load { lane, address } => format!("lane {} loads {address:#x}", lane.0),
+            What::Load { lane, address } => format!("lane {} loads {}", lane.0, place(space, address)),
             What::Store { lane, address, value } => {
-                format!("lane {} stores {value:#010x} at {address:#x}", lane.0)
+                format!("lane {} stores {value:#010x} at {}", lane.0, place(space, address))
             }
         }
     }
@@ -146,7 +148,7 @@ impl<R: Read + Seek> Reader<R> {
         if kinds.len() > self.kinds.len() {
             self.kinds = kinds;
         }
-        unpack(columns, &self.order).map_err(damaged)
+        Ok(unpack(columns, &self.order).map_err(damaged)?.1)
     }
 
     /// All records, a block in memory at a time.
@@ -187,10 +189,7 @@ impl<R: Read + Seek> Reader<R> {
                 Ok(Some((Section::Block, bytes, behind))) => {
                     let block = words(&bytes).and_then(|(_, columns)| unpack(columns, &self.order));
                     match block {
-                        Ok(records) => self.blocks.push(Block {
-                            offset: at,
-                            first_step: records.first().map_or(0, |record| record.step),
-                        }),
+                        Ok((first_step, _)) => self.blocks.push(Block { offset: at, first_step }),
                         Err(what) => break Some(Error::Damaged { at, what }),
                     }
                     at = behind;
@@ -201,6 +200,15 @@ impl<R: Read + Seek> Reader<R> {
             }
         };
         Ok(())
+    }
+}
+
+/// An address in a space, as texts of programs have it: `s[0x10]`, `LDS 0x10`.
+fn place(space: Option<&str>, address: u32) -> String {
+    match space.map(|space| (space, space.strip_suffix(']'))) {
+        None => format!("{address:#x}"),
+        Some((_, Some(open))) => format!("{open}{address:#x}]"),
+        Some((space, None)) => format!("{space} {address:#x}"),
     }
 }
 

@@ -28,6 +28,41 @@ pub struct Header {
     pub data: bool,
     /// The program's instructions in the order of their addresses.
     pub listing: Vec<Line>,
+    /// The machine's registers, which name the numbers of [`What::Write`].
+    #[serde(default)]
+    pub registers: Vec<RegisterNames>,
+}
+
+impl Header {
+    /// The name of a register by its number in [`What::Write`], with its channel: `$r3`, `R1.x`.
+    pub fn register(&self, number: u32) -> String {
+        let name = self.registers.iter().find_map(|file| file.register(number));
+        name.unwrap_or_else(|| format!("register {number}"))
+    }
+}
+
+/// Registers of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterNames {
+    /// The manual's name: `temp`, `R`, `$r`.
+    pub name: String,
+    /// The number of its first register, or of that register's first channel, in [`What::Write`].
+    pub first: u32,
+    /// Registers.
+    pub count: u32,
+    /// Names of the channels, one letter per channel; empty for registers of one word.
+    #[serde(default)]
+    pub channels: String,
+}
+
+impl RegisterNames {
+    fn register(&self, number: u32) -> Option<String> {
+        let place = number.checked_sub(self.first)?;
+        let width = self.channels.chars().count().max(1) as u32;
+        let (register, channel) = (place / width, self.channels.chars().nth((place % width) as usize));
+        let channel = channel.map_or(String::new(), |channel| format!(".{channel}"));
+        (register < self.count).then(|| format!("{}{register}{channel}", self.name))
+    }
 }
 
 /// An instruction of the listing.
@@ -43,6 +78,12 @@ pub struct Line {
     /// The flow constructs that it lies in.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
+    /// Memory that it reads: one name for all its loads, or a name for each load of a lane, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<String>,
+    /// The memory that it writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stores: Option<String>,
 }
 
 fn is_zero(number: &usize) -> bool {
@@ -56,7 +97,8 @@ pub struct Kind(pub u8);
 /// Something that happened to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// How many instructions of the launch were issued before it.
+    /// The step of its instruction: how many instructions of the launch were issued before that. An event belongs to the last
+    /// instruction of its group.
     pub step: u64,
     /// The group.
     pub group: u32,
@@ -86,7 +128,12 @@ pub enum What {
         /// The others.
         not: Mask,
     },
-    /// Lanes that were waiting are active again.
+    /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
+    Resume {
+        /// All that are active now.
+        mask: Mask,
+    },
+    /// Lanes that waited run again together with lanes that ran.
     Reconverge {
         /// All that are active now.
         mask: Mask,
@@ -115,7 +162,7 @@ pub enum What {
     Write {
         /// The lane.
         lane: Lane,
-        /// Register number, in the machine's own numbering.
+        /// Register number, in the machine's own numbering: [`Header::register`].
         register: u32,
         /// The new bits.
         value: u32,
@@ -144,6 +191,7 @@ impl What {
         match self {
             What::Ran { pc, mask, .. } => Event::Issue { pc, mask },
             What::Diverge { taken, not } => Event::Diverge { taken, not },
+            What::Resume { mask } => Event::Resume { mask },
             What::Reconverge { mask } => Event::Reconverge { mask },
             What::Push { .. } => Event::Push { kind: "" },
             What::Pop { .. } => Event::Pop { kind: "" },

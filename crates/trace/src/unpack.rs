@@ -5,7 +5,7 @@ use reconverge_simt::{Lane, Mask};
 use crate::BLOCK_RECORDS;
 use crate::columns::{
     BOTH, COLUMNS, Column, DIVERGE, JUMP, LOAD, MOST_SYMBOLS, Masks, OTHER, Order, PHRASE, POP, PUSH, RAN,
-    RECONVERGE, SAME, STORE, Symbol, TRAP, WRITE,
+    RECONVERGE, RESUME, SAME, STORE, Symbol, TRAP, WRITE,
 };
 use crate::record::{Kind, Record, What};
 
@@ -52,7 +52,7 @@ impl Symbols {
                     .map_err(|_| format!("a path, a phrase or a jump beyond 32 bits: {rest:#x}"))?
             }
             PUSH | POP | WRITE | LOAD | STORE => columns.of(Column::Byte).byte()?.into(),
-            DIVERGE | RECONVERGE | TRAP => 0,
+            DIVERGE | RESUME | RECONVERGE | TRAP => 0,
             other => return Err(format!("record type {other}")),
         };
         Ok(Symbol::new(low.tag(), low.relation(), rest))
@@ -95,7 +95,7 @@ impl<'a> Columns<'a> {
                 let low = Symbol(column.byte()?.into());
                 let rest = match low.tag() {
                     RAN | PUSH | POP | JUMP => column.varint()?,
-                    DIVERGE | RECONVERGE => 0,
+                    DIVERGE | RESUME | RECONVERGE => 0,
                     other => return Err(format!("record type {other} in a phrase")),
                 };
                 let rest = u32::try_from(rest).map_err(|_| format!("{rest:#x} in a phrase"))?;
@@ -128,8 +128,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The records of a block; what is wrong with its bytes otherwise.
-pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String> {
+/// The step of a block, and its records; what is wrong with its bytes otherwise.
+pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), String> {
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;
     if count > BLOCK_RECORDS.into() {
@@ -157,6 +157,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String>
         paths,
         records: Vec::with_capacity(count),
         step,
+        last: 0,
         group: 0,
         number: 0,
         masks: Masks::default(),
@@ -170,6 +171,9 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String>
             with_group = columns.of(Column::Group).varint()?;
             let number = columns.of(Column::Group).varint()?;
             records.group = u32::try_from(number).map_err(|_| format!("group {number}"))?;
+            let ago = columns.of(Column::Group).varint()?;
+            let last = if ago == 0 { Some(records.step) } else { records.step.checked_sub(ago) };
+            records.last = last.ok_or_else(|| format!("an instruction {ago} before the start"))?;
         }
         with_group = with_group.checked_sub(1).ok_or("a group without records")?;
         let symbol = symbols.next(columns)?;
@@ -188,7 +192,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<Vec<Record>, String>
         None if symbols.copied > 0 => {
             Err(format!("a copy of {} more entries than the block has", symbols.copied))
         }
-        None => Ok(records.records),
+        None => Ok((step, records.records)),
         Some(column) => Err(format!("{} bytes of a column without a record", column.bytes.len() - column.at)),
     }
 }
@@ -199,7 +203,10 @@ struct Records<'a> {
     order: &'a Order,
     paths: Vec<Vec<(u32, u32)>>,
     records: Vec<Record>,
+    /// Instructions of the launch so far.
     step: u64,
+    /// The step of the group's last instruction.
+    last: u64,
     group: u32,
     number: u32,
     masks: Masks,
@@ -227,6 +234,7 @@ impl Records<'_> {
                 *masks = Masks { last: taken, other: not };
                 What::Diverge { taken: Mask(taken), not: Mask(not) }
             }
+            RESUME => What::Resume { mask: columns.mask(masks, relation)? },
             RECONVERGE => What::Reconverge { mask: columns.mask(masks, relation)? },
             TRAP => What::Trap { mask: columns.mask(masks, relation)? },
             PUSH => What::Push { kind: Kind(rest as u8) },
@@ -248,7 +256,7 @@ impl Records<'_> {
             }
         };
         self.behind = None;
-        self.records.push(Record { step: self.step, group: self.group, what });
+        self.records.push(Record { step: self.last, group: self.group, what });
         Ok(())
     }
 
@@ -270,6 +278,7 @@ impl Records<'_> {
             *behind = Some(place + count);
             *step += u64::from(count);
         }
+        self.last = self.step.saturating_sub(1);
         Ok(())
     }
 }

@@ -5,7 +5,9 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use reconverge_simt::observe::together;
 use reconverge_simt::{Event, Lane, Mask, Observer};
-use reconverge_trace::{Error, Header, Limits, Line, Outcome, Reader, VERSION, What, Writer};
+use reconverge_trace::{
+    Error, Following, Header, Limits, Line, Outcome, Reader, RegisterNames, VERSION, What, Writer,
+};
 
 /// A header with instructions at 0, 8, 16, ….
 fn header(instructions: u32) -> Header {
@@ -32,6 +34,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     let mask = || any::<u64>().prop_map(Mask);
     let event = prop_oneof![
         (mask(), mask()).prop_map(|(taken, not)| Event::Diverge { taken, not }),
+        mask().prop_map(|mask| Event::Resume { mask }),
         mask().prop_map(|mask| Event::Reconverge { mask }),
         Just(Event::Push { kind: "JOINAT" }),
         Just(Event::Pop { kind: "LOOP" }),
@@ -112,7 +115,7 @@ fn by_key(group: u32, key: u32, active: u64, first: u64) -> Vec<Act> {
             Act::Event(group, Event::Jump { to: 40 }),
             Act::Issues(group, vec![40, 48], first),
             Act::Event(group, Event::Pop { kind: "BRANCH" }),
-            Act::Event(group, Event::Reconverge { mask: not }),
+            Act::Event(group, Event::Resume { mask: not }),
             Act::Issues(group, vec![24], not.0),
         ]
     };
@@ -160,7 +163,7 @@ proptest! {
                 looped.push(Act::Event(group, Event::Push { kind: "BRANCH" }));
                 looped.push(Act::Event(group, Event::Diverge { taken: Mask(taken), not: Mask(not) }));
                 looped.push(Act::Issues(group, vec![40, 48], taken));
-                looped.push(Act::Event(group, Event::Reconverge { mask: Mask(not) }));
+                looped.push(Act::Event(group, Event::Resume { mask: Mask(not) }));
                 looped.push(Act::Issues(group, vec![32], not));
                 looped.push(Act::Event(group, Event::Reconverge { mask: Mask(active) }));
             }
@@ -252,6 +255,101 @@ proptest! {
     }
 }
 
+/// The steps of instructions and events, by the rule of [`Record::step`](reconverge_trace::Record).
+fn steps(acts: &[Act]) -> Vec<u64> {
+    let (mut issued, mut last) = (0, [None::<u64>; 4]);
+    let mut steps = Vec::new();
+    for act in acts {
+        match act {
+            Act::Issues(group, addresses, _) => {
+                steps.extend(issued..issued + addresses.len() as u64);
+                issued += addresses.len() as u64;
+                last[*group as usize] = Some(issued - 1);
+            }
+            Act::Event(group, _) => steps.push(last[*group as usize].unwrap_or(issued)),
+        }
+    }
+    steps
+}
+
+proptest! {
+    /// Groups that take turns, over the ends of blocks.
+    #[test]
+    fn an_event_has_the_step_of_its_group_s_last_instruction(acts in acts(), flushed in 1..20usize) {
+        let mut writer = Writer::new(Vec::new(), &header(20), Limits::default()).unwrap();
+        for (number, act) in acts.iter().enumerate() {
+            match act {
+                Act::Issues(group, addresses, mask) => writer.issues(*group, addresses, Mask(*mask)).unwrap(),
+                Act::Event(group, event) => writer.event(*group, *event).unwrap(),
+            }
+            if number % flushed == 0 {
+                writer.flush().unwrap();
+            }
+        }
+        let mut reader = Reader::new(Cursor::new(writer.finish(Outcome::default()).unwrap())).unwrap();
+        let read: Vec<u64> = reader.records().map(|record| record.unwrap()).flat_map(|record| {
+            let count = if let What::Ran { count, .. } = record.what { u64::from(count) } else { 1 };
+            record.step..record.step + count
+        }).collect();
+        prop_assert_eq!(read, steps(&acts));
+    }
+}
+
+#[test]
+fn a_register_and_the_memory_of_an_access_are_named() {
+    let line = |address, loads: &[&str], stores: Option<&str>| Line {
+        address,
+        loads: loads.iter().map(|space| (*space).to_owned()).collect(),
+        stores: stores.map(str::to_owned),
+        ..Line::default()
+    };
+    let listing = vec![line(0, &["s[]", "c0[]"], None), line(8, &["LDS"], Some("g14[]"))];
+    let file = |name: &str, first, count, channels: &str| RegisterNames {
+        name: name.to_owned(),
+        first,
+        count,
+        channels: channels.to_owned(),
+    };
+    let registers = vec![file("$r", 0, 128, ""), file("$c", 0x90, 4, ""), file("R", 0x200, 2, "xyzw")];
+    let header = Header { listing, registers, ..Header::default() };
+    let mut writer = Writer::new(Vec::new(), &header, Limits::default()).unwrap();
+    let lane = Lane(1);
+    let load = Event::Load { lane, address: 16 };
+    let write = |register| Event::Write { lane, register, value: 5 };
+    writer.issues(0, &[0], Mask(3)).unwrap();
+    let mut event = |event| writer.event(0, event).unwrap();
+    [load, load, write(0x91), write(0x205), write(0x400)].into_iter().for_each(&mut event);
+    writer.issues(0, &[8], Mask(3)).unwrap();
+    for event in [load, load, Event::Store { lane, address: 32, value: 1 }] {
+        writer.event(0, event).unwrap();
+    }
+    let mut reader = Reader::new(Cursor::new(writer.finish(Outcome::default()).unwrap())).unwrap();
+    let records = reader.block(0).unwrap();
+    let mut following = Following::default();
+    let texts: Vec<String> = records
+        .iter()
+        .map(|record| {
+            let place = following.take(&reader, record);
+            reader.described(&record.what, place.space)
+        })
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "",
+            "lane 1 loads s[0x10]",
+            "lane 1 loads c0[0x10]",
+            "lane 1 writes $c1: 0x00000005",
+            "lane 1 writes R1.y: 0x00000005",
+            "lane 1 writes register 1024: 0x00000005",
+            "",
+            "lane 1 loads LDS 0x10",
+            "lane 1 loads LDS 0x10",
+            "lane 1 stores 0x00000001 at g14[0x20]",
+        ]
+    );
+}
+
 #[test]
 fn another_version_is_refused_with_both_numbers() {
     let mut file = written(&[], Limits::default());
@@ -330,6 +428,7 @@ fn small() -> (Vec<u8>, Vec<u64>) {
             Event::Diverge { taken: Mask(1), not: Mask(2) },
             Event::Push { kind: "JOINAT" },
             Event::Pop { kind: "JOINAT" },
+            Event::Resume { mask },
             Event::Reconverge { mask },
             Event::Jump { to: 8 * round },
             Event::Write { lane, register: round, value: 7 },
@@ -357,7 +456,7 @@ fn of_a_file_that_is_cut_anywhere_the_blocks_before_the_cut_are_read() {
                 assert!(reader.problem().is_some(), "{size} bytes");
                 let whole = ends.iter().filter(|end| **end <= size as u64).count();
                 assert_eq!(reader.blocks().len(), whole, "{size} bytes");
-                assert_eq!(reader.records().filter(|record| record.is_ok()).count(), 10 * whole);
+                assert_eq!(reader.records().filter(|record| record.is_ok()).count(), 11 * whole);
             }
             Err(error) => {
                 let early = matches!(error, Error::NotATrace | Error::LineEnds | Error::NoHeader { .. });
@@ -380,7 +479,7 @@ fn a_changed_bit_anywhere_is_noticed_or_changes_nothing() {
         Ok::<_, Error>(records)
     };
     let whole = records(file.clone()).unwrap();
-    assert_eq!(whole.len(), 30);
+    assert_eq!(whole.len(), 33);
     for at in 0..file.len() {
         for bit in 0..8 {
             let mut changed = file.clone();

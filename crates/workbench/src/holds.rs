@@ -47,6 +47,8 @@ reconverge_isa::choices! {
         BytesMoved = "bytes_moved",
         /// Bytes that the lanes asked for.
         BytesWanted = "bytes_wanted",
+        /// Passes of shared memory that conflicts of banks add: 0 if each request takes one.
+        BankConflicts = "bank_conflicts",
     }
 }
 
@@ -64,6 +66,7 @@ impl RunCount {
                 | RunCount::MemoryTransactions
                 | RunCount::BytesMoved
                 | RunCount::BytesWanted
+                | RunCount::BankConflicts
         )
     }
 }

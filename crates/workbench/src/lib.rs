@@ -332,6 +332,7 @@ pub mod listing;
 pub mod machine;
 pub mod manifest;
 pub mod micro;
+pub mod naming;
 pub mod open;
 pub mod r500;
 pub mod r700;

@@ -79,6 +79,11 @@ pub trait Inspect {
     /// The machine's registers.
     fn registers(&self) -> Vec<RegisterClass>;
 
+    /// Returns the name of a register by its number in [`Event::Write`].
+    fn register_name(&self, number: u32) -> String {
+        register_name(&self.registers(), number)
+    }
+
     /// A register of a group that runs, by lane; `None` for a register that is not there.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
@@ -134,6 +139,11 @@ pub trait Steps: Inspect + Send + Sync {
     fn groups(&self) -> usize {
         let (lanes, width) = self.shape();
         lanes.div_ceil(width)
+    }
+
+    /// Returns the number of groups of a block, if groups are parts of blocks.
+    fn groups_per_block(&self) -> Option<usize> {
+        None
     }
 
     /// The group that the next instruction is of; `None` at the end.
@@ -276,6 +286,27 @@ pub struct RegisterClass {
     pub count: usize,
     /// The names of the channels of each; empty for registers of one word.
     pub channels: &'static str,
+    /// Number of its first register, or of that register's first channel, in [`Event::Write`]. Channels count one by one.
+    pub first: u32,
+}
+
+impl RegisterClass {
+    /// Returns the name of a register by its number in [`Event::Write`], with its channel if it has channels: `$r3`,
+    /// `R1.x`, `temp0.r`. Returns `None` if the class does not have the number.
+    pub fn register_name(&self, number: u32) -> Option<String> {
+        let width = self.channels.len().max(1);
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let (register, channel) = (place / width, place % width);
+        let channel =
+            self.channels.get(channel..=channel).map_or(String::new(), |channel| format!(".{channel}"));
+        (register < self.count).then(|| format!("{}{register}{channel}", self.name))
+    }
+}
+
+/// Returns the name of a register by its number in [`Event::Write`], or `register N` if no class has the number.
+pub fn register_name(classes: &[RegisterClass], number: u32) -> String {
+    let name = classes.iter().find_map(|class| class.register_name(number));
+    name.unwrap_or_else(|| format!("register {number}"))
 }
 
 /// One register, or one channel of it.

@@ -3,6 +3,7 @@
 //! What counts as an instruction, a lane of one and a divergence is each machine's convention, which docs/r500.md,
 //! docs/r700.md and docs/tesla.md state; the sums are those of [`reconverge_simt::Statistics`].
 
+pub mod banks;
 pub mod memory;
 
 use foldhash::HashMap;
@@ -11,6 +12,7 @@ use reconverge_simt::{Depth, Event, Mask};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use self::banks::{BankCounts, BankedAccess, Banks};
 use self::memory::{Access, Accesses, Coalescing, MemoryCounts};
 use crate::listing::Lines;
 use crate::trace::Sink;
@@ -45,6 +47,15 @@ pub struct Conventions {
     pub accesses: LiteMap<u32, Access>,
     /// How they do; what the manual leaves undefined otherwise.
     pub coalescing: Result<Coalescing, &'static str>,
+    /// The instructions that access shared memory in banks, by address.
+    pub banked: LiteMap<u32, BankedAccess>,
+}
+
+impl Conventions {
+    /// Whether accesses to memory can be counted: the manual defines how, and the program has some.
+    pub fn have_accesses(&self) -> bool {
+        self.coalescing.is_ok() && !(self.accesses.is_empty() && self.banked.is_empty())
+    }
 }
 
 /// How full a stack or counter became.
@@ -109,6 +120,37 @@ pub struct Totals {
     pub groups: u64,
 }
 
+/// Counts of a group, or of the groups of a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct GroupCounts {
+    /// Instructions issued to it.
+    pub instructions: u64,
+    /// Instructions summed over the lanes that took part.
+    pub lane_instructions: u64,
+    /// Decisions that split its lanes.
+    pub divergent_branches: u64,
+    /// Accesses to memory, by the rule of the manual.
+    pub memory: MemoryCounts,
+    /// Accesses to shared memory in banks.
+    pub banks: BankCounts,
+}
+
+impl GroupCounts {
+    fn add(&mut self, other: &GroupCounts) {
+        self.instructions += other.instructions;
+        self.lane_instructions += other.lane_instructions;
+        self.divergent_branches += other.divergent_branches;
+        self.memory.add(&other.memory);
+        self.banks.add(&other.banks);
+    }
+
+    /// Returns the share of active lanes in groups of `width` lanes, 0 to 1.
+    pub fn simd_efficiency(&self, width: u32) -> f64 {
+        let places = self.instructions as f64 * f64::from(width);
+        if places == 0.0 { 0.0 } else { self.lane_instructions as f64 / places }
+    }
+}
+
 /// A divergence whose sides have not run together again.
 #[derive(Clone, Copy, Debug)]
 struct Open {
@@ -125,7 +167,11 @@ struct Group {
     /// At most one a lane: each splits a set of lanes off.
     open: Vec<Open>,
     depth: u64,
+    counts: GroupCounts,
 }
+
+/// Groups of which [`Profile::to_json`] lists the counts, at most.
+pub const MOST_GROUPS: usize = 1 << 16;
 
 /// Collects the counts of a run.
 #[derive(Clone, Debug, Default)]
@@ -141,6 +187,7 @@ pub struct Profile {
     /// Whether the machine announces how full its stacks are; otherwise entries are counted.
     announced: bool,
     accesses: Option<Accesses>,
+    banks: Banks,
 }
 
 impl Profile {
@@ -152,7 +199,8 @@ impl Profile {
     /// With classes and accesses of instructions, and the stacks as [`reconverge_simt::FlowView::depths`] has them at the
     /// start.
     pub fn by(mut self, conventions: Conventions, stacks: &[Depth]) -> Profile {
-        let Conventions { classes, accesses, coalescing } = conventions;
+        let Conventions { classes, accesses, coalescing, banked } = conventions;
+        self.banks = Banks::new(banked);
         self.classes = classes;
         self.accesses = coalescing.ok().map(|rule| Accesses::new(rule, accesses));
         let stack = |depth: &Depth| StackCounts { of: depth.of, high_water: depth.used, room: depth.room };
@@ -162,9 +210,50 @@ impl Profile {
 
     /// Counts what is not counted before the next instruction: accesses to memory. Called at the end of the run.
     pub fn end(&mut self) {
-        if let Some(accesses) = &mut self.accesses {
-            accesses.settle_all();
+        let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
+        for (group, memory) in accesses {
+            self.groups.entry(group).or_default().counts.memory.add(&memory);
         }
+        for (group, banks) in self.banks.settle_all() {
+            self.groups.entry(group).or_default().counts.banks.add(&banks);
+        }
+    }
+
+    /// The lanes that a group has room for.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// The counts of each group that ran, by its number.
+    pub fn groups(&self) -> Vec<(usize, GroupCounts)> {
+        let mut groups: Vec<_> = self.groups.iter().map(|(group, of)| (*group, of.counts)).collect();
+        groups.sort_unstable_by_key(|(group, _)| *group);
+        groups
+    }
+
+    /// The counts of each block that ran, by its number, if each has that many groups.
+    pub fn blocks(&self, groups_per_block: usize) -> Vec<(usize, GroupCounts)> {
+        let mut blocks: Vec<(usize, GroupCounts)> = Vec::new();
+        for (group, counts) in self.groups() {
+            let block = group / groups_per_block.max(1);
+            match blocks.last_mut() {
+                Some((last, sum)) if *last == block => sum.add(&counts),
+                _ => blocks.push((block, counts)),
+            }
+        }
+        blocks
+    }
+
+    /// The accesses of the instruction at an address to shared memory in banks.
+    pub fn banks(&self, pc: u32) -> Option<BankCounts> {
+        self.banks.counts.get(&pc).copied()
+    }
+
+    /// All accesses to shared memory in banks.
+    pub fn bank_totals(&self) -> BankCounts {
+        let mut totals = BankCounts::default();
+        self.banks.counts.values().for_each(|counts| totals.add(counts));
+        totals
     }
 
     /// How full each stack and counter of the machine became.
@@ -230,9 +319,10 @@ impl Profile {
         Totals { simd_efficiency, groups: self.groups.len() as u64, ..self.totals }
     }
 
-    /// All counts as one object, with the text of each instruction. `memory` says whether accesses were recorded, `rule`
-    /// how they come together or why that is not known.
-    pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str) -> Value {
+    /// Returns all counts as one object, with the text of each instruction. `memory` is whether accesses were recorded. `rule`
+    /// is the rule for them, or the reason why there is none. The counts by group and block are left out if there are more
+    /// than [`MOST_GROUPS`] groups.
+    pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);
             entry["pc"] = json!(pc);
@@ -241,17 +331,37 @@ impl Profile {
             if let Some(memory) = self.memory(pc) {
                 entry["memory"] = json!(memory);
             }
+            if let Some(banks) = self.banks(pc) {
+                entry["banks"] = json!(banks);
+            }
             entry
         });
         let instructions: Vec<Value> = instructions.collect();
         let mut accesses = if memory { json!(self.memory_totals()) } else { json!({}) };
         accesses["rule"] = json!(rule);
+        let banked = memory && !self.banks.is_empty();
+        let mut banks = if banked { json!(self.bank_totals()) } else { json!({}) };
+        banks["rule"] = json!(if banked { banks::RULE } else { "" });
+        let few = self.groups.len() <= MOST_GROUPS;
+        let listed = |name: &str, counts: Vec<(usize, GroupCounts)>| -> Value {
+            let entry = |(number, counts): (usize, GroupCounts)| {
+                let mut entry = json!(counts);
+                entry[name] = json!(number);
+                entry["simd_efficiency"] = json!(counts.simd_efficiency(self.width));
+                entry
+            };
+            counts.into_iter().map(entry).collect::<Vec<_>>().into()
+        };
+        let blocks = groups_per_block.filter(|_| few).map(|groups| listed("block", self.blocks(groups)));
         json!({
             "instructions": instructions,
             "totals": self.totals(),
             "mix": self.mix(),
             "stacks": self.stacks(),
             "memory": accesses,
+            "banks": banks,
+            "groups": few.then(|| listed("group", self.groups())),
+            "blocks": blocks,
         })
     }
 
@@ -275,11 +385,14 @@ impl Sink for Profile {
         }
         self.totals.instructions += issued;
         self.totals.lane_instructions += issued * u64::from(mask.count());
-        if let Some(accesses) = &mut self.accesses {
-            accesses.settle(group);
-        }
+        let memory = self.accesses.as_mut().and_then(|accesses| accesses.settle(group));
+        let banks = self.banks.settle(group);
         let group = self.groups.entry(group).or_default();
         group.last = last;
+        group.counts.instructions += issued;
+        group.counts.lane_instructions += issued * u64::from(mask.count());
+        memory.iter().for_each(|memory| group.counts.memory.add(memory));
+        banks.iter().for_each(|banks| group.counts.banks.add(banks));
         let counts = &mut self.counts;
         group.open.retain_mut(|open| {
             let counts = &mut counts[open.pc as usize];
@@ -306,9 +419,11 @@ impl Sink for Profile {
                 if let Some(accesses) = &mut self.accesses {
                     accesses.take(number, group.last, event);
                 }
+                self.banks.take(number, group.last, event);
             }
             Event::Diverge { taken, not } => {
                 group.open.push(Open { pc: group.last, taken, not, distance: 0 });
+                group.counts.divergent_branches += 1;
                 let pc = group.last;
                 self.totals.divergent_branches += 1;
                 self.count(pc).diverged += 1;
@@ -396,6 +511,7 @@ mod tests {
                 .collect(),
             accesses: [(8, access(false)), (16, access(true))].into_iter().collect(),
             coalescing: Ok(Coalescing::InSequence),
+            banked: LiteMap::new(),
         }
     }
 
@@ -445,6 +561,26 @@ mod tests {
         profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
         profile.end();
         assert_eq!(profile.memory_totals(), counts);
+    }
+
+    #[test]
+    fn each_group_and_each_block_has_its_counts() {
+        let mut profile = Profile::new(32).by(conventions(), &[]);
+        for group in 0..3 {
+            profile.issues(group, &[0, 8], mask(0xffff));
+            profile.event(group, Event::Load { lane: reconverge_simt::Lane(0), address: 64 });
+        }
+        profile.event(2, Event::Diverge { taken: mask(1), not: mask(0xfffe) });
+        profile.issues(2, &[16], mask(1));
+        profile.end();
+        let instructions = |counts: Vec<(usize, GroupCounts)>| {
+            counts.into_iter().map(|(number, of)| (number, of.instructions)).collect::<Vec<_>>()
+        };
+        assert_eq!(instructions(profile.groups()), [(0, 2), (1, 2), (2, 3)]);
+        assert_eq!(instructions(profile.blocks(2)), [(0, 4), (1, 3)]);
+        let last = profile.groups()[2].1;
+        assert_eq!((last.lane_instructions, last.divergent_branches, last.memory.requests), (33, 1, 1));
+        assert_eq!(profile.groups()[0].1.simd_efficiency(32), 0.5);
     }
 
     #[test]

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn registers_are_found_in_the_texts_of_all_machines() {
-        let class = |name, count, channels| RegisterClass { name, count, channels };
+        let class = |name, count, channels| RegisterClass { name, count, channels, first: 0 };
         let names = |text: &str, classes: &[RegisterClass]| {
             named(text, classes).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };

@@ -38,7 +38,12 @@ mirror! {
             /// The other active lanes.
             not: Mask,
         },
-        /// Waiting lanes are active again.
+        /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
+        Resume {
+            /// All active lanes.
+            mask: Mask,
+        },
+        /// Lanes that waited run again together with lanes that ran.
         Reconverge {
             /// All active lanes.
             mask: Mask,

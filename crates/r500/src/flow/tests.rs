@@ -661,8 +661,9 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
         recorder.events
     };
     assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
-    let (taken, not) = (Mask(0b0011), Mask(0b1100));
-    assert_eq!(events(BREAK_IF, taken), [Event::Diverge { taken, not }]);
+    // The lanes that leave the loop wait, and the others run.
+    let (leave, stay) = (Mask(0b0011), Mask(0b1100));
+    assert_eq!(events(BREAK_IF, leave), [Event::Diverge { taken: stay, not: leave }]);
     let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
     assert_eq!(events(BREAK_IF, ALL), popped);
     // A call and its return are jumps. (A_OP)

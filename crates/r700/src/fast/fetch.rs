@@ -54,7 +54,7 @@ impl Runner<'_> {
         let lanes =
             wave.flow.test(&clause.control).map_err(|fault| wave.trap(pc, active, fault.into(), observer))?;
         if lanes.any() {
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
             wave.acknowledges += u32::from(clause.acknowledged);
             wave.held = Held::default();
             for number in 0..clause.count {
@@ -84,10 +84,10 @@ impl Runner<'_> {
             }
             let before = Before::of::<O>(&wave.flow, Changes::All);
             leave(wave, end);
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
         } else {
             leave(wave, end);
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
         }
         Ok(())
     }

@@ -334,11 +334,11 @@ impl<'a> Runner<'a> {
             let key = self.lowered.runs.len() + 2 * number + usize::from(to == control.addr);
             together(observer, key as u32, active, Mask::NONE, |observer| {
                 issue(observer);
-                before.announce(&wave.flow, observer);
+                before.announce(&mut wave.flow, observer);
             });
         } else {
             issue(observer);
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
         }
         Ok(())
     }
@@ -363,7 +363,7 @@ impl<'a> Runner<'a> {
         if end {
             wave.flow.end_of_program();
         }
-        before.announce(&wave.flow, observer);
+        before.announce(&mut wave.flow, observer);
         true
     }
 
@@ -470,7 +470,7 @@ impl<'a> Runner<'a> {
         issued.count(run.count.into(), active);
         together(observer, clause.runs.start, active, Mask::NONE, |observer| {
             observer.event(Event::Issue { pc, mask: active });
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
             observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], active);
         });
         let before = Before::of::<O>(&wave.flow, form.changes_at_end(run.masks));
@@ -486,7 +486,7 @@ impl<'a> Runner<'a> {
         if clause.end {
             wave.flow.end_of_program();
         }
-        before.announce(&wave.flow, observer);
+        before.announce(&mut wave.flow, observer);
         Ok(())
     }
 
@@ -506,15 +506,15 @@ impl<'a> Runner<'a> {
         let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
             let before = Before::of::<O>(&wave.flow, clause.form.changes_at_end(false));
             self.leave(wave, clause, (pc, active), observer)?;
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
             return Ok(());
         }
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
-            before.announce(&wave.flow, observer);
+            before.announce(&mut wave.flow, observer);
             if run.by_reference || run.checks.iter().any(|check| !self.lanes.are_there(check, lanes.0)) {
                 before = Before::Nothing;
                 issued.settle(wave);
@@ -551,7 +551,7 @@ impl<'a> Runner<'a> {
             }
         }
         self.leave(wave, clause, (pc, active), observer)?;
-        before.announce(&wave.flow, observer);
+        before.announce(&mut wave.flow, observer);
         Ok(())
     }
 

@@ -80,7 +80,7 @@ impl Before {
 
     /// Notifies the observer of what the step changed in `flow`.
     #[inline(always)]
-    pub(crate) fn announce<O: Observer>(&self, flow: &Flow, observer: &mut O) {
+    pub(crate) fn announce<O: Observer>(&self, flow: &mut Flow, observer: &mut O) {
         if !O::ENABLED {
             return;
         }
@@ -90,7 +90,7 @@ impl Before {
                 observer.event(Event::Push { kind: kind_on_top(flow) });
                 announce_depth(flow, observer);
             }
-            Before::Masks(before) => announce_masks(*before, flow.active(), observer),
+            Before::Masks(before) => announce_masks(*before, flow, observer),
             Before::All(before) => {
                 before.announce(flow, observer);
                 announce_depth(flow, observer);
@@ -107,8 +107,8 @@ impl Snapshot {
     }
 
     #[inline]
-    fn announce<O: Observer>(&self, flow: &Flow, observer: &mut O) {
-        let (depth, active, pc) = (flow.stack.len(), flow.states.active, flow.pc);
+    fn announce<O: Observer>(&self, flow: &mut Flow, observer: &mut O) {
+        let (depth, pc) = (flow.stack.len(), flow.pc);
         if depth > self.depth {
             let kind = kind_on_top(flow);
             for _ in self.depth..depth {
@@ -120,9 +120,9 @@ impl Snapshot {
             }
         }
         if self.decides {
-            announce_masks(self.active, active, observer);
-        } else if (active - self.active).any() {
-            observer.event(Event::Reconverge { mask: active });
+            announce_masks(self.active, flow, observer);
+        } else {
+            announce_added(self.active, flow, observer);
         }
         if pc != self.pc && pc != self.pc + 1 {
             observer.event(Event::Jump { to: pc });
@@ -146,13 +146,21 @@ fn kind_on_top(flow: &Flow) -> &'static str {
 
 /// Notifies the observer of lanes that diverge and of lanes that run again.
 #[inline]
-fn announce_masks<O: Observer>(before: Mask, after: Mask, observer: &mut O) {
-    let (off, on, stay) = (before - after, after - before, after & before);
+fn announce_masks<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
+    let after = flow.states.active;
+    let (off, stay) = (before - after, after & before);
     if off.any() && stay.any() {
         observer.event(Event::Diverge { taken: stay, not: off });
     }
-    if on.any() {
-        observer.event(Event::Reconverge { mask: after });
+    announce_added(before, flow, observer);
+}
+
+/// Notifies the observer of lanes that run again.
+#[inline]
+fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) {
+    let after = flow.states.active;
+    if let Some(event) = flow.ran.changed(before, after) {
+        observer.event(event);
     }
 }
 
@@ -198,7 +206,7 @@ mod tests {
         assert_eq!(end(&mut flow, AluForm::ALU_PUSH_BEFORE, 0b0011), [parted]);
         assert_eq!(start(&mut flow, AluForm::ALU_ELSE_AFTER), []);
         // No lane stays: the sides change places.
-        assert_eq!(end(&mut flow, AluForm::ALU_ELSE_AFTER, 0), [Event::Reconverge { mask: Mask(0b0011) }]);
+        assert_eq!(end(&mut flow, AluForm::ALU_ELSE_AFTER, 0), [Event::Resume { mask: Mask(0b0011) }]);
         assert_eq!(start(&mut flow, AluForm::ALU_POP_AFTER), []);
         assert_eq!(
             end(&mut flow, AluForm::ALU_POP_AFTER, 0),
@@ -240,7 +248,19 @@ mod tests {
         let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_break(&Control::to(8)).unwrap());
         assert_eq!(events, [Event::Jump { to: 8 }]);
         let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_end(&Control::to(1)).unwrap());
-        assert_eq!(events, [Event::Pop { kind: "LOOP" }, Event::Reconverge { mask: Mask(0b1111) }]);
+        assert_eq!(events, [Event::Pop { kind: "LOOP" }], "all lanes left, and all run again");
+    }
+
+    #[test]
+    fn lanes_that_wake_where_none_runs_meet_those_that_ran_last() {
+        let mut flow = flow();
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        let breaks =
+            |flow: &mut Flow, lanes| events_of(flow, Changes::All, |flow| flow.set_active(Mask(lanes)));
+        assert_eq!(breaks(&mut flow, 0b0001), [Event::Diverge { taken: Mask(0b0001), not: Mask(0b1110) }]);
+        assert_eq!(breaks(&mut flow, 0), []);
+        let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_end(&Control::to(1)).unwrap());
+        assert_eq!(events.last(), Some(&Event::Reconverge { mask: Mask(0b1111) }));
     }
 
     #[test]
@@ -277,7 +297,7 @@ mod tests {
         for changes in [Changes::Push, Changes::All, Changes::Masks] {
             let before = Before::of::<Deepest>(&flow, changes);
             flow.push_(&Control::to(9)).unwrap();
-            before.announce(&flow, &mut deepest);
+            before.announce(&mut flow, &mut deepest);
         }
         // Three subentries, then four, in an entry of four; masks alone need no stack.
         assert_eq!(deepest.0, [1, 1]);

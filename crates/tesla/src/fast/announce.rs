@@ -46,9 +46,10 @@ impl Lowered {
     /// Announces the sides of a branch, in the order in which they run, with their lanes.
     pub(super) fn announce_sides<O: Observer>(&self, sides: [(Side, u32); 2], observer: &mut O) {
         let [(first, goes), (second, waits)] = sides;
-        announce_division(observer, first.pc, Mask(goes.into()), Mask(waits.into()));
+        let lanes = [goes, waits].map(|side| Mask(side.into()));
+        announce_division(observer, first.pc, lanes[0], lanes[1]);
         self.announce_side(first, goes, observer);
-        announce_arrival(observer, TokenType::Branch, second.pc, Mask(waits.into()));
+        announce_arrival(observer, TokenType::Branch, second.pc, lanes[0], lanes[1]);
         self.announce_side(second, waits, observer);
     }
 }

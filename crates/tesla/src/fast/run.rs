@@ -425,6 +425,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             return Err(Halt::At(Position { block, first, joined: None, refused: false }));
         }
         if self.lowered.blocks[self.block as usize].join {
+            self.arrived = self.flow.arrived();
             match self.flow.join(self.observer) {
                 Ok(Join::Run) => {}
                 Ok(Join::Away) => {
@@ -657,6 +658,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             _ => (Key::Divides, sides[0].1),
         };
         let lanes = Mask(active.into());
+        let arrived = if first == 0 { lanes } else { lanes - Mask(first.into()) };
         together(self.observer, key.of(self.block), lanes, Mask(first.into()), |observer| {
             announce_push(observer, TokenType::Joinat);
             lowered.announce_block(*branch, lanes, observer);
@@ -668,7 +670,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                 }
                 Key::Block | Key::Divides => lowered.announce_sides(sides, observer),
             }
-            announce_arrival(observer, TokenType::Joinat, diamond.join, lanes);
+            announce_arrival(observer, TokenType::Joinat, diamond.join, arrived, lanes);
         });
     }
 

@@ -585,6 +585,8 @@ fn what_happens_is_announced() {
     flow.joinat(0x30, 0x08, &mut seen).unwrap();
     flow.bra(0x20, 0x10, Mask(0b01), &mut seen).unwrap();
     flow.join(&mut seen).unwrap();
+    flow.advance(0x30);
+    flow.join(&mut seen).unwrap();
     assert_eq!(
         seen.events,
         [
@@ -594,7 +596,51 @@ fn what_happens_is_announced() {
             Event::Jump { to: 0x20 },
             Event::Pop { kind: "BRANCH" },
             Event::Jump { to: 0x10 },
-            Event::Reconverge { mask: Mask(0b10) },
+            Event::Resume { mask: Mask(0b10) },
+            Event::Pop { kind: "JOINAT" },
+            Event::Reconverge { mask: Mask(0b11) },
         ]
     );
+}
+
+#[test]
+fn no_lanes_reconverge_where_none_diverged() {
+    let mut seen = Recorder::default();
+    let mut flow = warp(0b11);
+    flow.joinat(0x30, 0x08, &mut seen).unwrap();
+    flow.advance(0x30);
+    flow.join(&mut seen).unwrap();
+    assert_eq!(seen.events, [Event::Push { kind: "JOINAT" }, Event::Pop { kind: "JOINAT" }]);
+}
+
+#[test]
+fn lanes_that_leave_last_reconverge_with_those_that_left_before() {
+    let mut seen = Recorder::default();
+    let mut flow = warp(0b11);
+    flow.breakaddr(0x30, 0x08, &mut Silent).unwrap();
+    flow.break_(Mask(0b01), 0x10, &mut Silent).unwrap();
+    flow.break_(Mask(0b10), 0x18, &mut seen).unwrap();
+    assert_eq!(seen.events.last(), Some(&Event::Reconverge { mask: Mask(0b11) }));
+    // The first side ends: the second runs without it.
+    let (mut seen, mut flow) = (Recorder::default(), warp(0b11));
+    flow.bra(0x20, 0x10, Mask(0b01), &mut Silent).unwrap();
+    flow.exit(&mut seen).unwrap();
+    assert_eq!(seen.events.last(), Some(&Event::Resume { mask: Mask(0b10) }));
+}
+
+#[test]
+fn a_join_ahead_of_its_instruction_is_executed_once() {
+    let mut flow = warp(0b11);
+    flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+    flow.bra(0x20, 0x10, Mask(0b01), &mut Silent).unwrap();
+    assert_eq!(flow.join_leads(), Some(Join::Away));
+    flow.join(&mut Silent).unwrap();
+    flow.advance(0x30);
+    assert_eq!(flow.join_leads(), Some(Join::Run));
+    let mut seen = Recorder::default();
+    flow.join_ahead(&mut seen).unwrap();
+    assert_eq!(seen.events.last(), Some(&Event::Reconverge { mask: Mask(0b11) }));
+    assert_eq!((flow.active(), flow.arrived(), flow.join_leads()), (Mask(0b11), Mask(0b10), None));
+    assert_eq!(flow.join(&mut seen), Ok(Join::Run));
+    assert_eq!((seen.events.len(), flow.arrived(), flow.tokens().len()), (2, Mask(0b11), 0));
 }

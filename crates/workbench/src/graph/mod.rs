@@ -6,7 +6,7 @@
 mod dot;
 mod svg;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -40,6 +40,8 @@ pub struct Block {
     pub rows: Vec<Row>,
     /// How often its first instruction was issued, for how many lanes, and how often an instruction of it split them.
     pub counts: Option<InstructionCounts>,
+    /// Number of lanes that came through the block while they waited.
+    pub waiting: u64,
 }
 
 /// An instruction.
@@ -64,7 +66,8 @@ pub struct Way {
     pub to: usize,
     /// Why lanes take it.
     pub kind: EdgeKind,
-    /// How many lanes executed both its ends one after the other.
+    /// How many lanes went this way: those that executed both its ends one after the other, and those that came along while
+    /// they waited. Into a block go the lanes that execute its first instruction, and those that wait.
     pub lanes: Option<u64>,
 }
 
@@ -79,7 +82,8 @@ impl Block {
     /// The counts in words.
     fn counted(&self) -> Option<String> {
         let InstructionCounts { executed, lanes, diverged, .. } = self.counts?;
-        Some(format!("executed {executed}, lanes {lanes}, diverged {diverged}"))
+        let waiting = if self.waiting > 0 { format!(", waiting {}", self.waiting) } else { String::new() };
+        Some(format!("executed {executed}, lanes {lanes}{waiting}, diverged {diverged}"))
     }
 
     /// Whether lanes may part in it.
@@ -152,6 +156,7 @@ impl Drawing {
         counts: Option<&Passages>,
     ) -> Drawing {
         let parts = parts(graph);
+        let taken = counts.map(|counts| counts.over(graph));
         let row = |node: &Node| Row {
             address: spelled(node.pc),
             text: text(node.pc),
@@ -165,6 +170,7 @@ impl Drawing {
                 entry: graph.entries.contains(&nodes[0].pc),
                 rows: nodes.iter().map(row).collect(),
                 counts: counts.map(|counts| counts.of_block(nodes)),
+                waiting: taken.as_ref().map_or(0, |taken| taken.waiting_at(nodes[0].pc)),
             })
             .collect();
         let mut numbers: HashMap<u32, usize> =
@@ -176,12 +182,14 @@ impl Drawing {
         let mut edges = Vec::new();
         for (from, nodes) in parts.iter().enumerate() {
             let Some(last) = nodes.last() else { continue };
-            for edge in &last.next {
+            for (place, edge) in last.next.iter().enumerate() {
                 let to = *numbers.entry(edge.to).or_insert_with(|| {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                let lanes = counts.map(|counts| counts.lanes(last.pc, edge.to));
+                // If two ways lead to one place, the first has the lanes.
+                let first = last.next[..place].iter().all(|before| before.to != edge.to);
+                let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
             }
         }
@@ -247,10 +255,71 @@ impl Passages {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }
 
+    /// The ways as ways of a graph. A lane that waits comes along a way of the graph, without executing its instructions: the
+    /// shortest from its last instruction to its next.
+    fn over(&self, graph: &Graph) -> Taken {
+        let mut taken = Taken::default();
+        for ((from, to), lanes) in self.ways() {
+            let path = shortest(graph, from, to);
+            for pair in path.windows(2) {
+                *taken.ways.entry((pair[0], pair[1])).or_default() += lanes;
+            }
+            for pc in path.iter().take(path.len().saturating_sub(1)).skip(1) {
+                *taken.waiting.entry(*pc).or_default() += lanes;
+            }
+        }
+        taken
+    }
+
     fn of_block(&self, nodes: &[Node]) -> InstructionCounts {
         let diverged = nodes.iter().map(|node| self.profile.at(node.pc).diverged).sum();
         InstructionCounts { diverged, ..self.profile.at(nodes[0].pc) }
     }
+}
+
+/// Numbers of lanes on each way of a graph, from an instruction to another, and of lanes that came through each instruction
+/// while they waited.
+#[derive(Clone, Debug, Default)]
+struct Taken {
+    ways: HashMap<(u32, u32), u64>,
+    waiting: HashMap<u32, u64>,
+}
+
+impl Taken {
+    fn lanes(&self, from: u32, to: u32) -> u64 {
+        self.ways.get(&(from, to)).copied().unwrap_or_default()
+    }
+
+    fn waiting_at(&self, pc: u32) -> u64 {
+        self.waiting.get(&pc).copied().unwrap_or_default()
+    }
+}
+
+/// The instructions of the shortest way from one to another, both included; none if the graph has no way.
+fn shortest(graph: &Graph, from: u32, to: u32) -> Vec<u32> {
+    let mut before: HashMap<u32, u32> = HashMap::new();
+    let mut queue = VecDeque::from([from]);
+    while let Some(pc) = queue.pop_front() {
+        for edge in graph.node(pc).iter().flat_map(|node| &node.next) {
+            if before.contains_key(&edge.to) {
+                continue;
+            }
+            before.insert(edge.to, pc);
+            if edge.to == to {
+                let mut path = vec![to];
+                let mut at = pc;
+                while at != from {
+                    path.push(at);
+                    at = before[&at];
+                }
+                path.push(from);
+                path.reverse();
+                return path;
+            }
+            queue.push_back(edge.to);
+        }
+    }
+    Vec::new()
 }
 
 impl Sink for Passages {

@@ -131,3 +131,27 @@ fn lanes_are_counted_on_the_ways_that_they_took() {
     assert_eq!(way.label(), "jump: 1 lane");
     assert_eq!(drawing.blocks[0].counted().unwrap(), "executed 2, lanes 8, diverged 0");
 }
+
+/// Lane 3 leaves the loop at 8 and waits while the others go round: it comes to 64 past the instructions that it does not
+/// execute, and so do the lanes that skip a side of the if.
+#[test]
+fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
+    let mut counts = Passages::new(4);
+    counts.issues(0, &[0, 8], Mask(0b1111));
+    counts.issues(0, &[16, 24, 32], Mask(0b0011));
+    // Lane 2 waits from 16 on. No way leads straight to 56.
+    counts.issues(0, &[56], Mask(0b0111));
+    counts.issues(0, &[64, 72], Mask(0b1111));
+    let drawing = drawing(Some(&counts));
+    let block = |name: &str| drawing.blocks.iter().position(|block| block.name == name).unwrap();
+    let into = |name: &str| -> u64 {
+        let to = block(name);
+        drawing.edges.iter().filter(|way| way.to == to).filter_map(|way| way.lanes).sum()
+    };
+    // 56 leads back to 8, from where a way leads to 64.
+    assert_eq!((into("0x40"), drawing.blocks[block("0x40")].counts.unwrap().lanes), (4, 4));
+    assert_eq!(
+        (into("0x8"), drawing.blocks[block("0x8")].counted().unwrap()),
+        (7, "executed 1, lanes 4, waiting 3, diverged 0".to_owned(),)
+    );
+}

@@ -544,10 +544,13 @@ impl Inspect for PixelSteps {
     }
 }
 
+/// The first number of the colors: no write to a color or to the depth is an event.
+const FIRST_COLOR: u32 = 4 * TEMPORARIES as u32;
+
 const REGISTERS: [RegisterClass; 3] = [
-    RegisterClass { name: "temp", count: TEMPORARIES, channels: "rgba" },
-    RegisterClass { name: "color", count: TARGETS, channels: "rgba" },
-    RegisterClass { name: "depth", count: 1, channels: "" },
+    RegisterClass { name: "temp", count: TEMPORARIES, channels: "rgba", first: 0 },
+    RegisterClass { name: "color", count: TARGETS, channels: "rgba", first: FIRST_COLOR },
+    RegisterClass { name: "depth", count: 1, channels: "", first: FIRST_COLOR + 4 * TARGETS as u32 },
 ];
 
 /// A register of a group's first `count` lanes.

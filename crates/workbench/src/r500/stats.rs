@@ -24,6 +24,7 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
     Ok(Conventions {
         classes: LiteMap::from_sorted_store_unchecked(classes.collect()),
         accesses: Default::default(),
+        banked: Default::default(),
         coalescing: Err("the documents of R500 define no coalescing of memory accesses"),
     })
 }
@@ -45,6 +46,7 @@ pub(super) fn of_vertex(program: &Program) -> Result<Conventions, TargetError> {
     Ok(Conventions {
         classes: LiteMap::from_sorted_store_unchecked(classes.collect()),
         accesses: Default::default(),
+        banked: Default::default(),
         coalescing: Err("the vertex unit of R500 has no memory accesses"),
     })
 }

@@ -148,7 +148,13 @@ impl Steps for VertexSteps {
 /// No memory: a vertex reads inputs and constants only.
 impl Inspect for VertexSteps {
     fn registers(&self) -> Vec<RegisterClass> {
-        let class = |name, count| RegisterClass { name, count, channels: "xyzw" };
+        // One numbering for all files, in this order.
+        let mut first = 0;
+        let mut class = |name, count| {
+            let class = RegisterClass { name, count, channels: "xyzw", first };
+            first += 4 * count as u32;
+            class
+        };
         vec![class("t", TEMPORARIES), class("at", ALT_TEMPORARIES), class("i", INPUTS), class("o", OUTPUTS)]
     }
 

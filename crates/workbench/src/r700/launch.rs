@@ -621,8 +621,8 @@ impl Inspect for WaveSteps {
         let machine::Environment { num_gprs, clause_temps, .. } = &*self.run.launch().environment;
         let (registers, temps) = (usize::from(*num_gprs), usize::from(*clause_temps));
         vec![
-            RegisterClass { name: "R", count: registers, channels: "xyzw" },
-            RegisterClass { name: "T", count: temps, channels: "xyzw" },
+            RegisterClass { name: "R", count: registers, channels: "xyzw", first: 0 },
+            RegisterClass { name: "T", count: temps, channels: "xyzw", first: 4 * (128 - temps as u32) },
         ]
     }
 

@@ -46,6 +46,7 @@ pub(super) fn conventions(chip: Chip, program: &Program) -> Result<Conventions, 
     Ok(Conventions {
         classes,
         accesses: LiteMap::new(),
+        banked: LiteMap::new(),
         coalescing: Err("the documents of R700 define no coalescing of memory accesses"),
     })
 }

@@ -158,6 +158,7 @@ impl Recorder {
                 Event::Diverge { .. } => events.push(0),
                 Event::Reconverge { .. } => events.push(1),
                 Event::Trap { .. } => events.push(2),
+                Event::Resume { .. } => events.push(3),
                 _ => {}
             });
             // What turns lanes around without being issued, as a `join` that takes up the other side, is part of the step

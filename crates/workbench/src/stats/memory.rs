@@ -10,7 +10,7 @@ use reconverge_simt::{Event, Lane};
 use serde::Serialize;
 
 /// Lanes whose accesses are one request.
-const HALF_WARP: usize = 16;
+pub(super) const HALF_WARP: usize = 16;
 
 /// How requests become transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,23 +144,23 @@ impl Accesses {
         }
     }
 
-    /// The instruction of a group is complete.
-    pub(super) fn settle(&mut self, group: usize) {
-        if let Some((pc, accesses)) = self.pending.remove(&group) {
-            self.count(pc, &accesses);
-        }
+    /// The instruction of a group is complete: returns its counts.
+    pub(super) fn settle(&mut self, group: usize) -> Option<MemoryCounts> {
+        let (pc, accesses) = self.pending.remove(&group)?;
+        self.count(pc, &accesses)
     }
 
-    /// All instructions are complete.
-    pub(super) fn settle_all(&mut self) {
-        for (pc, accesses) in std::mem::take(&mut self.pending).into_values() {
-            self.count(pc, &accesses);
-        }
+    /// All instructions are complete: returns the counts by group.
+    pub(super) fn settle_all(&mut self) -> Vec<(usize, MemoryCounts)> {
+        let pending = std::mem::take(&mut self.pending);
+        let counted =
+            |(group, (pc, accesses)): (usize, (u32, Vec<_>))| Some((group, self.count(pc, &accesses)?));
+        pending.into_iter().filter_map(counted).collect()
     }
 
-    fn count(&mut self, pc: u32, accesses: &[(Lane, u32)]) {
-        let Some(Access { bytes, .. }) = self.of.get(&pc).copied() else { return };
-        let counts = self.counts.entry(pc).or_default();
+    fn count(&mut self, pc: u32, accesses: &[(Lane, u32)]) -> Option<MemoryCounts> {
+        let Access { bytes, .. } = self.of.get(&pc).copied()?;
+        let mut counts = MemoryCounts::default();
         for half in 0..64 / HALF_WARP {
             let lanes = accesses.iter().filter(|(lane, _)| lane.index() / HALF_WARP == half);
             let request: Vec<_> = lanes.map(|(lane, at)| (lane.index() % HALF_WARP, *at)).collect();
@@ -175,6 +175,8 @@ impl Accesses {
                 bytes_wanted: u64::from(bytes) * request.len() as u64,
             });
         }
+        self.counts.entry(pc).or_default().add(&counts);
+        Some(counts)
     }
 }
 

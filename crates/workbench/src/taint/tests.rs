@@ -27,9 +27,9 @@ fn add(from: u32, to: u32) -> Uses {
     op("add", Exact, &[(from, Value)], &[to])
 }
 
-const GLOBAL: Space = Space { name: "g[]", number: 14, private: false };
-const LOCAL: Space = Space { name: "l[]", number: 0, private: true };
-const SHARED: Space = Space { name: "s[]", number: 0, private: false };
+const GLOBAL: Space = Space { number: Some(14), ..Space::shared("g[]") };
+const LOCAL: Space = Space::private("l[]");
+const SHARED: Space = Space::shared("s[]");
 
 /// Follows a program whose instructions stand at 0, 8, 16, …; `run` gives the instructions and events.
 fn follow(program: Vec<Vec<Uses>>, run: impl FnOnce(&mut Taint)) -> Exactness {

@@ -3,8 +3,9 @@
 use litemap::LiteMap;
 use reconverge_isa::Program;
 use reconverge_tesla::code::Code;
-use reconverge_tesla::inst::{Chip, Group, Inst, Memory, Op, Operand, Space, Stage};
+use reconverge_tesla::inst::{Chip, Group, Inst, Mem, Memory, Op, Operand, Space, Stage};
 
+use crate::stats::banks::BankedAccess;
 use crate::stats::memory::{Access, Coalescing};
 use crate::stats::{Class, Conventions};
 use crate::target::TargetError;
@@ -19,6 +20,9 @@ pub(super) fn conventions(chip: Chip, stage: Stage, program: &Program) -> Result
         ),
         accesses: LiteMap::from_sorted_store_unchecked(
             instructions().filter_map(|(pc, inst)| Some((pc, access(inst)?))).collect(),
+        ),
+        banked: LiteMap::from_sorted_store_unchecked(
+            instructions().filter_map(|(pc, inst)| Some((pc, banked(inst)?))).collect(),
         ),
         coalescing: Ok(if chip.has_sm12() { Coalescing::BySegment } else { Coalescing::InSequence }),
     })
@@ -49,4 +53,25 @@ fn access(inst: &Inst) -> Option<Access> {
         }
         _ => None,
     }
+}
+
+/// The access of an instruction to s[]: a store, or the operand that it loads. An instruction has one operand in s[] at most.
+fn banked(inst: &Inst) -> Option<BankedAccess> {
+    let store = matches!(inst.op, Op::Memory(Memory::St | Memory::StUnlock));
+    let operands = inst.src.iter().enumerate().filter_map(|(place, operand)| match operand {
+        Operand::Mem(mem) => Some((place, mem)),
+        _ => None,
+    });
+    // The first operand of a store is its destination.
+    let loads = operands.clone().filter(|(place, _)| !(store && *place == 0));
+    let is_shared = |mem: &Mem| mem.space == Space::Shared;
+    if store && let Some((_, mem)) = operands.clone().find(|(place, mem)| *place == 0 && is_shared(mem)) {
+        return Some(BankedAccess { store: true, bytes: mem.access.bytes(), which: 0 });
+    }
+    let found = loads.enumerate().find(|(_, (_, mem))| is_shared(mem));
+    found.map(|(which, (_, mem))| BankedAccess {
+        store: false,
+        bytes: mem.access.bytes(),
+        which: which as u8,
+    })
 }

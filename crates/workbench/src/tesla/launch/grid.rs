@@ -13,7 +13,7 @@ use reconverge_tesla::launch::{
     self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Varying, Vertex,
 };
 use reconverge_tesla::run::{Run, run, run_watched};
-use reconverge_tesla::state::{CONDITION_REGISTERS, Emitted, Warp};
+use reconverge_tesla::state::{CONDITION_REGISTERS, Emitted, REGISTER_A, REGISTER_C, Warp};
 use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 
 use crate::array::{Array, Dtype};
@@ -199,9 +199,9 @@ impl Inspect for GridSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         let count = self.grid.launch.setup().registers as usize;
         vec![
-            RegisterClass { name: "$r", count, channels: "" },
-            RegisterClass { name: "$a", count: 8, channels: "" },
-            RegisterClass { name: "$c", count: 4, channels: "" },
+            RegisterClass { name: "$r", count, channels: "", first: 0 },
+            RegisterClass { name: "$a", count: 8, channels: "", first: REGISTER_A },
+            RegisterClass { name: "$c", count: 4, channels: "", first: REGISTER_C },
         ]
     }
 
@@ -370,6 +370,10 @@ impl Steps for GridSteps {
 
     fn groups(&self) -> usize {
         self.blocks * self.warps
+    }
+
+    fn groups_per_block(&self) -> Option<usize> {
+        (!self.graphics).then_some(self.warps)
     }
 
     fn current(&self) -> Option<usize> {

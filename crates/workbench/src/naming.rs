@@ -1,0 +1,53 @@
+//! Names for a trace: registers by their numbers, and the memory that instructions access.
+
+use litemap::LiteMap;
+use reconverge_isa::{Isa, Program};
+use reconverge_trace::RegisterNames;
+
+use crate::session::RegisterClass;
+use crate::target::{Target, TargetError};
+
+/// The memory that an instruction accesses, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accessed {
+    /// Memory that it reads: one name for all its loads, or a name for each load of a lane, in their order.
+    pub loads: Vec<String>,
+    /// The memory that it writes.
+    pub stores: Option<String>,
+}
+
+/// Registers as the header of a trace has them.
+pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
+    let names = |class: &RegisterClass| RegisterNames {
+        name: class.name.to_owned(),
+        first: class.first,
+        count: class.count as u32,
+        channels: class.channels.to_owned(),
+    };
+    classes.iter().map(names).collect()
+}
+
+/// The memory that the instructions of a program access, by address.
+///
+/// # Errors
+/// A program that cannot be loaded.
+pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Accessed>, TargetError> {
+    let uses = target.machine().uses(target, program)?;
+    let mut found: LiteMap<u32, Accessed> = LiteMap::new();
+    for (pc, operations) in uses.iter() {
+        let mut accessed = Accessed::default();
+        for operation in operations {
+            match &operation.operands[..] {
+                [] => accessed.loads.extend(operation.loads.map(|space| space.to_string())),
+                several => accessed.loads.extend(several.iter().map(ToString::to_string)),
+            }
+            accessed.stores = accessed.stores.or(operation.stores.map(|space| space.to_string()));
+        }
+        // `uses` leaves out that an OUT of a program of the CTM model stores to the memory of the launch.
+        if target.isa == Isa::R500 && accessed.stores.is_none() {
+            accessed.stores = Some("memory".to_owned());
+        }
+        found.insert(*pc, accessed);
+    }
+    Ok(found)
+}

@@ -1,0 +1,227 @@
+//! Bank conflicts of shared memory, as the machine's manual defines them.
+//!
+//! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability 1.x. Shared memory
+//! has 16 banks; successive 32-bit words are in successive banks. A warp's access is a request for each half-warp. A pass
+//! serves addresses of a request that do not conflict. A pass of a read serves all addresses within one word, the broadcast
+//! word, and one address of each other bank. A pass of a write serves one address of each bank. Lanes that write to the same
+//! address are one write. Words of more than 32 bits are a request for each 32 bits.
+//!
+//! The guide leaves open which word is broadcast and which address of a bank is served. Here it is the word that most of the
+//! remaining lanes read, and the lowest lane.
+
+use foldhash::{HashMap, HashMapExt as _};
+use litemap::LiteMap;
+use reconverge_simt::{Event, Lane};
+use serde::Serialize;
+
+use super::memory::HALF_WARP;
+
+/// Banks of shared memory.
+const BANKS: u32 = 16;
+
+/// The rule of passes, in a line.
+pub const RULE: &str = "half-warps, 16 banks of 32 bits, one word is broadcast (compute capability 1.x)";
+
+/// An access of an instruction to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BankedAccess {
+    /// Whether it writes.
+    pub store: bool,
+    /// Bytes that each lane moves.
+    pub bytes: u32,
+    /// Which of a lane's loads of the instruction it is, from 0.
+    pub which: u8,
+}
+
+/// Counts of accesses to shared memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct BankCounts {
+    /// Requests: half-warps of which a lane accesses shared memory.
+    pub requests: u64,
+    /// Passes that serve them; as many as requests if there is no conflict.
+    pub passes: u64,
+    /// The most passes of a request.
+    pub most: u64,
+}
+
+impl BankCounts {
+    pub(super) fn add(&mut self, other: &BankCounts) {
+        self.requests += other.requests;
+        self.passes += other.passes;
+        self.most = self.most.max(other.most);
+    }
+}
+
+/// The passes of a read of 32 bits or less by the lanes of a half-warp.
+pub fn read_passes(addresses: &[u32]) -> u64 {
+    let mut left: Vec<u32> = addresses.iter().map(|address| address / 4).collect();
+    let mut passes = 0;
+    while !left.is_empty() {
+        let readers = |word: u32| left.iter().filter(|other| **other == word).count();
+        // `max_by_key` returns the last of equal words: with this order, the word of the lowest lane.
+        let broadcast = left.iter().copied().rev().max_by_key(|word| readers(*word)).unwrap_or_default();
+        let mut served = 1u32 << (broadcast % BANKS);
+        left.retain(|word| {
+            let bank = 1 << (word % BANKS);
+            let goes = *word == broadcast || served & bank == 0;
+            served |= bank;
+            !goes
+        });
+        passes += 1;
+    }
+    passes
+}
+
+/// The passes of a write of 32 bits or less by the lanes of a half-warp.
+pub fn write_passes(addresses: &[u32]) -> u64 {
+    let mut distinct = addresses.to_vec();
+    distinct.sort_unstable();
+    distinct.dedup();
+    let of_bank = |bank: u32| distinct.iter().filter(|address| *address / 4 % BANKS == bank).count() as u64;
+    (0..BANKS).map(of_bank).max().unwrap_or_default()
+}
+
+/// Counts accesses while a program runs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Banks {
+    of: LiteMap<u32, BankedAccess>,
+    pub(super) counts: LiteMap<u32, BankCounts>,
+    /// Accesses of the last instruction of each group.
+    pending: HashMap<usize, Unsettled>,
+}
+
+#[derive(Clone, Debug)]
+struct Unsettled {
+    pc: u32,
+    accesses: Vec<(Lane, u32)>,
+    /// Loads of the instruction so far, by lane.
+    loads: [u8; 64],
+}
+
+impl Banks {
+    pub(super) fn new(of: LiteMap<u32, BankedAccess>) -> Banks {
+        Banks { of, counts: LiteMap::new(), pending: HashMap::new() }
+    }
+
+    /// Whether no instruction accesses shared memory.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
+    /// Takes a load or store of the instruction at `pc`.
+    pub(super) fn take(&mut self, group: usize, pc: u32, event: Event) {
+        let Some(access) = self.of.get(&pc) else { return };
+        let begun = || Unsettled { pc, accesses: Vec::new(), loads: [0; 64] };
+        match event {
+            Event::Load { lane, address } if !access.store => {
+                let pending = self.pending.entry(group).or_insert_with(begun);
+                let loads = &mut pending.loads[lane.index() % 64];
+                if *loads == access.which {
+                    pending.accesses.push((lane, address));
+                }
+                *loads = loads.saturating_add(1);
+            }
+            Event::Store { lane, address, .. } if access.store => {
+                self.pending.entry(group).or_insert_with(begun).accesses.push((lane, address));
+            }
+            _ => {}
+        }
+    }
+
+    /// The instruction of a group is complete: returns its counts.
+    pub(super) fn settle(&mut self, group: usize) -> Option<BankCounts> {
+        if self.pending.is_empty() {
+            return None;
+        }
+        let pending = self.pending.remove(&group)?;
+        self.count(&pending)
+    }
+
+    /// All instructions are complete: returns the counts by group.
+    pub(super) fn settle_all(&mut self) -> Vec<(usize, BankCounts)> {
+        let pending = std::mem::take(&mut self.pending);
+        pending.into_iter().filter_map(|(group, pending)| Some((group, self.count(&pending)?))).collect()
+    }
+
+    fn count(&mut self, Unsettled { pc, accesses, .. }: &Unsettled) -> Option<BankCounts> {
+        let BankedAccess { store, bytes, .. } = *self.of.get(pc)?;
+        let mut counts = BankCounts::default();
+        for half in 0..64 / HALF_WARP {
+            let lanes = accesses.iter().filter(|(lane, _)| lane.index() / HALF_WARP == half);
+            let addresses: Vec<u32> = lanes.map(|(_, address)| *address).collect();
+            if addresses.is_empty() {
+                continue;
+            }
+            for word in 0..bytes.div_ceil(4).max(1) {
+                let part: Vec<u32> = addresses.iter().map(|address| address.wrapping_add(4 * word)).collect();
+                let passes = if store { write_passes(&part) } else { read_passes(&part) };
+                counts.add(&BankCounts { requests: 1, passes, most: passes });
+            }
+        }
+        self.counts.entry(*pc).or_default().add(&counts);
+        Some(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lane k at `step * k`.
+    fn lanes(step: u32) -> Vec<u32> {
+        (0..16).map(|lane| step * lane).collect()
+    }
+
+    #[test]
+    fn words_in_different_banks_are_one_pass() {
+        assert_eq!([read_passes(&lanes(4)), write_passes(&lanes(4))], [1, 1]);
+        // An odd stride of words has no conflict (guide, 32-bit strided access).
+        assert_eq!([read_passes(&lanes(12)), write_passes(&lanes(12))], [1, 1]);
+    }
+
+    #[test]
+    fn a_stride_of_two_words_has_two_lanes_in_each_bank() {
+        assert_eq!([read_passes(&lanes(8)), write_passes(&lanes(8))], [2, 2]);
+        assert_eq!([read_passes(&lanes(64)), write_passes(&lanes(64))], [16, 16]);
+    }
+
+    #[test]
+    fn one_word_is_broadcast_in_a_pass() {
+        assert_eq!(read_passes(&[0x40; 16]), 1);
+        // Half of the lanes read word 0 and the others word 16 of the same bank: each is broadcast once.
+        let halves: Vec<u32> = (0..16).map(|lane| lane % 2 * 64).collect();
+        assert_eq!(read_passes(&halves), 2);
+        // The word that three lanes read is broadcast, and the other lanes are in other banks.
+        let mut some = lanes(4);
+        (some[3], some[9]) = (20, 20);
+        assert_eq!(read_passes(&some), 1);
+        // A second such word needs a pass of its own.
+        (some[0], some[1]) = (60, 60);
+        assert_eq!(read_passes(&some), 2);
+    }
+
+    #[test]
+    fn bytes_of_a_word_conflict_unless_the_word_is_broadcast() {
+        // Guide, 8-bit access: four lanes in each of four banks.
+        assert_eq!(read_passes(&lanes(1)), 4);
+        assert_eq!(write_passes(&lanes(1)), 4);
+        assert_eq!(write_passes(&[8; 16]), 1, "lanes that write to one address are one write");
+    }
+
+    #[test]
+    fn half_warps_are_requests_of_their_own_and_wide_words_several() {
+        let access = |bytes, which| BankedAccess { store: false, bytes, which };
+        let mut banks = Banks::new([(8, access(4, 1)), (16, access(8, 0))].into_iter().collect());
+        for lane in 0..32u8 {
+            // The first load is of another memory.
+            banks.take(0, 8, Event::Load { lane: Lane(lane), address: 0 });
+            banks.take(0, 8, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
+        }
+        assert_eq!(banks.settle(0), Some(BankCounts { requests: 2, passes: 4, most: 2 }));
+        (0..16).for_each(|lane| {
+            banks.take(1, 16, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
+        });
+        assert_eq!(banks.settle_all(), [(1, BankCounts { requests: 2, passes: 4, most: 2 })]);
+        assert_eq!(banks.settle(0), None);
+    }
+}
