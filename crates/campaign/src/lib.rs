@@ -563,7 +563,7 @@ impl Campaign {
         })
     }
 
-    /// What a point is made of.
+    /// Returns the inputs of a point.
     fn point_source<'a>(
         &'a self,
         launch: &'a LaunchFile,

@@ -96,7 +96,8 @@ impl Spot {
         }
     }
 
-    /// The words in which a warp-wide fault flips the same bits: those of all lanes; of memory as many as there are lanes.
+    /// Returns the words in which a warp-wide fault flips the same bits: a word of each lane, or in memory one word per lane from
+    /// this one on.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
