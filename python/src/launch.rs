@@ -322,10 +322,6 @@ impl Launch {
             for expected in &launch.common.expect {
                 result.compare(expected, None, beside).map_err(|error| errors::run(error.into()))?;
             }
-            let (image, program) = (&self.opened.image, self.program());
-            launch
-                .judge_counts(&mut result, image, program, &self.session, &options)
-                .map_err(errors::run)?;
             if let Some(trap) = &launch.common.trap {
                 result.mismatches.push(format!("must trap with `{trap}`, but ended"));
             }

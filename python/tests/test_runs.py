@@ -142,7 +142,7 @@ def test_a_wrong_array_is_refused_with_its_name(value: Any, message: str) -> Non
         ({"lanes": 0}, "lanes"),
         ({"inputs": {"R900": [1.0]}}, "R900"),
         ({"grid": 4}, "`grid` is not for r700"),
-        ({"nonsense": 1}, "unknown key `nonsense`"),
+        ({"nonsense": 1}, "unknown field `nonsense`"),
         ({"mode": "strickt"}, "strict"),
         ({"lanes": "many"}, "lanes"),
         ({"engine": "quick"}, "engine: unknown value `quick`"),
