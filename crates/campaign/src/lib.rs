@@ -525,6 +525,11 @@ impl Campaign {
         &self.sources.opened
     }
 
+    /// The path of the program's file; `None` for a kernel.
+    pub fn program_path(&self) -> Option<&Path> {
+        self.sources.path.as_deref()
+    }
+
     /// The name of the program's file or kernel, and its source, if it has one.
     pub fn program(&self) -> (&str, Option<&str>) {
         (&self.sources.program, self.sources.text.as_deref())

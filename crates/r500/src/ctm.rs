@@ -260,6 +260,8 @@ pub struct Run {
     options: Options,
     /// The group that runs, with the memory, and its number; `None` at the end.
     running: Option<(usize, Start, Group)>,
+    /// The group that the last step ended.
+    ended: Option<Arc<Group>>,
     /// The memory at the end.
     memory: Vec<u8>,
     totals: Totals,
@@ -273,7 +275,7 @@ impl Run {
     pub fn new(setup: &Arc<Setup>, dispatch: Dispatch, options: &Options) -> Result<Run, DispatchError> {
         let (plan, memory) = Plan::new(dispatch)?;
         let (setup, plan, totals) = (setup.clone(), Arc::new(plan), Totals::default());
-        let mut run = Run { setup, plan, options: *options, running: None, memory, totals };
+        let mut run = Run { setup, plan, options: *options, running: None, ended: None, memory, totals };
         run.go_on(0)?;
         Ok(run)
     }
@@ -310,6 +312,11 @@ impl Run {
     /// The group that runs, for changing: a debugger's hand on registers.
     pub fn group_mut(&mut self) -> Option<(usize, &mut Group)> {
         self.running.as_mut().map(|(number, _, group)| (*number, group))
+    }
+
+    /// Returns the group that the last step ended; `None` if it ended none.
+    pub fn take_ended(&mut self) -> Option<Arc<Group>> {
+        self.ended.take()
     }
 
     /// All memory, for changing.
@@ -359,7 +366,7 @@ impl Run {
         self.totals.add_group(group, first_lane);
         self.memory = self.plan.retire(start, group)?;
         let next = *number + 1;
-        self.running = None;
+        self.ended = self.running.take().map(|(_, _, group)| Arc::new(group));
         self.go_on(next)?;
         Ok(if self.running.is_some() { Step::Running } else { Step::Done })
     }

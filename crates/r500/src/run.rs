@@ -152,6 +152,7 @@ impl Loaded {
             touched: false,
             done: launch.lanes == 0,
             totals: Totals::default(),
+            ended: None,
             outputs: Arc::new(Outputs::new(launch.lanes, 0..OUTPUTS)),
             launch: Arc::new(launch),
         })
@@ -232,6 +233,8 @@ pub struct Run {
     touched: bool,
     done: bool,
     totals: Totals,
+    /// The group that the last step ended.
+    ended: Option<Arc<Group>>,
     /// What the groups that have ended left. Shared between copies until one of them adds to it.
     outputs: Arc<Outputs>,
 }
@@ -265,6 +268,11 @@ impl Run {
         &mut self.group
     }
 
+    /// Returns the group that the last step ended; `None` if it ended none.
+    pub fn take_ended(&mut self) -> Option<Arc<Group>> {
+        self.ended.take()
+    }
+
     /// The first lane of the group that runs; `None` after the end.
     pub fn first_lane(&self) -> Option<usize> {
         (!self.done).then_some(self.first_lane)
@@ -295,6 +303,7 @@ impl Run {
         if self.done || self.group.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }
+        self.ended = Some(Arc::new(self.group.clone()));
         Ok(self.next_group())
     }
 

@@ -136,7 +136,7 @@ impl Loaded {
         let mut wave = origin.wave(0, &[]);
         wave.set_simd(simd);
         let done = origin.launch.lanes == 0;
-        Ok(Run { loaded: self.clone(), origin, fast: None, wave, done, outcome: Arc::default() })
+        Ok(Run { loaded: self.clone(), origin, fast: None, wave, done, ended: None, outcome: Arc::default() })
     }
 
     fn observed<O: Observer>(
@@ -306,6 +306,8 @@ pub struct Run {
     /// The wavefront that runs; the last one at the end.
     wave: Wave,
     done: bool,
+    /// The wavefront that the last step ended.
+    ended: Option<Arc<Wave>>,
     /// What the wavefronts that have ended left. Shared between copies until one of them adds to it.
     outcome: Arc<Outcome>,
 }
@@ -332,6 +334,11 @@ impl Run {
     /// The wavefront that runs, for changing: a debugger's hand on registers and shared memory.
     pub fn wave_mut(&mut self) -> &mut Wave {
         &mut self.wave
+    }
+
+    /// Returns the wavefront that the last step ended, without the memory that wavefronts share; `None` if it ended none.
+    pub fn take_ended(&mut self) -> Option<Arc<Wave>> {
+        self.ended.take()
     }
 
     /// The place in the launch of the first lane of the wavefront that runs; `None` after the end.
@@ -367,6 +374,9 @@ impl Run {
         if self.done || self.wave.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }
+        let simd = std::mem::take(&mut self.wave.simd);
+        self.ended = Some(Arc::new(self.wave.clone()));
+        self.wave.simd = simd;
         Ok(self.next_wave())
     }
 

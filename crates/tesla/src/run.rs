@@ -220,7 +220,7 @@ impl Loaded {
         };
         let block = new_block(&grid, fast.as_deref(), 0);
         let (grid, finished) = (Arc::new(grid), Totals::default());
-        Ok(Run { grid, fast, level, memory, block, number: 0, done: false, finished })
+        Ok(Run { grid, fast, level, memory, block, number: 0, done: false, ended: None, finished })
     }
 
     fn grid(&self, mut launch: Launch) -> Result<(Grid, Memory), LaunchError> {
@@ -353,6 +353,8 @@ pub struct Run {
     block: Block,
     number: usize,
     done: bool,
+    /// The block that ended last, but not the last of the launch, which stays the one that runs.
+    ended: Option<Arc<Block>>,
     finished: Totals,
 }
 
@@ -378,6 +380,12 @@ impl Run {
     /// The block that is running, for changing: a debugger's hand on registers and shared memory.
     pub fn block_mut(&mut self) -> &mut Block {
         &mut self.block
+    }
+
+    /// Returns the block that the last step ended; `None` if it ended none or the last of the launch, which stays
+    /// [`Run::block`].
+    pub fn take_ended(&mut self) -> Option<Arc<Block>> {
+        self.ended.take()
     }
 
     /// Global memory as it is now.
@@ -528,7 +536,8 @@ impl Run {
             self.done = true;
             return Step::Done;
         }
-        self.block = new_block(&self.grid, self.fast.as_deref(), self.number);
+        let next = new_block(&self.grid, self.fast.as_deref(), self.number);
+        self.ended = Some(Arc::new(std::mem::replace(&mut self.block, next)));
         Step::Running
     }
 

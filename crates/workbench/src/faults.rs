@@ -50,7 +50,7 @@ pub struct Word {
     pub kind: Kind,
     /// Which one: a channel, an entry of a stack from the outermost on, a loop.
     pub number: usize,
-    /// Its part: of an entry, the mask (0), and what else there is (1).
+    /// The part of the entry: 0 is its mask, 1 its address or other mask. [`Word::TYPE`] is not in the lists of words.
     pub part: u8,
     /// The lane that has it, where each has one.
     pub lane: Option<Lane>,
@@ -59,6 +59,9 @@ pub struct Word {
 }
 
 impl Word {
+    /// The part of an entry of the token stack that is its type, as a number from 1. A debugger sets it.
+    pub const TYPE: u8 = 2;
+
     /// A word with a bit for each of some lanes.
     pub(crate) fn of_lanes(kind: Kind, number: usize, part: u8, lanes: Mask) -> Word {
         Word { kind, number, part, lane: None, bits: lanes.0 }
@@ -90,6 +93,7 @@ impl fmt::Display for Word {
             (Kind::StackEntry, _) => write!(f, "entry {number} break"),
             (Kind::BranchCounter, _) => f.write_str("counter"),
             (Kind::Token, 0) => write!(f, "token {number} mask"),
+            (Kind::Token, &Word::TYPE) => write!(f, "token {number} type"),
             (Kind::Token, _) => write!(f, "token {number} address"),
             (Kind::LoopCounter, _) => write!(f, "loop {number}"),
         }

@@ -5,10 +5,13 @@
 //! block, the warps of a block in the turns of `reconverge_tesla::block`. Stepping a group follows that order: the groups
 //! that run before it in the order run first. So the end of any sequence of steps leaves what [`Session::run`] leaves.
 //!
-//! Only the groups that run are in memory (one, on Tesla one block of warps), however many lanes the launch has.
+//! Only the groups that run are in memory (one, on Tesla one block of warps), however many lanes the launch has, and the last
+//! state of the groups that ended last: their registers, memory and flow state can be read, but not changed.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut, Range};
+use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
@@ -74,7 +77,7 @@ pub trait Ready: Any + Send + Sync {
     }
 }
 
-/// Registers, memory and flow state of the groups that run.
+/// Registers, memory and flow state of the groups that run, and their last state of those that ended last.
 pub trait Inspect {
     /// The machine's registers.
     fn registers(&self) -> Vec<RegisterClass>;
@@ -84,7 +87,8 @@ pub trait Inspect {
         register_name(&self.registers(), number)
     }
 
-    /// A register of a group that runs, by lane; `None` for a register that is not there.
+    /// A register of a group that runs or has ended, by lane; `None` for a register that is not there, and for a group
+    /// that has not begun or whose last state is no longer kept.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// The machine's memory.
@@ -154,7 +158,7 @@ pub trait Steps: Inspect + Send + Sync {
         self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
-    /// The flow state of a group that runs.
+    /// The flow state of a group that runs, or the last flow state of one that has ended, if it is kept.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
     /// The lanes of the launch that a group has.
@@ -211,6 +215,35 @@ pub trait Steps: Inspect + Send + Sync {
 
     /// What is left; complete at the end.
     fn outcome(&self) -> Box<dyn Outcome>;
+}
+
+/// Groups whose last state is kept.
+const MOST_ENDED: usize = 256;
+
+/// The last states of the groups (Tesla: blocks) that ended last, by number. Copies share them.
+#[derive(Clone)]
+pub(crate) struct Ended<T>(Arc<VecDeque<(usize, Arc<T>)>>);
+
+impl<T> Default for Ended<T> {
+    fn default() -> Ended<T> {
+        Ended(Arc::default())
+    }
+}
+
+impl<T> Ended<T> {
+    /// Adds a group that has ended, and drops the first of more than [`MOST_ENDED`].
+    pub(crate) fn keep(&mut self, number: usize, state: Arc<T>) {
+        let kept = Arc::make_mut(&mut self.0);
+        if kept.len() == MOST_ENDED {
+            kept.pop_front();
+        }
+        kept.push_back((number, state));
+    }
+
+    /// Returns the last state of a group.
+    pub(crate) fn of(&self, number: usize) -> Option<&T> {
+        self.0.iter().find(|(kept, _)| *kept == number).map(|(_, state)| &**state)
+    }
 }
 
 /// Runs a launch one instruction after another and announces what is recorded.
@@ -475,7 +508,7 @@ impl Stepping {
         Some(self.view(group)?.why(lane))
     }
 
-    /// The machine's bookkeeping of a group that runs, innermost first.
+    /// The machine's bookkeeping of a group that runs or has ended, innermost first.
     pub fn stack(&self, group: usize) -> Vec<StackRow> {
         self.view(group).map(FlowView::stack).unwrap_or_default()
     }

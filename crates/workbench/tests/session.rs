@@ -155,6 +155,52 @@ fn registers_hold_what_was_written_to_them() {
     }
 }
 
+/// Fault 16 of the debugger's users: nothing could be read after the end.
+#[test]
+fn after_the_end_registers_memory_and_flow_of_each_group_are_those_of_its_last_step() {
+    for isa in Isa::ALL {
+        let mut stepping = started(isa);
+        let class = stepping.registers()[0];
+        let channels = class.channels.len().max(1);
+        // Register values by group, as the events of every step announce them.
+        let mut written = std::collections::BTreeMap::new();
+        let mut observer = |group: usize, event: Event| {
+            if let Event::Write { lane, register, value } = event {
+                written.insert((group, register as usize, lane), value);
+            }
+        };
+        stepping.run_until(u64::MAX, &mut |_, _| false, &mut observer).unwrap();
+        assert_eq!(stepping.current(), None, "{isa}");
+        let mut checked = 0;
+        for ((group, register, lane), value) in written {
+            let (number, channel) = (register / channels, register % channels);
+            if number < class.count {
+                let read = stepping.read(group, Register { class: class.name, number, channel });
+                assert_eq!(
+                    read.expect("it is kept")[lane.index()],
+                    value,
+                    "{isa}: group {group}, {register}"
+                );
+                checked += 1;
+            }
+        }
+        assert!(checked > 500, "{isa}: {checked}");
+        for group in 0..stepping.groups() {
+            assert_eq!((stepping.state(group), stepping.issue(group)), (GroupState::Ended, None), "{isa}");
+            assert!(stepping.why(group, Lane(0)).is_some_and(|why| why != Why::Active), "{isa}");
+            assert!(!stepping.set(group, Register { class: class.name, number: 0, channel: 0 }, Lane(0), 1));
+        }
+        // Memory of the launch, and on Tesla that of each block: the parameters are in it.
+        for space in stepping.spaces() {
+            let (buffers, first) =
+                (stepping.buffers(space.name, 0, Lane(0)), stepping.memory(space.name, 0, Lane(0), 0, 4));
+            assert!(space.name != "s" || (buffers.len(), first.len()) == (1, 4), "{isa}: {buffers:?}");
+        }
+        let again = stepping.copy();
+        assert!(again.read(0, Register { class: class.name, number: 0, channel: 0 }).is_some(), "{isa}");
+    }
+}
+
 #[test]
 fn every_memory_can_be_read_and_ends() {
     for isa in Isa::ALL {
@@ -214,6 +260,10 @@ fn every_launch_of_the_corpus_steps_to_what_its_run_gives() {
                 let ran = session.copy().run(&options).map(|outcome| RunResult::of(&*outcome));
                 let mut stepping = session.start(&options).unwrap();
                 let stop = stepping.run_until(u64::MAX, &mut |_, _| false, &mut |_, _| {});
+                // Pixels, pairs, vertices, wavefronts and warps can all be looked at after the end.
+                let groups = stepping.groups();
+                let seen = (0..groups).any(|group| stepping.view(group).is_some());
+                assert!(seen || groups == 0, "{}", file.display());
                 let stepped = stop.map(|_| RunResult::of(&*stepping.outcome()));
                 assert!(stepped == ran, "{}, {mode}: {stepped:?}\n{ran:?}", file.display());
                 launches += 1;

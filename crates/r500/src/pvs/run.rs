@@ -122,7 +122,15 @@ impl Loaded {
         launch.check()?;
         let group = launch.group(&self.setup, &self.options, 0);
         let (done, outcome) = (launch.vertices == 0, Arc::new(Outcome::new(launch.vertices)));
-        Ok(Run { loaded: self.clone(), launch: Arc::new(launch), group, first: 0, done, outcome })
+        Ok(Run {
+            loaded: self.clone(),
+            launch: Arc::new(launch),
+            group,
+            first: 0,
+            done,
+            ended: None,
+            outcome,
+        })
     }
 
     fn lowered(&self) -> Arc<Fast> {
@@ -309,6 +317,8 @@ pub struct Run {
     group: Group,
     first: usize,
     done: bool,
+    /// The group that the last step ended.
+    ended: Option<Arc<Group>>,
     outcome: Arc<Outcome>,
 }
 
@@ -334,6 +344,11 @@ impl Run {
     /// The group that runs, for changing: a debugger's hand on registers.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
+    }
+
+    /// Returns the group that the last step ended; `None` if it ended none.
+    pub fn take_ended(&mut self) -> Option<Arc<Group>> {
+        self.ended.take()
     }
 
     /// The first vertex of the group that runs; `None` after the end.
@@ -368,6 +383,7 @@ impl Run {
         }
         Arc::make_mut(&mut self.outcome).put(&self.group, self.first);
         let next = self.first + WIDTH;
+        self.ended = Some(Arc::new(self.group.clone()));
         if next >= self.launch.vertices {
             self.done = true;
             return Ok(Step::Done);

@@ -38,6 +38,18 @@ impl Flow {
         }
     }
 
+    /// Changes the type of an entry of the stack, counted from the outermost, if the entry exists. An entry that becomes
+    /// QUADON keeps only lanes that run.
+    pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
+        let run = self.run();
+        if let Some(changed) = self.stack.get_mut(entry) {
+            changed.token = token;
+            if token == TokenType::Quadon {
+                changed.mask = changed.mask & run;
+            }
+        }
+    }
+
     /// Changes the address of an entry of the stack; nothing changes where there is none.
     pub fn set_token_pc(&mut self, entry: usize, pc: u32) {
         if let Some(token) = self.stack.get_mut(entry) {
@@ -64,6 +76,16 @@ mod tests {
         assert_eq!((flow.pc(), flow.active()), (0x18, Mask(0b010)));
         flow.set_active(Mask::NONE);
         assert_eq!((flow.finished(), flow.issue()), (true, None));
+    }
+
+    #[test]
+    fn a_token_of_another_type_is_popped_as_that_type() {
+        let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        flow.set_token_type(0, TokenType::Break);
+        assert_eq!(flow.stack()[0].kind, "BREAK");
+        flow.set_token_type(1, TokenType::Call);
+        assert_eq!(flow.tokens().len(), 1);
     }
 
     /// `quadpop` makes the lanes of its entry active again without a look at which have exited.

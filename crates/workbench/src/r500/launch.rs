@@ -41,7 +41,7 @@ use crate::request::{
     choose_or, killed, number, sizes,
 };
 use crate::session::{
-    Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace, stepped,
+    Ended, Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace, stepped,
 };
 use crate::trace::Recorded;
 use crate::values::{Files, Values};
@@ -419,7 +419,8 @@ impl Ready for Pixels {
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = Run::new(&self.setup, self.launch.clone(), options);
-        Ok(Box::new(PixelSteps(run.map_err(|error| Error::Machine(error.to_string()))?)))
+        let run = run.map_err(|error| Error::Machine(error.to_string()))?;
+        Ok(Box::new(PixelSteps(run, Ended::default())))
     }
 }
 
@@ -463,7 +464,17 @@ impl Outcome for PixelsOutcome {
 
 /// Pixels while they are stepped.
 #[derive(Clone)]
-struct PixelSteps(Run);
+struct PixelSteps(Run, Ended<Group>);
+
+impl PixelSteps {
+    /// A group that runs or has ended.
+    fn group(&self, number: usize) -> Option<&Group> {
+        match self.current() == Some(number) {
+            true => Some(self.0.group()),
+            false => self.1.of(number),
+        }
+    }
+}
 
 impl Steps for PixelSteps {
     fn copy(&self) -> Box<dyn Steps> {
@@ -479,11 +490,15 @@ impl Steps for PixelSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.0.group().flow() as &dyn FlowView)
+        self.group(group).map(|group| group.flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let number = self.current();
         let step = self.0.step_watched(Watch::of(&mut Dynamic(observer)));
+        if let (Some(number), Some(group)) = (number, self.0.take_ended()) {
+            self.1.keep(number, group);
+        }
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
@@ -522,7 +537,7 @@ impl Inspect for PixelSteps {
     }
 
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        (self.current() == Some(group)).then(|| read(self.0.group(), self.lanes(group).len(), register))?
+        read(self.group(group)?, self.lanes(group).len(), register)
     }
 
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
@@ -644,7 +659,7 @@ impl Ready for Pairs {
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = ctm::Run::new(&self.setup, self.dispatch.clone(), options).map_err(refused)?;
-        Ok(Box::new(PairSteps { run, outputs: self.outputs() }))
+        Ok(Box::new(PairSteps { run, ended: Ended::default(), outputs: self.outputs() }))
     }
 }
 
@@ -670,7 +685,18 @@ fn refused(error: DispatchError) -> Error {
 #[derive(Clone)]
 struct PairSteps {
     run: ctm::Run,
+    ended: Ended<Group>,
     outputs: Vec<(String, Surface)>,
+}
+
+impl PairSteps {
+    /// A group that runs or has ended.
+    fn group(&self, number: usize) -> Option<&Group> {
+        match self.run.group() {
+            Some((running, group)) if running == number => Some(group),
+            _ => self.ended.of(number),
+        }
+    }
 }
 
 impl Steps for PairSteps {
@@ -688,12 +714,16 @@ impl Steps for PairSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        let (number, state) = self.run.group()?;
-        (number == group).then_some(state.flow() as &dyn FlowView)
+        self.group(group).map(|group| group.flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        self.run.step(Watch::of(&mut Dynamic(observer))).map(drop).map_err(refused)
+        let number = self.current();
+        let step = self.run.step(Watch::of(&mut Dynamic(observer)));
+        if let (Some(number), Some(group)) = (number, self.run.take_ended()) {
+            self.ended.keep(number, group);
+        }
+        step.map(drop).map_err(refused)
     }
 
     fn statistics(&self) -> Statistics {
@@ -711,8 +741,7 @@ impl Inspect for PairSteps {
     }
 
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        let (_, state) = self.run.group().filter(|(number, _)| *number == group)?;
-        read(state, self.run.width(), register)
+        read(self.group(group)?, self.run.width(), register)
     }
 
     fn spaces(&self) -> Vec<Space> {

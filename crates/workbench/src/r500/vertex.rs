@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::request::{Request, by_lane};
-use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
+use crate::session::{Ended, Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::values::Values;
 
 /// Values that the stream unit wrote into an input register.
@@ -78,7 +78,8 @@ impl Ready for Vertices {
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = Run::new(&self.setup, self.launch.clone(), options);
-        Ok(Box::new(VertexSteps(run.map_err(|error| Error::Machine(error.to_string()))?)))
+        let run = run.map_err(|error| Error::Machine(error.to_string()))?;
+        Ok(Box::new(VertexSteps(run, Ended::default())))
     }
 }
 
@@ -106,7 +107,17 @@ impl Outcome for VerticesOutcome {
 
 /// Vertices while they are stepped.
 #[derive(Clone)]
-struct VertexSteps(Run);
+struct VertexSteps(Run, Ended<Group>);
+
+impl VertexSteps {
+    /// A group that runs or has ended.
+    fn group(&self, number: usize) -> Option<&Group> {
+        match self.current() == Some(number) {
+            true => Some(self.0.group()),
+            false => self.1.of(number),
+        }
+    }
+}
 
 /// The place of a register's channel in a group.
 fn place(Register { class, number, channel }: Register) -> Option<usize> {
@@ -128,11 +139,15 @@ impl Steps for VertexSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.0.group().flow() as &dyn FlowView)
+        self.group(group).map(|group| group.flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let number = self.current();
         let step = self.0.step_watched(Watch::of(&mut Dynamic(observer)));
+        if let (Some(number), Some(group)) = (number, self.0.take_ended()) {
+            self.1.keep(number, group);
+        }
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
@@ -159,8 +174,7 @@ impl Inspect for VertexSteps {
     }
 
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        let place = place(register).filter(|_| self.current() == Some(group))?;
-        let state = self.0.group();
+        let (place, state) = (place(register)?, self.group(group)?);
         (0..self.lanes(group).len() as u8).map(|lane| state.value(place, Lane(lane))).collect()
     }
 

@@ -13,6 +13,7 @@ use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome;
 use reconverge_r700::run::{Run, run_watched};
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
+use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
 use reconverge_simt::{Event, FlowView, Lane, Mask, Mode, Options, Statistics, Watch};
@@ -25,7 +26,9 @@ use crate::request::{
     MachineLaunch, Request, SamplerValues, TextureValues, assigned, assignment, by_lane, channels, choose,
     choose_or, killed, number,
 };
-use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
+use crate::session::{
+    Ended, Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps,
+};
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R700 has.
@@ -541,7 +544,7 @@ impl Ready for Waves {
         self.has_constants(options)?;
         let run = Run::new(&self.program, self.launch.clone(), options);
         let run = run.map_err(|error| Error::Machine(error.to_string()))?;
-        Ok(Box::new(WaveSteps { run, output_type: self.output_type }))
+        Ok(Box::new(WaveSteps { run, ended: Ended::default(), output_type: self.output_type }))
     }
 }
 
@@ -554,10 +557,19 @@ fn part(word: &Word) -> Part {
 #[derive(Clone)]
 struct WaveSteps {
     run: Run,
+    ended: Ended<Wave>,
     output_type: Dtype,
 }
 
 impl WaveSteps {
+    /// A wavefront that runs or has ended.
+    fn wave(&self, group: usize) -> Option<&Wave> {
+        match self.current() == Some(group) {
+            true => Some(self.run.wave()),
+            false => self.ended.of(group),
+        }
+    }
+
     /// The number of a register that the launch has.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
@@ -581,11 +593,15 @@ impl Steps for WaveSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.run.wave() as &dyn FlowView)
+        self.wave(group).map(|wave| wave as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        let group = self.current();
         let step = self.run.step_watched(Watch::of(&mut Dynamic(observer)));
+        if let (Some(group), Some(wave)) = (group, self.run.take_ended()) {
+            self.ended.keep(group, wave);
+        }
         step.map(drop).map_err(|trap| self.run.locate(trap).into())
     }
 
@@ -627,7 +643,7 @@ impl Inspect for WaveSteps {
     }
 
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        let wave = (self.current() == Some(group)).then(|| self.run.wave())?;
+        let wave = self.wave(group)?;
         let (register, channel) = (self.number(register)?, register.channel);
         let lanes = 0..self.lanes(group).len() as u8;
         lanes.map(|lane| wave.register(register, channel, Lane(lane))).collect()

@@ -7,6 +7,7 @@ use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
 use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Step, Trap, Watch};
+use reconverge_tesla::block::Block;
 use reconverge_tesla::flow::{ADDRESS_BITS, Token, TokenType, WARP};
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
@@ -20,7 +21,9 @@ use crate::array::{Array, Dtype};
 use crate::error::{self, Access, Error, Trapped};
 use crate::faults::{Kind, Word};
 use crate::request::killed;
-use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
+use crate::session::{
+    Ended, Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace,
+};
 
 /// A buffer that is an output.
 #[derive(Clone, Debug)]
@@ -144,7 +147,8 @@ impl Ready for Grid {
         };
         let graphics = !matches!(self.launch, machine::Launch::Compute(_));
         let grid = Arc::new(self.clone());
-        let steps = GridSteps { grid, run, done: false, warps, blocks, width, lanes, graphics };
+        let ended = Ended::default();
+        let steps = GridSteps { grid, run, ended, done: false, warps, blocks, width, lanes, graphics };
         Ok(Box::new(steps))
     }
 }
@@ -155,6 +159,8 @@ struct GridSteps {
     /// Shared: it has the memory of the start.
     grid: Arc<Grid>,
     run: Run,
+    /// Blocks that have ended, but not the last of the launch.
+    ended: Ended<Block>,
     done: bool,
     /// Warps of a block.
     warps: usize,
@@ -167,13 +173,34 @@ struct GridSteps {
 }
 
 impl GridSteps {
+    /// The number of the block that runs; after the end, of the last.
     fn block(&self) -> usize {
-        let [x, y] = self.run.block().common.index;
+        self.number_of(self.run.block())
+    }
+
+    fn number_of(&self, block: &Block) -> usize {
+        let [x, y] = block.common.index;
         if self.graphics { x as usize } else { y as usize * self.width + x as usize }
     }
 
+    /// The block of a group that runs or has ended.
+    fn block_of(&self, group: usize) -> Option<&Block> {
+        let number = group / self.warps;
+        match number == self.block() {
+            true => Some(self.run.block()),
+            false => self.ended.of(number),
+        }
+    }
+
     fn warp(&self, group: usize) -> Option<&Warp> {
-        self.run.block().warps.get(group % self.warps).filter(|_| self.running().contains(&group))
+        self.block_of(group)?.warps.get(group % self.warps)
+    }
+
+    /// Keeps the block that a step has ended.
+    fn keep_ended(&mut self) {
+        if let Some(block) = self.run.take_ended() {
+            self.ended.keep(self.number_of(&block), block);
+        }
     }
 
     fn warp_mut(&mut self, group: usize) -> Option<&mut Warp> {
@@ -189,6 +216,7 @@ impl GridSteps {
 
     /// Takes how a step ended.
     fn stepped(&mut self, step: Result<Step, Trap<Cause>>) -> Result<(), Error> {
+        self.keep_ended();
         let step = step.map_err(|trap| Error::Trap(Box::new(Trapped::from(&self.run.locate(trap)))))?;
         self.done = step == Step::Done;
         Ok(())
@@ -233,7 +261,7 @@ impl Inspect for GridSteps {
                 let buffer = self.run.memory().buffers().iter().rfind(|buffer| buffer.address <= address);
                 buffer.map_or(Vec::new(), |buffer| part(&buffer.bytes, address - buffer.address))
             }
-            "s" if self.running().contains(&group) => from(self.run.block().common.shared.bytes()),
+            "s" => self.block_of(group).map_or(Vec::new(), |block| from(block.common.shared.bytes())),
             "l" => {
                 let local = |warp: &Warp| warp.local(lane, 0, warp.local_bytes()).map(from);
                 self.warp(group).and_then(local).unwrap_or_default()
@@ -295,7 +323,10 @@ impl Inspect for GridSteps {
                 };
                 placed.iter().map(range).collect()
             }
-            ("s", _) => whole("s[]", self.run.block().common.shared.bytes().len()),
+            ("s", _) => {
+                let block = self.block_of(group);
+                whole("s[]", block.map_or(0, |block| block.common.shared.bytes().len()))
+            }
             ("l", _) => {
                 let bytes = self.warp(group).and_then(|warp| warp.local(lane, 0, warp.local_bytes()));
                 whole("l[]", bytes.map_or(0, <[u8]>::len))
@@ -334,6 +365,7 @@ impl Inspect for GridSteps {
             (Kind::Predicate, Some(lane), _) => warp.c(lane, word.number as u8).into(),
             (Kind::ActiveMask, ..) => warp.flow.active().0,
             (Kind::Token, _, Some(token)) if word.part == 0 => token.mask.0,
+            (Kind::Token, _, Some(token)) if word.part == Word::TYPE => token.token as u64 + 1,
             (Kind::Token, _, Some(token)) => token.pc.into(),
             (Kind::Predicate | Kind::Token, ..) => 0,
             (Kind::StackEntry | Kind::BranchCounter | Kind::LoopCounter, ..) => 0,
@@ -352,6 +384,12 @@ impl Inspect for GridSteps {
                 block.yield_turn();
             }
             (Kind::Token, _) if word.part == 0 => warp.flow.set_token_mask(word.number, Mask(value)),
+            (Kind::Token, _) if word.part == Word::TYPE => {
+                let token = TokenType::ALL.into_iter().find(|token| *token as u64 + 1 == value);
+                if let Some(token) = token {
+                    warp.flow.set_token_type(word.number, token);
+                }
+            }
             (Kind::Token, _) => warp.flow.set_token_pc(word.number, value as u32),
             (Kind::Predicate, None) => {}
             (Kind::StackEntry | Kind::BranchCounter | Kind::LoopCounter, _) => {}
