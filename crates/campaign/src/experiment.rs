@@ -298,8 +298,16 @@ fn go_on_stuck(
             follower.end_group(flaw.group);
             return Ok(());
         }
-        stepping.advance(1, Watch::of(follower))?;
-        flaw.hold(stepping, &point.program);
+        if flaw.is_over(stepping) {
+            return go_on(stepping, follower, only);
+        }
+        match follower.left() {
+            None => stepping.advance(1, Watch::of(follower))?,
+            Some(_) => stepping.advance(1, Watch::Nothing)?,
+        }
+        if flaw.is_touched(current, stepping.current()) {
+            flaw.hold(stepping, &point.program);
+        }
     }
     follower.end();
     Ok(())

@@ -533,6 +533,11 @@ impl Campaign {
         &self.sources.opened
     }
 
+    /// The path of the program's file; `None` for a kernel.
+    pub fn program_path(&self) -> Option<&Path> {
+        self.sources.path.as_deref()
+    }
+
     /// The name of the program's file or kernel, and its source, if it has one.
     pub fn program(&self) -> (&str, Option<&str>) {
         (&self.sources.program, self.sources.text.as_deref())
@@ -571,7 +576,7 @@ impl Campaign {
         })
     }
 
-    /// What a point is made of.
+    /// Returns the inputs of a point.
     fn point_source<'a>(
         &'a self,
         launch: &'a LaunchFile,

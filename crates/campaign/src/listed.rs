@@ -12,8 +12,7 @@ pub struct ListedFault {
     pub site: Option<Site>,
     /// The fault model (default: `flip`).
     pub model: Option<Model>,
-    /// The instruction of the golden run, counted from 0, before which the state changes; of a destination register, the
-    /// instruction that writes it.
+    /// The step of the golden run before which the state changes. A destination register changes after its step.
     pub step: Option<u64>,
     /// The place, as results name it: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,

@@ -14,7 +14,7 @@ use reconverge_workbench::faults::Kind;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::listing::{Line, Style};
 use reconverge_workbench::open::Opened;
-use reconverge_workbench::session::{Register, RegisterClass, SpaceOf, Stepping};
+use reconverge_workbench::session::{GroupState, Register, RegisterClass, SpaceOf, Stepping};
 use reconverge_workbench::values::Files;
 
 use crate::filter::{Allowed, FaultFilter, ProgramLine};
@@ -236,9 +236,9 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
             let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
             if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
-                // A group that has ended has no registers.
-                let there = |(register, _)| stepping.read(group as usize, register).is_some();
-                if self.destinations(pc).next().is_some_and(there) {
+                // Nothing reads the registers of a group that has ended.
+                let is_there = stepping.state(group as usize) != GroupState::Ended;
+                if is_there && self.destinations(pc).next().is_some() {
                     list.push(step as u32);
                 }
             }

@@ -170,6 +170,10 @@ impl Steps for FaultySteps {
         self.inner.groups()
     }
 
+    fn groups_per_block(&self) -> Option<usize> {
+        self.inner.groups_per_block()
+    }
+
     fn current(&self) -> Option<usize> {
         self.inner.current()
     }

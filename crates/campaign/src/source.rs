@@ -74,6 +74,8 @@ pub(crate) struct Sources {
     pub(crate) faults: Vec<ListedFault>,
     /// The name of the program's file, or of the kernel.
     pub(crate) program: String,
+    /// The path of the program's file.
+    pub(crate) path: Option<PathBuf>,
     /// The program's source, if it has one.
     pub(crate) text: Option<String>,
 }
@@ -138,6 +140,7 @@ impl Sources {
                 opened,
                 faults: Vec::new(),
                 program: name.to_owned(),
+                path: None,
                 text,
             })
         };
@@ -173,6 +176,7 @@ impl Sources {
             _ => format!("program {program}: {error}"),
         })?;
         files.known().insert(String::new(), text.into_bytes());
+        let path = files.path(program);
         let source = (!opened.lines.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned());
         Ok(Sources {
             launch: Launch::Table(table),
@@ -181,6 +185,7 @@ impl Sources {
             opened,
             faults: Vec::new(),
             program: program.to_owned(),
+            path: Some(path),
             text: source,
         })
     }

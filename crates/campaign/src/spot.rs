@@ -4,7 +4,7 @@ use reconverge_isa::Program;
 use reconverge_simt::random::Random;
 use reconverge_simt::{Event, Lane};
 use reconverge_workbench::faults::{Kind, Word};
-use reconverge_workbench::session::{Register, Stepping};
+use reconverge_workbench::session::{GroupState, Register, Stepping};
 
 use crate::filter::Allowed;
 use crate::site::Model;
@@ -96,7 +96,8 @@ impl Spot {
         }
     }
 
-    /// The words in which a warp-wide fault flips the same bits: those of all lanes; of memory as many as there are lanes.
+    /// Returns the words in which a warp-wide fault flips the same bits: a word of each lane, or in memory one word per lane from
+    /// this one on.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -143,18 +144,12 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
-/// The number of a register as events have it: R500 and R700 count channels, Tesla counts `$a` behind `$r`.
+/// The number of a register in events of writes.
 fn event_number(stepping: &Stepping, register: Register) -> u32 {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
-    let (count, channels) = class.map_or((0, 1), |class| (class.count, class.channels.len().max(1)));
-    let first = match register.class {
-        "$a" => 0x80,
-        // The topmost numbers of R700's registers are the clause temporaries.
-        "T" => 128 - count,
-        _ => 0,
-    };
-    ((first + register.number) * channels + register.channel) as u32
+    let (first, channels) = class.map_or((0, 1), |class| (class.first, class.channels.len().max(1)));
+    first + (register.number * channels + register.channel) as u32
 }
 
 /// A change that a fault makes, ready to be made.
@@ -172,6 +167,30 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
+    /// Whether the word is one of its group alone.
+    fn is_of_group(&self) -> bool {
+        match self.spot {
+            Spot::Register { .. } | Spot::Flow(_) => true,
+            Spot::Memory { private, .. } => private,
+            Spot::Program(_) => false,
+        }
+    }
+
+    /// Whether an instruction of the group `issued` may have changed the word, or whether it exists again because its group
+    /// is `next`: words of flow state exist while their group is.
+    pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
+        match self.spot {
+            Spot::Flow(_) => next == Some(self.group),
+            _ => issued == self.group || !self.is_of_group(),
+        }
+    }
+
+    /// Whether nothing changes the word any more: its group has ended, or it is a word of the program.
+    pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
+        matches!(self.spot, Spot::Program(_))
+            || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
+    }
+
     /// The registers that the change touches, as events of writes with what they hold now.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };

@@ -23,7 +23,7 @@ pub struct Progress {
     pub waiting: Option<(usize, String)>,
 }
 
-/// What several threads share.
+/// The state that several threads share.
 struct SharedWork<'a> {
     campaign: &'a Campaign,
     folder: &'a Path,

@@ -10,6 +10,7 @@ use reconverge_campaign::site::{Model, Site};
 use reconverge_campaign::{Campaign, Error, PointDescription, Progress, Taken};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
+use reconverge_simt::random::Random;
 use reconverge_workbench::faults::Kind;
 
 /// A folder of this test's own, with files.
@@ -506,6 +507,35 @@ fn filters_keep_faults_in_their_instructions_registers_lanes_and_groups() {
     assert!(why.contains("filter, opcode: the program has no `ad`: did you mean `add`?"), "{why}");
     let none = of_tesla("filter-empty", "injections = 1\n[filter]\nlane = 60\nsites = 1\n", &[]);
     assert!(none.err().unwrap().to_string().contains("c.toml:5: unknown key `sites`"));
+}
+
+/// Random filters at all sites of each machine: whatever is injected is inside.
+#[test]
+fn whatever_a_filter_leaves_is_inside() {
+    let mut random = Random::new(11);
+    for (isa, kernel, lanes) in
+        [(Isa::R500, "mandel", 32), (Isa::R700, "collatz", 128), (Isa::Tesla, "collatz", 256)]
+    {
+        let text = format!("kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 60\n");
+        let all: Vec<u32> = records(&open(&format!("inside-{isa}"), &text)).iter().map(|it| it.pc).collect();
+        for number in 0..4 {
+            let mut chosen = || all[random.below(all.len() as u32) as usize];
+            let (one, other) = (chosen(), chosen());
+            let (first, last) = (one.min(other), one.max(other));
+            let (low, high) = (random.below(8), 8 + random.below(8));
+            let filter = format!("[filter]\npc = \"{first}-{last}\"\nlane = \"{low}-{high}\"\ngroup = 0\n");
+            let campaign = open(&format!("inside-{isa}-{number}"), &format!("{text}{filter}"));
+            assert!(!campaign.describe().sites.is_empty());
+            for it in records(&campaign) {
+                assert!((first..=last).contains(&it.pc) && it.group == 0, "{filter}{it:?}");
+                let inside = (low..=high).fold(0u64, |mask, lane| mask | 1 << lane);
+                match it.lane {
+                    Some(lane) => assert!((low..=high).contains(&lane), "{filter}{it:?}"),
+                    None => assert_eq!((it.before ^ it.after) & !inside, 0, "{filter}{it:?}"),
+                }
+            }
+        }
+    }
 }
 
 /// A destination register changes after the instruction that writes it, so that the next one reads the changed value.

@@ -224,19 +224,11 @@ impl LaunchArgs {
         };
         let mut opened = campaign.opened().clone();
         opened.target = opened.target.for_program(&opened.image, &replay.program);
-        let (name, source) = campaign.program();
-        let (path, source) = (source.map(|_| PathBuf::from(name)), source.map(str::to_owned));
+        let source = campaign.program().1.map(str::to_owned);
         let lane = replay.record.lane.map(|lane| lane as usize);
-        Ok(Ready {
-            session,
-            opened,
-            options: replay.options,
-            title,
-            source,
-            path,
-            lane,
-            program: replay.program,
-        })
+        let path = campaign.program_path().map(Path::to_path_buf);
+        let program = replay.program;
+        Ok(Ready { session, opened, options: replay.options, title, source, path, lane, program })
     }
 }
 
