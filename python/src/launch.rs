@@ -450,7 +450,7 @@ impl Launch {
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style).map_err(|error| errors::target(&error))?;
         let conventions = machine.conventions(target, program).map_err(|error| errors::target(&error))?;
-        let memory = memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+        let memory = memory && conventions.have_accesses();
         let rule = match conventions.coalescing {
             Ok(rule) => rule.name(),
             Err(why) => why,

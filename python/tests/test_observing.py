@@ -33,6 +33,43 @@ def test_a_trace_of_data_has_writes_and_stores() -> None:
     assert len(launch.trace().of("store")) == 0
 
 
+def test_what_an_instruction_causes_has_its_step() -> None:
+    """In frames a write has n+1 of its issue's n."""
+    trace = reconverge.kernel("collatz", "tesla", lanes=256).trace(data=True)
+    last: dict[int, int] = {}
+    for event in trace:
+        if event.kind == "issue":
+            last[event.group] = event.step
+        assert event.step == last[event.group], event
+
+
+def test_steps_are_instructions() -> None:
+    """In Python 2000 × `step()` gives `instructions == 1876`."""
+    launch = reconverge.kernel("collatz", "tesla", lanes=32)
+    session, steps = launch.session(), 0
+    while session.step():
+        steps += 1
+    assert steps + 1 == launch.run().instructions
+
+
+def test_frames_name_registers_and_memory() -> None:
+    """Loads in traces have no space: `lane 0 loads 0x10` is s[] or g[]?"""
+    pytest.importorskip("pandas")
+    events = reconverge.kernel("collatz", "tesla", lanes=64).trace(data=True).frame("pandas")
+    writes, stores, loads = (events[events.kind == kind] for kind in ("write", "store", "load"))
+    assert {"$r0", "$c0"} <= set(writes.register) and set(stores.space) == {"g14[]"}
+    assert "s[]" in set(loads.space) and None not in set(loads.space)
+    assert set(events[events.kind == "issue"].register) == {None}
+
+
+def test_counts_by_group_and_block_add_up() -> None:
+    stats = reconverge.kernel("collatz", "tesla", lanes=512).stats()
+    for counts in (stats.groups, stats.blocks):
+        assert sum(each["instructions"] for each in counts) == stats.totals["instructions"]
+    assert stats.banks["passes"] >= stats.banks["requests"] > 0
+    assert reconverge.kernel("mandel", "r700", lanes=64).stats().blocks == []
+
+
 def test_a_trace_ends_at_its_limit_and_says_so() -> None:
     trace = reconverge.kernel("collatz", "tesla", lanes=256).trace(limit=100)
     assert len(trace) == 100 and not trace.complete and "cut" in repr(trace)

@@ -17,8 +17,7 @@ use crate::{files, messages};
 ///
 /// The words on the ways are next, jump, loop, break, continue, call and return. With --counts the program runs, as `run`
 /// runs it: a block says how often its first instruction was issued, for how many lanes, and how often lanes parted in it;
-/// a way says how many lanes went it, those that waited on it included: into a block go the lanes that execute it and those
-/// that wait.
+/// a way has the number of lanes that went it. The ways into a block have all lanes that execute the block, and lanes that wait.
 #[derive(clap::Args)]
 pub(crate) struct Cfg {
     #[command(flatten)]

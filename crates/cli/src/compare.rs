@@ -160,7 +160,7 @@ impl Side {
     /// Its counts by address and text.
     fn rows(&self) -> BTreeMap<(u32, String), Row> {
         let rows = self.profile.instructions().map(|(pc, counts)| {
-            let text = self.reader.described(&What::Ran { pc, count: 1, mask: Default::default() });
+            let text = self.reader.described(&What::Ran { pc, count: 1, mask: Default::default() }, None);
             ((pc, text), [counts.executed, counts.lanes, counts.diverged])
         });
         rows.collect()
@@ -169,7 +169,7 @@ impl Side {
     /// A moment in words: its lanes, address and text.
     fn spelled(&self, moment: &Moment) -> String {
         let width = self.reader.header().lanes_per_group.clamp(1, 64) as u8;
-        let text = self.reader.described(&moment.what);
+        let text = self.reader.described(&moment.what, None);
         match moment.what {
             What::Ran { mask, .. } => {
                 let lanes: String =
@@ -202,7 +202,7 @@ fn moment_json(side: &Side, moment: &Moment) -> Value {
         "step": moment.step,
         "group": moment.group,
         "pc": moment.pc,
-        "text": side.reader.described(&moment.what),
+        "text": side.reader.described(&moment.what, None),
     });
     if let What::Ran { mask, .. } = moment.what {
         object["mask"] = json!(format!("{:#x}", mask.0));

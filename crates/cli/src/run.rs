@@ -163,8 +163,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Prepares and runs what the arguments say; where it is asked for, runs it once more and follows its values. Returns the
-/// program's file as well.
+/// Prepares and runs the launch of the arguments. Runs it again to follow values, if the arguments request that. Also returns
+/// the file of the program.
 fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>, PathBuf)> {
     let options = args.launch.options();
     let mut followed = None;

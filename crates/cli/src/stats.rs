@@ -33,7 +33,7 @@ pub(crate) struct Stats {
     /// How the counts are printed
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
     pub(crate) form: Form,
-    /// What has a line: an instruction, a group, or a block (Tesla)
+    /// Print a line for each instruction, group, or block (Tesla)
     #[arg(long, value_enum, default_value_t = By::Instruction, conflicts_with = "json")]
     by: By,
     /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
@@ -64,7 +64,7 @@ pub(crate) enum Form {
     Csv,
 }
 
-/// What counts are listed for.
+/// Subject of a line of counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
     /// Each instruction
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style { structure: true, ..Style::default() })?;
     let conventions = machine.conventions(target, program)?;
-    let memory = !args.no_memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+    let memory = !args.no_memory && conventions.have_accesses();
     let rule = match conventions.coalescing {
         Ok(rule) => rule.name(),
         Err(why) => why,
@@ -208,7 +208,7 @@ impl Counts<'_> {
         }
     }
 
-    /// The counts of groups or blocks, a line each. Accesses to memory are listed if they were counted.
+    /// Prints the counts of groups or blocks, one per line. Accesses to memory are listed if they were counted.
     fn listed(&self, form: Form, name: &str, all: &[(usize, GroupCounts)]) {
         let width = self.profile.width();
         let share = |counts: &GroupCounts| counts.simd_efficiency(width);
@@ -371,8 +371,8 @@ impl Counts<'_> {
             let room = stack.room.map_or("no limit is known".to_owned(), |room| format!("of {room}"));
             say!("{}: at most {} in use, {room}", stack.of, stack.high_water);
         }
-        if self.memory {
-            let memory = self.profile.memory_totals();
+        let memory = self.profile.memory_totals();
+        if self.memory && memory.requests > 0 {
             say!(
                 "memory: {} in {}, {} of {} bytes moved were asked for; {}",
                 messages::counted(memory.requests, "request"),

@@ -451,8 +451,8 @@ impl Replay {
         Some(Replay { stepping: ready.session.start(&ready.options).ok()?, issued: 0 })
     }
 
-    /// The letters of a group's lanes in front of the instruction that the trace has at `step`; `None` where the launch
-    /// does not come there.
+    /// Returns the letters of a group's lanes before the instruction that the trace has at `step`, or `None` if the launch
+    /// does not get there.
     fn at(&mut self, step: u64, group: usize) -> Option<Vec<char>> {
         loop {
             let current = self.stepping.current()?;

@@ -246,7 +246,7 @@ impl Decision {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// The lanes whose wish the group follows, which run first, and the others.
+    /// Returns the lanes that run first, because the group follows their vote, and the others.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }
@@ -270,7 +270,7 @@ pub struct Flow {
     fc_mode: FcMode,
     scope: InhibitScope,
     mode: Mode,
-    /// For the events of its steps.
+    /// The lanes that ran last. Only events depend on this field.
     ran: LastActive,
 }
 

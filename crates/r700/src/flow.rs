@@ -53,7 +53,7 @@ pub struct Flow {
     call_depth: u32,
     deepest: u32,
     done: bool,
-    /// For the events of its steps.
+    /// The lanes that ran last. Only events depend on this field.
     ran: LastActive,
 }
 

@@ -117,7 +117,7 @@ impl Event {
 
 /// The lanes of a group that ran last, for machines whose groups may run with no active lane.
 ///
-/// Only observed steps keep it, and it is no part of the state of a group: all values are equal.
+/// Only observed steps update the value. The state of a group does not depend on it, so all values are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LastActive(Mask);
 

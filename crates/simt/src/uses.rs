@@ -45,7 +45,7 @@ pub struct Read {
 pub struct Space {
     /// The manual's name: `g[]`, `s[]`, `LDS`, `scratch`.
     pub name: &'static str,
-    /// Its number, if there are several of that name.
+    /// Number of the memory, if several have the name.
     pub number: Option<u32>,
     /// Whether each lane has its own.
     pub private: bool,

@@ -438,8 +438,8 @@ impl Run {
         Ok(if self.done { Step::Done } else { Step::Running })
     }
 
-    /// Executes one instruction, and the joins that its warp then comes to: a join that leads the warp to its other side is
-    /// no instruction, and one that brings lanes together decides for whom the next instruction is.
+    /// Executes one instruction, then the joins at which its warp arrives. A join that leads the warp to its other side is not
+    /// an instruction. A join that brings lanes together decides which lanes are active in the next instruction.
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let mut before = self.block.common.statistics.instructions;
         while !self.done {
@@ -459,8 +459,8 @@ impl Run {
         Ok(Step::Done)
     }
 
-    /// Executes the joins that a warp has come to. Those that lead away take part of the warp's slice; another warp's turn
-    /// does not come earlier for them.
+    /// Executes the joins at which a warp has arrived. Joins that lead away count for the slice of the warp, as in a run, so
+    /// they are executed only while the warp has its turn.
     fn join_ahead<O: Observer>(&mut self, warp: usize, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let may_run = |run: &Run| run.block.common.statistics.instructions < run.context().watchdog;
         while self.join_of(warp) == Some(Join::Away) && self.block.current_place() == warp && may_run(self) {
@@ -480,7 +480,7 @@ impl Run {
         Ok(Step::Running)
     }
 
-    /// What the join of a warp's next instruction does, if that has one and is no fault.
+    /// Returns what the join of a warp's next instruction does, if the instruction has a join that is not a fault.
     fn join_of(&self, warp: usize) -> Option<Join> {
         let flow = &self.block.warps[warp].flow;
         let joins = self.context().code.at(flow.pc()).is_ok_and(|inst| inst.end == End::Join);

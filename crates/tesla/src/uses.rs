@@ -4,7 +4,7 @@
 //! vocabulary of all machines, with registers numbered as in events.
 //!
 //! What [`uses`] simplifies: an instruction that writes half a register reads that register, because the other half stays.
-//! Of an instruction that reads c[] and another space, [`Uses::loads`] names the other space: no program stores to c[]. Post-increments
+//! If an instruction reads c[] and another space, [`Uses::loads`] names the other space, because no program stores to c[]. Post-increments
 //! write their `$a` without an event.
 
 use reconverge_isa::graph::{EdgeKind, Graph};

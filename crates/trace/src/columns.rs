@@ -11,8 +11,8 @@ pub(crate) enum Column {
     Copy,
     /// What a literal is, and the relation of its mask to those before it, a byte each.
     Tag,
-    /// Of records in a row with the same group: how many, the group, and how many instructions of the launch ago the last
-    /// one of the group was.
+    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the group, in
+    /// instructions of the launch.
     Group,
     /// Numbers of paths and phrases, and addresses that are jumped to.
     Place,

@@ -1,29 +1,28 @@
-//! Follows the records of a trace for what a record alone does not say: the address of its instruction, and the memory that
-//! an access is to.
+//! Finds the instruction of each record of a trace, and the memory of each access. A record alone does not have them.
 
 use std::io::{Read, Seek};
 
 use crate::Reader;
 use crate::record::{Line, Record, What};
 
-/// Where a record is in the program.
+/// Place of a record in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordPlace<'a> {
-    /// The address of its instruction; of a run, of the first.
+    /// Address of the instruction, or of the first one of a run.
     pub pc: u32,
     /// The memory of a load or store, if the machine names it: `g14[]`, `LDS`.
     pub space: Option<&'a str>,
 }
 
-/// What is known of each group, as the records come in their order.
+/// The last instruction of each group, as the records are taken in order.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
-    groups: Vec<Group>,
+    groups: Vec<GroupPlace>,
 }
 
 /// A group's last instruction, and by lane how many loads it has made.
 #[derive(Clone, Debug)]
-struct Group {
+struct GroupPlace {
     pc: u32,
     loads: [u8; 64],
 }
@@ -33,7 +32,7 @@ impl Following {
     pub fn take<'a, R: Read + Seek>(&mut self, reader: &'a Reader<R>, record: &Record) -> RecordPlace<'a> {
         let number = record.group as usize;
         if number >= self.groups.len() {
-            self.groups.resize(number + 1, Group { pc: 0, loads: [0; 64] });
+            self.groups.resize(number + 1, GroupPlace { pc: 0, loads: [0; 64] });
         }
         let group = &mut self.groups[number];
         let mut place = RecordPlace { pc: group.pc, space: None };
@@ -41,7 +40,7 @@ impl Following {
         match record.what {
             What::Ran { pc, count, .. } => {
                 let last = reader.addresses(pc, count).last().copied().unwrap_or(pc);
-                *group = Group { pc: last, loads: [0; 64] };
+                *group = GroupPlace { pc: last, loads: [0; 64] };
                 place.pc = pc;
             }
             What::Load { lane, .. } => {

@@ -12,7 +12,7 @@ use crate::{END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION}
 pub struct Block {
     /// Its offset in the file.
     pub offset: u64,
-    /// How many instructions of the launch were issued before it.
+    /// Number of instructions that were issued before the block.
     pub first_step: u64,
 }
 
@@ -110,8 +110,8 @@ impl<R: Read + Seek> Reader<R> {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
 
-    /// What happened, in words; of instructions, the text of the first. `space` is the memory of an access, which
-    /// [`Following`](crate::Following) gives.
+    /// Returns a record in words: the text of the first instruction of a run, or what happened. `space` is the memory of an
+    /// access, from [`Following`](crate::Following).
     pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),

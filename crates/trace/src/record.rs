@@ -50,7 +50,7 @@ pub struct RegisterNames {
     pub first: u32,
     /// Registers.
     pub count: u32,
-    /// The names of the channels of each, a letter each; empty for registers of one word.
+    /// Names of the channels, one letter per channel; empty for registers of one word.
     #[serde(default)]
     pub channels: String,
 }
@@ -78,7 +78,7 @@ pub struct Line {
     /// The flow constructs that it lies in.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
-    /// The memory that it reads: of one, all its loads; of several, one for each load of a lane, in their order.
+    /// Memory that it reads: one name for all its loads, or a name for each load of a lane, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<String>,
     /// The memory that it writes.

@@ -1,4 +1,4 @@
-//! Names for a trace: of the machine's registers by their numbers, and of the memory that instructions access.
+//! Names for a trace: registers by their numbers, and the memory that instructions access.
 
 use litemap::LiteMap;
 use reconverge_isa::{Isa, Program};
@@ -10,7 +10,7 @@ use crate::target::{Target, TargetError};
 /// The memory that an instruction accesses, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accessed {
-    /// The memory that it reads: of one, all its loads; of several, one for each load of a lane, in their order.
+    /// Memory that it reads: one name for all its loads, or a name for each load of a lane, in their order.
     pub loads: Vec<String>,
     /// The memory that it writes.
     pub stores: Option<String>,
@@ -43,7 +43,7 @@ pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Acces
             }
             accessed.stores = accessed.stores.or(operation.stores.map(|space| space.to_string()));
         }
-        // What `uses` leaves out: an OUT of a program of the CTM model stores to the launch's memory.
+        // `uses` leaves out that an OUT of a program of the CTM model stores to the memory of the launch.
         if target.isa == Isa::R500 && accessed.stores.is_none() {
             accessed.stores = Some("memory".to_owned());
         }

@@ -51,6 +51,13 @@ pub struct Conventions {
     pub banked: LiteMap<u32, BankedAccess>,
 }
 
+impl Conventions {
+    /// Whether accesses to memory can be counted: the manual defines how, and the program has some.
+    pub fn have_accesses(&self) -> bool {
+        self.coalescing.is_ok() && !(self.accesses.is_empty() && self.banked.is_empty())
+    }
+}
+
 /// How full a stack or counter became.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StackCounts {
@@ -122,9 +129,9 @@ pub struct GroupCounts {
     pub lane_instructions: u64,
     /// Decisions that split its lanes.
     pub divergent_branches: u64,
-    /// Its accesses to memory that come together.
+    /// Accesses to memory, by the rule of the manual.
     pub memory: MemoryCounts,
-    /// Its accesses to shared memory.
+    /// Accesses to shared memory in banks.
     pub banks: BankCounts,
 }
 
@@ -137,7 +144,7 @@ impl GroupCounts {
         self.banks.add(&other.banks);
     }
 
-    /// Lanes that took part, of those that groups of `width` lanes have room for: 0 to 1.
+    /// Returns the share of active lanes in groups of `width` lanes, 0 to 1.
     pub fn simd_efficiency(&self, width: u32) -> f64 {
         let places = self.instructions as f64 * f64::from(width);
         if places == 0.0 { 0.0 } else { self.lane_instructions as f64 / places }
@@ -312,9 +319,9 @@ impl Profile {
         Totals { simd_efficiency, groups: self.groups.len() as u64, ..self.totals }
     }
 
-    /// All counts as one object, with the text of each instruction. `memory` says whether accesses were recorded, `rule`
-    /// how they come together or why that is not known. Of more than [`MOST_GROUPS`] groups the counts by group and block
-    /// are left out.
+    /// Returns all counts as one object, with the text of each instruction. `memory` is whether accesses were recorded. `rule`
+    /// is the rule for them, or the reason why there is none. The counts by group and block are left out if there are more
+    /// than [`MOST_GROUPS`] groups.
     pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str, groups_per_block: Option<usize>) -> Value {
         let instructions = self.instructions().map(|(pc, counts)| {
             let mut entry = json!(counts);

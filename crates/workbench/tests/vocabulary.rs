@@ -46,7 +46,7 @@ fn sample(name: &str) -> (Opened, Session, String) {
     (opened, session, source)
 }
 
-/// Something that happened: its step, its group, and what, an instruction or an event.
+/// An instruction or event, with its step and its group.
 type Happened = (u64, usize, Event);
 
 /// Numbers what happens in a run: an event has the step of its group's last instruction.
@@ -75,7 +75,7 @@ impl Sink for Numbered {
     }
 }
 
-/// What happens in a run, by step.
+/// Returns the instructions and events of a run, by step.
 fn run(session: &Session, engine: Engine) -> Vec<Happened> {
     let mut numbered = Numbered::default();
     let options = Options { engine, ..Options::default() };
@@ -88,7 +88,7 @@ fn is_data(event: &Event) -> bool {
     matches!(event, Event::Write { .. } | Event::Load { .. } | Event::Store { .. })
 }
 
-/// What happens in a session that is stepped: all that a step announces has its number.
+/// Returns the instructions and events of a session that is stepped. Events have the number of their step.
 fn stepped(session: &Session, name: &str) -> Vec<Happened> {
     let mut stepping = session.start(&Options::default()).unwrap();
     let (mut all, mut step) = (Vec::new(), 0);
@@ -111,7 +111,7 @@ fn stepped(session: &Session, name: &str) -> Vec<Happened> {
     all
 }
 
-/// What a trace of the run holds.
+/// Returns the contents of a trace of the run.
 fn traced(opened: &Opened, session: &Session) -> Vec<Happened> {
     let program = &opened.image.programs[0];
     let listing = opened.target.machine().disassemble(&opened.target, program, Default::default()).unwrap();
@@ -330,7 +330,7 @@ fn counts_of_divergence_agree_with_the_events() {
     }
 }
 
-/// What a session reads after a step is what the step's writes say, under the name of the register.
+/// A session reads the values that a step writes, under the names of their registers.
 #[test]
 fn a_register_of_an_event_is_the_register_of_the_session() {
     for name in ["nested-if.r500", "nested-if.r700", "nested-if.tesla", "loop-break.r700", "reduction"] {

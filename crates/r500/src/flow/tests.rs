@@ -661,7 +661,7 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
         recorder.events
     };
     assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
-    // Those that want to leave the loop wait; the others run.
+    // The lanes that leave the loop wait, and the others run.
     let (leave, stay) = (Mask(0b0011), Mask(0b1100));
     assert_eq!(events(BREAK_IF, leave), [Event::Diverge { taken: stay, not: leave }]);
     let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];

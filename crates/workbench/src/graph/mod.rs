@@ -40,7 +40,7 @@ pub struct Block {
     pub rows: Vec<Row>,
     /// How often its first instruction was issued, for how many lanes, and how often an instruction of it split them.
     pub counts: Option<InstructionCounts>,
-    /// How many lanes came through it while they waited.
+    /// Number of lanes that came through the block while they waited.
     pub waiting: u64,
 }
 
@@ -187,7 +187,7 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // Of two ways to one place the first has the lanes.
+                // If two ways lead to one place, the first has the lanes.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
@@ -277,8 +277,8 @@ impl Passages {
     }
 }
 
-/// How many lanes went each way of a graph, from an instruction to another, and how many came through each instruction while
-/// they waited.
+/// Numbers of lanes on each way of a graph, from an instruction to another, and of lanes that came through each instruction
+/// while they waited.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ways: HashMap<(u32, u32), u64>,

@@ -139,7 +139,7 @@ fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
     let mut counts = Passages::new(4);
     counts.issues(0, &[0, 8], Mask(0b1111));
     counts.issues(0, &[16, 24, 32], Mask(0b0011));
-    // Lane 2 waits from 16 on, where no way leads straight to 56.
+    // Lane 2 waits from 16 on. No way leads straight to 56.
     counts.issues(0, &[56], Mask(0b0111));
     counts.issues(0, &[64, 72], Mask(0b1111));
     let drawing = drawing(Some(&counts));

@@ -2,9 +2,9 @@
 //!
 //! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", shared memory of compute capability 1.x. Shared memory
 //! has 16 banks; successive 32-bit words are in successive banks. A warp's access is a request for each half-warp. A pass
-//! serves a subset of a request's addresses that has no conflict: of a read all addresses within one word, the broadcast
-//! word, and one address of each other bank; of a write one address of each bank. Lanes that write to the same address are
-//! one write. Words of more than 32 bits are a request for each 32 bits.
+//! serves addresses of a request that do not conflict. A pass of a read serves all addresses within one word, the broadcast
+//! word, and one address of each other bank. A pass of a write serves one address of each bank. Lanes that write to the same
+//! address are one write. Words of more than 32 bits are a request for each 32 bits.
 //!
 //! The guide leaves open which word is broadcast and which address of a bank is served. Here it is the word that most of the
 //! remaining lanes read, and the lowest lane.
@@ -19,7 +19,7 @@ use super::memory::HALF_WARP;
 /// Banks of shared memory.
 const BANKS: u32 = 16;
 
-/// How passes are counted, in a line.
+/// The rule of passes, in a line.
 pub const RULE: &str = "half-warps, 16 banks of 32 bits, one word is broadcast (compute capability 1.x)";
 
 /// An access of an instruction to shared memory.
@@ -58,7 +58,7 @@ pub fn read_passes(addresses: &[u32]) -> u64 {
     let mut passes = 0;
     while !left.is_empty() {
         let readers = |word: u32| left.iter().filter(|other| **other == word).count();
-        // Of words with as many lanes the last in this order: that of the lowest lane.
+        // `max_by_key` returns the last of equal words: with this order, the word of the lowest lane.
         let broadcast = left.iter().copied().rev().max_by_key(|word| readers(*word)).unwrap_or_default();
         let mut served = 1u32 << (broadcast % BANKS);
         left.retain(|word| {
@@ -86,15 +86,15 @@ pub fn write_passes(addresses: &[u32]) -> u64 {
 pub(super) struct Banks {
     of: LiteMap<u32, BankedAccess>,
     pub(super) counts: LiteMap<u32, BankCounts>,
-    /// By group, the accesses of its last instruction.
-    pending: HashMap<usize, Pending>,
+    /// Accesses of the last instruction of each group.
+    pending: HashMap<usize, Unsettled>,
 }
 
 #[derive(Clone, Debug)]
-struct Pending {
+struct Unsettled {
     pc: u32,
     accesses: Vec<(Lane, u32)>,
-    /// By lane, loads of the instruction so far.
+    /// Loads of the instruction so far, by lane.
     loads: [u8; 64],
 }
 
@@ -111,7 +111,7 @@ impl Banks {
     /// Takes a load or store of the instruction at `pc`.
     pub(super) fn take(&mut self, group: usize, pc: u32, event: Event) {
         let Some(access) = self.of.get(&pc) else { return };
-        let begun = || Pending { pc, accesses: Vec::new(), loads: [0; 64] };
+        let begun = || Unsettled { pc, accesses: Vec::new(), loads: [0; 64] };
         match event {
             Event::Load { lane, address } if !access.store => {
                 let pending = self.pending.entry(group).or_insert_with(begun);
@@ -143,7 +143,7 @@ impl Banks {
         pending.into_iter().filter_map(|(group, pending)| Some((group, self.count(&pending)?))).collect()
     }
 
-    fn count(&mut self, Pending { pc, accesses, .. }: &Pending) -> Option<BankCounts> {
+    fn count(&mut self, Unsettled { pc, accesses, .. }: &Unsettled) -> Option<BankCounts> {
         let BankedAccess { store, bytes, .. } = *self.of.get(pc)?;
         let mut counts = BankCounts::default();
         for half in 0..64 / HALF_WARP {
@@ -195,7 +195,7 @@ mod tests {
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);
-        // Of two such words the second waits.
+        // A second such word needs a pass of its own.
         (some[0], some[1]) = (60, 60);
         assert_eq!(read_passes(&some), 2);
     }

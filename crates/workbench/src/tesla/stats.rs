@@ -62,7 +62,7 @@ fn banked(inst: &Inst) -> Option<BankedAccess> {
         Operand::Mem(mem) => Some((place, mem)),
         _ => None,
     });
-    // The destination of a store comes first, and is no load.
+    // The first operand of a store is its destination.
     let loads = operands.clone().filter(|(place, _)| !(store && *place == 0));
     let is_shared = |mem: &Mem| mem.space == Space::Shared;
     if store && let Some((_, mem)) = operands.clone().find(|(place, mem)| *place == 0 && is_shared(mem)) {
