@@ -9,10 +9,11 @@ use reconverge_workbench::Error as LaunchError;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::session::Stepping;
 
+use crate::choice::Choice;
 use crate::listed::ListedFault;
 use crate::point::Point;
 pub use crate::site::{Model, Site};
-use crate::spot::{Choice, Flaw, Spot, below, faulted};
+use crate::spot::{Flaw, Spot, below, faulted};
 
 reconverge_isa::choices! {
     /// The outcome of an experiment.
@@ -110,7 +111,7 @@ pub(crate) struct Experiment<'a> {
 }
 
 /// A fault that has been chosen, in a launch that has come to it.
-pub(crate) struct Chosen {
+pub(crate) struct ChosenFault {
     /// The launch. The change has not been made.
     pub(crate) stepping: Stepping,
     pub(crate) flaw: Flaw,
@@ -128,7 +129,7 @@ impl Experiment<'_> {
     ///
     /// # Errors
     /// The site or the place does not exist then, or the engine fails in the run up to it.
-    pub(crate) fn choose(&self, point: &Point) -> Result<Chosen, LaunchError> {
+    pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
         let Experiment { index, seed, site, model, bits, listed, .. } = *self;
         let stated = listed.cloned().unwrap_or_default();
         // Neighbouring numbers are far apart.
@@ -183,7 +184,7 @@ impl Experiment<'_> {
             wide: model == Model::WarpWide,
             stuck: model.stuck().map(|value| (stuck, value)),
         };
-        Ok(Chosen { stepping, flaw, step, late, pc: stage.pc, place, before })
+        Ok(ChosenFault { stepping, flaw, step, late, pc: stage.pc, place, before })
     }
 
     /// Runs it.
@@ -192,7 +193,7 @@ impl Experiment<'_> {
     /// The errors of [`Experiment::choose`].
     pub(crate) fn run(&self, point: &Point) -> Result<Record, LaunchError> {
         let Experiment { index, point: number, site, model, classify, .. } = *self;
-        let Chosen { mut stepping, flaw, step, late, pc, place, before } = self.choose(point)?;
+        let ChosenFault { mut stepping, flaw, step, late, pc, place, before } = self.choose(point)?;
         let group = flaw.group;
         if !flaw.apply(&mut stepping, &point.program) {
             return Err(LaunchError::Machine(format!("experiment {index}: there is no {site} to change")));
@@ -297,8 +298,16 @@ fn go_on_stuck(
             follower.end_group(flaw.group);
             return Ok(());
         }
-        stepping.advance(1, Watch::of(follower))?;
-        flaw.hold(stepping, &point.program);
+        if flaw.is_over(stepping) {
+            return go_on(stepping, follower, only);
+        }
+        match follower.left() {
+            None => stepping.advance(1, Watch::of(follower))?,
+            Some(_) => stepping.advance(1, Watch::Nothing)?,
+        }
+        if flaw.is_touched(current, stepping.current()) {
+            flaw.hold(stepping, &point.program);
+        }
     }
     follower.end();
     Ok(())

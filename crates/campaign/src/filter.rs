@@ -46,7 +46,7 @@ pub struct FaultFilter {
 }
 
 /// An instruction of the program, as a filter sees it.
-pub(crate) struct Shown {
+pub(crate) struct ProgramLine {
     pub(crate) pc: u32,
     /// Operations of the instruction: the names in reports, and the mnemonic.
     pub(crate) operations: Vec<String>,
@@ -75,7 +75,7 @@ impl FaultFilter {
     /// A name that the program does not have, or a malformed range.
     pub(crate) fn of_program(
         &self,
-        shown: &[Shown],
+        shown: &[ProgramLine],
         labels: &[(String, u32)],
         registers: &[String],
     ) -> Result<Allowed, String> {
@@ -102,7 +102,7 @@ impl FaultFilter {
             let mut found = BTreeSet::new();
             for wanted in opcode.texts() {
                 let is_it =
-                    |one: &&Shown| one.operations.iter().any(|name| name.eq_ignore_ascii_case(&wanted));
+                    |one: &&ProgramLine| one.operations.iter().any(|name| name.eq_ignore_ascii_case(&wanted));
                 let before = found.len();
                 found.extend(shown.iter().filter(is_it).map(|one| one.pc));
                 if found.len() == before && !shown.iter().any(|one| is_it(&one)) {
@@ -246,8 +246,8 @@ mod tests {
 
     use super::*;
 
-    fn program() -> Vec<Shown> {
-        let one = |pc, operations: &[&str]| Shown {
+    fn program() -> Vec<ProgramLine> {
+        let one = |pc, operations: &[&str]| ProgramLine {
             pc,
             operations: operations.iter().map(|name| (*name).to_owned()).collect(),
         };

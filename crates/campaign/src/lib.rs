@@ -6,7 +6,7 @@
 //!
 //! * [`mod@file`]: the campaign file, with its [`filter`] and faults that are [`listed`] one by one; `source`: the files that it
 //!   names, and their hash.
-//! * [`site`]: sites and fault models; `spot`: the word that a fault changes.
+//! * [`site`]: sites and fault models; `spot`: the word that a fault changes; `choice`: its choice.
 //! * `point`: a launch with its golden run, where faults can be, places to start from.
 //! * [`experiment`]: one change and what became of it. [`replay`]: one of them, to be looked at.
 //! * [`work`]: shards on threads.
@@ -31,12 +31,14 @@
 
 #![forbid(unsafe_code)]
 
+mod choice;
 mod claim;
 pub mod estimate;
 pub mod experiment;
 pub mod file;
 pub mod filter;
 pub mod listed;
+mod lists;
 mod point;
 pub mod replay;
 pub mod site;
@@ -285,7 +287,7 @@ impl Campaign {
         let file = CampaignFile::parse(&text).map_err(wrong)?;
         let of_file = |(file, message): (String, String)| placed(&file, message);
         let mut sources = Sources::read(path, &file).map_err(of_file)?;
-        sources.read_faults(path, &file).map_err(of_file)?;
+        sources.faults = lists::faults_of(path, &file).map_err(of_file)?;
         let launches = sources.launches(&file).map_err(wrong)?;
         let mut campaign = Campaign {
             path: path.to_owned(),
@@ -531,6 +533,11 @@ impl Campaign {
         &self.sources.opened
     }
 
+    /// The path of the program's file; `None` for a kernel.
+    pub fn program_path(&self) -> Option<&Path> {
+        self.sources.path.as_deref()
+    }
+
     /// The name of the program's file or kernel, and its source, if it has one.
     pub fn program(&self) -> (&str, Option<&str>) {
         (&self.sources.program, self.sources.text.as_deref())
@@ -569,7 +576,7 @@ impl Campaign {
         })
     }
 
-    /// What a point is made of.
+    /// Returns the inputs of a point.
     fn point_source<'a>(
         &'a self,
         launch: &'a LaunchFile,

@@ -1,11 +1,8 @@
-//! Lists of faults: `[[fault]]` of a campaign file, or another file.
+//! A fault of a list: `[[fault]]` of a campaign file, or an entry of another file (`lists.rs`).
 
-use bytes::Bytes;
-use reconverge_isa::source::{parse_number, suggest};
 use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
-use crate::table;
 
 /// A fault that is stated. The seed chooses absent fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -15,8 +12,7 @@ pub struct ListedFault {
     pub site: Option<Site>,
     /// The fault model (default: `flip`).
     pub model: Option<Model>,
-    /// The instruction of the golden run, counted from 0, before which the state changes; of a destination register, the
-    /// instruction that writes it.
+    /// The step of the golden run before which the state changes. A destination register changes after its step.
     pub step: Option<u64>,
     /// The place, as results name it: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,
@@ -47,122 +43,5 @@ impl ListedFault {
             return Err(format!("bit {bit}: 0 to 63 fits here"));
         }
         Ok(())
-    }
-}
-
-/// The columns of a list that decide, and those of results that decide nothing.
-const COLUMNS: [&str; 10] =
-    ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
-const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
-
-/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns.
-///
-/// # Errors
-/// The line, the column, and what would fit.
-pub(crate) fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<ListedFault>, String> {
-    if name.ends_with(".parquet") {
-        let bytes = Bytes::from(bytes);
-        table::verify(&bytes).map_err(|damage| damage.to_string())?;
-        let records = table::records(bytes).map_err(|damage| damage.to_string())?;
-        let fault = |record: crate::experiment::Record| ListedFault {
-            site: Some(record.site),
-            model: Some(record.model),
-            step: Some(record.step),
-            place: Some(record.place),
-            lane: record.lane,
-            xor: Some(record.before ^ record.after),
-            ..ListedFault::default()
-        };
-        return Ok(records.into_iter().map(fault).collect());
-    }
-    let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
-    let mut lines =
-        text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let (_, head) = lines.next().ok_or("it has no line that names its columns")?;
-    let columns: Vec<&str> = head.split(',').map(str::trim).collect();
-    for column in &columns {
-        if !COLUMNS.contains(column) && !OTHERS.contains(column) && *column != "class" {
-            return Err(format!("line 1: unknown column `{column}`: {}", suggest(column, COLUMNS)));
-        }
-    }
-    let mut faults = Vec::new();
-    for (number, line) in lines {
-        let wrong = |why: String| format!("line {}: {why}", number + 1);
-        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-        if cells.len() != columns.len() {
-            return Err(wrong(format!("{} columns were named, {} are here", columns.len(), cells.len())));
-        }
-        faults.push(row(&columns, &cells).map_err(wrong)?);
-    }
-    Ok(faults)
-}
-
-/// One line of a CSV list.
-fn row(columns: &[&str], cells: &[&str]) -> Result<ListedFault, String> {
-    let cell = |name: &str| {
-        let at = columns.iter().position(|column| *column == name)?;
-        Some(cells[at]).filter(|cell| !cell.is_empty())
-    };
-    let number = |name: &str| -> Result<Option<u64>, String> {
-        let Some(text) = cell(name) else { return Ok(None) };
-        let unsigned = text.parse::<u64>().ok();
-        let number = unsigned.or_else(|| parse_number(text).and_then(|number| u64::try_from(number).ok()));
-        number.map(Some).ok_or_else(|| format!("{name}: `{text}` is no number"))
-    };
-    let small = |name: &str| -> Result<Option<u32>, String> {
-        let narrow =
-            |number: u64| u32::try_from(number).map_err(|_| format!("{name}: {number} is too large"));
-        number(name)?.map(narrow).transpose()
-    };
-    let site = cell("site").map(|text| {
-        Site::all()
-            .find(|site| site.name() == text)
-            .ok_or_else(|| format!("unknown site `{text}`: {}", suggest(text, Site::all().map(Site::name))))
-    });
-    let model = cell("model").map(|text| {
-        let names = Model::ALL.map(Model::name);
-        let found = Model::ALL.into_iter().find(|model| model.name() == text);
-        found.ok_or_else(|| format!("unknown fault model `{text}`: {}", suggest(text, names)))
-    });
-    let changed = number("before")?.zip(number("after")?).map(|(before, after)| before ^ after);
-    Ok(ListedFault {
-        site: site.transpose()?,
-        model: model.transpose()?,
-        step: number("step")?,
-        place: cell("place").map(str::to_owned),
-        lane: small("lane")?,
-        bit: small("bit")?,
-        xor: number("xor")?.or(changed),
-        value: number("value")?,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_in_csv_states_faults_by_its_columns() {
-        let text = "site,step,place,lane,bit\nregister,3,$r1,5,31\nactive-mask,0x10,,,\n";
-        let faults = read("list.csv", text.into()).unwrap();
-        assert_eq!(faults.len(), 2);
-        let ListedFault { site, step, place, lane, bit, .. } = &faults[0];
-        assert_eq!((*site, *step, place.as_deref()), (Some(Site::Register), Some(3), Some("$r1")));
-        assert_eq!((*lane, *bit), (Some(5), Some(31)));
-        assert_eq!((faults[1].step, &faults[1].place, faults[1].lane), (Some(16), &None, None));
-        let results = read("r.csv", "index,site,before,after\n7,memory,1,3\n".into()).unwrap();
-        assert_eq!((results[0].xor, results[0].site), (Some(2), Some(Site::Memory)));
-    }
-
-    #[test]
-    fn a_wrong_list_is_refused_with_line_and_what_would_fit() {
-        let wrong = |text: &str| read("list.csv", text.into()).unwrap_err();
-        assert!(wrong("site,stop\n").starts_with("line 1: unknown column `stop`: did you mean `step`?"));
-        assert!(
-            wrong("site\nregster\n").starts_with("line 2: unknown site `regster`: did you mean `register`?")
-        );
-        assert_eq!(wrong("site,step\nregister\n"), "line 2: 2 columns were named, 1 are here");
-        assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is no number");
-        assert_eq!(wrong(""), "it has no line that names its columns");
     }
 }

@@ -14,10 +14,10 @@ use reconverge_workbench::faults::Kind;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::listing::{Line, Style};
 use reconverge_workbench::open::Opened;
-use reconverge_workbench::session::{Register, RegisterClass, SpaceOf, Stepping};
+use reconverge_workbench::session::{GroupState, Register, RegisterClass, SpaceOf, Stepping};
 use reconverge_workbench::values::Files;
 
-use crate::filter::{Allowed, FaultFilter, Shown};
+use crate::filter::{Allowed, FaultFilter, ProgramLine};
 use crate::site::Site;
 use crate::spot::{register_name, words};
 
@@ -236,9 +236,9 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
             let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
             if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
-                // A group that has ended has no registers.
-                let there = |(register, _)| stepping.read(group as usize, register).is_some();
-                if self.destinations(pc).next().is_some_and(there) {
+                // Nothing reads the registers of a group that has ended.
+                let is_there = stepping.state(group as usize) != GroupState::Ended;
+                if is_there && self.destinations(pc).next().is_some() {
                     list.push(step as u32);
                 }
             }
@@ -303,7 +303,7 @@ impl Point {
 }
 
 /// The instructions of a program with their operations.
-fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
+fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> {
     let style = Style::default();
     let Ok(listing) = opened.target.machine().disassemble(&opened.target, program, style) else {
         return Vec::new();
@@ -319,7 +319,7 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<Shown> {
         operations.extend(mnemonic(&line.code()));
         operations.sort_unstable();
         operations.dedup();
-        Some(Shown { pc, operations })
+        Some(ProgramLine { pc, operations })
     };
     lines.iter().filter_map(one).collect()
 }

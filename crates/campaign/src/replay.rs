@@ -14,7 +14,7 @@ use reconverge_workbench::session::{
     Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, Stepping, Steps,
 };
 
-use crate::experiment::{Chosen, Record};
+use crate::experiment::{ChosenFault, Record};
 use crate::spot::Flaw;
 
 /// An experiment, ready to be looked at.
@@ -47,7 +47,7 @@ struct FaultyLaunch {
 }
 
 /// Returns the launch with the fault of an experiment. `inner` is the launch without it.
-pub(crate) fn with_fault(inner: Session, chosen: &Chosen, program: &Program) -> Session {
+pub(crate) fn with_fault(inner: Session, chosen: &ChosenFault, program: &Program) -> Session {
     let at = chosen.step + u64::from(chosen.late);
     let when = When { flaw: chosen.flaw.clone(), at, program: program.clone() };
     Session::new(FaultyLaunch { inner, when: Arc::new(when) })
@@ -168,6 +168,10 @@ impl Steps for FaultySteps {
 
     fn groups(&self) -> usize {
         self.inner.groups()
+    }
+
+    fn groups_per_block(&self) -> Option<usize> {
+        self.inner.groups_per_block()
     }
 
     fn current(&self) -> Option<usize> {

@@ -7,7 +7,7 @@ use reconverge_isa::source::closest;
 use reconverge_workbench::faults::Kind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// What an experiment changes.
+/// A kind of place that an experiment changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// A general or address register that the program names.
@@ -29,7 +29,7 @@ impl Site {
         [Site::Register, Site::Destination].into_iter().chain(flow).chain([Site::Memory, Site::Instruction])
     }
 
-    /// Its name in campaign files and results.
+    /// Returns the name in campaign files and results.
     pub const fn name(self) -> &'static str {
         match self {
             Site::Register => "register",
@@ -63,13 +63,13 @@ reconverge_isa::choices! {
         Flip = "flip",
         /// Two bits next to each other flip.
         Double = "double",
-        /// At least one bit flips: the word becomes any other.
+        /// The word becomes any other word.
         Random = "random",
         /// The word becomes 0.
         Zero = "zero",
         /// The same bits flip in the same register of all lanes of the group.
         WarpWide = "warp-wide",
-        /// So many bits flip as the key `bits` states, anywhere in the word.
+        /// Several bits flip, anywhere in the word. The key `bits` states their number.
         Bits = "bits",
         /// One bit is 0 from the change on.
         StuckAt0 = "stuck-at-0",

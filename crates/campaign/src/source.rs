@@ -14,7 +14,7 @@ use reconverge_workbench::values::Files;
 
 use crate::file::CampaignFile;
 use crate::filter;
-use crate::listed::{self, ListedFault};
+use crate::listed::ListedFault;
 
 /// The most points of a sweep.
 const MOST_POINTS: usize = 10_000;
@@ -27,12 +27,12 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    fn of(file: &Path) -> Beside {
+    pub(crate) fn of(file: &Path) -> Beside {
         let folder = file.parent().map_or_else(PathBuf::new, Path::to_path_buf);
         Beside { folder, read: Mutex::default() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
@@ -74,6 +74,8 @@ pub(crate) struct Sources {
     pub(crate) faults: Vec<ListedFault>,
     /// The name of the program's file, or of the kernel.
     pub(crate) program: String,
+    /// The path of the program's file.
+    pub(crate) path: Option<PathBuf>,
     /// The program's source, if it has one.
     pub(crate) text: Option<String>,
 }
@@ -138,36 +140,11 @@ impl Sources {
                 opened,
                 faults: Vec::new(),
                 program: name.to_owned(),
+                path: None,
                 text,
             })
         };
         kernel().map_err(|why: String| (name, why))
-    }
-
-    /// Reads the faults that a campaign file states one by one: its own, then those of its list.
-    ///
-    /// # Errors
-    /// The file, and what is wrong with it.
-    pub(crate) fn read_faults(&mut self, path: &Path, file: &CampaignFile) -> Result<(), (String, String)> {
-        let own = path.display().to_string();
-        let mut faults = file.fault.clone();
-        let check = |faults: &[ListedFault], what: &str| {
-            faults.iter().enumerate().try_for_each(|(number, fault)| {
-                fault.check().map_err(|why| format!("{what} {}: {why}", number + 1))
-            })
-        };
-        check(&faults, "[[fault]]").map_err(|why| (own, why))?;
-        if let Some(name) = &file.faults {
-            let beside = Beside::of(path);
-            let listed = beside.read(name).and_then(|bytes| {
-                let listed = listed::read(name, bytes)?;
-                check(&listed, "fault")?;
-                Ok(listed)
-            });
-            faults.extend(listed.map_err(|why| (beside.path(name).display().to_string(), why))?);
-        }
-        self.faults = faults;
-        Ok(())
     }
 
     fn of_launch(path: &Path) -> Result<Sources, String> {
@@ -199,6 +176,7 @@ impl Sources {
             _ => format!("program {program}: {error}"),
         })?;
         files.known().insert(String::new(), text.into_bytes());
+        let path = files.path(program);
         let source = (!opened.lines.is_empty()).then(|| String::from_utf8_lossy(&bytes).into_owned());
         Ok(Sources {
             launch: Launch::Table(table),
@@ -207,6 +185,7 @@ impl Sources {
             opened,
             faults: Vec::new(),
             program: program.to_owned(),
+            path: Some(path),
             text: source,
         })
     }

@@ -4,11 +4,10 @@ use reconverge_isa::Program;
 use reconverge_simt::random::Random;
 use reconverge_simt::{Event, Lane};
 use reconverge_workbench::faults::{Kind, Word};
-use reconverge_workbench::session::{Register, SpaceOf, Stepping};
+use reconverge_workbench::session::{GroupState, Register, Stepping};
 
 use crate::filter::Allowed;
-use crate::point::{Area, Point};
-use crate::site::{Model, Site};
+use crate::site::Model;
 
 /// A word that a fault can change, of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +96,8 @@ impl Spot {
         }
     }
 
-    /// The words in which a warp-wide fault flips the same bits: those of all lanes; of memory as many as there are lanes.
+    /// Returns the words in which a warp-wide fault flips the same bits: a word of each lane, or in memory one word per lane from
+    /// this one on.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -144,18 +144,12 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
-/// The number of a register as events have it: R500 and R700 count channels, Tesla counts `$a` behind `$r`.
+/// The number of a register in events of writes.
 fn event_number(stepping: &Stepping, register: Register) -> u32 {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
-    let (count, channels) = class.map_or((0, 1), |class| (class.count, class.channels.len().max(1)));
-    let first = match register.class {
-        "$a" => 0x80,
-        // The topmost numbers of R700's registers are the clause temporaries.
-        "T" => 128 - count,
-        _ => 0,
-    };
-    ((first + register.number) * channels + register.channel) as u32
+    let (first, channels) = class.map_or((0, 1), |class| (class.first, class.channels.len().max(1)));
+    first + (register.number * channels + register.channel) as u32
 }
 
 /// A change that a fault makes, ready to be made.
@@ -173,6 +167,30 @@ pub(crate) struct Flaw {
 }
 
 impl Flaw {
+    /// Whether the word is one of its group alone.
+    fn is_of_group(&self) -> bool {
+        match self.spot {
+            Spot::Register { .. } | Spot::Flow(_) => true,
+            Spot::Memory { private, .. } => private,
+            Spot::Program(_) => false,
+        }
+    }
+
+    /// Whether an instruction of the group `issued` may have changed the word, or whether it exists again because its group
+    /// is `next`: words of flow state exist while their group is.
+    pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
+        match self.spot {
+            Spot::Flow(_) => next == Some(self.group),
+            _ => issued == self.group || !self.is_of_group(),
+        }
+    }
+
+    /// Whether nothing changes the word any more: its group has ended, or it is a word of the program.
+    pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
+        matches!(self.spot, Spot::Program(_))
+            || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
+    }
+
     /// The registers that the change touches, as events of writes with what they hold now.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
@@ -207,158 +225,6 @@ impl Flaw {
     }
 }
 
-/// The words that a fault may change at a point of the run.
-pub(crate) struct Choice<'a> {
-    pub(crate) point: &'a Point,
-    pub(crate) stepping: &'a Stepping,
-    /// The group that issues, or has issued, the instruction.
-    pub(crate) group: usize,
-    /// The address of the instruction.
-    pub(crate) pc: u32,
-    /// The lanes for which it is issued.
-    pub(crate) mask: u64,
-}
-
-impl Choice<'_> {
-    fn allowed(&self) -> &Allowed {
-        &self.point.allowed
-    }
-
-    /// The lanes of the group in which a fault may be.
-    fn lanes(&self, site: Site) -> Vec<u8> {
-        let is_active = |lane: &u8| site != Site::Destination || self.mask >> lane & 1 != 0;
-        let lanes = 0..self.stepping.lanes(self.group).len() as u8;
-        lanes.filter(|lane| self.allowed().lane((*lane).into())).filter(is_active).collect()
-    }
-
-    fn registers(&self, site: Site) -> Vec<(Register, u32)> {
-        match site {
-            Site::Destination => self.point.destinations(self.pc).collect(),
-            _ => self.point.registers.clone(),
-        }
-    }
-
-    /// The words of a kind of flow state, with the bits that may change.
-    fn words(&self, kind: Kind) -> Vec<Word> {
-        words(self.stepping, self.allowed(), kind)
-    }
-
-    /// Chooses a word of a site; `None` if there is none.
-    pub(crate) fn any(&self, site: Site, random: &mut Random) -> Option<Spot> {
-        match site {
-            Site::Register | Site::Destination => {
-                let registers = self.registers(site);
-                let (register, bits) = *registers.get(below(random, registers.len() as u64) as usize)?;
-                let lanes = self.lanes(site);
-                let lane = *lanes.get(below(random, lanes.len() as u64) as usize)?;
-                Some(Spot::Register { register, bits, lane })
-            }
-            Site::Memory => {
-                let lanes = self.lanes(site);
-                let weight = |area: &Area| {
-                    area.words() * if area.of == SpaceOf::Lane { lanes.len() as u64 } else { 1 }
-                };
-                let (area, place) = weighted(random, &self.point.areas, weight)?;
-                let (word, lane) = (place % area.words(), place / area.words());
-                Some(Spot::Memory {
-                    space: area.space,
-                    private: area.of == SpaceOf::Lane,
-                    address: (area.bytes.start + 4 * word) as u32,
-                    words: area.words() - word,
-                    lane: lanes.get(lane as usize).copied().unwrap_or(0),
-                })
-            }
-            Site::Instruction => {
-                let words = self.stepping.next_words()?;
-                words.get(below(random, words.len() as u64) as usize).copied().map(Spot::Program)
-            }
-            // Every bit of the words of a kind is as likely as every other.
-            Site::Flow(kind) => {
-                let words = self.words(kind);
-                weighted(random, &words, |word| u64::from(word.bits.count_ones()))
-                    .map(|(word, _)| Spot::Flow(*word))
-            }
-        }
-    }
-
-    /// The word of a site with this name, of this lane; what is absent is chosen.
-    ///
-    /// # Errors
-    /// No word fits; the message lists the names that exist.
-    pub(crate) fn named(
-        &self,
-        site: Site,
-        place: Option<&str>,
-        lane: Option<u32>,
-        random: &mut Random,
-    ) -> Result<Spot, String> {
-        if let (Site::Memory, Some(place)) = (site, place) {
-            return self.memory(place, lane);
-        }
-        let all = self.all(site);
-        let names = || {
-            let mut names: Vec<String> = all.iter().map(|spot| spot.name(self.stepping)).collect();
-            names.dedup();
-            names.truncate(32);
-            names.join(", ")
-        };
-        let fits = |spot: &&Spot| {
-            place.is_none_or(|place| spot.name(self.stepping) == place)
-                && lane.is_none_or(|lane| spot.lane().is_none_or(|own| own == lane))
-        };
-        let found: Vec<&Spot> = all.iter().filter(fits).collect();
-        let chosen = found.get(below(random, found.len() as u64) as usize).map(|spot| (*spot).clone());
-        chosen.ok_or_else(|| {
-            let place = place.map(|place| format!(" `{place}`")).unwrap_or_default();
-            let lane = lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
-            format!("there is no {site}{place}{lane} then; there is {}", names())
-        })
-    }
-
-    /// All words of a site but memory.
-    fn all(&self, site: Site) -> Vec<Spot> {
-        match site {
-            Site::Register | Site::Destination => {
-                let lanes = self.lanes(site);
-                let of = |(register, bits): (Register, u32)| {
-                    lanes
-                        .iter()
-                        .map(move |lane| Spot::Register { register, bits, lane: *lane })
-                        .collect::<Vec<_>>()
-                };
-                self.registers(site).into_iter().flat_map(of).collect()
-            }
-            Site::Memory => Vec::new(),
-            Site::Instruction => {
-                self.stepping.next_words().into_iter().flatten().map(Spot::Program).collect()
-            }
-            Site::Flow(kind) => self.words(kind).into_iter().map(Spot::Flow).collect(),
-        }
-    }
-
-    /// The word of memory with this name: its space and its address.
-    fn memory(&self, place: &str, lane: Option<u32>) -> Result<Spot, String> {
-        let spaces = || {
-            let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);
-            self.point.areas.iter().map(of).collect::<Vec<_>>().join(", ")
-        };
-        let wrong = || format!("there is no memory `{place}`; there is {}", spaces());
-        let (space, address) = place.rsplit_once(' ').ok_or_else(wrong)?;
-        let address = reconverge_isa::source::parse_number(address)
-            .filter(|address| address % 4 == 0)
-            .ok_or_else(wrong)?;
-        let area = self.point.areas.iter().find(|area| area.space == space && area.bytes.contains(&address));
-        let area = area.ok_or_else(wrong)?;
-        Ok(Spot::Memory {
-            space: area.space,
-            private: area.of == SpaceOf::Lane,
-            address: address as u32,
-            words: (area.bytes.end - address) / 4,
-            lane: lane.unwrap_or(0) as u8,
-        })
-    }
-}
-
 /// The words of a kind of flow state that a filter allows, with the bits that may change.
 pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
     let words = stepping.words(kind);
@@ -371,18 +237,6 @@ pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<W
         None => None,
     };
     words.into_iter().filter_map(of_lanes).filter(|word| word.bits != 0).collect()
-}
-
-/// Chooses an item with a probability in proportion to its weight, and a random number below its weight.
-fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
-    let mut place = below(random, items.iter().map(&weight).sum());
-    items.iter().find_map(|item| match place.checked_sub(weight(item)) {
-        None => Some((item, place)),
-        Some(rest) => {
-            place = rest;
-            None
-        }
-    })
 }
 
 /// A number below a limit, which is at least 1 and far below 2^64.

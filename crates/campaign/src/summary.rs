@@ -26,9 +26,9 @@ pub struct Rate {
 pub struct ClassRate {
     /// The name.
     pub class: String,
-    /// How many.
+    /// The number of experiments.
     pub count: u64,
-    /// Their share.
+    /// The share of the experiments.
     pub rate: f64,
     /// The Wilson interval of the share.
     pub interval: [f64; 2],

@@ -23,8 +23,8 @@ pub struct Progress {
     pub waiting: Option<(usize, String)>,
 }
 
-/// What several threads share.
-struct Shared<'a> {
+/// The state that several threads share.
+struct SharedWork<'a> {
     campaign: &'a Campaign,
     folder: &'a Path,
     progress: &'a (dyn Fn(Progress) -> bool + Sync),
@@ -57,7 +57,7 @@ impl Campaign {
         let jobs = jobs.clamp(1, shards.len().max(1));
         // The first shard is the last of the list.
         shards.reverse();
-        let shared = Shared {
+        let shared = SharedWork {
             campaign: self,
             folder,
             progress,
@@ -87,7 +87,7 @@ impl Campaign {
     }
 }
 
-impl Shared<'_> {
+impl SharedWork<'_> {
     fn goes_on(&self) -> bool {
         !self.stopped.load(Ordering::Relaxed)
     }

@@ -10,6 +10,7 @@ use reconverge_campaign::site::{Model, Site};
 use reconverge_campaign::{Campaign, Error, PointDescription, Progress, Taken};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
+use reconverge_simt::random::Random;
 use reconverge_workbench::faults::Kind;
 
 /// A folder of this test's own, with files.
@@ -252,6 +253,307 @@ fn outcomes_have_their_names() {
     let lanes = outcomes("diverged", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("active-mask"));
     assert!(lanes.iter().all(|it| it.outcome == Outcome::Diverged && it.flow_step == Some(it.step)));
     // The value that a lane stores, at the store.
+    let store =
+        "shl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nmov b32 $r1 0x0\nexit st b32 g14[$r0] $r1\n";
+    let stored = outcomes("sdc", store, &of("register"));
+    let sdc: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Sdc && it.step == 3).collect();
+    assert!(!sdc.is_empty());
+    for record in sdc.iter().filter(|it| it.place == "$r1") {
+        assert_eq!((record.hits, record.error), (1, Some(record.after as f64)), "{record:?}");
+    }
+    // An address far away.
+    let trapped: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Trap).collect();
+    assert!(
+        !trapped.is_empty() && trapped.iter().all(|it| it.trap.as_deref() == Some("Memory")),
+        "{trapped:?}"
+    );
+    // A count that does not come to its end.
+    let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nsub b32 $c0 $r1 $r1 $r2\n(e $c0) break\n\
+        bra again\nout:\nexit nop\n";
+    let hung = outcomes("hang", endless, &of("register"));
+    assert!(hung.iter().any(|it| it.outcome == Outcome::Hang && it.trap.is_none() && it.flow_step.is_some()));
+}
+
+#[test]
+fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
+    let path = folder("other", &[("c.toml", SHARDED), ("d.toml", &SHARDED.replace("seed = 3", "seed = 4"))]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let other = Campaign::open(&path.join("d.toml")).unwrap();
+    let results = path.join("results");
+    let shard = &campaign.shards()[0];
+    let file = campaign.run_shard(shard, &results).unwrap();
+    let why = other.missing(&results).unwrap_err().to_string();
+    assert!(why.contains("it is of another campaign") && why.contains("use another folder"), "{why}");
+    let why = other.run_shard(shard, &results).unwrap_err().to_string();
+    assert!(why.contains("is not of the campaign") && why.contains("the same version"), "{why}");
+    // The version is kept in the file, where a reader of another one finds it.
+    let whole = std::fs::read(&file).unwrap();
+    let version = campaign.describe().version.as_bytes();
+    let mut older = whole.clone();
+    let at = older.windows(version.len()).position(|bytes| bytes == version).unwrap();
+    older[at] = b'9';
+    let foreign = results.join("00000000000000000000000000000000-000000.parquet");
+    std::fs::write(&foreign, older).unwrap();
+    let why = campaign.missing(&results).unwrap_err().to_string();
+    assert!(why.contains("it is of version 9") && why.contains("use one version"), "{why}");
+    std::fs::write(&foreign, "no table").unwrap();
+    assert!(campaign.missing(&results).unwrap_err().to_string().contains("it is no result of a campaign"));
+    std::fs::remove_file(&foreign).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let why = campaign.summary(&results).unwrap_err().to_string();
+    assert!(why.contains("damaged; remove it and run the campaign again"), "{why}");
+}
+
+/// Flips one bit in 1,009. The tests of `table` flip each bit of a file.
+#[test]
+fn a_flipped_bit_of_a_shard_is_never_counted_and_the_shard_is_run_again() {
+    let path = folder("flipped", &[("c.toml", &SHARDED.replace("injections = 60", "injections = 20"))]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let results = path.join("results");
+    let shards = campaign.shards();
+    let files: Vec<PathBuf> =
+        shards.iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
+    let whole = std::fs::read(&files[1]).unwrap();
+    for bit in (0..8 * whole.len()).step_by(1009) {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&files[1], flipped).unwrap();
+        let state = campaign.state(&results).unwrap();
+        assert_eq!((&state.missing[..], &state.damaged[0].file), (&shards[1..2], &files[1]), "bit {bit}");
+        let why = campaign.summary(&results).unwrap_err().to_string();
+        assert!(why.contains(shards[1].name()) && why.contains("checksum"), "bit {bit}: {why}");
+        assert!(
+            campaign.recheck(&results, 20, 1).is_err() && campaign.shard_bytes(&shards[1], &results).is_err()
+        );
+    }
+    let taken = campaign.take_shard_while(&shards[1], &results, &|| true).unwrap();
+    assert_eq!(taken, Taken::Ran(files[1].clone()));
+    assert!(std::fs::read(&files[1]).unwrap() == whole);
+    assert_eq!(
+        campaign.take_shard_while(&shards[1], &results, &|| true).unwrap(),
+        Taken::Finished(files[1].clone())
+    );
+    assert_eq!(campaign.summary(&results).unwrap().finished, 20);
+}
+
+/// Tries a whole file under another name, a file without a checksum (from an earlier version), and a folder.
+#[test]
+fn what_is_not_the_shard_of_its_name_is_damaged() {
+    let path = folder("misplaced", &[("c.toml", SHARDED)]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let results = path.join("results");
+    let shards = campaign.shards();
+    let files: Vec<PathBuf> =
+        shards[..2].iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
+    let why = || campaign.state(&results).unwrap().damaged.remove(0).why;
+    std::fs::copy(&files[0], &files[1]).unwrap();
+    assert_eq!(why(), "it does not have the shard's experiments");
+    let mut older = std::fs::read(&files[0]).unwrap();
+    let at = older.windows(9).position(|bytes| bytes == b"fnv1a128:").unwrap();
+    older[at] = b'-';
+    std::fs::write(&files[1], older).unwrap();
+    assert!(why().starts_with("no checksum: a version before checksums wrote it"));
+    std::fs::remove_file(&files[1]).unwrap();
+    std::fs::create_dir(&files[1]).unwrap();
+    assert_eq!(why(), "not a regular file");
+}
+
+/// A shard replaces a link with the shard's name, and the target of the link does not change.
+#[test]
+#[cfg(unix)]
+fn a_planted_link_is_not_followed_when_a_shard_is_written() {
+    let path = folder("planted", &[("c.toml", SHARDED), ("victim", "precious")]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let results = path.join("results");
+    let shard = &campaign.shards()[0];
+    std::fs::create_dir(&results).unwrap();
+    std::os::unix::fs::symlink(path.join("victim"), results.join(shard.name())).unwrap();
+    let taken = campaign.take_shard_while(shard, &results, &|| true).unwrap();
+    assert_eq!(taken, Taken::Ran(results.join(shard.name())));
+    assert!(!results.join(shard.name()).is_symlink());
+    assert_eq!(std::fs::read(path.join("victim")).unwrap(), b"precious");
+}
+
+/// Each experiment runs once.
+#[test]
+fn threads_that_take_shards_divide_them() {
+    let path = folder("divided", &[("c.toml", SHARDED)]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let (results, alone) = (path.join("results"), path.join("alone"));
+    let ran = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut open = campaign.shards();
+                while !open.is_empty() {
+                    open.retain(|shard| {
+                        let taken = campaign.take_shard_while(shard, &results, &|| true).unwrap();
+                        ran.fetch_add(
+                            usize::from(matches!(taken, Taken::Ran(_))),
+                            std::sync::atomic::Ordering::Relaxed,
+                        );
+                        matches!(taken, Taken::Elsewhere(_))
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!(ran.into_inner(), campaign.shards().len());
+    campaign.shards().iter().for_each(|shard| drop(campaign.run_shard(shard, &alone).unwrap()));
+    assert!(bytes(&results) == bytes(&alone));
+}
+
+/// The folder of results is a file, as full disks and missing rights are: nothing that was there is lost.
+#[test]
+fn a_shard_that_cannot_be_written_says_what_to_do() {
+    let path = folder("unwritable", &[("c.toml", SHARDED), ("taken", "")]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let error = campaign.run_shard(&campaign.shards()[3], &path.join("taken")).unwrap_err();
+    assert!(matches!(error, Error::File { .. }));
+    let why = error.to_string();
+    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_fits() {
+    let kernel = |isa: &str, more: &str| format!("kernel = \"mandel\"\nisa = \"{isa}\"\nlanes = 256\n{more}");
+    let one = "injections = 1\n";
+    let case = |name: &str, text: &str, parts: &[&str]| {
+        let why = refused(&[("c.toml", text)], name);
+        assert!(parts.iter().all(|part| why.contains(part)), "{why}");
+    };
+    case(
+        "token",
+        &kernel("r500", &format!("{one}sites = [\"token\"]\n")),
+        &["r500 has no token, which tesla has", "active-mask"],
+    );
+    case(
+        "memory",
+        &kernel("r700", &format!("{one}sites = [\"memory\"]\n")),
+        &["never has a memory", "fit here"],
+    );
+    case(
+        "kernel",
+        "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n",
+        &[
+            "c.toml: kernel: r500 has no kernel `mandle`: did you mean `mandel`? one of mandel, scale, newton, lit fits here",
+        ],
+    );
+    case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
+    case("lanes", &kernel("tesla", one).replace("256", "100"), &["a launch of 100 lanes is not possible"]);
+    case("none", "launch = \"no.toml\"\ninjections = 1\n", &["no.toml: ", "No such file"]);
+    case(
+        "chip",
+        &kernel("r500", &format!("{one}chip = \"rv770\"\n")),
+        &["rv770 is a chip of r700, not of r500"],
+    );
+    case(
+        "shards",
+        &kernel("r500", "injections = 10000000\nshard = 1\n"),
+        &["shard: 1 experiments", "10 or more fit here"],
+    );
+    case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
+    let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";
+    let loops = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 1\nagain:\nbra again\n";
+    let text = "launch = \"l.toml\"\ninjections = 1\n";
+    let trapping = format!("{launch}watchdog = 100\n");
+    let why = refused(&[("p.s", loops), ("l.toml", &trapping), ("c.toml", text)], "golden-trap");
+    assert!(why.contains("the run without a fault: ") && why.contains("TIMEOUT"), "{why}");
+    let outside = "isa = \"tesla\"\nprogram = \"../p.s\"\n";
+    let why = refused(&[("l.toml", outside), ("c.toml", text)], "outside");
+    assert!(why.contains("program ../p.s: "), "{why}");
+}
+
+const TESLA: &str = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 3\n.shared 20\n.param 0 4\n";
+const OF_TESLA: &str =
+    "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [64]\n[[param]]\nname = \"out\"\nbuffer = \"u32[64]\"\n";
+
+/// `$r1` is 5, and then the sum of it and itself.
+const SUMS: &str = "start:\nmov b32 $r1 0x5\nadd b32 $r1 $r1 $r1\ndone:\nmov b32 $r0 0x0\nexit nop\n";
+
+fn of_tesla(name: &str, more: &str, files: &[(&str, &str)]) -> Result<Campaign, Error> {
+    let (program, text) = (format!("{TESLA}{SUMS}"), format!("launch = \"l.toml\"\n{more}"));
+    let mut all = vec![("p.s", &*program), ("l.toml", OF_TESLA), ("c.toml", &*text)];
+    all.extend(files);
+    Campaign::open(&folder(name, &all).join("c.toml"))
+}
+
+/// Every filter, over all experiments: none is outside, and each that is inside comes.
+#[test]
+fn filters_keep_faults_in_their_instructions_registers_lanes_and_groups() {
+    let of = |name: &str, filter: &str| {
+        let more = format!("injections = 200\nsites = [\"register\"]\n[filter]\n{filter}\n");
+        records(&of_tesla(name, &more, &[]).unwrap())
+    };
+    let seen =
+        |records: &[Record], key: fn(&Record) -> u32| records.iter().map(key).collect::<BTreeSet<u32>>();
+    let pcs = seen(&of("filter-none", ""), |it| it.pc);
+    assert_eq!(pcs.len(), 4, "{pcs:?}");
+    let pcs: Vec<u32> = pcs.into_iter().collect();
+    let at = of("filter-pc", &format!("pc = {:#x}", pcs[1]));
+    assert_eq!(seen(&at, |it| it.pc), BTreeSet::from([pcs[1]]));
+    let labels = of("filter-label", "pc = \"start-done\"");
+    assert_eq!(seen(&labels, |it| it.pc), pcs[..3].iter().copied().collect());
+    let opcode = of("filter-opcode", "opcode = \"add\"");
+    assert_eq!(seen(&opcode, |it| it.pc), BTreeSet::from([pcs[1]]));
+    let register = of("filter-register", "register = \"$r0\"");
+    assert!(register.iter().all(|it| it.place == "$r0"));
+    let lanes = of("filter-lane", "lane = \"0-1,8\"");
+    assert_eq!(seen(&lanes, |it| it.lane.unwrap()), BTreeSet::from([0, 1, 8]));
+    let group = of("filter-group", "group = 1");
+    assert_eq!(seen(&group, |it| it.group), BTreeSet::from([1]));
+    let wrong = of_tesla("filter-wrong", "injections = 1\n[filter]\nopcode = \"ad\"\n", &[]);
+    let why = wrong.err().unwrap().to_string();
+    assert!(why.contains("filter, opcode: the program has no `ad`: did you mean `add`?"), "{why}");
+    let none = of_tesla("filter-empty", "injections = 1\n[filter]\nlane = 60\nsites = 1\n", &[]);
+    assert!(none.err().unwrap().to_string().contains("c.toml:5: unknown key `sites`"));
+}
+
+/// Random filters at all sites of each machine: whatever is injected is inside.
+#[test]
+fn whatever_a_filter_leaves_is_inside() {
+    let mut random = Random::new(11);
+    for (isa, kernel, lanes) in
+        [(Isa::R500, "mandel", 32), (Isa::R700, "collatz", 128), (Isa::Tesla, "collatz", 256)]
+    {
+        let text = format!("kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 60\n");
+        let all: Vec<u32> = records(&open(&format!("inside-{isa}"), &text)).iter().map(|it| it.pc).collect();
+        for number in 0..4 {
+            let mut chosen = || all[random.below(all.len() as u32) as usize];
+            let (one, other) = (chosen(), chosen());
+            let (first, last) = (one.min(other), one.max(other));
+            let (low, high) = (random.below(8), 8 + random.below(8));
+            let filter = format!("[filter]\npc = \"{first}-{last}\"\nlane = \"{low}-{high}\"\ngroup = 0\n");
+            let campaign = open(&format!("inside-{isa}-{number}"), &format!("{text}{filter}"));
+            assert!(!campaign.describe().sites.is_empty());
+            for it in records(&campaign) {
+                assert!((first..=last).contains(&it.pc) && it.group == 0, "{filter}{it:?}");
+                let inside = (low..=high).fold(0u64, |mask, lane| mask | 1 << lane);
+                match it.lane {
+                    Some(lane) => assert!((low..=high).contains(&lane), "{filter}{it:?}"),
+                    None => assert_eq!((it.before ^ it.after) & !inside, 0, "{filter}{it:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// A destination register changes after the instruction that writes it, so that the next one reads the changed value.
+#[test]
+fn destination_registers_change_after_the_instruction_that_writes_them() {
+    let more = "injections = 120\nsites = [\"destination\"]\n[filter]\nopcode = \"add\"\n";
+    for record in records(&of_tesla("destination", more, &[]).unwrap()) {
+        assert_eq!((&*record.place, record.before), ("$r1", 10), "{record:?}");
+    }
+    let more = "injections = 120\nsites = [\"destination\"]\nmodels = [\"stuck-at-1\"]\n";
+    let found = records(&of_tesla("destination-stuck", more, &[]).unwrap());
+    assert!(found.iter().any(|it| it.place == "$r0"));
+    assert!(found.iter().all(|it| it.before & !it.after == 0), "a bit that is stuck at 1 never falls");
+}
+
+/// A stuck bit stays through the instructions that write the register; a flipped one does not.
+#[test]
+fn a_stuck_bit_outlives_what_is_written_over_it() {
     let store = "mov b32 $r1 0x5\nmov b32 $r1 0x5\nshl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\n\
                  exit st b32 g14[$r0] $r1\n";
     let program = format!("{TESLA}{store}");

@@ -144,6 +144,8 @@ pub(crate) struct Ready {
     pub(crate) title: String,
     /// The text of the program's file, where it is a source.
     pub(crate) source: Option<String>,
+    /// The program's file, where the launch names one.
+    pub(crate) path: Option<PathBuf>,
     /// The lane that was asked for.
     pub(crate) lane: Option<usize>,
     program: Program,
@@ -195,14 +197,15 @@ impl LaunchArgs {
                 opened.target = opened.target.for_program(&opened.image, &program);
                 let session = launch.prepare(&opened.image, &program, &beside);
                 let session = session.with_context(|| title.clone())?;
-                let source = (!opened.lines.is_empty()).then(|| std::fs::read_to_string(path).ok()).flatten();
+                let source =
+                    (!opened.lines.is_empty()).then(|| std::fs::read_to_string(&path).ok()).flatten();
                 let options = launch.options(&options)?;
-                Ok(Ready { session, opened, options, title, source, lane, program })
+                Ok(Ready { session, opened, options, title, source, path: Some(path), lane, program })
             }
             Prepared::Manifest { manifest, opened, beside } => {
                 let prepared = manifest.prepare(&opened.image, &beside).with_context(|| title.clone())?;
                 let (session, program) = prepared;
-                Ok(Ready { session, opened, options, title, source: None, lane: None, program })
+                Ok(Ready { session, opened, options, title, source: None, path: None, lane: None, program })
             }
         }
     }
@@ -223,7 +226,9 @@ impl LaunchArgs {
         opened.target = opened.target.for_program(&opened.image, &replay.program);
         let source = campaign.program().1.map(str::to_owned);
         let lane = replay.record.lane.map(|lane| lane as usize);
-        Ok(Ready { session, opened, options: replay.options, title, source, lane, program: replay.program })
+        let path = campaign.program_path().map(Path::to_path_buf);
+        let program = replay.program;
+        Ok(Ready { session, opened, options: replay.options, title, source, path, lane, program })
     }
 }
 

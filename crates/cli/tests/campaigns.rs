@@ -196,7 +196,6 @@ fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
         let output = run(&folder, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
         assert!(text(&output.stderr).contains("typo: no such folder of results"), "{}", text(&output.stderr));
-        assert!(output.stdout.is_empty());
     }
 }
 
@@ -204,13 +203,13 @@ fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
 #[test]
 fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     let listed = "kernel = \"collatz\"\nisa = \"tesla\"\nlanes = 256\n\
-        [[fault]]\nsite = \"register\"\nstep = 40\nlane = 3\nbit = 0\nplace = \"$r3\"\n";
+        [[fault]]\nsite = \"register\"\nstep = 40\nlane = 6\nbit = 4\nplace = \"$r3\"\n";
     let folder = folder("replay", listed);
     let output = run(&folder, "--replay 0 --html page.html --trace fault.rtrace");
     let words = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{words}{}", text(&output.stderr));
     assert!(words.starts_with("experiment 0: register, flip\n  before step 40, group "), "{words}");
-    assert!(words.contains("$r3 of lane 3: ") && words.contains("\n  sdc"), "{words}");
+    assert!(words.contains("$r3 of lane 6: ") && words.contains("\n  sdc"), "{words}");
     assert!(words.contains("out: ") && words.contains(": expected "), "{words}");
     let page = std::fs::read_to_string(folder.join("page.html")).unwrap();
     assert!(page.contains("c.toml, golden run") && page.contains("c.toml, experiment 0"));

@@ -94,24 +94,30 @@ impl Drop for Terminal {
 
 /// A debugger in a terminal; `None` where tmux is not there.
 fn terminal(name: &str, options: &str) -> Option<Terminal> {
+    let launch = samples().join("tutorial-tesla.toml");
+    sized(name, [132, 40], &format!("'{}' {options}", launch.display()))
+}
+
+/// A debugger in a terminal with a number of columns and lines.
+fn sized(name: &str, [columns, lines]: [u16; 2], arguments: &str) -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         eprintln!("skipped: tmux is not here");
         return None;
     }
     let terminal = Terminal(format!("reconverge-{name}-{}", std::process::id()));
-    let launch = samples().join("tutorial-tesla.toml");
-    let command = format!("'{}' debug '{}' {options}", env!("CARGO_BIN_EXE_reconverge"), launch.display());
-    terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", "132", "-y", "40", &command]);
+    let command = format!("'{}' debug {arguments}", env!("CARGO_BIN_EXE_reconverge"));
+    let (columns, lines) = (columns.to_string(), lines.to_string());
+    terminal.tmux(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", &lines, &command]);
     Some(terminal)
 }
 
 #[test]
 fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
     let Some(terminal) = terminal("screen", "") else { return };
-    terminal.with("lanes of group 0, after 0 instructions");
+    terminal.with("step 0  group 0 of 1");
     terminal.tmux(&["send-keys", "d"]);
     terminal.tmux(&["send-keys", "c"]);
-    terminal.with("lanes part");
+    terminal.with("lanes diverge");
     terminal.tmux(&["send-keys", "y"]);
     terminal.with("lane 0: parked: it goes on at 0x28 (BRANCH on the stack)");
     terminal.tmux(&["send-keys", "-l", ":mem"]);
@@ -120,6 +126,73 @@ fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
     terminal.tmux(&["send-keys", "-l", "s 0x0"]);
     terminal.tmux(&["send-keys", "Enter"]);
     terminal.with("memory s 0x0");
+    terminal.tmux(&["send-keys", "q"]);
+}
+
+/// Fault 7: at 80x24 lanes were cut off, the keys were cut off, the help did not scroll, and there was neither a source view
+/// nor a mouse.
+#[test]
+fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
+    let launch = format!("'{}' --block 32 --buf 'steps=u32[32]'", samples().join("collatz.s").display());
+    let Some(terminal) = sized("small", [80, 24], &launch) else { return };
+    let screen = terminal.with("step 0  group 0 of 1");
+    assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
+    assert!(screen.trim_end().ends_with("? help"), "{screen}");
+    // All 32 lanes, each with a letter of its own.
+    assert!(screen.contains("  0 A A A A A A A A A A A A A A A A"), "{screen}");
+    assert!(screen.contains(" 16 A A A A A A A A A A A A A A A A"), "{screen}");
+    // The user's own source, with its comments and labels; `v` is the listing.
+    assert!(screen.contains("breakaddr done"), "{screen}");
+    terminal.tmux(&["send-keys", "v"]);
+    terminal.with("breakaddr L88");
+    terminal.tmux(&["send-keys", "v"]);
+    terminal.with("breakaddr done");
+    // Lines of which only the first half fits can be read in an enlarged pane.
+    terminal.tmux(&["send-keys", "z"]);
+    terminal.with("and b32 $r0 $r0 0xffff      ; threadIdx.x");
+    terminal.tmux(&["send-keys", "z"]);
+    terminal.with("answers");
+
+    // The help scrolls to its last line, by keys and by the wheel.
+    terminal.tmux(&["send-keys", "?"]);
+    terminal.with("help, lines 1 to 21");
+    terminal.tmux(&["send-keys", "End"]);
+    terminal.with("and stacks of the last state can be read.");
+    terminal.tmux(&["send-keys", "-l", "\u{1b}[<64;10;10M"]);
+    terminal.when("the end is scrolled away", |screen| {
+        screen.contains("help, lines") && !screen.contains("and stacks of the last state can be read.")
+    });
+    terminal.tmux(&["send-keys", "q"]);
+    terminal.with("answers");
+
+    // A stop at a label; a click on its line removes it, and another sets it again.
+    terminal.tmux(&["send-keys", "-l", ":break step"]);
+    terminal.tmux(&["send-keys", "Enter"]);
+    terminal.with("stop 1 at 0x28, collatz.s:16");
+    // The wheel scrolls the program.
+    terminal.tmux(&["send-keys", "-l", "\u{1b}[<65;10;5M"]);
+    let screen = terminal.with("*  16 ");
+    let row = screen.lines().position(|line| line.contains("*  16 ")).expect("the line is there") + 1;
+    let click = format!("\u{1b}[<0;20;{row}M\u{1b}[<0;20;{row}m");
+    terminal.tmux(&["send-keys", "-l", &click]);
+    terminal.with("> delete 1");
+    terminal.tmux(&["send-keys", "-l", &click]);
+    terminal.with("stop 2 at 0x28, collatz.s:16");
+    terminal.tmux(&["send-keys", "c"]);
+    let screen = terminal.with("0x28 for 32 of 32 lanes");
+    // Registers of several lanes, those that have changed with a mark.
+    assert!(screen.contains("registers of lanes 0 to "), "{screen}");
+    assert!(screen.contains("$r1 00000001* 00000001*"), "{screen}");
+    terminal.tmux(&["send-keys", "c"]);
+    let screen = terminal.with("stop 2 in group 0");
+    let flags = screen.lines().find(|line| line.starts_with("$c0 ")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(!flags.contains("e-") && (flags.contains('Z') || flags.contains('S')), "{flags}");
+    // A click on a lane chooses it; the last lanes come into the table.
+    let row = screen.lines().position(|line| line.contains(" 16 ") && line.contains("p")).expect("lanes") + 1;
+    let column = 44 + 3 + 2 * 15 + 1;
+    terminal.tmux(&["send-keys", "-l", &format!("\u{1b}[<0;{column};{row}M\u{1b}[<0;{column};{row}m")]);
+    terminal.with("lane 31: ");
+    terminal.with(" to 31, hex");
     terminal.tmux(&["send-keys", "q"]);
 }
 

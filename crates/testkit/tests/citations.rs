@@ -206,7 +206,8 @@ impl Forms {
                 continue;
             }
             let Some(page) = pages.get(&cited[1]) else {
-                if !root().join(&cited[1]).exists() {
+                let folders = ["", "docs/exercises"];
+                if !folders.iter().any(|folder| root().join(folder).join(&cited[1]).exists()) {
                     faults.push(format!("there is no page {}", &cited[1]));
                 }
                 continue;

@@ -44,12 +44,13 @@ pub fn needed(
     let conventions =
         machine.conventions(target, program).map_err(|error| Error::Machine(error.to_string()))?;
     let has_memory = memory && conventions.coalescing.is_ok() && !conventions.accesses.is_empty();
+    let has_banks = memory && !conventions.banked.is_empty();
     let options = Options { engine: Engine::Fast, ..*options };
     let stepping = session.start(&options)?;
     let (width, depths) = (stepping.lanes(0).len().max(1), stepping.depths(0));
     drop(stepping);
     let mut profile = Profile::new(width as u32).by(conventions, &depths);
-    let recorded = if has_memory { Recorded::Data } else { Recorded::Flow };
+    let recorded = if has_memory || has_banks { Recorded::Data } else { Recorded::Flow };
     session.copy().run_traced(&options, recorded, &mut profile)?;
     profile.end();
     let totals = profile.totals();
@@ -69,6 +70,10 @@ pub fn needed(
         counts.insert(RunCount::MemoryTransactions, memory.transactions as f64);
         counts.insert(RunCount::BytesMoved, memory.bytes_moved as f64);
         counts.insert(RunCount::BytesWanted, memory.bytes_wanted as f64);
+    }
+    if has_banks {
+        let banks = profile.bank_totals();
+        counts.insert(RunCount::BankConflicts, (banks.passes - banks.requests) as f64);
     }
     Ok(counts)
 }

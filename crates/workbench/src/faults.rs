@@ -50,7 +50,7 @@ pub struct Word {
     pub kind: Kind,
     /// Which one: a channel, an entry of a stack from the outermost on, a loop.
     pub number: usize,
-    /// Its part: of an entry, the mask (0), and what else there is (1); [`Word::TYPE`] is not in the lists of words.
+    /// The part of the entry: 0 is its mask, 1 its address or other mask. [`Word::TYPE`] is not in the lists of words.
     pub part: u8,
     /// The lane that has it, where each has one.
     pub lane: Option<Lane>,

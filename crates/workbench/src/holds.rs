@@ -19,7 +19,7 @@ reconverge_isa::choices! {
         LaneInstructions = "lane_instructions",
         /// Decisions that split the lanes of a group.
         DivergentBranches = "divergent_branches",
-        /// Lanes that took part, of those that a group has room for: 0 to 1.
+        /// Share of the lanes of a group that took part, from 0 to 1.
         SimdEfficiency = "simd_efficiency",
         /// High-water mark of the fullest stack or counter of a group.
         StackHighWater = "stack_high_water",
@@ -47,6 +47,8 @@ reconverge_isa::choices! {
         BytesMoved = "bytes_moved",
         /// Bytes that the lanes asked for.
         BytesWanted = "bytes_wanted",
+        /// Passes of shared memory that conflicts of banks add: 0 if each request takes one.
+        BankConflicts = "bank_conflicts",
     }
 }
 
@@ -64,6 +66,7 @@ impl RunCount {
                 | RunCount::MemoryTransactions
                 | RunCount::BytesMoved
                 | RunCount::BytesWanted
+                | RunCount::BankConflicts
         )
     }
 }
@@ -74,17 +77,17 @@ pub type RunCounts = LiteMap<RunCount, f64>;
 reconverge_isa::choices! {
     /// Comparison of a count with a number.
     enum Comparison {
-        /// At most.
+        /// The count is at most the number.
         AtMost = "<=",
-        /// At least.
+        /// The count is at least the number.
         AtLeast = ">=",
-        /// Equal.
+        /// The count equals the number.
         Equal = "==",
-        /// Other than.
+        /// The count differs from the number.
         Unequal = "!=",
-        /// Less than.
+        /// The count is below the number.
         Less = "<",
-        /// More than.
+        /// The count is above the number.
         More = ">",
     }
 }
@@ -108,7 +111,7 @@ impl CountRule {
     /// Reads `instructions <= 16`.
     ///
     /// # Errors
-    /// Another form, an unknown count with those that there are, or what is no number.
+    /// Another form, an unknown count (with a list of all), or a malformed number.
     pub fn parse(text: &str) -> Result<CountRule, String> {
         let wrong = |why: String| format!("holds = \"{text}\": {why}");
         let form = || {
@@ -168,9 +171,9 @@ fn shown(number: f64) -> String {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Vec<OneExpect>")]
 pub struct Expectations {
-    /// What must come out.
+    /// The expected outputs.
     pub outputs: Vec<Expected>,
-    /// What must hold.
+    /// The conditions.
     pub holds: Vec<CountRule>,
 }
 

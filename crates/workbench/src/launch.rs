@@ -319,21 +319,40 @@ impl LaunchFile {
         let outcome = session.run(&options)?;
         let mut result = self.result(&*outcome, files)?;
         if let Some(session) = again {
-            let conditions = &self.common.expect.holds;
-            let target = self.target(image)?.for_program(image, program);
-            let counts = needed(conditions, &result.statistics, &target, program, &session, &options)?;
-            let is_right = result.mismatches.is_empty() && !self.common.expect.outputs.is_empty();
-            for judged in conditions.iter().map(|condition| condition.judge(&counts)) {
-                match judged {
-                    Ok(text) => result.held.push(text),
-                    Err(text) if is_right => {
-                        result.mismatches.push(format!("the results are correct, but {text}"));
-                    }
-                    Err(text) => result.mismatches.push(text),
-                }
-            }
+            self.judge_counts(&mut result, image, program, &session, &options)?;
         }
         Ok(result)
+    }
+
+    /// Judges the conditions on counts, and adds the sentences on them to what a run left. `session` is the launch.
+    ///
+    /// # Errors
+    /// A run that is observed, which some counts need, fails.
+    pub fn judge_counts(
+        &self,
+        result: &mut RunResult,
+        image: &Image,
+        program: &Program,
+        session: &Session,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let conditions = &self.common.expect.holds;
+        if conditions.is_empty() {
+            return Ok(());
+        }
+        let target = self.target(image)?.for_program(image, program);
+        let counts = needed(conditions, &result.statistics, &target, program, session, options)?;
+        let is_right = result.mismatches.is_empty() && !self.common.expect.outputs.is_empty();
+        for judged in conditions.iter().map(|condition| condition.judge(&counts)) {
+            match judged {
+                Ok(text) => result.held.push(text),
+                Err(text) if is_right => {
+                    result.mismatches.push(format!("the results are correct, but {text}"));
+                }
+                Err(text) => result.mismatches.push(text),
+            }
+        }
+        Ok(())
     }
 
     /// Returns what a run of the launch left, and compares it with what must come out.

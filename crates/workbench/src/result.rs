@@ -170,7 +170,7 @@ pub(crate) fn difference(output: &str, wanted: &Array, found: &Array, abs: f64, 
     differences.sentence(found.len(), "number")
 }
 
-/// How two outputs of this name differ in their bits, in words; `None` if they are equal.
+/// Returns a sentence on the bits in which two outputs of this name differ, or `None` if they are equal.
 pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<String> {
     if (wanted.dtype, wanted.len()) != (found.dtype, found.len()) {
         return Some(format!(

@@ -158,7 +158,7 @@ pub trait Steps: Inspect + Send + Sync {
         self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
-    /// The flow state of a group that runs; of one that has ended the last, if that is kept.
+    /// The flow state of a group that runs, or the last flow state of one that has ended, if it is kept.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
     /// The lanes of the launch that a group has.
@@ -231,7 +231,7 @@ impl<T> Default for Ended<T> {
 }
 
 impl<T> Ended<T> {
-    /// Adds a group that has ended. Of more than [`MOST_ENDED`] the first is forgotten.
+    /// Adds a group that has ended, and drops the first of more than [`MOST_ENDED`].
     pub(crate) fn keep(&mut self, number: usize, state: Arc<T>) {
         let kept = Arc::make_mut(&mut self.0);
         if kept.len() == MOST_ENDED {

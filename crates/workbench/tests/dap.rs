@@ -1,11 +1,14 @@
 //! A session of the Debug Adapter Protocol on every machine, by the rules that its clients rely on.
 
 use std::collections::HashSet;
+use std::path::Path;
 
+use reconverge_isa::Isa;
 use reconverge_simt::Options;
 use reconverge_workbench::debugger::Debugger;
 use reconverge_workbench::debugger::dap::Adapter;
-use reconverge_workbench::kernels::{KERNELS, Kernel};
+use reconverge_workbench::debugger::source::UserSource;
+use reconverge_workbench::kernels::{KERNELS, Kernel, find};
 use serde_json::{Value, json};
 
 /// A client that sends requests to an adapter.
@@ -13,11 +16,15 @@ struct Client {
     adapter: Adapter,
     kernel: &'static Kernel,
     sequence: u64,
+    /// Whether the adapter knows the kernel's source, as `kernel.s`.
+    has_source: bool,
+    /// Lines before the source, as if it had been edited.
+    lines_before: usize,
 }
 
 impl Client {
     fn new(kernel: &'static Kernel) -> Client {
-        Client { adapter: Adapter::default(), kernel, sequence: 0 }
+        Client { adapter: Adapter::default(), kernel, sequence: 0, has_source: false, lines_before: 0 }
     }
 
     /// A request; gives the response and the events behind it.
@@ -25,13 +32,19 @@ impl Client {
         self.sequence += 1;
         let request =
             json!({ "seq": self.sequence, "type": "request", "command": command, "arguments": arguments });
-        let kernel = self.kernel;
+        let (kernel, has_source, before) = (self.kernel, self.has_source, self.lines_before);
         let mut messages = Vec::new();
         let mut open = |_: &Value| {
             let opened = kernel.open().map_err(|error| error.to_string())?;
             let session = kernel.prepare(1 << 14).map_err(|error| error.to_string())?;
-            Debugger::new(&session, &opened.target, &opened.image.programs[0], &Options::default())
-                .map_err(|error| error.to_string())
+            let debugger =
+                Debugger::new(&session, &opened.target, &opened.image.programs[0], &Options::default());
+            let text = "\n".repeat(before) + kernel.source;
+            let lines: Vec<(u32, usize)> =
+                opened.lines[0].iter().map(|(address, line)| (*address, line + before)).collect();
+            let source = UserSource::new(kernel.isa, Path::new("kernel.s"), &text, &lines);
+            let debugger = debugger.map_err(|error| error.to_string())?;
+            Ok(debugger.with_source(has_source.then_some(source)))
         };
         self.adapter.handle(&request, &mut open, &mut |message| messages.push(message));
         let response = messages.remove(0);
@@ -56,13 +69,39 @@ impl Client {
         stopped.unwrap_or_else(|| panic!("{command} does not stop"))["body"].clone()
     }
 
+    /// A client that has launched a kernel whose source is known.
+    fn with_source(kernel: &'static Kernel) -> Client {
+        Client::launched(Client { has_source: true, ..Client::new(kernel) })
+    }
+
     fn started(kernel: &'static Kernel) -> Client {
-        let mut client = Client::new(kernel);
+        Client::launched(Client::new(kernel))
+    }
+
+    fn launched(mut client: Client) -> Client {
         client.ask("initialize", json!({ "adapterID": "reconverge" }));
         let (response, events) = client.send("launch", json!({}));
         assert_eq!(response["success"], true, "{response}");
         assert_eq!(events[0]["event"], "initialized");
         client
+    }
+
+    /// The number of the line that begins with a text in the kernel's source.
+    fn line(&self, begins: &str) -> usize {
+        let at = self.kernel.source.lines().position(|line| line.trim_start().starts_with(begins));
+        at.unwrap_or_else(|| panic!("no line begins with {begins}")) + 1
+    }
+
+    /// Sets breakpoints in the kernel's source; gives what they are.
+    fn set_lines(&mut self, breakpoints: Value) -> Vec<Value> {
+        let body = self
+            .ask("setBreakpoints", json!({ "source": { "path": "kernel.s" }, "breakpoints": breakpoints }));
+        body["breakpoints"].as_array().unwrap().clone()
+    }
+
+    /// The value of an expression in a watch.
+    fn watch(&mut self, expression: &str) -> Value {
+        self.ask("evaluate", json!({ "expression": expression, "context": "watch" }))
     }
 
     /// The address of the frame on top of a thread.
@@ -408,4 +447,237 @@ fn a_breakpoint_counts_its_hits_the_same_coming_by_again() {
         ["continue", "continue", "reverseContinue", "continue"].map(|go| times(&mut client, go)),
         ["3", "6", "3", "6"]
     );
+}
+
+/// A kernel of Tesla with labels and a loop.
+fn collatz() -> &'static Kernel {
+    find(Isa::Tesla, "collatz").unwrap()
+}
+
+/// The label at the start of a line.
+fn first_label(source: &str) -> &str {
+    let label = source.lines().find_map(|line| line.strip_suffix(':').filter(|name| !name.contains(' ')));
+    label.expect("the kernel has a label")
+}
+
+/// Fault 6: breakpoints in the user's own file were refused.
+#[test]
+fn a_breakpoint_binds_in_the_users_own_source_and_the_frame_is_there() {
+    for kernel in &KERNELS {
+        let what = format!("{} {}", kernel.isa, kernel.name);
+        let mut client = Client::with_source(kernel);
+        // Every line is bound to itself or to the next with an instruction; the last one is too late.
+        let count = kernel.source.lines().count();
+        let all: Vec<Value> = (1..=count + 1).map(|line| json!({ "line": line })).collect();
+        let set = client.set_lines(json!(all));
+        let bound: Vec<usize> = set
+            .iter()
+            .filter(|set| set["verified"] == true)
+            .map(|set| set["line"].as_u64().unwrap() as usize)
+            .collect();
+        assert!(bound.len() > 5 && bound.is_sorted(), "{what}: {bound:?}");
+        assert!(bound.iter().enumerate().all(|(at, line)| *line > at), "{what}: {bound:?}");
+        assert_eq!(set[count]["verified"], false, "{what}");
+        let comment = set.iter().position(|set| set["message"].is_string()).unwrap();
+        assert!(set[comment]["message"].as_str().unwrap().contains("has no instruction: line "), "{what}");
+        // Those that `breakpointLocations` lists are those that stay where they are.
+        let places = client.ask(
+            "breakpointLocations",
+            json!({ "source": { "path": "kernel.s" }, "line": 1, "endLine": count }),
+        );
+        let places: Vec<u64> = places["breakpoints"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|place| place["line"].as_u64().unwrap())
+            .collect();
+        let own: Vec<u64> = set
+            .iter()
+            .enumerate()
+            .filter(|(at, set)| set["line"] == json!(at + 1))
+            .map(|(at, _)| at as u64 + 1)
+            .collect();
+        assert_eq!(places, own, "{what}");
+        let line = own[2];
+        client.set_lines(json!([{ "line": line }]));
+        client.ask("configurationDone", json!({}));
+        let stopped = client.go("continue", &json!(1));
+        assert_eq!(stopped["reason"], "breakpoint", "{what}: {stopped}");
+        let frames = client.ask("stackTrace", json!({ "threadId": stopped["threadId"] }));
+        let frame = &frames["stackFrames"][0];
+        assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!("kernel.s")), "{what}");
+        // In another file nothing is set, and what is set stays.
+        let other = client.ask(
+            "setBreakpoints",
+            json!({ "source": { "path": "/other.s" }, "breakpoints": [{ "line": 3 }] }),
+        );
+        let message = other["breakpoints"][0]["message"].as_str().unwrap();
+        assert!(message.contains("`/other.s` is not the source of this program"), "{message}");
+        assert_eq!(client.go("continue", &json!(1))["reason"], "breakpoint", "{what}");
+    }
+}
+
+/// Fault 16: with `stopAtEnd` the stack trace was empty, and nothing could be read.
+#[test]
+fn after_the_end_there_are_frames_registers_and_memory() {
+    for kernel in &KERNELS {
+        let what = format!("{} {}", kernel.isa, kernel.name);
+        let mut client = Client { has_source: true, ..Client::new(kernel) };
+        client.ask("initialize", json!({}));
+        client.ask("launch", json!({ "stopAtEnd": true }));
+        client.ask("configurationDone", json!({}));
+        let stopped = client.go("continue", &json!(1));
+        assert!(stopped["text"].as_str().unwrap().contains("the launch has ended"), "{what}: {stopped}");
+        let thread = stopped["threadId"].clone();
+        let frames = client.ask("stackTrace", json!({ "threadId": thread }));
+        let frame = &frames["stackFrames"][0];
+        assert!(frame["name"].as_str().unwrap().starts_with("ended after "), "{what}: {frames}");
+        assert!(frame["line"].as_u64().unwrap() > 1, "{what}: {frame}");
+        let scopes = scopes(&mut client, &thread);
+        let variables =
+            client.ask("variables", json!({ "variablesReference": scopes[0]["variablesReference"] }));
+        assert!(!variables["variables"].as_array().unwrap().is_empty(), "{what}");
+        let memory = scopes.iter().find(|scope| scope["name"] == "memory").unwrap();
+        let spaces = client.ask("variables", json!({ "variablesReference": memory["variablesReference"] }));
+        for space in spaces["variables"].as_array().unwrap() {
+            let place = json!({ "memoryReference": space["memoryReference"], "count": 4 });
+            let read = client.ask("readMemory", place);
+            assert!(space["name"] != "s" || read["unreadableBytes"] == 0, "{what}: {space} {read}");
+        }
+        assert_eq!(client.go("stepBack", &thread)["reason"], "step", "{what}");
+    }
+}
+
+/// Fault 21: `$r3@5`, the debugger's own syntax, was refused in a watch.
+#[test]
+fn a_watch_takes_lanes_formulas_memory_and_the_table() {
+    let mut client = Client::with_source(collatz());
+    client.ask("configurationDone", json!({}));
+    for _ in 0..6 {
+        client.go("next", &json!(1));
+    }
+    let result = |value: Value| value["result"].as_str().unwrap().to_owned();
+    client.ask("setExpression", json!({ "expression": "$r3@5", "value": "41" }));
+    assert!(result(client.watch("$r3@5")).starts_with("0x00000029  41 "));
+    assert!(result(client.watch("$r3@5 + 1")).starts_with("0x0000002a  42 "));
+    let register = client.watch("$r3");
+    assert!(result(register.clone()).ends_with("(lane 0)"), "{register}");
+    let lanes = client.ask("variables", json!({ "variablesReference": register["variablesReference"] }));
+    assert!(lanes["variables"][5]["value"].as_str().unwrap().starts_with("0x00000029"), "{lanes}");
+    let memory = client.watch("s[0x10]");
+    assert!(memory["memoryReference"].is_string(), "{memory}");
+    client.ask("setExpression", json!({ "expression": "s[0x10]", "value": "0x77" }));
+    assert!(result(client.watch("s[0x10]")).starts_with("0x00000077"));
+    let table = client.watch("lanes");
+    assert!(result(table.clone()).contains("32 lanes, active: 0-31"), "{table}");
+    let rows = client.ask("variables", json!({ "variablesReference": table["variablesReference"] }));
+    let fifth = &rows["variables"][5];
+    assert!(fifth["value"].as_str().unwrap().contains("$r3 00000029"), "{fifth}");
+    let registers = client.ask("variables", json!({ "variablesReference": fifth["variablesReference"] }));
+    let third = registers["variables"].as_array().unwrap().iter().find(|each| each["name"] == "$r3").unwrap();
+    assert!(third["value"].as_str().unwrap().starts_with("0x00000029"), "{third}");
+    assert!(scopes(&mut client, &json!(1)).iter().any(|scope| scope["name"] == "lanes by registers"));
+    // Flags are no floats.
+    let flags = client.watch("$c0@0")["result"].as_str().unwrap().to_owned();
+    assert!(!flags.contains("e-"), "{flags}");
+    for wrong in ["$r3@99", "$q", "1 +", ""] {
+        let (response, _) = client.send("evaluate", json!({ "expression": wrong, "context": "watch" }));
+        assert_eq!(response["success"], false, "{wrong}");
+    }
+    // The console takes commands, and a formula alone.
+    let console = client.ask("evaluate", json!({ "expression": "$r3@5 * 2", "context": "repl" }));
+    assert!(result(console).starts_with("0x00000052  82 "));
+    let console = client.ask("evaluate", json!({ "expression": "p $r3@5", "context": "repl" }));
+    assert!(result(console).starts_with("$r3@5  0x00000029"));
+}
+
+#[test]
+fn a_log_point_writes_values_instead_of_stopping() {
+    let mut client = Client::with_source(collatz());
+    let line = client.line("set");
+    let set = client.set_lines(json!([
+        { "line": line, "logMessage": "n is {$r3@1}, lanes {lanes}", "condition": "step < 200" },
+        { "line": line, "logMessage": "{$q}" },
+    ]));
+    assert_eq!((&set[0]["verified"], &set[1]["verified"]), (&json!(true), &json!(false)), "{set:?}");
+    client.ask("configurationDone", json!({}));
+    let (response, events) = client.send("continue", json!({ "threadId": 1 }));
+    assert_eq!(response["success"], true);
+    let texts: Vec<&str> = events
+        .iter()
+        .filter(|event| event["event"] == "output")
+        .map(|event| event["body"]["output"].as_str().unwrap())
+        .collect();
+    assert!(texts.len() > 2 && texts[0].starts_with("n is "), "{texts:?}");
+    assert!(texts[0].contains("lanes 0-31\n"), "{texts:?}");
+    assert!(events.iter().all(|event| event["event"] != "stopped"), "a log point does not stop");
+}
+
+#[test]
+fn a_restart_binds_the_lines_of_an_edited_source_again() {
+    let mut client = Client::with_source(collatz());
+    let line = client.line("set");
+    client.set_lines(json!([{ "line": line }]));
+    client.ask("configurationDone", json!({}));
+    client.go("continue", &json!(1));
+    let before = client.top(&json!(1));
+    client.go("continue", &json!(1));
+    client.lines_before = 2;
+    let (response, events) = client.send("restart", json!({}));
+    assert_eq!(response["success"], true, "{response}");
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["breakpoint", "stopped", "reconvergeLanes"]);
+    assert_eq!(events[1]["body"]["reason"], "entry");
+    // The line has the instruction now that was two lines before.
+    client.go("continue", &json!(1));
+    assert_ne!(client.top(&json!(1)), before);
+    let frames = client.ask("stackTrace", json!({ "threadId": 1 }));
+    assert!(frames["stackFrames"][0]["line"].as_u64().unwrap() >= line as u64);
+}
+
+#[test]
+fn goto_goes_ahead_and_back_to_a_line() {
+    let mut client = Client::with_source(collatz());
+    client.ask("configurationDone", json!({}));
+    let line = client.line("set");
+    let targets = |client: &mut Client| {
+        client.ask("gotoTargets", json!({ "source": { "path": "kernel.s" }, "line": line }))["targets"]
+            .clone()
+    };
+    let all = targets(&mut client);
+    assert_eq!(all.as_array().unwrap().len(), 2, "{all}");
+    let go = |client: &mut Client, id: &Value| {
+        let (response, events) = client.send("goto", json!({ "threadId": 1, "targetId": id }));
+        assert_eq!(response["success"], true, "{response}");
+        events.into_iter().find(|event| event["event"] == "stopped").unwrap()["body"].clone()
+    };
+    let line_of = |client: &mut Client| {
+        client.ask("stackTrace", json!({ "threadId": 1 }))["stackFrames"][0]["line"].as_u64().unwrap()
+            as usize
+    };
+    assert_eq!(go(&mut client, &all[0]["id"])["reason"], "goto");
+    assert_eq!(line_of(&mut client), line);
+    client.go("next", &json!(1));
+    assert_ne!(line_of(&mut client), line);
+    let all = targets(&mut client);
+    assert_eq!(go(&mut client, &all[1]["id"])["reason"], "goto");
+    assert_eq!(line_of(&mut client), line);
+    let (refused, _) = client.send("goto", json!({ "threadId": 1, "targetId": 9 }));
+    assert!(refused["message"].as_str().unwrap().contains("`gotoTargets` lists them"), "{refused}");
+}
+
+#[test]
+fn the_console_completes_commands_registers_and_labels() {
+    let mut client = Client::with_source(collatz());
+    client.ask("configurationDone", json!({}));
+    let completed = |client: &mut Client, text: &str| {
+        let body = client.ask("completions", json!({ "text": text, "column": text.len() + 1 }));
+        body["targets"].as_array().unwrap().clone()
+    };
+    let commands = completed(&mut client, "reg");
+    assert_eq!(commands, [json!({ "label": "registers", "start": 0, "length": 3 })]);
+    let label = first_label(collatz().source);
+    let labels = completed(&mut client, &format!("break {}", &label[..1]));
+    assert!(labels.iter().any(|target| target["label"] == label), "{labels:?}");
+    assert!(completed(&mut client, "p $r1").iter().any(|target| target["start"] == 2));
 }

@@ -1,9 +1,16 @@
 //! The debugger on all three machines: forward over a divergence, by lane through both sides, and back to the same state.
 
-use reconverge_simt::{Lane, Options};
+use std::path::Path;
+
+use reconverge_isa::Isa;
+use reconverge_simt::{Event, Lane, Options};
 use reconverge_workbench::debugger::command::{self, COMMANDS, Command, CommandError};
+use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::debugger::{Debugger, Halt};
-use reconverge_workbench::kernels::{KERNELS, Kernel};
+use reconverge_workbench::kernels::{KERNELS, Kernel, find};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::values::NoFiles;
+use reconverge_workbench::{Known, open};
 
 fn debugger(kernel: &Kernel, lanes: u32) -> Debugger {
     let opened = kernel.open().unwrap();
@@ -235,4 +242,292 @@ fn every_command_of_the_help_answers() {
             "{names:?}: {result:?}"
         );
     }
+}
+
+/// A debugger for a launch file of docs/samples, with the source of its program.
+fn sample(name: &str) -> Debugger {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+    let launch = LaunchFile::parse(&text).unwrap();
+    let path = folder.join(launch.common.program.as_deref().unwrap());
+    let source = std::fs::read_to_string(&path).unwrap();
+    let known = Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), ..Known::default() };
+    let opened = open(source.as_bytes(), true, &known).unwrap();
+    let program = &opened.image.programs[0];
+    let session = launch.prepare(&opened.image, program, &NoFiles).unwrap();
+    let options = launch.options(&Options::default()).unwrap();
+    let debugger = Debugger::new(&session, &opened.target, program, &options).unwrap();
+    debugger.with_source(Some(UserSource::new(launch.isa, &path, &source, &opened.lines[0])))
+}
+
+/// The text of the user's line that the next instruction is on.
+fn next_line(debugger: &Debugger) -> String {
+    let source = debugger.source().unwrap();
+    let line = source.line_of(debugger.issue().unwrap().pc).unwrap();
+    source.lines()[line - 1].trim().to_owned()
+}
+
+/// Fault 6: the debugger knew addresses of the listing only.
+#[test]
+fn breaks_are_set_at_labels_and_lines_of_the_users_own_source_on_each_machine() {
+    for name in ["loop-break.tesla", "loop-break.r700", "nested-if.r500"] {
+        let mut debugger = sample(name);
+        let source = debugger.source().unwrap().clone();
+        // Every line that has an instruction is bound to it, and a line without one to the next that has one.
+        let last = source.lines_with_instructions(1, usize::MAX).pop().unwrap();
+        for line in 1..=last {
+            let place = format!(":{line}");
+            let answer = ask(&mut debugger, &format!("break {place}"));
+            let (_, bound) = source.instruction_at(line).unwrap();
+            assert!(answer.ends_with(&format!("{}:{bound}\n", source.name())), "{name} {line}: {answer}");
+            assert!(bound >= line);
+            let text = source.lines()[bound - 1].trim();
+            assert!(!text.is_empty() && !text.starts_with([';', '.']), "{name}: {text}");
+        }
+        let refused = command::run(&mut debugger, &format!("break :{}", last + 1)).unwrap_err().to_string();
+        assert!(refused.contains("has no instruction from line"), "{refused}");
+        ask(&mut debugger, "delete all");
+        for label in source.labels() {
+            let address = debugger.named_place(label).unwrap();
+            let line = source
+                .lines()
+                .iter()
+                .position(|line| line.trim_start().trim_start_matches('@').starts_with(label));
+            assert!(source.line_of(address).unwrap() > line.unwrap(), "{name}: {label}");
+        }
+        let third = source.lines_with_instructions(1, usize::MAX)[2];
+        ask(&mut debugger, &format!("break {}:{third}", source.name()));
+        let halt = command::run(&mut debugger, "continue").unwrap().halt;
+        assert!(matches!(halt, Some(Halt::Stop(_))), "{name}: {halt:?}");
+        assert_eq!(next_line(&debugger), source.lines()[third - 1].trim(), "{name}");
+        let other = command::run(&mut debugger, "break other.s:3").unwrap_err().to_string();
+        assert!(other.contains("`other.s` is not the program's source"), "{other}");
+    }
+}
+
+#[test]
+fn a_label_that_does_not_exist_is_answered_with_the_one_that_is_meant() {
+    let mut debugger = sample("tutorial-tesla");
+    let label = debugger.source().unwrap().labels().next().unwrap().to_owned();
+    let refused = command::run(&mut debugger, &format!("break {label}x")).unwrap_err().to_string();
+    assert!(refused.contains(&format!("did you mean `{label}`?")), "{refused}");
+    let refused = command::run(&mut debugger, "break 3").unwrap_err().to_string();
+    assert!(refused.contains("line 3 of tutorial-tesla.s is `:3`"), "{refused}");
+}
+
+/// Fault 5: the debugger counted joins that the machine skips.
+#[test]
+fn a_step_is_an_instruction_that_is_issued() {
+    for name in ["nested-if.tesla", "nested-if.r700", "nested-if.r500", "loop-break.tesla", "tutorial-tesla"]
+    {
+        let mut debugger = sample(name);
+        loop {
+            let next = debugger.stepping().current().and_then(|group| debugger.stepping().issue(group));
+            assert_eq!(debugger.position(), debugger.stepping().statistics().instructions, "{name}");
+            let halt = debugger.run(1, &mut |_| true);
+            if matches!(halt, Halt::End) && debugger.events().is_empty() {
+                break;
+            }
+            // The instruction that was next is the one that was issued, and nothing else was.
+            let issues: Vec<u32> = debugger
+                .events()
+                .iter()
+                .filter_map(|(_, event)| match event {
+                    Event::Issue { pc, .. } => Some(*pc),
+                    _ => None,
+                })
+                .collect();
+            assert_eq!(issues, [next.unwrap().pc], "{name}, step {}", debugger.position());
+            if debugger.stepping().current().is_none() {
+                break;
+            }
+        }
+        let last = debugger.position();
+        assert_eq!(last, debugger.stepping().statistics().instructions, "{name}");
+        assert_eq!((debugger.go_to(last / 2), debugger.position()), (Halt::There, last / 2), "{name}");
+    }
+}
+
+/// Fault 21: the debugger's own syntax was refused, and `p` was `where`.
+#[test]
+fn p_prints_a_register_and_formulas() {
+    let kernel = find(Isa::Tesla, "collatz").unwrap();
+    let mut debugger = debugger(kernel, 256);
+    ask(&mut debugger, "step 4");
+    let lines = ask(&mut debugger, "p $r0");
+    assert!(lines.starts_with("$r0\n"), "{lines}");
+    ask(&mut debugger, "set $r3@5 41");
+    assert_eq!(ask(&mut debugger, "p $r3@5"), "$r3@5  0x00000029  41           5.7e-44\n");
+    assert!(ask(&mut debugger, "p $r3@5 + 1").contains("0x0000002a  42 "));
+    assert_eq!(
+        ask(&mut debugger, "p ($r3@5 + 1) * 2 == 84 && $r3@5 >= -1"),
+        "($r3@5 + 1) * 2 == 84 && $r3@5 >= -1  1\n"
+    );
+    assert!(ask(&mut debugger, "p 7 / 2 + (1 << 4) - 3 % 2").ends_with("  18\n"));
+    ask(&mut debugger, "expect $r3@5 == 41");
+    assert!(ask(&mut debugger, "w").starts_with("group 0, after "));
+    // Flags are no float.
+    ask(&mut debugger, "set $c0@5 3");
+    assert_eq!(ask(&mut debugger, "p $c0@5"), "$c0@5  0x3  ZS\n");
+    let refused = |debugger: &mut Debugger, line: &str| command::run(debugger, line).unwrap_err().to_string();
+    for (line, why) in [
+        ("p $r3@5 +", "expected a register, memory or a number at the end"),
+        ("p $q3", "is no register; there is $r, $a, $c"),
+        ("p $r3@99", "is no lane of 0 to"),
+        ("p ($r3@5", "a parenthesis is not closed"),
+        ("p 1 / 0", "division by zero"),
+        ("p s[0x100000]", "no such word"),
+        ("p", "a formula is missing"),
+    ] {
+        let text = refused(&mut debugger, line);
+        assert!(text.contains(why), "{line}: {text}");
+    }
+    // Where registers are floats, numbers next to them are.
+    let mut debugger = sample("nested-if.r500");
+    ask(&mut debugger, "set temp0.r@3 2.5");
+    assert!(
+        ask(&mut debugger, "p temp0.x@3 * 2").contains("  5.0  "),
+        "{}",
+        ask(&mut debugger, "p temp0.x@3 * 2")
+    );
+}
+
+#[test]
+fn memory_is_a_value_and_changes_with_its_address() {
+    let kernel = find(Isa::Tesla, "collatz").unwrap();
+    let mut debugger = debugger(kernel, 256);
+    let first = ask(&mut debugger, "p s[0x10]");
+    assert!(first.starts_with("s[0x10]  0x"), "{first}");
+    ask(&mut debugger, "write s 0x10 0x1234");
+    assert!(ask(&mut debugger, "p s[0x8 + 8]").contains("0x00001234"));
+    assert!(ask(&mut debugger, "p s[0x10] + 1").contains("0x00001235"));
+}
+
+#[test]
+fn a_log_stop_writes_values_and_does_not_stop() {
+    let mut debugger = sample("tutorial-tesla");
+    let line = debugger.source().unwrap().lines_with_instructions(1, usize::MAX)[1];
+    let answer = ask(&mut debugger, &format!("log :{line} : step {{step}}, lanes {{lanes}}, r0 {{$r0@2}}"));
+    assert!(answer.contains("writes at"), "{answer}");
+    let answer = command::run(&mut debugger, "continue").unwrap();
+    assert_eq!(answer.halt, Some(Halt::End), "{}", answer.text);
+    assert!(answer.text.contains("step 1, lanes 0-31, r0 "), "{}", answer.text);
+    // Going back does not write it again.
+    assert!(!ask(&mut debugger, "back-continue").contains("lanes 0-31, r0"));
+    let refused = command::run(&mut debugger, &format!("log :{line} : {{$q}}")).unwrap_err().to_string();
+    assert!(refused.contains("`$q` is no register"), "{refused}");
+}
+
+/// The first state at which a command is taken, and its answer.
+fn first_taken(debugger: &mut Debugger, line: &str) -> String {
+    for _ in 0..2000 {
+        if let Ok(answer) = command::run(debugger, line) {
+            return answer.text;
+        }
+        assert_ne!(debugger.run(1, &mut |_| true), Halt::End, "`{line}` is never taken");
+    }
+    panic!("`{line}` is not taken")
+}
+
+#[test]
+fn flow_state_is_set_in_the_words_of_each_machine() {
+    // Tesla: the active mask, and an entry of the token stack.
+    let mut debugger = sample("loop-break.tesla");
+    assert_eq!(ask(&mut debugger, "set mask 0-3,5"), "mask is lanes 0-3,5\n");
+    assert_eq!(debugger.issue().unwrap().mask.to_string(), "0-3,5");
+    assert_eq!(first_taken(&mut debugger, "set token 0 mask 1,2"), "token 0 mask is lanes 1-2\n");
+    assert!(ask(&mut debugger, "stack").contains("lanes 1-2"), "{}", ask(&mut debugger, "stack"));
+    let address = debugger.spelled(debugger.lines()[1].address.unwrap());
+    assert_eq!(
+        ask(&mut debugger, &format!("set token 0 address {address}")),
+        format!("token 0 address is {address}\n")
+    );
+    assert_eq!(ask(&mut debugger, "set token 0 type joinat"), "token 0 type is JOINAT\n");
+    assert!(ask(&mut debugger, "stack").starts_with("  0  JOINAT  to "));
+    let refused = |debugger: &mut Debugger, line: &str| command::run(debugger, line).unwrap_err().to_string();
+    for (line, why) in [
+        ("set token 9 mask 1", "`9` is no token of 0 to"),
+        ("set token 0 mask 40", "outside the lanes of the group"),
+        ("set token 0 mask x", "`x` is no lane"),
+        ("set token 0 type jump", "is no type of token: BRANCH"),
+        ("set token 0 adress 0x8", "a token has mask, address and type"),
+        ("set token 0 address 0x3", "is no address of an instruction"),
+        ("set counter branch 0 1", "flow state of r500"),
+        ("set entry 0 active 1", "flow state of r700"),
+        ("set tokn 0 mask 1", "did you mean `token`?"),
+        ("set mask 3-1", "outside the lanes"),
+    ] {
+        let text = refused(&mut debugger, line);
+        assert!(text.contains(why), "{line}: {text}");
+    }
+    // A change stays when its place is passed again.
+    let (place, state) = (debugger.position(), debugger.digest());
+    debugger.go_to(0);
+    debugger.go_to(place);
+    assert_eq!(debugger.digest(), state);
+
+    // R700: masks of the stack's entries; of a loop also the lanes that broke.
+    let mut debugger = sample("loop-break.r700");
+    assert_eq!(first_taken(&mut debugger, "set entry 0 active 0,2"), "entry 0 active is lanes 0,2\n");
+    assert_eq!(ask(&mut debugger, "set entry 0 break 1"), "entry 0 break is lanes 1\n");
+    assert!(refused(&mut debugger, "set entry 0 middle 1").contains("an entry has active and"));
+    assert!(first_taken(&mut debugger, "set predicate 0").starts_with("predicate is lanes 0"));
+    assert!(refused(&mut debugger, "set entry 7 active 1").contains("`7` is no entry of 0 to 0"));
+
+    // R500: a counter for each lane that waits.
+    let mut debugger = sample("nested-if.r500");
+    ask(&mut debugger, "stop diverge");
+    ask(&mut debugger, "continue");
+    let active = debugger.issue().unwrap().mask;
+    let idle = (0..debugger.width() as u8).map(Lane).find(|lane| !active.has(*lane)).unwrap().0;
+    let set = format!("set counter branch {idle} 3");
+    assert_eq!(ask(&mut debugger, &set), format!("counter branch {idle} is 3\n"));
+    assert!(ask(&mut debugger, "stack").contains(&format!("branch counter 3  lanes {idle}\n")));
+    let running = active.lanes().next().unwrap().0;
+    assert!(
+        refused(&mut debugger, &format!("set counter branch {running} 1")).contains("does not count: active")
+    );
+    assert!(
+        refused(&mut debugger, &format!("set counter branch {idle} 4000")).contains("does not fit: 0 to")
+    );
+    assert!(refused(&mut debugger, "set counter loop 0 1").contains("no open loop counts"));
+    let mut debugger = sample("tutorial-r500");
+    assert_eq!(first_taken(&mut debugger, "set counter loop 0 7"), "counter loop 0 is 7\n");
+    assert!(ask(&mut debugger, "stack").contains("count 7"));
+}
+
+/// Fault 16: nothing could be looked at after the end.
+#[test]
+fn registers_memory_and_place_can_be_read_after_the_end() {
+    for (name, register) in
+        [("tutorial-tesla", "$r0"), ("nested-if.r700", "R0.x"), ("nested-if.r500", "temp1.r")]
+    {
+        let mut debugger = sample(name);
+        let answer = command::run(&mut debugger, "continue").unwrap();
+        assert_eq!(answer.halt, Some(Halt::End), "{name}: {}", answer.text);
+        let text = ask(&mut debugger, &format!("p {register}"));
+        assert!(text.lines().count() > 1, "{name}: {text}");
+        assert!(ask(&mut debugger, "table").starts_with("lane  "), "{name}");
+        assert!(debugger.place().is_some(), "{name}");
+        ask(&mut debugger, "stack");
+        let refused = command::run(&mut debugger, &format!("set {register} 1")).unwrap_err().to_string();
+        assert!(refused.contains("does not take 0x1 here"), "{name}: {refused}");
+        let refused = command::run(&mut debugger, "set mask 0").unwrap_err().to_string();
+        assert!(refused.contains("the launch has ended"), "{name}: {refused}");
+    }
+    let mut debugger = sample("tutorial-tesla");
+    ask(&mut debugger, "continue");
+    assert!(ask(&mut debugger, "p s[0x10]").starts_with("s[0x10]  0x"));
+}
+
+#[test]
+fn the_last_word_of_a_line_is_completed() {
+    let debugger = sample("tutorial-tesla");
+    let completed = |line: &str| command::completions(&debugger, line);
+    assert_eq!(completed("reg"), ["registers"]);
+    assert_eq!(completed("stop di"), ["diverge"]);
+    assert!(completed("print $r1").contains(&"$r1".to_owned()));
+    let label = debugger.source().unwrap().labels().next().unwrap().to_owned();
+    assert!(completed(&format!("break {}", &label[..1])).contains(&label));
+    assert!(completed("print $r0 +").is_empty());
 }

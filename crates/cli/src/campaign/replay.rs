@@ -93,7 +93,7 @@ fn golden_name(path: &Path) -> PathBuf {
     path.with_extension(format!("golden.{extension}"))
 }
 
-/// How the outputs of the experiment differ from the golden run's, a line each; nothing after a trap.
+/// Returns a line for each output that differs from the golden run's. A run that traps has no outputs.
 fn differences(replay: &Replay) -> Vec<String> {
     let outputs = |session: &Session| -> Result<Vec<(String, Array)>, Error> {
         session.copy().run(&replay.options).map(|outcome: Box<dyn Outcome>| outcome.outputs())

@@ -14,13 +14,14 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, Command, FromArgMatches};
 use reconverge_simt::Lane;
 use reconverge_workbench::debugger::dap::Adapter;
+use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::debugger::{Debugger, Halt, command};
 use serde_json::Value;
 
 use crate::args::Answer;
 #[cfg(not(feature = "terminal"))]
 use crate::features;
-use crate::launch::LaunchArgs;
+use crate::launch::{LaunchArgs, Ready};
 use crate::{files, messages};
 
 /// Stands for FILE where the launch request of a debug client names it.
@@ -78,11 +79,20 @@ pub(crate) fn run(args: &Debug, matches: &ArgMatches, cli: Command) -> Result<An
 fn open(launch: &LaunchArgs, matches: &ArgMatches) -> Result<Debugger> {
     let ready = launch.ready(matches)?;
     let debugger = Debugger::new(&ready.session, &ready.opened.target, ready.program(), &ready.options);
-    let mut debugger = debugger.map_err(|error| anyhow!("{}: {error}", ready.title))?;
+    let debugger = debugger.map_err(|error| anyhow!("{}: {error}", ready.title))?;
+    let mut debugger = debugger.with_source(source(&ready));
     if let Some(lane) = ready.lane.and_then(|lane| u8::try_from(lane).ok()) {
         debugger.choose_lane(Lane(lane));
     }
     Ok(debugger)
+}
+
+/// The user's own source of the program, if its file is one.
+fn source(ready: &Ready) -> Option<UserSource> {
+    let (text, path) = (ready.source.as_ref()?, ready.path.as_ref()?);
+    let programs = &ready.opened.image.programs;
+    let number = programs.iter().position(|known| known == ready.program())?;
+    Some(UserSource::new(ready.opened.target.isa, path, text, ready.opened.lines.get(number)?))
 }
 
 /// Carries out a script. The status is 1 where an expectation fails.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use crossterm::event::{self, KeyCode, KeyModifiers};
+use crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, KeyCode, KeyModifiers};
+use crossterm::execute;
 use reconverge_workbench::debugger::{Debugger, command};
 use reedline::{
     ColumnarMenu, DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Emacs, MenuBuilder, Reedline,
@@ -18,6 +19,8 @@ use crate::args::Answer;
 pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
     let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
     completer.insert(command::names().map(str::to_owned).collect());
+    completer
+        .insert(debugger.source().iter().flat_map(|source| source.labels()).map(str::to_owned).collect());
     let mut keys = default_emacs_keybindings();
     let complete =
         ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
@@ -51,6 +54,7 @@ const MENU: &str = "completions";
 /// The screen.
 pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     let mut terminal = ratatui::try_init().context("the terminal")?;
+    let _mouse = Mouse::captured();
     let mut screen = Screen::default();
     // Ctrl-C or Escape ends a movement; other keys that are pressed meanwhile are dropped.
     debugger.interrupt = Some(Box::new(|| {
@@ -74,10 +78,28 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
                     break Ok(Answer::Yes);
                 }
             }
+            Ok(event::Event::Mouse(mouse)) => screen.mouse(debugger, mouse),
             Ok(_) => {}
             Err(error) => break Err(error),
         }
     };
     ratatui::restore();
     ended.context("the terminal")
+}
+
+/// The mouse, while the terminal reports it.
+struct Mouse;
+
+impl Mouse {
+    fn captured() -> Mouse {
+        // A terminal without a mouse is as good.
+        let _ = execute!(std::io::stdout(), EnableMouseCapture);
+        Mouse
+    }
+}
+
+impl Drop for Mouse {
+    fn drop(&mut self) {
+        let _ = execute!(std::io::stdout(), DisableMouseCapture);
+    }
 }

@@ -38,8 +38,8 @@ impl Flow {
         }
     }
 
-    /// Changes the type of an entry of the stack, counted from the outermost; nothing changes where there is none. An
-    /// entry that becomes QUADON keeps only lanes that run.
+    /// Changes the type of an entry of the stack, counted from the outermost, if the entry exists. An entry that becomes
+    /// QUADON keeps only lanes that run.
     pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
         let run = self.run();
         if let Some(changed) = self.stack.get_mut(entry) {

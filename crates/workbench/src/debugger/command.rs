@@ -3,14 +3,18 @@
 use std::fmt::Write;
 
 use reconverge_isa::source::closest;
-use reconverge_simt::{Lane, StackRow};
+use reconverge_simt::{Event, Lane, Mask, StackRow};
 use thiserror::Error;
 
-use super::stop::{Condition, Hits, Number, On, Only, Relation, Watched};
-use super::{Change, Debugger, Halt};
+use super::formula::Formula;
+use super::log::LogText;
+use super::names::{bits, lane_of, no_hits, number, numeral, place_of, shown_in, space_of};
+use super::stop::{FlowChange, Hits, On, Only, Watched};
+use super::table::{self, Notation};
+use super::{Change, Debugger, Halt, flow};
 use crate::error::counted;
 use crate::listing::Line;
-use crate::session::{GroupState, Register};
+use crate::session::GroupState;
 
 /// Instructions that one command executes at most, unless it says otherwise.
 pub const BUDGET: u64 = 100_000_000;
@@ -40,35 +44,39 @@ const fn row(
 pub const COMMANDS: &[Command] = &[
     row(&["step", "s"], "[COUNT]", "execute instructions of the group", step),
     row(&["over", "n"], "", "execute the next instruction, and what it calls", |call| call.moved(|debugger| debugger.over(BUDGET))),
-    row(&["out", "o"], "", "go on until the group's stack has fewer entries", |call| call.moved(|debugger| debugger.out(BUDGET))),
-    row(&["follow", "f"], "[LANE]", "go on to the next instruction that the lane takes part in", follow),
-    row(&["until", "u"], "ADDRESS", "go on until the group is in front of an address", until),
-    row(&["continue", "c"], "[COUNT]", "go on to the next stop, or for so many instructions", resume),
+    row(&["out", "o"], "", "continue until the group's stack has fewer entries", |call| call.moved(|debugger| debugger.out(BUDGET))),
+    row(&["follow", "f"], "[LANE]", "continue to the next instruction that the lane takes part in", follow),
+    row(&["until", "u"], "PLACE", "continue until the group is in front of a place", until),
+    row(&["continue", "c"], "[COUNT]", "continue to the next stop, or for COUNT instructions", resume),
     row(&["back", "b"], "[COUNT]", "go back by instructions of the group", back),
     row(&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane took part in", back_follow),
     row(&["back-continue", "bc"], "", "go back to the last stop", |call| call.moved(|debugger| debugger.back_until(&mut |_| false))),
-    row(&["goto", "g"], "COUNT", "go to the place after so many instructions of the launch", go_to),
-    row(&["break", "br"], "ADDRESS [ONLY]", "stop in front of an instruction", break_at),
-    row(&["stop", "st"], "diverge|reconverge|lane LANE|if CONDITION [ONLY]", "stop at what happens to the flow, or when a condition holds", stop),
-    row(&["watch", "w"], "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]", "stop when a register or memory changes, or when an address is written", watch),
+    row(&["goto", "g"], "STEP", "go to a step: that many instructions of the launch have run", go_to),
+    row(&["break", "br"], "PLACE [ONLY]", "stop in front of an instruction", break_at),
+    row(&["log"], "PLACE [ONLY] : TEXT", "write a text there instead of stopping; {FORMULA} in it is a value", log_at),
+    row(&["stop", "st"], "diverge|resume|reconverge|lane LANE|if CONDITION [ONLY]", "stop when the flow changes, or when a condition holds", stop),
+    row(&["watch", "wa"], "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]", "stop when a register or memory changes, or when an address is written", watch),
     row(&["stops"], "", "list the stops", stops),
     row(&["delete", "d"], "NUMBER|all", "remove a stop", delete),
-    row(&["where", "p"], "", "the next instruction, its lanes, and the place in the launch", |call| text(position(call.debugger))),
+    row(&["where", "w"], "", "the next instruction, its lanes, and the place in the launch", |call| text(position(call.debugger))),
     row(&["lanes", "l"], "", "every lane, and why it runs or does not", lanes),
     row(&["why", "y"], "[LANE]", "why the lane runs or does not", |call| why(call.debugger, call.lane(0)?)),
     row(&["stack", "k"], "", "the machine's own stack, innermost first", |call| text(stack(call.debugger))),
+    row(&["print", "p"], "FORMULA", "a value: $r1, $r3@5 + 1, g[0x10]; lanes with equal values share a line", print),
     row(&["registers", "r"], "[REGISTER…]", "registers of the lane, or these registers of all lanes", registers),
+    row(&["table", "t"], "[REGISTER…]", "lanes by registers: those that are not 0, or these", registers_by_lane),
     row(&["memory", "m"], "SPACE ADDRESS [BYTES]", "bytes of a memory", |call| text(memory(call.debugger, &call.words)?)),
-    row(&["set"], "REGISTER[@LANE] NUMBER", "change a register of the lane", set),
+    row(&["set"], "REGISTER[@LANE] NUMBER | mask|token|entry|counter|predicate …", "change a register of the lane, or flow state", set),
     row(&["write"], "SPACE ADDRESS NUMBER…", "change 32-bit words of a memory", write),
-    row(&["list", "i"], "[ADDRESS]", "the program around the next instruction, or an address", list),
+    row(&["list", "i"], "[PLACE]", "the program around the next instruction, or a place", list),
+    row(&["source", "v"], "[PLACE]", "the source around the next instruction, or a place", source),
     row(&["events", "e"], "", "what the last instruction did", events),
     row(&["group"], "[NUMBER]", "the group that questions are about", group),
     row(&["lane"], "[NUMBER]", "the lane that questions are about", lane),
     row(&["groups"], "", "the groups that run", |call| text(groups(call.debugger))),
     row(&["state"], "", "a number that is equal for equal states", |call| text(format!("{:016x}\n", call.debugger.digest()))),
     row(&["mark"], "", "remember this state for `expect marked`", mark),
-    row(&["expect"], "CONDITION | at ADDRESS | lane LANE WORD | marked", "end a script with status 1 unless it holds", expect),
+    row(&["expect"], "CONDITION | at PLACE | lane LANE WORD | marked", "end a script with status 1 unless it holds", expect),
     row(&["help", "h"], "", "this list", |_| text(help())),
     row(&["quit", "q"], "", "end", |_| Ok(Answer { quit: true, ..Answer::default() })),
 ];
@@ -110,34 +118,122 @@ pub struct Answer {
     pub quit: bool,
 }
 
-/// The help of all commands.
+/// Returns the help of all commands, in lines of up to 80 characters.
 pub fn help() -> String {
     let mut text = String::new();
     for Command { names, takes, help, .. } in COMMANDS {
         let head = format!("{:<16} {takes}", names.join(", "));
-        let _ = match head.len() {
-            ..54 => writeln!(text, "{head:<54} {help}"),
-            _ => writeln!(text, "{head}\n{:<54} {help}", ""),
+        let _ = match head.trim_end().len() {
+            ..28 => writeln!(text, "{head:<28} {help}"),
+            _ => writeln!(text, "{head}\n{:<28} {help}", ""),
         };
     }
-    text + "
-CONDITION: REGISTER[@LANE] ==|!=|<|<=|>|>= NUMBER, in any active lane where no LANE is given. A number with a point is a
-float, with a minus sign an integer, otherwise unsigned (0x… too).
-ONLY: if CONDITION, group NUMBER, hits 3 (the third time), hits >= 3, hits % 3; several of them fit.
-A trap always stops. A step backward undoes it. What `set` and `write` change stays changed when its place is passed again.
-"
+    let mut lines = String::new();
+    for line in text.lines() {
+        lines += &wrapped(line, 29);
+    }
+    lines + HELP
 }
+
+/// Columns of a line of the help.
+const COLUMNS: usize = 80;
+
+/// Breaks a line between words; what follows begins at column `indent`.
+fn wrapped(line: &str, indent: usize) -> String {
+    let (mut lines, mut rest) = (String::new(), line.to_owned());
+    while rest.chars().count() > COLUMNS {
+        let end = rest.char_indices().nth(COLUMNS).map_or(rest.len(), |(end, _)| end);
+        let Some(at) = rest[..end].rfind(' ').filter(|at| *at > indent) else { break };
+        let _ = writeln!(lines, "{}", rest[..at].trim_end());
+        rest = format!("{:indent$}{}", "", &rest[at + 1..]);
+    }
+    lines + rest.trim_end() + "\n"
+}
+
+const HELP: &str = "
+PLACE: an address, a label of the source or the listing, or a line of the source
+  as :20 or FILE.s:20. A line without an instruction means the next with one.
+FORMULA: registers ($r3, R1.x, temp0.r), $r3@5 in lane 5, memory g[0x10], step,
+  numbers, + - * / % & | ^ << >> and parentheses. A number with a point is a
+  float, one with a minus sign an integer, otherwise unsigned (0x… too).
+  Registers of R500 are floats, so that 2 is 2.0 next to them.
+CONDITION: formulas with == != < <= > >= && ||; true for any active lane unless
+  each register in it names a lane.
+ONLY: if CONDITION, group NUMBER, hits 3 (the third time), hits >= 3, hits % 3;
+  several of them fit.
+LANES: 0-3,8, all, none, or bits as 0x…
+set mask LANES                which lanes take part in the next instruction
+set token N mask LANES        Tesla: an entry of the stack, 0 is the innermost;
+  or address PLACE, or type BRANCH, CALL, CALL_LIM, BREAK, QUADON, JOINAT
+set entry N active LANES      R700: an entry of the stack; of a loop also break
+set counter branch LANE N     R500: the branch counter of a lane that waits
+set counter loop N COUNT      R500, R700: iterations that a loop has left
+set predicate …               R500: r, g, b, a or alu and LANES; R700: LANES
+A trap always stops; a step backward undoes it. What `set` and `write` change
+stays changed when its place is passed again. After the end, registers, memory
+and stacks of the last state can be read.
+";
 
 /// All names of commands.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|command| command.names.iter().copied())
 }
 
-/// The names that complete the beginning of a line.
-pub fn completions(line: &str) -> Vec<&'static str> {
-    let names = COMMANDS.iter().filter_map(|command| command.names.first().copied());
-    names.filter(|name| name.starts_with(line)).collect()
+/// Returns the texts that complete the last word of a line: names of commands, then registers, labels, spaces and words
+/// that commands take.
+pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
+    let word = last_word(line);
+    let fits = |name: &str| name.starts_with(word);
+    let is_first = line.trim_start().len() == word.len();
+    if is_first {
+        let names = COMMANDS.iter().filter_map(|command| command.names.first().copied());
+        return names.filter(|name| fits(name)).map(str::to_owned).collect();
+    }
+    if word.is_empty() {
+        return Vec::new();
+    }
+    const WORDS: [&str; 18] = [
+        "diverge",
+        "resume",
+        "reconverge",
+        "lane",
+        "group",
+        "hits",
+        "all",
+        "none",
+        "marked",
+        "mask",
+        "token",
+        "entry",
+        "counter",
+        "predicate",
+        "branch",
+        "loop",
+        "address",
+        "active",
+    ];
+    let mut found: Vec<String> =
+        WORDS.iter().filter(|name| fits(name)).map(|name| (*name).to_owned()).collect();
+    if let Some(source) = debugger.source() {
+        found.extend(source.labels().filter(|name| fits(name)).map(str::to_owned));
+    }
+    found.extend(debugger.lines().iter().filter_map(|line| line.label.clone()).filter(|label| fits(label)));
+    found.extend(
+        debugger.stepping().spaces().iter().map(|space| space.name.to_owned()).filter(|name| fits(name)),
+    );
+    found.extend(debugger.register_names().into_iter().map(|(name, _)| name).filter(|name| fits(name)));
+    found.truncate(MOST_COMPLETIONS);
+    found
 }
+
+/// Returns the word at the end of a line that completions replace.
+pub fn last_word(line: &str) -> &str {
+    let ends = |letter: char| letter.is_whitespace() || "(+*/%&|^<>=!,{".contains(letter);
+    line.rsplit(ends).next().unwrap_or(line)
+}
+
+/// Completions that are listed.
+const MOST_COMPLETIONS: usize = 200;
 
 /// Carries out a line. An empty line and one that begins with `#` do nothing.
 ///
@@ -209,7 +305,8 @@ impl Call<'_> {
     /// Moves, and reports where the movement ended.
     fn moved(&mut self, movement: impl FnOnce(&mut Debugger) -> Halt) -> Done {
         let halt = movement(self.debugger);
-        let text = describe(self.debugger, &halt);
+        let logs = self.debugger.take_logs().into_iter().map(|line| line + "\n");
+        let text = logs.collect::<String>() + &describe(self.debugger, &halt);
         Ok(Answer { text, halt: Some(halt), quit: false })
     }
 }
@@ -275,16 +372,41 @@ fn break_at(call: &mut Call<'_>) -> Done {
         return Err(format!("`{more}` is no condition").into());
     }
     let number = call.debugger.stops.add(On::Address(address), only, call.rest);
-    text(format!("stop {number} at {}\n", call.debugger.spelled(address)))
+    text(format!("stop {number} at {}\n", spelled_place(call.debugger, address)))
+}
+
+/// An address, and its place in the source if that is known: `0x38, collatz.s:14`.
+fn spelled_place(debugger: &Debugger, address: u32) -> String {
+    let place = debugger.source_place(address).map(|place| format!(", {place}")).unwrap_or_default();
+    debugger.spelled(address) + &place
+}
+
+fn log_at(call: &mut Call<'_>) -> Done {
+    let (head, text_of) = call.rest.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let (head, only) = only(call.debugger, &words)?;
+    let address = address(call.debugger, head.first())?;
+    if let Some(more) = head.get(1) {
+        return Err(format!("`{more}` is no condition").into());
+    }
+    let log = Some(LogText::parse(call.debugger, text_of.trim())?);
+    let number = call.debugger.stops.add(On::Address(address), Only { log, ..only }, call.rest);
+    text(format!("stop {number} writes at {}\n", spelled_place(call.debugger, address)))
 }
 
 fn stop(call: &mut Call<'_>) -> Done {
     let (head, only) = only(call.debugger, &call.words)?;
     let on = match head[..] {
-        ["diverge"] => On::Diverge,
-        ["reconverge"] => On::Reconverge,
         ["lane", _] => On::Lane(call.lane(1)?),
         [] if only.condition.is_some() => On::Always,
+        [name] => {
+            let change = FlowChange::ALL.into_iter().find(|change| change.name() == name);
+            let meant = || closest(name, FlowChange::ALL.map(FlowChange::name));
+            On::Flow(change.ok_or_else(|| match meant() {
+                Some(meant) => format!("`{name}` is none of these, did you mean `{meant}`?"),
+                None => format!("`{name}` is none of these"),
+            })?)
+        }
         _ => return Err(format!("`{}` is none of these", call.rest).into()),
     };
     let number = call.debugger.stops.add(on, only, call.rest);
@@ -352,19 +474,73 @@ fn registers(call: &mut Call<'_>) -> Done {
     }
     let mut lines = String::new();
     for word in &call.words {
-        let register = register(call.debugger, word)?;
+        let register = call.debugger.register(word)?;
         let values = call.debugger.stepping().read(call.debugger.group(), register);
         let values = values.ok_or_else(|| format!("the group has no {word} now"))?;
         for (lane, value) in values.iter().enumerate() {
-            let _ = writeln!(lines, "{word}@{lane:<3} {}", shown(*value));
+            let _ = writeln!(lines, "{word}@{lane:<3} {}", shown_in(register, *value));
         }
     }
     text(lines)
 }
 
+fn print(call: &mut Call<'_>) -> Done {
+    if call.rest.is_empty() {
+        return Err("a formula is missing".to_owned().into());
+    }
+    let formula = Formula::parse(call.debugger, call.rest)?;
+    text(printed(call.debugger, &formula)?)
+}
+
+/// The values of a formula: lanes with equal values share a line.
+fn printed(debugger: &Debugger, formula: &Formula) -> Result<String, String> {
+    let here = debugger.here(debugger.group());
+    if !formula.is_of_a_lane() {
+        let value = formula.value(&here, debugger.lane())?;
+        return Ok(format!("{formula}  {}\n", formula.shown(value)));
+    }
+    let mut values: Vec<(String, Mask)> = Vec::new();
+    for lane in 0..debugger.stepping().lanes(debugger.group()).len() {
+        let lane = Lane(lane as u8);
+        let value = formula.shown(formula.value(&here, lane)?);
+        match values.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, lanes)) => lanes.insert(lane),
+            None => values.push((value, Mask::only(lane))),
+        }
+    }
+    let lines = values.iter().map(|(value, lanes)| format!("{value}  lanes {lanes}\n"));
+    Ok(format!("{formula}\n{}", lines.collect::<String>()))
+}
+
+fn registers_by_lane(call: &mut Call<'_>) -> Done {
+    let debugger = &*call.debugger;
+    let group = debugger.group();
+    let rows = match call.words[..] {
+        [] => table::rows(debugger, group, false),
+        ref words => {
+            let row = |word: &&str| {
+                let register = debugger.register(word)?;
+                table::row(debugger, group, register).ok_or_else(|| format!("the group has no {word} now"))
+            };
+            words.iter().map(row).collect::<Result<Vec<_>, String>>()?
+        }
+    };
+    match rows.is_empty() {
+        true => text("all registers are 0\n".to_owned()),
+        false => text(table::text(debugger, &rows, Notation::of(debugger.isa()))),
+    }
+}
+
 fn set(call: &mut Call<'_>) -> Done {
+    if call.words.first().is_some_and(|word| flow::is_flow(word)) {
+        return text(flow::set(call.debugger, &call.words)?);
+    }
     let [place, value] = call.words[..] else {
-        return Err("a register and a number are wanted".to_owned().into());
+        let meant = call.words.first().and_then(|word| flow::meant(word));
+        let meant = meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
+        let wanted =
+            "a register and a number are wanted, or flow state: mask, token, entry, counter, predicate";
+        return Err(format!("{wanted}{meant}").into());
     };
     let (register, of) = place_of(call.debugger, place)?;
     let lane = of.unwrap_or(call.debugger.lane());
@@ -373,7 +549,12 @@ fn set(call: &mut Call<'_>) -> Done {
     if !call.debugger.change(Change::Register { group, register, lane, value }) {
         return Err(format!("{place} of lane {} does not take {value:#x} here", lane.0).into());
     }
-    text(format!("{}@{} is {}\n", place.split('@').next().unwrap_or(place), lane.0, shown(value)))
+    text(format!(
+        "{}@{} is {}\n",
+        place.split('@').next().unwrap_or(place),
+        lane.0,
+        shown_in(register, value)
+    ))
 }
 
 fn write(call: &mut Call<'_>) -> Done {
@@ -399,16 +580,120 @@ fn write(call: &mut Call<'_>) -> Done {
 fn list(call: &mut Call<'_>) -> Done {
     let around = match call.words.first() {
         Some(word) => Some(address(call.debugger, Some(word))?),
-        None => call.debugger.issue().map(|issue| issue.pc),
+        None => call.debugger.place(),
     };
     text(listing(call.debugger, around, 6))
 }
 
+fn source(call: &mut Call<'_>) -> Done {
+    let debugger = &*call.debugger;
+    let source = debugger
+        .source()
+        .ok_or_else(|| "the program's source is not known: `list` shows the program".to_owned())?;
+    let around = match call.words.first() {
+        Some(word) => Some(address(debugger, Some(word))?),
+        None => debugger.place(),
+    };
+    let at = around.and_then(|address| source.line_of(address)).unwrap_or(1);
+    let lines = source_lines(debugger).into_iter().skip(at.saturating_sub(7)).take(13);
+    text(lines.map(|line| line.to_string() + "\n").collect())
+}
+
+/// A line of a program or source for a screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramLine {
+    /// The address of its first instruction.
+    pub address: Option<u32>,
+    /// Whether the next instruction is on it.
+    pub is_next: bool,
+    /// Whether a stop is on it.
+    pub has_stop: bool,
+    /// Number of the line, or the address, and the text.
+    pub text: String,
+}
+
+impl std::fmt::Display for ProgramLine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mark = |is: bool, mark: char| if is { mark } else { ' ' };
+        match self.address {
+            // A label, or a line of the source without an instruction.
+            None if !self.is_next => f.write_str(&self.text),
+            _ => write!(f, "{}{}{}", mark(self.is_next, '>'), mark(self.has_stop, '*'), self.text),
+        }
+    }
+}
+
+/// Returns all lines of the user's own source.
+pub fn source_lines(debugger: &Debugger) -> Vec<ProgramLine> {
+    let Some(source) = debugger.source() else { return Vec::new() };
+    let next = debugger.issue().and_then(|issue| source.line_of(issue.pc));
+    let stops: Vec<usize> = stopped_at(debugger).filter_map(|address| source.line_of(address)).collect();
+    let line = |(at, text): (usize, &String)| {
+        let number = at + 1;
+        let address = source.instruction_at(number).filter(|(_, line)| *line == number);
+        ProgramLine {
+            address: address.map(|(address, _)| address),
+            is_next: next == Some(number),
+            has_stop: stops.contains(&number),
+            text: format!("{number:>4}  {}", text.replace('\t', "    ")),
+        }
+    };
+    source.lines().iter().enumerate().map(line).collect()
+}
+
+/// The addresses that have a stop.
+fn stopped_at(debugger: &Debugger) -> impl Iterator<Item = u32> {
+    debugger.stops.iter().filter_map(|stop| match stop.on {
+        On::Address(address) => Some(address),
+        _ => None,
+    })
+}
+
+/// Returns all lines of the listing, with labels on lines of their own.
+pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
+    let next = debugger.issue().map(|issue| issue.pc);
+    let stops: Vec<u32> = stopped_at(debugger).collect();
+    let mut lines = Vec::new();
+    for line in debugger.lines() {
+        let address = line.address.unwrap_or(0);
+        if let Some(label) = &line.label {
+            let text = format!("{label}:");
+            lines.push(ProgramLine { address: None, is_next: false, has_stop: false, text });
+        }
+        let indent = 2 * line.depth;
+        let text = format!("{:>7}  {:indent$}{}", debugger.spelled(address), "", line.code());
+        let (is_next, has_stop) = (next == Some(address), stops.contains(&address));
+        lines.push(ProgramLine { address: Some(address), is_next, has_stop, text });
+    }
+    lines
+}
+
 fn events(call: &mut Call<'_>) -> Done {
-    lines(
-        call.debugger.events().iter().map(|(group, event)| format!("group {group}: {event:?}")),
-        "no events",
-    )
+    let debugger = &*call.debugger;
+    let line = |(group, event): &(usize, Event)| format!("group {group}: {}", event_text(debugger, event));
+    lines(debugger.events().iter().map(line), "no events")
+}
+
+/// An event in words, with the machine's names of registers.
+fn event_text(debugger: &Debugger, event: &Event) -> String {
+    match event {
+        Event::Issue { pc, mask } => format!("issue {} for lanes {mask}", debugger.spelled(*pc)),
+        Event::Diverge { taken, not } => format!("diverge: lanes {taken} first, then {not}"),
+        Event::Resume { mask } => format!("resume: lanes {mask}"),
+        Event::Reconverge { mask } => format!("reconverge: lanes {mask}"),
+        Event::Push { kind } => format!("push {kind}"),
+        Event::Pop { kind } => format!("pop {kind}"),
+        Event::Jump { to } => format!("jump to {}", debugger.spelled(*to)),
+        Event::Write { lane, register, value } => {
+            let name = debugger.stepping().register_name(*register);
+            format!("lane {} writes {value:#010x} to {name}", lane.0)
+        }
+        Event::Load { lane, address } => format!("lane {} loads {address:#x}", lane.0),
+        Event::Store { lane, address, value } => {
+            format!("lane {} stores {value:#010x} at {address:#x}", lane.0)
+        }
+        Event::Trap { mask } => format!("trap: lanes {mask}"),
+    }
 }
 
 fn group(call: &mut Call<'_>) -> Done {
@@ -435,8 +720,7 @@ fn expect(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let fails = match call.words[..] {
         ["at", word] => {
-            let wanted =
-                place(debugger, word).ok_or_else(|| format!("`{word}` is no address of an instruction"))?;
+            let wanted = debugger.named_place(word)?;
             match debugger.issue() {
                 Some(issue) if issue.pc == wanted => None,
                 Some(issue) => Some(format!("the group is at {}", debugger.spelled(issue.pc))),
@@ -454,36 +738,21 @@ fn expect(call: &mut Call<'_>) -> Done {
             (marked != debugger.digest()).then(|| format!("the state after {} is another", after()))
         }
         _ => {
-            let condition = condition_of(debugger, call.rest)?;
-            condition.holds(debugger.stepping(), debugger.group()).is_none().then(|| {
-                let values =
-                    debugger.stepping().read(debugger.group(), condition.register).unwrap_or_default();
-                let lane = condition.lane.unwrap_or(debugger.lane());
-                let value = values.get(lane.index()).map_or("not there".to_owned(), |value| shown(*value));
-                format!("in lane {} it is {value}", lane.0)
+            let condition = Formula::parse(debugger, call.rest)?;
+            let here = debugger.here(debugger.group());
+            condition.holds(&here).is_none().then(|| {
+                let lane = debugger.lane();
+                let of =
+                    if condition.is_of_a_lane() { format!("in lane {} ", lane.0) } else { String::new() };
+                let left = condition.compared();
+                match left.value(&here, lane) {
+                    Ok(value) => format!("{of}it is {}", left.shown(value)),
+                    Err(why) => why,
+                }
             })
         }
     };
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
-}
-
-/// A number: decimal, or hexadecimal behind 0x.
-fn number(word: &str) -> Option<u32> {
-    match word.strip_prefix("0x") {
-        Some(digits) => u32::from_str_radix(digits, 16).ok(),
-        None => word.parse().ok(),
-    }
-}
-
-/// A number, or what is wrong with it.
-fn numeral(word: &str) -> Result<u32, String> {
-    number(word).ok_or_else(|| format!("`{word}` is no number"))
-}
-
-/// A lane of the group by its number.
-fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
-    let lane = word.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
-    lane.map(Lane).ok_or_else(|| format!("`{word}` is no lane of 0 to {}", debugger.width() - 1))
 }
 
 /// A space, an address in it and a number of bytes, `otherwise` without a word for it.
@@ -506,61 +775,8 @@ fn range(
 
 /// The address in an argument.
 fn address(debugger: &Debugger, word: Option<&&str>) -> Result<u32, String> {
-    let word = *word.ok_or_else(|| "an address is missing".to_owned())?;
-    place(debugger, word).ok_or_else(|| format!("`{word}` is neither an instruction's address nor a label"))
-}
-
-/// The address that a word names: that of an instruction, or a label's.
-fn place(debugger: &Debugger, word: &str) -> Option<u32> {
-    let label = debugger.lines().iter().find(|line| line.label.as_deref() == Some(word));
-    let address = label.and_then(|line| line.address).or_else(|| number(word))?;
-    debugger.line(address).map(|_| address)
-}
-
-/// The register that a word names: `$r5`, `R1.x`, `temp3.w`. Case does not count.
-pub(super) fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
-    let classes = debugger.stepping().registers();
-    let lower = word.to_ascii_lowercase();
-    let class = classes.iter().filter(|class| lower.starts_with(&class.name.to_ascii_lowercase()));
-    let Some(class) = class.max_by_key(|class| class.name.len()) else {
-        let names: Vec<&str> = classes.iter().map(|class| class.name).collect();
-        return Err(format!("`{word}` is no register; there is {}", names.join(", ")));
-    };
-    let rest = &lower[class.name.len()..];
-    let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));
-    let digits = digits.trim_matches(['[', ']']);
-    let number = digits.parse().ok().filter(|number| *number < class.count);
-    let number =
-        number.ok_or_else(|| format!("{} has numbers 0 to {}", class.name, class.count.saturating_sub(1)))?;
-    let channel = match channel {
-        None if class.channels.is_empty() => 0,
-        None => return Err(format!("{word} has channels: {word}.{}", &class.channels[..1])),
-        Some(name) => class
-            .channels
-            .to_ascii_lowercase()
-            .find(name)
-            .filter(|_| name.len() == 1)
-            .ok_or_else(|| format!("the channels of {} are {}", class.name, class.channels))?,
-    };
-    Ok(Register { class: class.name, number, channel })
-}
-
-/// A register, and a lane behind `@`.
-pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
-    let (name, lane) =
-        word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
-    let lane = lane.filter(|lane| *lane != "any").map(|lane| lane_of(debugger, lane)).transpose()?;
-    Ok((register(debugger, name)?, lane))
-}
-
-/// A memory by its name.
-pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, String> {
-    let spaces: Vec<&'static str> = debugger.stepping().spaces().iter().map(|space| space.name).collect();
-    let found = spaces.iter().find(|space| **space == name).copied();
-    found.ok_or_else(|| match spaces[..] {
-        [] => "the launch has no memory that programs write".to_owned(),
-        _ => format!("there is no space `{name}`; there is {}", spaces.join(", ")),
-    })
+    let word = *word.ok_or_else(|| "a place is missing: an address, a label or a line".to_owned())?;
+    debugger.named_place(word)
 }
 
 /// The words before what narrows a stop down, and that.
@@ -573,7 +789,7 @@ fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Onl
         let end = after.iter().position(|word| BEGINS.contains(word)).unwrap_or(after.len());
         let text = after[..end].join(" ");
         match *what {
-            "if" => only.condition = Some(condition_of(debugger, &text)?),
+            "if" => only.condition = Some(Formula::parse(debugger, &text)?),
             "hits" => only.hits = Some(Hits::parse(&text).ok_or_else(|| no_hits(&text))?),
             _ => {
                 let group = text.parse().ok().filter(|group| *group < debugger.stepping().groups());
@@ -583,50 +799,6 @@ fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Onl
         rest = &after[end..];
     }
     Ok((head.to_vec(), only))
-}
-
-/// What is said of a text that does not say which hits count.
-pub(super) fn no_hits(text: &str) -> String {
-    format!("`{text}` does not say which times count: 3, >= 3 or % 3 does")
-}
-
-/// A condition as it is written.
-pub(super) fn condition_of(debugger: &Debugger, text: &str) -> Result<Condition, String> {
-    // Of two relations that begin at one place, the longer comes first.
-    let found =
-        Relation::ALL.into_iter().filter_map(|relation| Some((text.find(relation.name())?, relation)));
-    let Some((at, relation)) = found.min_by_key(|(at, _)| *at) else {
-        return Err(format!("`{text}` has none of ==, !=, <, <=, >, >="));
-    };
-    let (left, right) = (text[..at].trim(), text[at + relation.name().len()..].trim());
-    let number = written(right).ok_or_else(|| format!("`{right}` is no number"))?;
-    let (register, lane) = place_of(debugger, left)?;
-    Ok(Condition { register, lane, relation, number })
-}
-
-/// A number as it is written: with a point a float, with a minus sign an integer, otherwise unsigned.
-fn written(word: &str) -> Option<Number> {
-    if word.contains('.') && !word.starts_with("0x") {
-        word.parse().map(Number::Float).ok()
-    } else if word.starts_with('-') {
-        word.parse().map(Number::Signed).ok()
-    } else {
-        number(word).map(Number::Bits)
-    }
-}
-
-/// The bits of a number as it is written.
-pub(super) fn bits(word: &str) -> Option<u32> {
-    Some(match written(word)? {
-        Number::Bits(bits) => bits,
-        Number::Signed(number) => number as u32,
-        Number::Float(number) => number.to_bits(),
-    })
-}
-
-/// A value in the three ways of reading it.
-pub fn shown(value: u32) -> String {
-    format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
 
 /// Where a movement ended, and the next instruction.
@@ -664,6 +836,7 @@ pub fn stack(debugger: &Debugger) -> String {
     for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
         let _ = writeln!(lines, "{depth:>3}  {}", parts(debugger, row).join("  "));
     }
+    lines += &flow::branch_counters(debugger);
     if lines.is_empty() {
         lines.push_str("the stack is empty\n");
     }
@@ -721,26 +894,18 @@ fn groups(debugger: &Debugger) -> String {
     lines
 }
 
-/// Lines of the program around an address.
+/// Lines of the program around an address: `many` instructions before and after it, with their labels.
 pub fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
-    let lines = debugger.lines();
-    let next = debugger.issue().map(|issue| issue.pc);
-    let at = around.and_then(|address| lines.iter().position(|line| line.address == Some(address)));
+    let lines = program_lines(debugger);
+    let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();
+    let at =
+        around.and_then(|address| instructions.iter().position(|at| lines[*at].address == Some(address)));
     let at = at.unwrap_or(0);
-    let mut text = String::new();
-    for line in &lines[at.saturating_sub(many)..lines.len().min(at + many + 1)] {
-        let address = line.address.unwrap_or(0);
-        if let Some(label) = &line.label {
-            let _ = writeln!(text, "{label}:");
-        }
-        let mark = if next == Some(address) { '>' } else { ' ' };
-        let stop = debugger.stops.iter().any(|stop| stop.on == On::Address(address));
-        let stop = if stop { '*' } else { ' ' };
-        let code = line.code();
-        let indent = 2 * line.depth;
-        let _ = writeln!(text, "{mark}{stop}{:>7}  {:indent$}{code}", debugger.spelled(address), "");
-    }
-    text
+    let part = &instructions[at.saturating_sub(many)..instructions.len().min(at + many + 1)];
+    let (Some(first), Some(last)) = (part.first(), part.last()) else { return String::new() };
+    // The label of the first line is before it.
+    let labelled = first.checked_sub(1).filter(|before| lines[*before].address.is_none());
+    lines[labelled.unwrap_or(*first)..=*last].iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// All registers of the lane that are not zero.
@@ -751,7 +916,7 @@ pub fn all_registers(debugger: &Debugger) -> String {
         let value =
             debugger.stepping().read(group, register).and_then(|values| values.get(lane.index()).copied());
         if let Some(value) = value.filter(|value| *value != 0) {
-            let _ = writeln!(lines, "{name:<10} {}", shown(value));
+            let _ = writeln!(lines, "{name:<10} {}", shown_in(register, value));
         }
     }
     lines

@@ -3,21 +3,37 @@
 //! [`Debugger`] moves, [`command`] reads and answers lines of text, [`stop`] says where to stop. The terminal, scripts and
 //! the debug adapter all stand on these. Backward is forward from a snapshot: the launch is deterministic, so that replay
 //! gives the state of any step again.
+//!
+//! [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] has lines and labels of the user's
+//! file, [`flow`] changes masks, stacks and counters by hand, [`table`] lists lanes by registers.
 
 pub mod command;
 pub mod dap;
+pub mod flow;
+pub mod formula;
+pub mod log;
+mod names;
+pub mod source;
 pub mod stop;
+pub mod table;
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use reconverge_isa::Program;
+use reconverge_isa::source::closest;
+use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Event, Issue, Lane, Options, StackRow, Why};
 
+pub use names::{shown, shown_in};
+
 use crate::error::Error;
+use crate::faults::Word;
 use crate::listing::{Line, Style, addressed};
 use crate::machine::Machine;
 use crate::session::{GroupState, Register, Session, Snapshot, SpaceOf, Stepping, Stride};
 use crate::target::Target;
+use formula::Here;
+use source::UserSource;
 use stop::{Stops, Why as Reason};
 
 /// Instructions between two snapshots.
@@ -25,6 +41,9 @@ const INTERVAL: u64 = 2048;
 
 /// Snapshots that are kept; the interval doubles when there are more.
 const MOST_SNAPSHOTS: usize = 256;
+
+/// Texts of log stops that are kept until they are taken.
+const MOST_LOGS: usize = 10_000;
 
 /// Instructions between two looks at [`Debugger::interrupt`].
 const BETWEEN_QUESTIONS: u64 = 1024;
@@ -78,6 +97,15 @@ pub enum Change {
         /// The new bytes.
         bytes: Vec<u8>,
     },
+    /// A change of flow state of the group that runs next.
+    Flow {
+        /// The group.
+        group: usize,
+        /// The word of its flow state.
+        word: Word,
+        /// The new value of the word.
+        value: u64,
+    },
 }
 
 /// A launch that is debugged.
@@ -90,6 +118,12 @@ pub struct Debugger {
     /// The program's instructions by address.
     lines: Vec<Line>,
     machine: &'static dyn Machine,
+    /// The user's own source of the program.
+    source: Option<UserSource>,
+    /// The address of the last instruction of each group that has ended.
+    ended_at: BTreeMap<usize, u32>,
+    /// Texts of log stops since [`Debugger::take_logs`].
+    logs: Vec<String>,
     /// Stops, by number.
     pub stops: Stops,
     /// The group that questions are about.
@@ -128,12 +162,15 @@ impl Debugger {
         let lines = addressed(listing.lines(&program.words));
         let stepping = session.start(options)?;
         let mut debugger = Debugger {
-            snapshots: vec![(0, stepping.snapshot())],
+            snapshots: Vec::new(),
             stepping,
             position: 0,
             interval: INTERVAL,
             lines,
             machine,
+            source: None,
+            ended_at: BTreeMap::new(),
+            logs: Vec::new(),
             stops: Stops::default(),
             group: 0,
             lane: Lane(0),
@@ -145,8 +182,59 @@ impl Debugger {
             marked: None,
             interrupt: None,
         };
+        debugger.snapshots.push((0, debugger.stepping.snapshot()));
         debugger.group = debugger.stepping.current().unwrap_or(0);
         Ok(debugger)
+    }
+
+    /// Returns the debugger with the user's own source of the program.
+    pub fn with_source(self, source: Option<UserSource>) -> Debugger {
+        Debugger { source, ..self }
+    }
+
+    /// Returns the user's own source of the program, if it is known.
+    pub fn source(&self) -> Option<&UserSource> {
+        self.source.as_ref()
+    }
+
+    /// Returns the machine.
+    pub fn isa(&self) -> Isa {
+        self.machine.isa()
+    }
+
+    /// Whether the machine's registers are floats.
+    fn has_float_registers(&self) -> bool {
+        self.machine.isa() == Isa::R500
+    }
+
+    /// Returns the register of a name: `$r5`, `R1.x`.
+    fn register(&self, word: &str) -> Result<Register, String> {
+        names::register(&self.stepping.registers(), word)
+    }
+
+    /// Returns the state of a group, for formulas.
+    fn here(&self, group: usize) -> Here<'_> {
+        Here { stepping: &self.stepping, step: self.position, group }
+    }
+
+    /// Returns the texts that log stops have written since the last call.
+    pub fn take_logs(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.logs)
+    }
+
+    /// Returns where the group that questions are about is: the address of its next instruction, or of its last one if it
+    /// has ended.
+    pub fn place(&self) -> Option<u32> {
+        self.place_of(self.group)
+    }
+
+    /// Returns where a group is, as [`Debugger::place`] does.
+    fn place_of(&self, group: usize) -> Option<u32> {
+        match self.stepping.state(group) {
+            GroupState::Running => self.stepping.issue(group).map(|issue| issue.pc),
+            GroupState::Ended => self.ended_at.get(&group).copied(),
+            GroupState::Waiting => None,
+        }
     }
 
     /// The launch as it is now.
@@ -221,6 +309,61 @@ impl Debugger {
         self.lines.get(at)
     }
 
+    /// Returns the address of the instruction that a word names: an address, a label of the source or the listing, `:LINE`
+    /// or `FILE:LINE` of the source. A line without an instruction means the next one that has one.
+    ///
+    /// # Errors
+    /// The word names no instruction.
+    pub fn named_place(&self, word: &str) -> Result<u32, String> {
+        if let Some((file, line)) = word.rsplit_once(':')
+            && let Ok(line) = line.parse::<usize>()
+        {
+            let source = self.source.as_ref();
+            let source = source.ok_or_else(|| format!("`{word}`: the program's source is not known"))?;
+            if !file.is_empty() && !source.is_at(file) {
+                return Err(format!("`{file}` is not the program's source, {}", source.path().display()));
+            }
+            let found = source.instruction_at(line).filter(|_| line > 0);
+            let lines = source.lines().len();
+            return found.map(|(address, _)| address).ok_or_else(|| {
+                format!("{} has no instruction from line {line} on; it has {lines} lines", source.name())
+            });
+        }
+        let listed = |name: &str| {
+            let label = self.lines.iter().find(|line| line.label.as_deref() == Some(name));
+            label.and_then(|line| line.address)
+        };
+        let of_source = self.source.as_ref().and_then(|source| source.labelled(word));
+        if let Some(address) = of_source.or_else(|| listed(word.strip_prefix('@').unwrap_or(word))) {
+            return Ok(address);
+        }
+        if let Some(address) = names::number(word) {
+            return match self.line(address) {
+                Some(_) => Ok(address),
+                None => Err(self.no_instruction(word, address)),
+            };
+        }
+        let labels = self.source.iter().flat_map(UserSource::labels);
+        let labels = labels.chain(self.lines.iter().filter_map(|line| line.label.as_deref()));
+        let meant =
+            closest(word, labels).map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
+        Err(format!("`{word}` is neither an instruction's address nor a label nor a line (`:20`){meant}"))
+    }
+
+    /// States that no instruction starts at an address, and that the number may be that of a line.
+    fn no_instruction(&self, word: &str, address: u32) -> String {
+        let line = address as usize;
+        let source = self.source.as_ref().filter(|source| (1..=source.lines().len()).contains(&line));
+        let line = source.map(|source| format!("; line {word} of {} is `:{word}`", source.name()));
+        format!("`{word}` is no address of an instruction{}", line.unwrap_or_default())
+    }
+
+    /// Returns the place of an address in the user's own source, `collatz.s:20`.
+    pub fn source_place(&self, address: u32) -> Option<String> {
+        let source = self.source.as_ref()?;
+        Some(format!("{}:{}", source.name(), source.line_of(address)?))
+    }
+
     /// An address as the machine's manual spells it.
     pub fn spelled(&self, address: u32) -> String {
         self.machine.isa().spelled(address)
@@ -288,11 +431,8 @@ impl Debugger {
         for class in self.stepping.registers() {
             for number in 0..class.count {
                 for channel in 0..class.channels.len().max(1) {
-                    let name = match class.channels.get(channel..=channel) {
-                        Some(channel) => format!("{}{number}.{channel}", class.name),
-                        None => format!("{}{number}", class.name),
-                    };
-                    names.push((name, Register { class: class.name, number, channel }));
+                    let register = Register { class: class.name, number, channel };
+                    names.push((names::register_name(&[class], register), register));
                 }
             }
         }
@@ -314,13 +454,16 @@ impl Debugger {
         }
         self.last = group;
         self.before = self.stops.watched(&self.stepping, group);
+        let address = self.stepping.issue(group).map(|issue| issue.pc);
+        self.events.clear();
         let events = &mut self.events;
-        events.clear();
-        let result =
-            self.stepping.step(group, Stride::Instruction, &mut |group, event| events.push((group, event)));
-        if let Err(error) = result {
+        let mut observer = |group, event| events.push((group, event));
+        if let Err(error) = self.stepping.step(group, Stride::Instruction, &mut observer) {
             self.trap = Some(error.to_string());
             return Some(Halt::Trap(error.to_string()));
+        }
+        if let Some(address) = address.filter(|_| self.stepping.state(group) == GroupState::Ended) {
+            self.ended_at.insert(group, address);
         }
         self.position += 1;
         self.keep();
@@ -360,6 +503,7 @@ impl Debugger {
                 return Halt::There;
             }
             if self.stepping.current().is_none() {
+                self.follow_current();
                 return Halt::End;
             }
         }
@@ -368,17 +512,16 @@ impl Debugger {
 
     /// The first stop that is reached here.
     fn reached(&mut self) -> Option<Reason> {
-        let mut stops = std::mem::take(&mut self.stops);
-        let reason = stops.reached(self);
-        self.stops = stops;
+        let (mut stops, mut logs) = (std::mem::take(&mut self.stops), std::mem::take(&mut self.logs));
+        let reason = stops.reached(self, &mut logs);
+        logs.truncate(MOST_LOGS);
+        (self.stops, self.logs) = (stops, logs);
         reason
     }
 
-    /// Turns questions to the group that runs.
+    /// Turns questions to the group that runs; after the end, to the last that ran.
     fn follow_current(&mut self) {
-        if let Some(current) = self.stepping.current() {
-            self.group = current;
-        }
+        self.group = self.stepping.current().unwrap_or(self.last);
     }
 
     /// Executes instructions of the group that questions are about, and of those before it in the order.
@@ -475,6 +618,13 @@ impl Debugger {
             Change::Register { group, register, lane, value } => {
                 self.stepping.set(*group, *register, *lane, *value)
             }
+            Change::Flow { group, word, value } => {
+                let here = self.stepping.current() == Some(*group);
+                if here {
+                    self.stepping.set_word(word, *value);
+                }
+                here
+            }
             Change::Memory { space, group, lane, address, bytes } => {
                 self.stepping.store(space, *group, *lane, *address, bytes)
             }
@@ -519,6 +669,14 @@ impl Debugger {
 
     /// Goes back to the last place before this one at which `there` holds, or at which a stop was reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
+        // Log stops wrote their texts when the launch came by.
+        let logs = std::mem::take(&mut self.logs);
+        let halt = self.found_back(there);
+        self.logs = logs;
+        halt
+    }
+
+    fn found_back(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
         let now = self.position;
         let group = self.group;
         let before = self.snapshots.partition_point(|(at, _)| *at < now);

@@ -6,6 +6,8 @@ use std::fmt;
 use reconverge_simt::{Event, Lane};
 
 use super::Debugger;
+use super::formula::Formula;
+use super::log::LogText;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
@@ -39,59 +41,13 @@ impl Relation {
     }
 }
 
-/// A number that a register is compared with.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Number {
-    /// Bits, as an unsigned number.
-    Bits(u32),
-    /// A negative number.
-    Signed(i32),
-    /// A float: it was written with a point.
-    Float(f32),
-}
-
-/// A condition on a register.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
-    /// The register.
-    pub register: Register,
-    /// One lane; any active lane otherwise.
-    pub lane: Option<Lane>,
-    /// How it is compared.
-    pub relation: Relation,
-    /// With what.
-    pub number: Number,
-}
-
-impl Condition {
-    /// Whether it holds for a lane of a group that runs, and for which.
-    pub fn holds(&self, stepping: &Stepping, group: usize) -> Option<Lane> {
-        let values = stepping.read(group, self.register)?;
-        let active = stepping.issue(group).map(|issue| issue.mask)?;
-        let lanes = (0..values.len()).map(|lane| Lane(lane as u8));
-        lanes
-            .filter(|lane| self.lane.map_or(active.has(*lane), |only| only == *lane))
-            .find(|lane| self.compare(values[lane.index()]))
-    }
-
-    fn compare(&self, value: u32) -> bool {
-        match self.number {
-            Number::Bits(number) => self.relation.holds(value, number),
-            Number::Signed(number) => self.relation.holds(value as i32, number),
-            Number::Float(number) => self.relation.holds(f32::from_bits(value), number),
-        }
-    }
-}
-
 /// What a stop waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
     /// The instruction at an address is next.
     Address(u32),
-    /// A decision splits the lanes of a group.
-    Diverge,
-    /// Lanes run together again.
-    Reconverge,
+    /// The flow of lanes changes.
+    Flow(FlowChange),
     /// A lane starts to take part.
     Lane(Lane),
     /// What a place holds changes.
@@ -186,10 +142,12 @@ impl Hits {
 pub struct Only {
     /// Only in this group.
     pub group: Option<usize>,
-    /// Only when this holds.
-    pub condition: Option<Condition>,
+    /// Only when this is true: for any active lane, unless it names one.
+    pub condition: Option<Formula>,
     /// Only these times.
     pub hits: Option<Hits>,
+    /// Write this instead of stopping.
+    pub log: Option<LogText>,
 }
 
 /// A stop.
@@ -248,6 +206,11 @@ impl Stops {
         }
     }
 
+    /// Forgets that stops were reached: the launch begins again.
+    pub(super) fn begin_again(&mut self) {
+        self.stops.iter_mut().for_each(|stop| stop.reached.clear());
+    }
+
     /// What the watched places hold, by the numbers of their stops.
     pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
         let watched = self.stops.iter().filter_map(|stop| match stop.on {
@@ -264,6 +227,12 @@ impl Stops {
         self.stops.len() < before
     }
 
+    /// Moves a stop at an address to another; `false` if there is none of this number.
+    pub(super) fn move_to(&mut self, number: usize, address: u32) -> bool {
+        let stop = self.stops.iter_mut().find(|stop| stop.number == number);
+        stop.map(|stop| stop.on = On::Address(address)).is_some()
+    }
+
     /// Removes all stops.
     pub fn clear(&mut self) {
         self.stops.clear();
@@ -274,31 +243,46 @@ impl Stops {
         self.stops.iter()
     }
 
-    /// The first stop that is reached where a debugger is.
-    pub(super) fn reached(&mut self, debugger: &Debugger) -> Option<Why> {
-        self.stops.iter_mut().find_map(|stop| {
-            let (group, seen) = stop.seen(debugger)?;
+    /// Returns the first stop that is reached where a debugger is, and appends the texts of those that log to `logs`.
+    pub(super) fn reached(&mut self, debugger: &Debugger, logs: &mut Vec<String>) -> Option<Why> {
+        let mut first = None;
+        for stop in &mut self.stops {
+            if first.is_some() && stop.only.log.is_none() {
+                continue;
+            }
+            let Some(Reached { group, lane, mut text }) = stop.seen(debugger) else { continue };
             if let Some(hits) = stop.only.hits {
                 stop.reached.insert(debugger.position);
                 let number = stop.reached.range(..=debugger.position).count() as u64;
-                return hits.holds(number).then(|| Why {
-                    stop: stop.number,
-                    group,
-                    seen: format!("{seen}, time {number}"),
-                });
+                if !hits.holds(number) {
+                    continue;
+                }
+                text = format!("{text}, time {number}");
             }
-            Some(Why { stop: stop.number, group, seen })
-        })
+            match &stop.only.log {
+                Some(log) => logs.push(log.written(debugger, group, lane.unwrap_or(debugger.lane()))),
+                None => first = Some(Why { stop: stop.number, group, seen: text }),
+            }
+        }
+        first
     }
 }
 
+/// A stop that is reached.
+struct Reached {
+    group: usize,
+    /// The lane for which its condition holds, if that depends on one.
+    lane: Option<Lane>,
+    text: String,
+}
+
 impl Stop {
-    /// The group and what is seen, where it is reached.
-    fn seen(&self, debugger: &Debugger) -> Option<(usize, String)> {
+    /// Returns what is seen if the stop is reached.
+    fn seen(&self, debugger: &Debugger) -> Option<Reached> {
         let stepping = &debugger.stepping;
         let next = stepping.current();
         let issue = next.and_then(|group| stepping.issue(group));
-        let (group, seen) = match self.on {
+        let (group, text) = match self.on {
             On::Address(address) => {
                 issue.filter(|issue| issue.pc == address)?;
                 (next?, format!("at {}", debugger.spelled(address)))
@@ -313,34 +297,73 @@ impl Stop {
                 let after = watched.value(stepping, debugger.last);
                 (debugger.last, watched.change(before, &after)?)
             }
-            On::Diverge | On::Reconverge | On::Store(_) => {
+            On::Flow(kind) => {
                 let events = debugger.events.iter();
-                events.filter_map(|(group, event)| Some((*group, seen(&self.on, event)?))).next()?
+                events.filter_map(|(group, event)| Some((*group, kind.seen(event)?))).next()?
+            }
+            On::Store(wanted) => {
+                let events = debugger.events.iter();
+                events.filter_map(|(group, event)| Some((*group, stored(wanted, event)?))).next()?
             }
         };
         if self.only.group.is_some_and(|only| only != group) {
             return None;
         }
-        match &self.only.condition {
-            None => Some((group, seen)),
-            Some(condition) => {
-                let lane = condition.holds(stepping, group)?;
-                Some((group, format!("{seen}, in lane {}", lane.0)))
-            }
-        }
+        let lane = match &self.only.condition {
+            None => None,
+            Some(condition) => condition.holds(&debugger.here(group))?,
+        };
+        let text = lane.map_or(text.clone(), |lane| format!("{text}, in lane {}", lane.0));
+        Some(Reached { group, lane, text })
     }
 }
 
-/// What an event shows to a stop that waits for one.
-fn seen(on: &On, event: &Event) -> Option<String> {
-    match (on, event) {
-        (On::Diverge, Event::Diverge { taken, not }) => {
-            Some(format!("lanes part: {taken} first, then {not}"))
-        }
-        (On::Reconverge, Event::Reconverge { mask }) => Some(format!("lanes run together: {mask}")),
-        (On::Store(wanted), Event::Store { lane, address, value }) if address == wanted => {
+/// Describes a store to a byte address.
+fn stored(wanted: u32, event: &Event) -> Option<String> {
+    match event {
+        Event::Store { lane, address, value, .. } if *address == wanted => {
             Some(format!("lane {} stores {value:#010x} at {address:#x}", lane.0))
         }
         _ => None,
+    }
+}
+
+reconverge_isa::choices! {
+    /// A change of the flow of lanes that stops wait for, by its name in commands and filters of debug clients.
+    pub enum FlowChange {
+        /// Lanes diverge: some run first, the others wait.
+        Diverge = "diverge",
+        /// Lanes that waited run, and those that ran wait or have ended.
+        Resume = "resume",
+        /// Lanes that waited run again together with lanes that ran.
+        Reconverge = "reconverge",
+    }
+}
+
+impl FlowChange {
+    /// Returns a label and a sentence for menus of clients.
+    pub fn labels(self) -> (&'static str, &'static str) {
+        match self {
+            FlowChange::Diverge => ("Lanes diverge", "Lanes of a group part: some run, the others wait."),
+            FlowChange::Resume => (
+                "Lanes resume",
+                "Lanes that waited run, and those that ran wait or have ended. No lanes meet.",
+            ),
+            FlowChange::Reconverge => {
+                ("Lanes reconverge", "Lanes that waited run again together with lanes that ran.")
+            }
+        }
+    }
+
+    /// Returns what an event of this kind shows.
+    fn seen(self, event: &Event) -> Option<String> {
+        match (self, event) {
+            (FlowChange::Diverge, Event::Diverge { taken, not }) => {
+                Some(format!("lanes diverge: {taken} first, then {not}"))
+            }
+            (FlowChange::Resume, Event::Resume { mask }) => Some(format!("lanes resume: {mask}")),
+            (FlowChange::Reconverge, Event::Reconverge { mask }) => Some(format!("lanes reconverge: {mask}")),
+            _ => None,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The Debug Adapter Protocol over a [`Debugger`]: a message in, messages out. Reading and writing them is the caller's.
 //!
-//! Groups are threads; a lane is a scope of a frame. The program's listing is a source (`sourceReference` 1), for editors
-//! without a disassembly view. Addresses are byte addresses in the program, spelled `0x…` everywhere alike, because clients
+//! Groups are threads; a lane is a scope of a frame. The user's own source is the frame's if it is known; the program's
+//! listing is another (`sourceReference` 1), for editors without a disassembly view. Addresses are byte addresses in the program, spelled `0x…` everywhere alike, because clients
 //! compare them as text.
 //!
 //! `show.rs` answers what clients look at, `stops.rs` keeps their breakpoints.
@@ -18,6 +18,7 @@ use reconverge_simt::Lane;
 use serde_json::{Value, json};
 
 use super::command::{self, BUDGET};
+use super::stop::FlowChange;
 use super::{Debugger, Halt};
 use crate::session::Register;
 
@@ -34,6 +35,8 @@ enum Shown {
     Lane(usize, Lane),
     /// Every register, by lane.
     Lanes(usize),
+    /// Every lane, with its registers.
+    Table(usize),
     /// One register by lane.
     Register(usize, Register),
     /// Which lanes do what.
@@ -51,8 +54,16 @@ pub struct Adapter {
     /// Numbers of the messages that go out.
     sequence: u64,
     shown: Vec<Shown>,
-    /// Stops of the debugger that the listing's lines, instructions and data have, so that a new list replaces them.
+    /// The arguments of the launch request, for restarts.
+    launched: Value,
+    /// The targets of the last `gotoTargets`: the address of each, and whether the way to it is forward.
+    targets: Vec<(u32, bool)>,
+    /// Stops of the debugger that lines, instructions and data have, so that a new list replaces them.
     of_source: Vec<usize>,
+    of_listing: Vec<usize>,
+    of_other: Vec<usize>,
+    /// The requested lines of the stops in the user's own source, with the numbers of the stops.
+    lines_wanted: Vec<(usize, usize)>,
     of_instructions: Vec<usize>,
     of_data: Vec<usize>,
     of_filters: Vec<usize>,
@@ -83,34 +94,52 @@ enum Phase {
     Closed,
 }
 
-/// Moves a debugger; a step into a lane gets the lane.
-type Go = fn(&mut Debugger, Lane) -> Halt;
+/// Moves a debugger.
+type Go = fn(&mut Debugger, &Movement) -> Halt;
 
 /// A movement that follows the response to its request.
 struct Movement {
     /// What it is when it ends at no stop.
     reason: &'static str,
     go: Go,
+    /// The lane that a step into one follows.
     lane: Lane,
+    /// The address to which it goes.
+    address: u32,
 }
 
 impl Movement {
     fn of(command: &str, lane: Option<Lane>) -> Option<Movement> {
-        let step = |go: Go| Some(Movement { reason: "step", go, lane: lane.unwrap_or(Lane(0)) });
-        let run = |go: Go| Some(Movement { reason: "breakpoint", go, lane: Lane(0) });
+        let lane_or_first = lane.unwrap_or(Lane(0));
+        let made = |reason, go: Go| Some(Movement { reason, go, lane: lane_or_first, address: 0 });
         match command {
-            "stepIn" if lane.is_some() => step(|debugger, lane| {
-                debugger.choose_lane(lane);
-                debugger.follow(lane, BUDGET)
+            "stepIn" if lane.is_some() => made("step", |debugger, movement| {
+                debugger.choose_lane(movement.lane);
+                debugger.follow(movement.lane, BUDGET)
             }),
-            "stepIn" => step(|debugger, _| debugger.step(1, BUDGET)),
-            "next" => step(|debugger, _| debugger.over(BUDGET)),
-            "stepOut" => step(|debugger, _| debugger.out(BUDGET)),
-            "stepBack" => step(|debugger, _| debugger.back(1)),
-            "continue" => run(|debugger, _| debugger.run(BUDGET, &mut |_| false)),
-            "reverseContinue" => run(|debugger, _| debugger.back_until(&mut |_| false)),
+            "stepIn" => made("step", |debugger, _| debugger.step(1, BUDGET)),
+            "next" => made("step", |debugger, _| debugger.over(BUDGET)),
+            "stepOut" => made("step", |debugger, _| debugger.out(BUDGET)),
+            "stepBack" => made("step", |debugger, _| debugger.back(1)),
+            "continue" => made("breakpoint", |debugger, _| debugger.run(BUDGET, &mut |_| false)),
+            "reverseContinue" => made("breakpoint", |debugger, _| debugger.back_until(&mut |_| false)),
             _ => None,
         }
+    }
+
+    /// Goes to an instruction: to the next time that the group is in front of it, or back to the last.
+    fn to(address: u32, is_ahead: bool) -> Movement {
+        let go: Go = match is_ahead {
+            true => |debugger, movement| debugger.until(movement.address, BUDGET),
+            false => |debugger, movement| {
+                let (group, address) = (debugger.group(), movement.address);
+                debugger.back_until(&mut |debugger| {
+                    debugger.stepping().current() == Some(group)
+                        && debugger.stepping().issue(group).is_some_and(|issue| issue.pc == address)
+                })
+            },
+        };
+        Movement { reason: "goto", go, lane: Lane(0), address }
     }
 }
 
@@ -135,7 +164,7 @@ fn spelled(byte: i64) -> String {
 type Refused = String;
 
 /// The requests that are answered.
-const REQUESTS: [&str; 29] = [
+const REQUESTS: [&str; 35] = [
     "initialize",
     "launch",
     "configurationDone",
@@ -157,6 +186,12 @@ const REQUESTS: [&str; 29] = [
     "setExceptionBreakpoints",
     "exceptionInfo",
     "evaluate",
+    "setExpression",
+    "completions",
+    "breakpointLocations",
+    "gotoTargets",
+    "goto",
+    "restart",
     "continue",
     "next",
     "stepIn",
@@ -237,6 +272,7 @@ impl Adapter {
             (_, "disconnect") => Ok(()),
             (Phase::New, "initialize") => Ok(()),
             (Phase::New, _) => wrong("comes before `initialize`"),
+            (Phase::Stopped | Phase::Over, "restart") => Ok(()),
             (_, "initialize") => wrong("comes a second time: a connection is one session"),
             (Phase::Over | Phase::Closed, _) => {
                 wrong("comes after the end of the session: `disconnect`, and start another")
@@ -264,6 +300,7 @@ impl Adapter {
             }
             "launch" => {
                 self.debugger = Some(open(arguments)?);
+                self.launched = arguments.clone();
                 self.stop_at_end = arguments["stopAtEnd"].as_bool().unwrap_or(false);
                 self.run_on = arguments["stopOnEntry"] == false;
                 self.phase = Phase::Launched;
@@ -271,16 +308,21 @@ impl Adapter {
                 Value::Null
             }
             "attach" => return Err("there is nothing to attach to: `launch` names a program".to_owned()),
-            "configurationDone" => {
-                self.phase = Phase::Stopped;
-                if self.run_on {
-                    return Ok((Value::Null, Movement::of("continue", None)));
+            "configurationDone" => return self.begin(events),
+            "restart" => {
+                // The program is read again: an edited source is assembled anew.
+                let changed = &arguments["arguments"];
+                let launched = if changed.is_object() { changed.clone() } else { self.launched.clone() };
+                let mut debugger = open(&launched)?;
+                if let Some(old) = &mut self.debugger {
+                    debugger.stops = std::mem::take(&mut old.stops);
+                    debugger.stops.begin_again();
+                    debugger.choose_lane(old.lane());
                 }
-                let thread = self.debugger()?.group() + 1;
-                let body = json!({ "reason": "entry", "threadId": thread, "allThreadsStopped": true });
-                events.push(("stopped", body));
-                self.lanes_event(events)?;
-                Value::Null
+                (self.debugger, self.launched) = (Some(debugger), launched);
+                self.forget();
+                self.bind_again(events)?;
+                return self.begin(events);
             }
             "terminate" => {
                 self.phase = Phase::Over;
@@ -310,6 +352,19 @@ impl Adapter {
                 json!({ "exceptionId": "trap", "description": trap, "breakMode": "always" })
             }
             "stepInTargets" => self.step_in_targets(arguments)?,
+            "breakpointLocations" => self.breakpoint_locations(arguments)?,
+            "gotoTargets" => self.goto_targets(arguments)?,
+            "goto" => {
+                let number =
+                    arguments["targetId"].as_u64().and_then(|number| (number as usize).checked_sub(1));
+                let target = number.and_then(|number| self.targets.get(number)).copied();
+                let (address, is_ahead) =
+                    target.ok_or("there is no such target: `gotoTargets` lists them")?;
+                self.turn_to(&json!({ "threadId": arguments["threadId"] }))?;
+                return Ok((Value::Null, Some(Movement::to(address, is_ahead))));
+            }
+            "completions" => self.completions(arguments)?,
+            "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
             // A run that it should end has ended before this is read.
             "pause" => Value::Null,
@@ -326,6 +381,34 @@ impl Adapter {
 
     // ---- Moving
 
+    /// Stops at the first instruction, or continues from there.
+    fn begin(&mut self, events: &mut Vec<Event>) -> Result<(Value, Option<Movement>), Refused> {
+        self.phase = Phase::Stopped;
+        if self.run_on {
+            return Ok((Value::Null, Movement::of("continue", None)));
+        }
+        let thread = self.debugger()?.group() + 1;
+        let body = json!({ "reason": "entry", "threadId": thread, "allThreadsStopped": true });
+        events.push(("stopped", body));
+        self.lanes_event(events)?;
+        Ok((Value::Null, None))
+    }
+
+    /// Drops what references stand for: they end when the launch goes on.
+    fn forget(&mut self) {
+        self.shown.clear();
+        self.memory.clear();
+    }
+
+    /// The ways to an instruction of a line: there is one ahead and one back.
+    fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let (address, line) = self.line_address(arguments)?;
+        self.targets = vec![(address, true), (address, false)];
+        let at = self.debugger()?.spelled(address);
+        let target = |id: usize, what: &str| json!({ "id": id, "label": format!("{what} to {at}"), "line": line, "instructionPointerReference": at });
+        Ok(json!({ "targets": [target(1, "continue"), target(2, "go back")] }))
+    }
+
     /// Turns to the thread and lane that a movement is for.
     fn turn_to(&mut self, arguments: &Value) -> Result<(), Refused> {
         if !arguments["threadId"].is_null() {
@@ -340,10 +423,12 @@ impl Adapter {
     }
 
     fn make(&mut self, movement: &Movement, events: &mut Vec<Event>) {
-        self.shown.clear();
-        self.memory.clear();
+        self.forget();
         let Some(debugger) = &mut self.debugger else { return };
-        let halt = (movement.go)(debugger, movement.lane);
+        let halt = (movement.go)(debugger, movement);
+        for line in debugger.take_logs() {
+            events.push(("output", json!({ "category": "console", "output": format!("{line}\n") })));
+        }
         if let Err(why) = self.report(&halt, movement.reason, events) {
             events.push(("output", json!({ "category": "important", "output": format!("{why}\n") })));
         }
@@ -352,6 +437,7 @@ impl Adapter {
     /// What a movement's end is to clients.
     fn report(&mut self, halt: &Halt, reason: &str, events: &mut Vec<Event>) -> Result<(), Refused> {
         let (reason, text) = match halt {
+            Halt::There if reason == "goto" => ("goto", None),
             Halt::There => ("step", None),
             Halt::Budget => ("pause", Some(format!("{BUDGET} instructions without a stop"))),
             Halt::Interrupted => ("pause", None),
@@ -360,7 +446,7 @@ impl Adapter {
                 let reason = match why.stop {
                     stop if self.of_data.contains(&stop) => "data breakpoint",
                     stop if self.of_instructions.contains(&stop) => "instruction breakpoint",
-                    _ if reason == "step" => "breakpoint",
+                    _ if reason == "step" || reason == "goto" => "breakpoint",
                     _ => reason,
                 };
                 (reason, Some(why.to_string()))
@@ -415,21 +501,28 @@ impl Adapter {
     }
 
     fn evaluate(&mut self, arguments: &Value, events: &mut Vec<Event>) -> Result<Value, Refused> {
-        let expression = arguments["expression"].as_str().unwrap_or("");
-        if arguments["context"] == "repl" {
-            let answer = command::run(self.debugger()?, expression).map_err(|error| error.to_string())?;
-            if let Some(halt) = &answer.halt {
-                self.shown.clear();
-                self.memory.clear();
-                self.report(halt, "step", events)?;
-            }
-            return Ok(json!({ "result": answer.text, "variablesReference": 0 }));
+        let expression = arguments["expression"].as_str().unwrap_or("").trim();
+        if !arguments["frameId"].is_null() {
+            let group = self.group_of_frame(arguments)?;
+            self.debugger()?.choose_group(group);
         }
-        let debugger = self.debugger()?;
-        let register = command::register(debugger, expression)?;
-        let values = debugger.stepping().read(debugger.group(), register).unwrap_or_default();
-        let value = values.get(debugger.lane().index()).ok_or("the group does not run")?;
-        Ok(json!({ "result": command::shown(*value), "variablesReference": 0 }))
+        if arguments["context"] != "repl" {
+            return self.value_of(expression);
+        }
+        match command::run(self.debugger()?, expression) {
+            Ok(answer) => {
+                if let Some(halt) = &answer.halt {
+                    self.forget();
+                    self.report(halt, "step", events)?;
+                }
+                Ok(json!({ "result": answer.text, "variablesReference": 0 }))
+            }
+            // A formula alone is a question for its value.
+            Err(command::CommandError::Unknown(name, more)) => {
+                self.value_of(expression).map_err(|_| command::CommandError::Unknown(name, more).to_string())
+            }
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 
@@ -449,6 +542,11 @@ fn unknown(command: &str) -> Refused {
 
 /// What the adapter can do.
 fn capabilities() -> Value {
+    let filter = |change: FlowChange| {
+        let (label, description) = change.labels();
+        json!({ "filter": change.name(), "label": label, "description": description })
+    };
+    let filters: Vec<Value> = FlowChange::ALL.into_iter().map(filter).collect();
     json!({
         "supportsConfigurationDoneRequest": true,
         "supportsConditionalBreakpoints": true,
@@ -465,9 +563,14 @@ fn capabilities() -> Value {
         "supportsSteppingGranularity": true,
         "supportsTerminateRequest": true,
         "supportsWriteMemoryRequest": true,
-        "exceptionBreakpointFilters": [
-            { "filter": "diverge", "label": "Lanes part", "description": "A decision splits the lanes of a group." },
-            { "filter": "reconverge", "label": "Lanes run together", "description": "Lanes that were waiting run again." },
-        ],
+        "supportsBreakpointLocationsRequest": true,
+        "supportsClipboardContext": true,
+        "supportsCompletionsRequest": true,
+        "completionTriggerCharacters": ["$", "."],
+        "supportsGotoTargetsRequest": true,
+        "supportsLogPoints": true,
+        "supportsRestartRequest": true,
+        "supportsSetExpression": true,
+        "exceptionBreakpointFilters": filters,
     })
 }

@@ -6,8 +6,9 @@ use reconverge_simt::Lane;
 use serde_json::{Value, json};
 
 use super::{Adapter, LISTING, Refused, Shown, byte_address, spelled, unit_bytes};
-use crate::debugger::command;
-use crate::debugger::{CALLS, Change};
+use crate::debugger::formula::Formula;
+use crate::debugger::table::{self, Notation};
+use crate::debugger::{CALLS, Change, Debugger, command, names, shown_in};
 use crate::listing::Line;
 use crate::session::GroupState;
 
@@ -25,8 +26,11 @@ impl Adapter {
     pub(super) fn threads(&mut self) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let stepping = debugger.stepping();
-        let listed =
-            |group: &usize| stepping.state(*group) == GroupState::Running || *group == debugger.group();
+        // After the end, all groups: their last state can be looked at.
+        let ended = stepping.current().is_none();
+        let listed = |group: &usize| {
+            ended || stepping.state(*group) == GroupState::Running || *group == debugger.group()
+        };
         let thread = |group: usize| {
             let lanes = stepping.lanes(group);
             let name = format!("group {group} (lanes {} to {})", lanes.start, lanes.end.saturating_sub(1));
@@ -41,8 +45,9 @@ impl Adapter {
         let debugger = self.debugger()?;
         let unit = unit_bytes(debugger);
         let mut places = Vec::new();
-        if let Some(issue) = debugger.stepping().issue(group) {
-            places.push(("", issue.pc));
+        if let Some(pc) = debugger.place_of(group) {
+            let ended = debugger.stepping().state(group) == GroupState::Ended;
+            places.push((if ended { "ended after " } else { "" }, pc));
         }
         for row in debugger.stepping().stack(group) {
             if let Some(pc) = row.pc.filter(|_| CALLS.contains(&row.kind)) {
@@ -53,14 +58,14 @@ impl Adapter {
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
-            let line = debugger.lines().iter().position(|line| line.address == Some(pc));
             let text = debugger.line(pc).map(Line::code).unwrap_or_default();
+            let (source, line) = source_of(debugger, pc);
             json!({
                 "id": group * 256 + depth + 1,
                 "name": format!("{what}{}  {text}", debugger.spelled(pc)),
-                "line": line.map_or(0, |line| line + 1),
+                "line": line,
                 "column": 1,
-                "source": { "name": "listing", "sourceReference": LISTING },
+                "source": source,
                 "instructionPointerReference": spelled(i64::from(pc) * unit),
             })
         };
@@ -99,6 +104,7 @@ impl Adapter {
         scopes.push(lanes.remove(0));
         for (name, shown) in [
             ("all lanes", Shown::Lanes(group)),
+            ("lanes by registers", Shown::Table(group)),
             ("masks", Shown::Masks(group)),
             ("stack", Shown::Stack(group)),
             ("memory", Shown::Memory(group)),
@@ -120,7 +126,9 @@ impl Adapter {
                 for (name, register) in self.debugger()?.register_names() {
                     let values = self.debugger()?.stepping().read(group, register);
                     if let Some(value) = values.and_then(|values| values.get(lane.index()).copied()) {
-                        variables.push(plain(name, command::shown(value)));
+                        let mut variable = plain(name.clone(), shown_in(register, value));
+                        variable["evaluateName"] = json!(format!("{name}@{}", lane.0));
+                        variables.push(variable);
                     }
                 }
             }
@@ -140,7 +148,29 @@ impl Adapter {
             Shown::Register(group, register) => {
                 let values = self.debugger()?.stepping().read(group, register).unwrap_or_default();
                 for (lane, value) in values.iter().enumerate() {
-                    variables.push(plain(format!("[{lane}]"), command::shown(*value)));
+                    variables.push(plain(format!("[{lane}]"), shown_in(register, *value)));
+                }
+            }
+            Shown::Table(group) => {
+                let debugger = self.debugger()?;
+                debugger.choose_group(group);
+                let rows = table::rows(debugger, group, false);
+                let lines: Vec<(usize, String)> = (0..debugger.stepping().lanes(group).len())
+                    .map(|lane| {
+                        (
+                            lane,
+                            format!(
+                                "{}: {}",
+                                debugger.why_short(Lane(lane as u8)),
+                                cells(&rows, Notation::of(debugger.isa()), lane)
+                            ),
+                        )
+                    })
+                    .collect();
+                for (lane, value) in lines {
+                    let reference = self.reference(Shown::Lane(group, Lane(lane as u8)));
+                    let name = format!("[{lane}]");
+                    variables.push(json!({ "name": name, "value": value, "variablesReference": reference }));
                 }
             }
             Shown::Masks(group) => {
@@ -264,9 +294,9 @@ impl Adapter {
         let text = arguments["value"].as_str().unwrap_or("");
         let word = text.split_whitespace().next().unwrap_or("");
         let value =
-            command::bits(word).ok_or_else(|| format!("`{text}` is no number: 7, 0x1f, -3 and 0.5 are"))?;
+            names::bits(word).ok_or_else(|| format!("`{text}` is no number: 7, 0x1f, -3 and 0.5 are"))?;
         let (group, register, lane) = match self.shown_by(arguments)? {
-            Shown::Lane(group, lane) => (group, command::register(self.debugger()?, &name)?, lane),
+            Shown::Lane(group, lane) => (group, self.debugger()?.register(&name)?, lane),
             Shown::Register(group, register) => {
                 let lane =
                     name.trim_matches(['[', ']']).parse().map_err(|_| format!("`{name}` is no lane"))?;
@@ -277,7 +307,87 @@ impl Adapter {
         if !self.debugger()?.change(Change::Register { group, register, lane, value }) {
             return Err(format!("{name} of lane {} does not take {value:#x} here", lane.0));
         }
-        Ok(json!({ "value": command::shown(value) }))
+        Ok(json!({ "value": shown_in(register, value) }))
+    }
+
+    /// The value of an expression of a watch, a hover or the console: a formula, or `lanes`, the table.
+    pub(super) fn value_of(&mut self, expression: &str) -> Result<Value, Refused> {
+        let debugger = self.debugger()?;
+        let (group, lane) = (debugger.group(), debugger.lane());
+        if expression == "lanes" {
+            let count = debugger.stepping().lanes(group).len();
+            let active = debugger.issue().map_or("none".to_owned(), |issue| issue.mask.to_string());
+            let reference = self.reference(Shown::Table(group));
+            return Ok(json!({
+                "result": format!("{count} lanes, active: {active}"), "variablesReference": reference,
+                "indexedVariables": count,
+            }));
+        }
+        let formula = Formula::parse(debugger, expression)?;
+        let here = debugger.here(group);
+        let value = formula.value(&here, lane)?;
+        let text = formula.shown(value);
+        let text = if formula.is_of_a_lane() { format!("{text}  (lane {})", lane.0) } else { text };
+        let place = formula.place(&here, lane);
+        let mut answer = json!({ "result": text, "variablesReference": 0 });
+        // A register without a lane opens to its lanes.
+        if let Some((register, None)) = formula.register() {
+            let count = debugger.stepping().lanes(group).len();
+            answer["variablesReference"] = json!(self.reference(Shown::Register(group, register)));
+            answer["indexedVariables"] = json!(count);
+        }
+        if let Some((space, lane, _)) = place {
+            let reference = format!("{space}:{group}:{}", lane.0);
+            self.memory.insert(reference.clone(), (space, group, lane));
+            answer["memoryReference"] = json!(reference);
+        }
+        Ok(answer)
+    }
+
+    /// Changes a register or a word of memory that an expression names.
+    pub(super) fn set_expression(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        if !arguments["frameId"].is_null() {
+            let group = self.group_of_frame(arguments)?;
+            self.debugger()?.choose_group(group);
+        }
+        let expression = arguments["expression"].as_str().unwrap_or("");
+        let text = arguments["value"].as_str().unwrap_or("");
+        let debugger = self.debugger()?;
+        let (group, lane) = (debugger.group(), debugger.lane());
+        let (formula, wanted) = (Formula::parse(debugger, expression)?, Formula::parse(debugger, text)?);
+        let here = debugger.here(group);
+        let mut value = wanted.value(&here, lane)?.bits();
+        let change = match (formula.register(), formula.place(&here, lane)) {
+            (Some((register, of)), _) => {
+                // Without a point, a number is a float where registers are.
+                value = names::bits(text.trim()).unwrap_or(value);
+                Change::Register { group, register, lane: of.unwrap_or(lane), value }
+            }
+            (None, Some((space, lane, address))) => {
+                Change::Memory { space, group, lane, address, bytes: value.to_le_bytes().to_vec() }
+            }
+            (None, None) => {
+                return Err(format!(
+                    "`{expression}` follows from the launch: registers and memory can be changed"
+                ));
+            }
+        };
+        if !debugger.change(change) {
+            return Err(format!("`{expression}` does not take {value:#x} here"));
+        }
+        self.value_of(expression).map(|answer| json!({ "value": answer["result"] }))
+    }
+
+    /// Returns the texts that complete a line of the console.
+    pub(super) fn completions(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let text = arguments["text"].as_str().unwrap_or("");
+        let column = arguments["column"].as_u64().unwrap_or(1).max(1) as usize - 1;
+        let line: String = text.chars().take(column).collect();
+        let names = command::completions(self.debugger()?, &line);
+        let word = command::last_word(&line).chars().count();
+        let start = line.chars().count() - word;
+        let target = |name: String| json!({ "label": name, "start": start, "length": word });
+        Ok(json!({ "targets": names.into_iter().map(target).collect::<Vec<Value>>() }))
     }
 
     pub(super) fn write_memory(&mut self, arguments: &Value) -> Result<Value, Refused> {
@@ -305,7 +415,7 @@ impl Adapter {
     }
 
     /// The group of the frame that a request names.
-    fn group_of_frame(&mut self, arguments: &Value) -> Result<usize, Refused> {
+    pub(super) fn group_of_frame(&mut self, arguments: &Value) -> Result<usize, Refused> {
         let frame = &arguments["frameId"];
         let group = frame.as_u64().and_then(|frame| Some((frame as usize).checked_sub(1)? / 256));
         let groups = self.debugger()?.stepping().groups();
@@ -321,4 +431,32 @@ impl Adapter {
             format!("there is no variablesReference {number} now: references end when the launch goes on")
         })
     }
+}
+
+/// The source of an instruction, and its line: the user's own, or the listing.
+fn source_of(debugger: &Debugger, pc: u32) -> (Value, usize) {
+    if let Some(source) = debugger.source()
+        && let Some(line) = source.line_of(pc)
+    {
+        let path = source.path().canonicalize().unwrap_or_else(|_| source.path().to_owned());
+        return (json!({ "name": source.name(), "path": path }), line);
+    }
+    let line = debugger.lines().iter().position(|line| line.address == Some(pc));
+    (json!({ "name": "listing", "sourceReference": LISTING }), line.map_or(0, |line| line + 1))
+}
+
+/// Registers that a row of the table shows.
+const MOST_CELLS: usize = 12;
+
+/// The registers of a lane in one line.
+fn cells(rows: &[table::TableRow], notation: Notation, lane: usize) -> String {
+    let cell = |row: &table::TableRow| {
+        let value = row.values.get(lane).copied().unwrap_or(0);
+        format!("{} {}", row.name, notation.written(row.register, value))
+    };
+    let mut cells: Vec<String> = rows.iter().take(MOST_CELLS).map(cell).collect();
+    if rows.len() > MOST_CELLS {
+        cells.push("…".to_owned());
+    }
+    cells.join("  ")
 }

@@ -2,21 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::{Adapter, LISTING, Refused, Shown, byte_address, spelled, unit_bytes};
-use crate::debugger::stop::{Hits, On, Only, Watched};
-use crate::debugger::{Debugger, command};
+use super::{Adapter, Event, LISTING, Refused, Shown, byte_address, spelled, unit_bytes};
+use crate::debugger::formula::Formula;
+use crate::debugger::log::LogText;
+use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
+use crate::debugger::{Debugger, names};
 
 /// A requested breakpoint: the place, its text, and the fields of the answer other than the number.
 type Wanted = (On, String, Value);
 
-/// Adds a stop with what a breakpoint's `condition` and `hitCondition` say.
+/// Adds a stop with what a breakpoint's `condition`, `hitCondition` and `logMessage` say.
 fn add(debugger: &mut Debugger, on: On, wanted: &Value, text: &str) -> Result<usize, Refused> {
     let stated = |name: &str| wanted[name].as_str().filter(|text| !text.trim().is_empty());
-    let condition = stated("condition").map(|text| command::condition_of(debugger, text)).transpose()?;
+    let condition = stated("condition").map(|text| Formula::parse(debugger, text)).transpose()?;
     let hits = stated("hitCondition")
-        .map(|text| Hits::parse(text).ok_or_else(|| command::no_hits(text)))
+        .map(|text| Hits::parse(text).ok_or_else(|| names::no_hits(text)))
         .transpose()?;
-    Ok(debugger.stops.add(on, Only { group: None, condition, hits }, text))
+    let log = stated("logMessage").map(|text| LogText::parse(debugger, text)).transpose()?;
+    Ok(debugger.stops.add(on, Only { group: None, condition, hits, log }, text))
 }
 
 impl Adapter {
@@ -47,19 +50,110 @@ impl Adapter {
         Ok(json!({ "breakpoints": answers }))
     }
 
+    /// Sets the stops of the listing or of the user's own source, each of which has its own list.
     pub(super) fn set_breakpoints(&mut self, arguments: &Value) -> Result<Value, Refused> {
-        let listing = arguments["source"]["sourceReference"].as_u64() == Some(LISTING);
-        self.replace(
+        let list = &arguments["breakpoints"];
+        if is_listing(&arguments["source"]) {
+            return self.replace(
+                |adapter| &mut adapter.of_listing,
+                list,
+                |debugger, wanted| {
+                    let line = wanted["line"].as_u64().unwrap_or(0) as usize;
+                    let address = line.checked_sub(1).and_then(|line| debugger.lines().get(line)?.address);
+                    let address = address.ok_or("the listing has no such line")?;
+                    Ok((On::Address(address), format!("line {line}"), json!({ "line": line })))
+                },
+            );
+        }
+        let path = arguments["source"]["path"].as_str().unwrap_or("").to_owned();
+        let same = self.debugger()?.source().is_some_and(|source| source.is_at(&path));
+        if !same {
+            // Stops in other files do not replace those of the program's.
+            return self.replace(
+                |adapter| &mut adapter.of_other,
+                list,
+                |debugger, _| Err(no_source(debugger, &path)),
+            );
+        }
+        let answer = self.replace(
             |adapter| &mut adapter.of_source,
-            &arguments["breakpoints"],
+            list,
             |debugger, wanted| {
                 let line = wanted["line"].as_u64().unwrap_or(0) as usize;
-                let address = line.checked_sub(1).and_then(|line| debugger.lines().get(line)?.address);
-                let address =
-                    address.filter(|_| listing).ok_or("stops are set in the listing, at an instruction")?;
-                Ok((On::Address(address), format!("line {line}"), json!({ "line": line })))
+                let (address, bound) = bound(debugger, line)?;
+                let mut answer =
+                    json!({ "line": bound, "instructionReference": reference(debugger, address) });
+                if bound != line {
+                    answer["message"] =
+                        json!(format!("line {line} has no instruction: line {bound} has the next one"));
+                }
+                Ok((On::Address(address), format!("line {bound}"), answer))
             },
-        )
+        )?;
+        self.lines_wanted = list
+            .as_array()
+            .map_or(&[][..], Vec::as_slice)
+            .iter()
+            .zip(answers(&answer))
+            .filter_map(|(wanted, answer)| {
+                Some((answer["id"].as_u64()? as usize, wanted["line"].as_u64()? as usize))
+            })
+            .collect();
+        Ok(answer)
+    }
+
+    /// Binds the stops of the user's own source again, after the source has been read again; clients learn where they are.
+    pub(super) fn bind_again(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
+        for (number, line) in self.lines_wanted.clone() {
+            let debugger = self.debugger()?;
+            let changed = match bound(debugger, line) {
+                Ok((address, line)) => {
+                    debugger.stops.move_to(number, address);
+                    json!({ "id": number, "verified": true, "line": line })
+                }
+                Err(why) => {
+                    debugger.stops.remove(number);
+                    json!({ "id": number, "verified": false, "message": why })
+                }
+            };
+            events.push(("breakpoint", json!({ "reason": "changed", "breakpoint": changed })));
+        }
+        Ok(())
+    }
+
+    /// The lines of a range that stops can be set on.
+    pub(super) fn breakpoint_locations(&mut self, arguments: &Value) -> Result<Value, Refused> {
+        let first = arguments["line"].as_u64().unwrap_or(0) as usize;
+        let last = arguments["endLine"].as_u64().map_or(first, |line| line as usize);
+        let debugger = self.debugger()?;
+        let lines = match is_listing(&arguments["source"]) {
+            true => (first.max(1)..=last.min(debugger.lines().len())).collect(),
+            false => {
+                let path = arguments["source"]["path"].as_str().unwrap_or("");
+                let source = debugger.source().filter(|source| source.is_at(path));
+                let source = source.ok_or_else(|| no_source(debugger, path))?;
+                source.lines_with_instructions(first, last)
+            }
+        };
+        let places: Vec<Value> = lines.into_iter().map(|line| json!({ "line": line })).collect();
+        Ok(json!({ "breakpoints": places }))
+    }
+
+    /// The instruction of a line that a `gotoTargets` request names.
+    pub(super) fn line_address(&mut self, arguments: &Value) -> Result<(u32, usize), Refused> {
+        let line = arguments["line"].as_u64().unwrap_or(0) as usize;
+        let debugger = self.debugger()?;
+        if is_listing(&arguments["source"]) {
+            let address = line.checked_sub(1).and_then(|line| debugger.lines().get(line)?.address);
+            return address
+                .map(|address| (address, line))
+                .ok_or_else(|| "the listing has no such line".to_owned());
+        }
+        let path = arguments["source"]["path"].as_str().unwrap_or("");
+        match debugger.source().is_some_and(|source| source.is_at(path)) {
+            true => bound(debugger, line),
+            false => Err(no_source(debugger, path)),
+        }
     }
 
     pub(super) fn set_instruction_breakpoints(&mut self, arguments: &Value) -> Result<Value, Refused> {
@@ -92,7 +186,7 @@ impl Adapter {
             Some(Shown::Lanes(_)) | None => String::new(),
             Some(_) => return Ok(json!({ "dataId": null, "description": "only registers are watched" })),
         };
-        Ok(match command::register(self.debugger()?, name) {
+        Ok(match self.debugger()?.register(name) {
             Err(why) => json!({ "dataId": null, "description": why }),
             Ok(_) => json!({
                 "dataId": format!("{name}{of}"), "description": format!("{name}{of} changes"),
@@ -107,7 +201,7 @@ impl Adapter {
             &arguments["breakpoints"],
             |debugger, wanted| {
                 let id = wanted["dataId"].as_str().unwrap_or("");
-                let (register, lane) = command::place_of(debugger, id)?;
+                let (register, lane) = names::place_of(debugger, id)?;
                 Ok((On::Change(Watched::Register(register, lane)), id.to_owned(), json!({})))
             },
         )
@@ -118,13 +212,44 @@ impl Adapter {
             |adapter| &mut adapter.of_filters,
             &arguments["filters"],
             |_, filter| {
-                let (on, text) = match filter.as_str() {
-                    Some(text @ "diverge") => (On::Diverge, text),
-                    Some(text @ "reconverge") => (On::Reconverge, text),
-                    _ => return Err(format!("there is no filter {filter}; there is diverge, reconverge")),
-                };
-                Ok((on, text.to_owned(), json!({})))
+                let change = FlowChange::ALL.into_iter().find(|change| filter == change.name());
+                let all = FlowChange::ALL.map(FlowChange::name).join(", ");
+                let change = change.ok_or_else(|| format!("there is no filter {filter}; there is {all}"))?;
+                Ok((On::Flow(change), change.name().to_owned(), json!({})))
             },
         )
     }
+}
+
+/// Whether a source is the listing.
+fn is_listing(source: &Value) -> bool {
+    source["sourceReference"].as_u64() == Some(LISTING)
+}
+
+/// The first instruction on a line of the user's own source or after it, and its line.
+fn bound(debugger: &Debugger, line: usize) -> Result<(u32, usize), Refused> {
+    let source = debugger.source().ok_or_else(|| no_source(debugger, ""))?;
+    let found = source.instruction_at(line).filter(|_| line > 0);
+    found.ok_or_else(|| format!("{} has no instruction from line {line} on", source.name()))
+}
+
+/// States that a file is not the source of the program.
+fn no_source(debugger: &Debugger, path: &str) -> Refused {
+    match debugger.source() {
+        Some(source) => {
+            format!("`{path}` is not the source of this program, which is {}", source.path().display())
+        }
+        None => "the program has no source that is known: stops are set in the listing, at an instruction"
+            .to_owned(),
+    }
+}
+
+/// The reference of an instruction.
+fn reference(debugger: &Debugger, address: u32) -> String {
+    spelled(i64::from(address) * unit_bytes(debugger))
+}
+
+/// The breakpoints of an answer.
+fn answers(answer: &Value) -> impl Iterator<Item = &Value> {
+    answer["breakpoints"].as_array().into_iter().flatten()
 }

@@ -1,0 +1,224 @@
+//! Changes to flow state by hand: the active mask, and each machine's own entries and counters.
+//!
+//! | machine | words |
+//! |---|---|
+//! | all | `mask LANES` |
+//! | R500 | `counter branch LANE VALUE`, `counter loop N VALUE`, `predicate CHANNEL LANES` |
+//! | R700 | `entry N active LANES`, `entry N break LANES`, `counter loop N VALUE`, `predicate LANES` |
+//! | Tesla | `token N mask LANES`, `token N address ADDRESS`, `token N type TYPE` |
+//!
+//! Entries of stacks are numbered as the command `stack` prints them, from the innermost. `flow/faults.rs` of each machine
+//! states the effect of a change on the lanes. A predicate of Tesla is a register, `$c0`.
+
+use std::collections::BTreeMap;
+
+use reconverge_isa::Isa;
+use reconverge_isa::source::closest;
+use reconverge_simt::Mask;
+
+use super::names::{lane_of, lanes_of, numeral};
+use super::{Change, Debugger};
+use crate::faults::{Kind, Word};
+
+/// The types of entries of Tesla's token stack, in the order of their numbers from 1.
+const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON", "JOINAT"];
+
+/// The channels of R500's predicate, and the ALU result.
+const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
+
+/// The first words of commands that set flow state.
+const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
+
+/// Whether a command names flow state rather than a register.
+pub(super) fn is_flow(word: &str) -> bool {
+    NAMES.contains(&word)
+}
+
+/// Returns the name of flow state that a word probably means.
+pub(super) fn meant(word: &str) -> Option<&'static str> {
+    closest(word, NAMES)
+}
+
+/// Returns R500's branch counters of lanes that count, a line for each value, the innermost first.
+pub(super) fn branch_counters(debugger: &Debugger) -> String {
+    if debugger.stepping().current() != Some(debugger.group()) {
+        return String::new();
+    }
+    let mut lanes: BTreeMap<u64, Mask> = BTreeMap::new();
+    for word in debugger.stepping().words(Kind::BranchCounter) {
+        if let Some(lane) = word.lane {
+            lanes.entry(debugger.stepping().word(&word)).or_insert(Mask::NONE).insert(lane);
+        }
+    }
+    let line = |(count, lanes): (u64, Mask)| format!("     branch counter {count}  lanes {lanes}\n");
+    lanes.into_iter().map(line).collect()
+}
+
+/// Changes flow state of the group that questions are about; returns what it is now, as text.
+///
+/// # Errors
+/// The words do not fit the machine or its state, or the group is not the one that runs next.
+pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, String> {
+    let group = debugger.group();
+    let runs = debugger.stepping().current();
+    if runs != Some(group) {
+        return Err(match runs {
+            Some(runs) => format!("flow state of the group that runs next can change: that is group {runs}"),
+            None => "the launch has ended".to_owned(),
+        });
+    }
+    let (word, value) = wanted(debugger, words)?;
+    if !debugger.change(Change::Flow { group, word, value }) {
+        return Err(format!("`{}` cannot change here", words.join(" ")));
+    }
+    let held = debugger.stepping().word(&word);
+    let name = words[..words.len() - 1].join(" ");
+    let kept = if held == value { "" } else { ", other bits are kept" };
+    Ok(format!("{name} is {}{kept}\n", spelled(debugger, &word, held)))
+}
+
+/// The value of a word of flow state as text.
+fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
+    match (word.kind, word.part) {
+        _ if word.is_mask() => format!("lanes {}", Mask(held)),
+        (Kind::Token, Word::TYPE) => {
+            (held as usize).checked_sub(1).map_or("?", |at| TOKEN_TYPES[at]).to_owned()
+        }
+        (Kind::Token, _) => debugger.spelled(held as u32),
+        _ => held.to_string(),
+    }
+}
+
+/// The word of flow state that is meant, and its new value.
+fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
+    let isa = debugger.isa();
+    let of_isa = |wanted: Isa, word: &str| match isa == wanted {
+        true => Ok(()),
+        false => Err(format!("`{word}` is flow state of {wanted}, and this is {isa}: {}", fits(isa))),
+    };
+    match *words {
+        ["mask", lanes] => {
+            let lanes = lanes_of(debugger, lanes)?;
+            Ok((only(debugger, Kind::ActiveMask)?, lanes.0))
+        }
+        ["token", number, part, value] => {
+            of_isa(Isa::Tesla, "token")?;
+            let outer = entry(debugger, "token", number)?;
+            let of_part = |part: u8| {
+                let words = debugger.stepping().words(Kind::Token).into_iter();
+                words.filter(|word| word.number == outer).find(|word| word.part == part)
+            };
+            let mask = of_part(0).ok_or_else(|| format!("there is no token {number}"))?;
+            match part {
+                "mask" => Ok((mask, lanes_of(debugger, value)?.0)),
+                "address" => {
+                    let word = of_part(1).ok_or("a QUADON token has no address")?;
+                    let address = debugger.named_place(value)?;
+                    Ok((word, address.into()))
+                }
+                "type" => {
+                    let upper = value.to_ascii_uppercase();
+                    let at = TOKEN_TYPES.iter().position(|name| *name == upper);
+                    let at = at.ok_or_else(|| {
+                        format!("`{value}` is no type of token: {} are", TOKEN_TYPES.join(", "))
+                    })?;
+                    Ok((Word { part: Word::TYPE, bits: 7, ..mask }, at as u64 + 1))
+                }
+                _ => Err(format!("a token has mask, address and type, not `{part}`")),
+            }
+        }
+        ["entry", number, part, lanes] => {
+            of_isa(Isa::R700, "entry")?;
+            let outer = entry(debugger, "entry", number)?;
+            let part = match part {
+                "active" => 0,
+                "break" => 1,
+                _ => return Err(format!("an entry has active and, of a loop, break; not `{part}`")),
+            };
+            let words = debugger.stepping().words(Kind::StackEntry).into_iter();
+            let word = words.filter(|word| word.number == outer).find(|word| word.part == part);
+            let kind = debugger.stepping().stack(debugger.group()).len() - 1 - outer;
+            let kind = debugger.stepping().stack(debugger.group())[kind].kind;
+            let word = word.ok_or_else(|| format!("entry {number} is {kind} and has no such lanes"))?;
+            Ok((word, lanes_of(debugger, lanes)?.0))
+        }
+        ["counter", "branch", lane, value] => {
+            of_isa(Isa::R500, "counter branch")?;
+            let lane = lane_of(debugger, lane)?;
+            let words = debugger.stepping().words(Kind::BranchCounter).into_iter();
+            let word = words.into_iter().find(|word| word.lane == Some(lane));
+            let word =
+                word.ok_or_else(|| format!("lane {} does not count: {}", lane.0, debugger.why(lane)))?;
+            Ok((word, fitting(&word, value)?))
+        }
+        ["counter", "loop", number, value] => {
+            if isa == Isa::Tesla {
+                return Err(format!("{isa} has no loop counters: {}", fits(isa)));
+            }
+            let mut words = debugger.stepping().words(Kind::LoopCounter);
+            // R500's frames are listed from the outermost, R700's counts from the innermost.
+            if isa == Isa::R500 {
+                words.reverse();
+            }
+            let at = numeral(number)? as usize;
+            let word = words.get(at).copied().ok_or_else(|| match words.len() {
+                0 => "no open loop counts".to_owned(),
+                count => format!("`{number}` is no loop of 0 to {}", count - 1),
+            })?;
+            Ok((word, fitting(&word, value)?))
+        }
+        ["predicate", lanes] if isa == Isa::R700 => {
+            let words = debugger.stepping().words(Kind::Predicate).into_iter().next();
+            let word = words.ok_or("the wavefront has a predicate inside an ALU clause only")?;
+            Ok((word, lanes_of(debugger, lanes)?.0))
+        }
+        ["predicate", channel, lanes] if isa == Isa::R500 => {
+            let at = CHANNELS.iter().position(|name| *name == channel);
+            let at =
+                at.ok_or_else(|| format!("`{channel}` is no channel of the predicate: r, g, b, a, alu are"))?;
+            let words = debugger.stepping().words(Kind::Predicate).into_iter();
+            let word =
+                words.into_iter().find(|word| word.number == at).ok_or("the group has no predicate")?;
+            Ok((word, lanes_of(debugger, lanes)?.0))
+        }
+        _ => Err(fits(isa)),
+    }
+}
+
+/// States what can be set on a machine.
+fn fits(isa: Isa) -> String {
+    match isa {
+        Isa::R500 => {
+            "set mask LANES, counter branch LANE VALUE, counter loop N VALUE or predicate r|g|b|a|alu LANES"
+        }
+        Isa::R700 => "set mask LANES, entry N active|break LANES, counter loop N VALUE or predicate LANES",
+        Isa::Tesla => {
+            "set mask LANES or token N mask LANES|address ADDRESS|type TYPE; a predicate is a register, $c0"
+        }
+    }
+    .to_owned()
+}
+
+/// The only word of a kind.
+fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
+    debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
+}
+
+/// Turns the number of an entry, from the innermost, into that from the outermost.
+fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
+    let count = debugger.stepping().stack(debugger.group()).len();
+    let at = numeral(number)? as usize;
+    (count.checked_sub(1 + at)).ok_or_else(|| match count {
+        0 => "the stack is empty".to_owned(),
+        _ => format!("`{number}` is no {what} of 0 to {}", count - 1),
+    })
+}
+
+/// A number that a word can hold.
+fn fitting(word: &Word, value: &str) -> Result<u64, String> {
+    let number = u64::from(numeral(value)?);
+    match number <= word.bits {
+        true => Ok(number),
+        false => Err(format!("`{value}` does not fit: 0 to {} does", word.bits)),
+    }
+}

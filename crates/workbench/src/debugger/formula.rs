@@ -1,0 +1,513 @@
+//! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
+//!
+//! A register without `@LANE` and memory of a lane are those of the lane for which the formula is evaluated. Registers of
+//! R500 are floats. Elsewhere a word is an unsigned number unless the other operand is a float (`1.5`) or negative (`-1`).
+
+use std::fmt;
+
+use reconverge_simt::{Lane, Mask};
+
+use super::Debugger;
+use super::names::{number, register, shown, shown_in};
+use crate::session::{GroupState, Register, SpaceOf, Stepping};
+
+/// A formula, parsed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Formula {
+    text: String,
+    root: Tree,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Tree {
+    Literal(Quantity),
+    /// A register, its lane if one is named, and whether the machine's registers are floats.
+    Register(Register, Option<Lane>, bool),
+    /// A 32-bit word of a memory space; whether each lane has such a space; the lane if one is named.
+    Memory {
+        space: &'static str,
+        private: bool,
+        address: Box<Tree>,
+        lane: Option<Lane>,
+    },
+    /// The number of instructions that have run.
+    Step,
+    Negated(Box<Tree>),
+    Two(Box<Tree>, Operator, Box<Tree>),
+}
+
+reconverge_isa::choices! {
+    /// An operator of two operands. The longer of two with the same beginning comes first.
+    enum Operator {
+        Or = "||",
+        And = "&&",
+        Equal = "==",
+        Differs = "!=",
+        ShiftLeft = "<<",
+        ShiftRight = ">>",
+        AtMost = "<=",
+        AtLeast = ">=",
+        Less = "<",
+        Greater = ">",
+        BitOr = "|",
+        BitXor = "^",
+        BitAnd = "&",
+        Add = "+",
+        Subtract = "-",
+        Multiply = "*",
+        Divide = "/",
+        Remainder = "%",
+    }
+}
+
+impl Operator {
+    /// Returns its precedence: as in C, except that comparisons bind looser than bit operators.
+    const fn strength(self) -> u8 {
+        match self {
+            Operator::Or => 1,
+            Operator::And => 2,
+            Operator::Equal
+            | Operator::Differs
+            | Operator::AtMost
+            | Operator::AtLeast
+            | Operator::Less
+            | Operator::Greater => 3,
+            Operator::BitOr => 4,
+            Operator::BitXor => 5,
+            Operator::BitAnd => 6,
+            Operator::ShiftLeft | Operator::ShiftRight => 7,
+            Operator::Add | Operator::Subtract => 8,
+            Operator::Multiply | Operator::Divide | Operator::Remainder => 9,
+        }
+    }
+}
+
+/// A value of a formula.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Quantity {
+    /// The bits of a register or a word of memory, and whether they are a float.
+    Word(u32, bool),
+    /// Bits that were written in hexadecimal.
+    Hex(u32),
+    /// A decimal number.
+    Integer(i64),
+    /// A float.
+    Float(f32),
+}
+
+impl Quantity {
+    /// Whether it counts as true: anything but zero.
+    pub fn is_true(self) -> bool {
+        match self {
+            Quantity::Float(value) => value != 0.0,
+            Quantity::Word(bits, true) => f32::from_bits(bits) != 0.0,
+            Quantity::Word(bits, false) | Quantity::Hex(bits) => bits != 0,
+            Quantity::Integer(value) => value != 0,
+        }
+    }
+
+    /// Returns its 32 bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Quantity::Word(bits, _) | Quantity::Hex(bits) => bits,
+            Quantity::Integer(value) => value as u32,
+            Quantity::Float(value) => value.to_bits(),
+        }
+    }
+
+    /// Returns one number: a float where it is one, otherwise unsigned.
+    pub fn short(self) -> String {
+        match self {
+            Quantity::Word(bits, true) => format!("{:?}", f32::from_bits(bits)),
+            Quantity::Word(bits, false) | Quantity::Hex(bits) => bits.to_string(),
+            Quantity::Integer(value) => value.to_string(),
+            Quantity::Float(value) => format!("{value:?}"),
+        }
+    }
+
+    fn float(self) -> f32 {
+        match self {
+            Quantity::Word(bits, _) | Quantity::Hex(bits) => f32::from_bits(bits),
+            Quantity::Integer(value) => value as f32,
+            Quantity::Float(value) => value,
+        }
+    }
+
+    /// Returns its value as an integer. A word is signed next to a negative number.
+    fn integer(self, signed: bool) -> i64 {
+        match self {
+            Quantity::Integer(value) => value,
+            other if signed => i64::from(other.bits() as i32),
+            other => i64::from(other.bits()),
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Quantity::Word(bits, _) | Quantity::Hex(bits) => f.write_str(&shown(*bits)),
+            Quantity::Integer(value) => write!(f, "{value}"),
+            Quantity::Float(value) => write!(f, "{value:?}  {:#010x}", value.to_bits()),
+        }
+    }
+}
+
+/// The state that a formula is about.
+pub(super) struct Here<'a> {
+    pub(super) stepping: &'a Stepping,
+    /// Instructions that have run.
+    pub(super) step: u64,
+    pub(super) group: usize,
+}
+
+impl Here<'_> {
+    /// The lanes that a formula without a lane is about: the active ones; all after the end.
+    fn lanes(&self) -> Mask {
+        match (self.stepping.issue(self.group), self.stepping.state(self.group)) {
+            (Some(issue), _) => issue.mask,
+            (None, GroupState::Ended) => Mask::first(self.stepping.lanes(self.group).len()),
+            (None, _) => Mask::NONE,
+        }
+    }
+}
+
+impl Formula {
+    /// Parses a formula with the registers, lanes and spaces of a launch.
+    ///
+    /// # Errors
+    /// The text is not a formula, or names a register, lane or space that does not exist.
+    pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
+        let mut parser = Parser { debugger, text, rest: text.trim_start() };
+        let root = parser.operators(0)?;
+        match parser.rest.trim() {
+            "" => Ok(Formula { text: text.trim().to_owned(), root }),
+            rest => Err(format!("`{text}`: expected an operator, found `{rest}`")),
+        }
+    }
+
+    /// Evaluates the formula for a lane of the group.
+    pub(super) fn value(&self, here: &Here<'_>, lane: Lane) -> Result<Quantity, String> {
+        self.root.value(here, lane)
+    }
+
+    /// Returns whether a value depends on the lane for which it is evaluated.
+    pub fn is_of_a_lane(&self) -> bool {
+        self.root.is_of_a_lane()
+    }
+
+    /// Returns the register if the formula is one register, and its lane if one is named.
+    pub fn register(&self) -> Option<(Register, Option<Lane>)> {
+        match &self.root {
+            Tree::Register(register, lane, _) => Some((*register, *lane)),
+            _ => None,
+        }
+    }
+
+    /// Returns the space, the lane that is named, and the address for `lane`, if the formula is one word of memory.
+    pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
+        let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
+        let lane = named.unwrap_or(lane);
+        Some((space, lane, address.value(here, lane).ok()?.bits()))
+    }
+
+    /// Returns whether the formula is true, for which lane: `Some(None)` if it does not depend on one, or the first active
+    /// lane for which it holds.
+    pub(super) fn holds(&self, here: &Here<'_>) -> Option<Option<Lane>> {
+        let is_true = |lane| self.value(here, lane).is_ok_and(Quantity::is_true);
+        match self.is_of_a_lane() {
+            false => is_true(Lane(0)).then_some(None),
+            true => here.lanes().lanes().find(|lane| is_true(*lane)).map(Some),
+        }
+    }
+
+    /// Returns the left side of a comparison, for messages about one that does not hold.
+    pub(super) fn compared(&self) -> Formula {
+        let root = match &self.root {
+            Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,
+            other => other,
+        };
+        Formula { text: self.text.clone(), root: root.clone() }
+    }
+
+    /// Returns a value of this formula as text; registers are shown as [`shown_in`] shows them.
+    pub fn shown(&self, value: Quantity) -> String {
+        match self.register() {
+            Some((register, _)) => shown_in(register, value.bits()),
+            None => value.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Tree {
+    fn is_of_a_lane(&self) -> bool {
+        match self {
+            Tree::Literal(_) | Tree::Step => false,
+            Tree::Register(_, lane, _) => lane.is_none(),
+            Tree::Memory { private, address, lane, .. } => {
+                lane.is_none() && (*private || address.is_of_a_lane())
+            }
+            Tree::Negated(of) => of.is_of_a_lane(),
+            Tree::Two(left, _, right) => left.is_of_a_lane() || right.is_of_a_lane(),
+        }
+    }
+
+    fn value(&self, here: &Here<'_>, lane: Lane) -> Result<Quantity, String> {
+        Ok(match self {
+            Tree::Literal(value) => *value,
+            Tree::Step => Quantity::Integer(here.step as i64),
+            Tree::Register(register, named, float) => {
+                let lane = named.unwrap_or(lane);
+                let values = here.stepping.read(here.group, *register);
+                let value = values.as_ref().and_then(|values| values.get(lane.index()));
+                let value = value.ok_or_else(|| absent(here.stepping, here.group, lane))?;
+                Quantity::Word(*value, *float)
+            }
+            Tree::Memory { space, address, lane: named, .. } => {
+                let lane = named.unwrap_or(lane);
+                let address = address.value(here, lane)?.bits();
+                let bytes = here.stepping.memory(space, here.group, lane, address, 4);
+                let word =
+                    <[u8; 4]>::try_from(bytes).map_err(|_| format!("{space}[{address:#x}]: no such word"))?;
+                Quantity::Word(u32::from_le_bytes(word), false)
+            }
+            Tree::Negated(of) => match of.value(here, lane)? {
+                Quantity::Integer(value) => Quantity::Integer(-value),
+                Quantity::Float(value) => Quantity::Float(-value),
+                Quantity::Word(bits, true) => Quantity::Float(-f32::from_bits(bits)),
+                Quantity::Word(bits, false) | Quantity::Hex(bits) => {
+                    Quantity::Word(bits.wrapping_neg(), false)
+                }
+            },
+            Tree::Two(left, Operator::And, right) => {
+                let both = left.value(here, lane)?.is_true() && right.value(here, lane)?.is_true();
+                Quantity::Integer(both.into())
+            }
+            Tree::Two(left, Operator::Or, right) => {
+                let one = left.value(here, lane)?.is_true() || right.value(here, lane)?.is_true();
+                Quantity::Integer(one.into())
+            }
+            Tree::Two(left, operator, right) => {
+                operate(*operator, left.value(here, lane)?, right.value(here, lane)?)?
+            }
+        })
+    }
+}
+
+/// States why a group has no registers.
+fn absent(stepping: &Stepping, group: usize, lane: Lane) -> String {
+    match stepping.state(group) {
+        GroupState::Waiting => {
+            format!("group {group} waits for the groups before it and has no registers yet")
+        }
+        GroupState::Ended => format!("group {group} has ended, and its last state is no longer kept"),
+        GroupState::Running => format!("group {group} has no lane {}", lane.0),
+    }
+}
+
+fn operate(operator: Operator, left: Quantity, right: Quantity) -> Result<Quantity, String> {
+    use Quantity::{Float, Hex, Integer, Word};
+    let either = |test: fn(Quantity) -> bool| test(left) || test(right);
+    let float = either(|value| matches!(value, Float(_)))
+        || either(|value| matches!(value, Word(_, true))) && !either(|value| matches!(value, Hex(_)));
+    if float {
+        return in_floats(operator, left.float(), right.float());
+    }
+    let signed = either(|value| matches!(value, Integer(number) if number < 0));
+    let (left_value, right_value) = (left.integer(signed), right.integer(signed));
+    let literals = matches!((left, right), (Integer(_), Integer(_)));
+    let truth = |holds: bool| Ok(Integer(holds.into()));
+    let number = |value: Option<i64>| match value {
+        None => Err("division by zero".to_owned()),
+        Some(value) if literals => Ok(Integer(value)),
+        Some(value) => Ok(Word(value as u32, false)),
+    };
+    let shift = right_value.clamp(0, 63) as u32;
+    match operator {
+        Operator::Or | Operator::And => truth(left.is_true() || right.is_true()),
+        Operator::Equal => truth(left_value == right_value),
+        Operator::Differs => truth(left_value != right_value),
+        Operator::AtMost => truth(left_value <= right_value),
+        Operator::AtLeast => truth(left_value >= right_value),
+        Operator::Less => truth(left_value < right_value),
+        Operator::Greater => truth(left_value > right_value),
+        Operator::BitOr => number(Some(left_value | right_value)),
+        Operator::BitXor => number(Some(left_value ^ right_value)),
+        Operator::BitAnd => number(Some(left_value & right_value)),
+        Operator::ShiftLeft => number(Some(left_value.checked_shl(shift).unwrap_or(0))),
+        Operator::ShiftRight => number(Some(left_value >> shift)),
+        Operator::Add => number(Some(left_value.wrapping_add(right_value))),
+        Operator::Subtract => number(Some(left_value.wrapping_sub(right_value))),
+        Operator::Multiply => number(Some(left_value.wrapping_mul(right_value))),
+        Operator::Divide => number(left_value.checked_div(right_value)),
+        Operator::Remainder => number(left_value.checked_rem(right_value)),
+    }
+}
+
+fn in_floats(operator: Operator, left: f32, right: f32) -> Result<Quantity, String> {
+    let truth = |holds: bool| Ok(Quantity::Integer(holds.into()));
+    let number = |value: f32| Ok(Quantity::Float(value));
+    match operator {
+        Operator::Equal => truth(left == right),
+        Operator::Differs => truth(left != right),
+        Operator::AtMost => truth(left <= right),
+        Operator::AtLeast => truth(left >= right),
+        Operator::Less => truth(left < right),
+        Operator::Greater => truth(left > right),
+        Operator::Add => number(left + right),
+        Operator::Subtract => number(left - right),
+        Operator::Multiply => number(left * right),
+        Operator::Divide => number(left / right),
+        Operator::Remainder => number(left % right),
+        Operator::Or
+        | Operator::And
+        | Operator::BitOr
+        | Operator::BitXor
+        | Operator::BitAnd
+        | Operator::ShiftLeft
+        | Operator::ShiftRight => Err(format!("`{operator}` takes integers, and an operand is a float")),
+    }
+}
+
+struct Parser<'a> {
+    debugger: &'a Debugger,
+    text: &'a str,
+    rest: &'a str,
+}
+
+/// Parentheses and signs that may be open at once.
+const DEEPEST: usize = 64;
+
+impl<'a> Parser<'a> {
+    fn eat(&mut self, text: &str) -> bool {
+        let rest = self.rest.trim_start().strip_prefix(text);
+        if let Some(rest) = rest {
+            self.rest = rest;
+        }
+        rest.is_some()
+    }
+
+    /// Takes characters while they fit.
+    fn word(&mut self, fits: fn(char) -> bool) -> &'a str {
+        let rest = self.rest;
+        let end = rest.find(|letter| !fits(letter)).unwrap_or(rest.len());
+        self.rest = &rest[end..];
+        &rest[..end]
+    }
+
+    fn operators(&mut self, depth: usize) -> Result<Tree, String> {
+        self.weaker(0, depth)
+    }
+
+    /// Reads operands that operators join which bind tighter than `strength`.
+    fn weaker(&mut self, strength: u8, depth: usize) -> Result<Tree, String> {
+        let mut left = self.operand(depth)?;
+        loop {
+            let rest = self.rest.trim_start();
+            let operator = Operator::ALL.into_iter().find(|operator| rest.starts_with(operator.name()));
+            let Some(operator) = operator.filter(|operator| operator.strength() > strength) else {
+                return Ok(left);
+            };
+            self.rest = &rest[operator.name().len()..];
+            let right = self.weaker(operator.strength(), depth)?;
+            left = Tree::Two(Box::new(left), operator, Box::new(right));
+        }
+    }
+
+    fn operand(&mut self, depth: usize) -> Result<Tree, String> {
+        if depth > DEEPEST {
+            return Err(format!("`{}` nests deeper than {DEEPEST}", self.text));
+        }
+        if self.eat("(") {
+            let inside = self.operators(depth + 1)?;
+            return match self.eat(")") {
+                true => Ok(inside),
+                false => Err(format!("`{}`: a parenthesis is not closed", self.text)),
+            };
+        }
+        if self.eat("-") {
+            let of = self.operand(depth + 1)?;
+            return Ok(match of {
+                Tree::Literal(Quantity::Integer(value)) => Tree::Literal(Quantity::Integer(-value)),
+                Tree::Literal(Quantity::Float(value)) => Tree::Literal(Quantity::Float(-value)),
+                other => Tree::Negated(Box::new(other)),
+            });
+        }
+        self.rest = self.rest.trim_start();
+        match self.rest.chars().next() {
+            Some(first) if first.is_ascii_digit() => self.literal(),
+            Some(first) if first.is_alphabetic() || first == '$' => self.named(depth),
+            Some(_) => Err(format!(
+                "`{}`: expected a register, memory or a number, found `{}`",
+                self.text, self.rest
+            )),
+            None => Err(format!("`{}`: expected a register, memory or a number at the end", self.text)),
+        }
+    }
+
+    fn literal(&mut self) -> Result<Tree, String> {
+        let mut word = self.word(|letter| letter.is_ascii_alphanumeric() || letter == '.').to_owned();
+        let exponent =
+            word.ends_with(['e', 'E']) && !word.starts_with("0x") && self.rest.starts_with(['-', '+']);
+        if exponent {
+            word.push_str(&self.rest[..1]);
+            self.rest = &self.rest[1..];
+            word.push_str(self.word(|letter| letter.is_ascii_digit()));
+        }
+        let value = if word.starts_with("0x") {
+            number(&word).map(Quantity::Hex)
+        } else if word.contains(['.', 'e', 'E']) {
+            word.parse().ok().map(Quantity::Float)
+        } else {
+            word.parse().ok().map(Quantity::Integer)
+        };
+        value.map(Tree::Literal).ok_or_else(|| format!("`{word}` is no number"))
+    }
+
+    fn named(&mut self, depth: usize) -> Result<Tree, String> {
+        let start = self.rest;
+        let name = self.word(|letter| letter.is_alphanumeric() || letter == '_' || letter == '$');
+        let spaces = self.debugger.stepping().spaces();
+        if let Some(space) = spaces.iter().find(|space| space.name == name)
+            && self.eat("[")
+        {
+            let address = Box::new(self.operators(depth + 1)?);
+            if !self.eat("]") {
+                return Err(format!("`{}`: a bracket is not closed", self.text));
+            }
+            let (lane, private) = (self.lane()?, space.of == SpaceOf::Lane);
+            return Ok(Tree::Memory { space: space.name, private, address, lane });
+        }
+        if name == "step" {
+            return Ok(Tree::Step);
+        }
+        // `temp[3].r`, `R1.x`
+        if self.rest.starts_with('[') {
+            self.word(|letter| letter.is_ascii_digit() || letter == '[' || letter == ']');
+        }
+        if self.rest.starts_with('.') {
+            self.word(|letter| letter.is_alphanumeric() || letter == '.');
+        }
+        let word = &start[..start.len() - self.rest.len()];
+        let register = register(&self.debugger.stepping().registers(), word)?;
+        Ok(Tree::Register(register, self.lane()?, self.debugger.has_float_registers()))
+    }
+
+    /// Reads `@LANE`.
+    fn lane(&mut self) -> Result<Option<Lane>, String> {
+        if !self.rest.starts_with('@') {
+            return Ok(None);
+        }
+        self.rest = &self.rest[1..];
+        match self.word(|letter| letter.is_alphanumeric()) {
+            "any" => Ok(None),
+            word => super::names::lane_of(self.debugger, word).map(Some),
+        }
+    }
+}

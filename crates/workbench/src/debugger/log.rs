@@ -1,0 +1,64 @@
+//! Texts that stops write instead of stopping: `n is {$r3@5}, lanes {lanes}`.
+
+use reconverge_simt::Lane;
+
+use super::Debugger;
+use super::formula::Formula;
+
+/// A text with formulas in braces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LogText(Vec<LogPiece>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum LogPiece {
+    Text(String),
+    /// The value of a formula.
+    Value(Formula),
+    /// The lanes that the next instruction is for.
+    Lanes,
+    Lane,
+    Group,
+}
+
+impl LogText {
+    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` are the place; any other name is a formula.
+    ///
+    /// # Errors
+    /// A brace is not closed, or its content is not a formula.
+    pub fn parse(debugger: &Debugger, text: &str) -> Result<LogText, String> {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            pieces.push(LogPiece::Text(before.to_owned()));
+            let (inside, after) =
+                after.split_once('}').ok_or_else(|| format!("`{text}`: a brace is not closed"))?;
+            pieces.push(match inside.trim() {
+                "lanes" => LogPiece::Lanes,
+                "lane" => LogPiece::Lane,
+                "group" => LogPiece::Group,
+                formula => LogPiece::Value(Formula::parse(debugger, formula)?),
+            });
+            rest = after;
+        }
+        pieces.push(LogPiece::Text(rest.to_owned()));
+        Ok(LogText(pieces))
+    }
+
+    /// Returns the text with the values of a lane of a group.
+    pub(super) fn written(&self, debugger: &Debugger, group: usize, lane: Lane) -> String {
+        let here = debugger.here(group);
+        let piece = |piece: &LogPiece| match piece {
+            LogPiece::Text(text) => text.clone(),
+            LogPiece::Lanes => {
+                here.stepping.issue(group).map_or("none".to_owned(), |issue| issue.mask.to_string())
+            }
+            LogPiece::Lane => lane.0.to_string(),
+            LogPiece::Group => group.to_string(),
+            LogPiece::Value(formula) => match formula.value(&here, lane) {
+                Ok(value) => value.short(),
+                Err(why) => format!("<{why}>"),
+            },
+        };
+        self.0.iter().map(piece).collect()
+    }
+}

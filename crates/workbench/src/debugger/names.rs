@@ -1,0 +1,156 @@
+//! Names in command lines and formulas: registers, lanes, memory spaces, numbers; and register values as text.
+
+use reconverge_isa::source::closest;
+use reconverge_simt::{Lane, Mask};
+
+use super::Debugger;
+use crate::session::{Register, RegisterClass};
+
+/// Reads a number: decimal, or hexadecimal after 0x.
+pub(super) fn number(word: &str) -> Option<u32> {
+    match word.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    }
+}
+
+/// Reads a number, or states that the word is not one.
+pub(super) fn numeral(word: &str) -> Result<u32, String> {
+    number(word).ok_or_else(|| format!("`{word}` is no number"))
+}
+
+/// Reads the bits of a number: with a point a float, with a minus sign an integer, otherwise unsigned.
+pub(super) fn bits(word: &str) -> Option<u32> {
+    if word.contains('.') && !word.starts_with("0x") {
+        word.parse().map(f32::to_bits).ok()
+    } else if word.starts_with('-') {
+        word.parse().map(|number: i32| number as u32).ok()
+    } else {
+        number(word)
+    }
+}
+
+/// Reads the number of a lane of the group.
+pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
+    let lane = word.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
+    lane.map(Lane).ok_or_else(|| format!("`{word}` is no lane of 0 to {}", debugger.width() - 1))
+}
+
+/// Reads a set of lanes of the group: `0-3,8`, `all`, `none`, or bits after 0x.
+pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> {
+    let all = Mask::first(debugger.stepping().lanes(debugger.group()).len());
+    if let Some(digits) = word.strip_prefix("0x") {
+        let bits = u64::from_str_radix(digits, 16).ok().filter(|bits| bits & !all.0 == 0);
+        return bits
+            .map(Mask)
+            .ok_or_else(|| format!("`{word}` has bits that are no lanes: the group has {all}"));
+    }
+    match word {
+        "all" => return Ok(all),
+        "none" => return Ok(Mask::NONE),
+        _ => {}
+    }
+    let mut lanes = Mask::NONE;
+    for part in word.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let bounds = (first.parse::<u8>(), last.parse::<u8>());
+        let (Ok(first), Ok(last)) = bounds else {
+            return Err(format!("`{part}` is no lane: lanes are written as 0-3,8, all or none"));
+        };
+        if first > last || last > 63 || !all.has(Lane(last)) {
+            return Err(format!("`{part}` is outside the lanes of the group, {all}"));
+        }
+        (first..=last).for_each(|lane| lanes.insert(Lane(lane)));
+    }
+    Ok(lanes)
+}
+
+/// Reads a register: `$r5`, `R1.x`, `temp3.w`. Case does not count, and x, y, z, w also name r, g, b, a.
+pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register, String> {
+    let lower = word.to_ascii_lowercase();
+    let class = classes.iter().filter(|class| {
+        let rest = lower.strip_prefix(&class.name.to_ascii_lowercase());
+        rest.is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_alphabetic()))
+    });
+    let Some(class) = class.max_by_key(|class| class.name.len()) else {
+        let names: Vec<&str> = classes.iter().map(|class| class.name).collect();
+        return Err(format!("`{word}` is no register; there is {}", names.join(", ")));
+    };
+    let rest = &lower[class.name.len()..];
+    let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));
+    let digits = digits.trim_matches(['[', ']']);
+    // A class of one register has no number.
+    let number = if digits.is_empty() && class.count == 1 { Ok(0) } else { digits.parse() };
+    let number = number.ok().filter(|number| *number < class.count);
+    let number =
+        number.ok_or_else(|| format!("{} has numbers 0 to {}", class.name, class.count.saturating_sub(1)))?;
+    let channel = match channel {
+        None if class.channels.is_empty() => 0,
+        None => return Err(format!("{word} has channels: {word}.{}", &class.channels[..1])),
+        Some(name) => [class.channels, "xyzw"]
+            .iter()
+            .find_map(|channels| channels.find(name))
+            .filter(|channel| name.len() == 1 && *channel < class.channels.len())
+            .ok_or_else(|| format!("the channels of {} are {}", class.name, class.channels))?,
+    };
+    Ok(Register { class: class.name, number, channel })
+}
+
+/// Returns the name of a register: `$r5`, `R1.x`.
+pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> String {
+    let Register { class, number, channel } = register;
+    let channels = classes.iter().find(|known| known.name == class).map_or("", |known| known.channels);
+    match channels.get(channel..=channel) {
+        Some(channel) => format!("{class}{number}.{channel}"),
+        None => format!("{class}{number}"),
+    }
+}
+
+/// Reads a register, and a lane after `@`; `@any` is any lane.
+pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
+    let (name, lane) =
+        word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
+    let lane = lane.filter(|lane| *lane != "any").map(|lane| lane_of(debugger, lane)).transpose()?;
+    Ok((register(&debugger.stepping().registers(), name)?, lane))
+}
+
+/// Reads the name of a memory space, with or without brackets.
+pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, String> {
+    let spaces: Vec<&'static str> = debugger.stepping().spaces().iter().map(|space| space.name).collect();
+    let name = name.strip_suffix("[]").unwrap_or(name);
+    let found = spaces.iter().find(|space| **space == name).copied();
+    found.ok_or_else(|| match spaces[..] {
+        [] => "the launch has no memory that programs write".to_owned(),
+        _ => {
+            let meant = closest(name, spaces.iter().copied());
+            let meant = meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
+            format!("there is no space `{name}`; there is {}{meant}", spaces.join(", "))
+        }
+    })
+}
+
+/// Returns 32 bits in three ways: hexadecimal, signed, float.
+pub fn shown(value: u32) -> String {
+    format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
+}
+
+/// Returns the value of a register as text: the flags of `$c`, the 16 bits of `$a`, and [`shown`] for the others.
+pub fn shown_in(register: Register, value: u32) -> String {
+    match register.class {
+        "$c" => format!("{value:#x}  {}", flags(value)),
+        "$a" => format!("{value:#06x}  {value}"),
+        _ => shown(value),
+    }
+}
+
+/// Returns the flags of a condition register: Z 1, S 2, C 4, O 8. (docs/tesla.md 1.4)
+pub(super) fn flags(value: u32) -> String {
+    let set = ["Z", "S", "C", "O"].iter().enumerate().filter(|(bit, _)| value >> bit & 1 != 0);
+    let names: String = set.map(|(_, name)| *name).collect();
+    if names.is_empty() { "no flags".to_owned() } else { names }
+}
+
+/// States that a text does not say which hits of a stop count.
+pub(super) fn no_hits(text: &str) -> String {
+    format!("`{text}` does not say which times count: 3, >= 3 or % 3 does")
+}

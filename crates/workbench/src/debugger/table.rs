@@ -1,0 +1,116 @@
+//! Lanes by registers.
+
+use reconverge_isa::Isa;
+
+use super::Debugger;
+use super::names::{flags, register_name};
+use crate::session::Register;
+
+/// The notation of numbers in tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notation {
+    /// Eight hexadecimal digits.
+    #[default]
+    Hex,
+    /// Decimal, signed.
+    Signed,
+    /// Float.
+    Float,
+}
+
+impl Notation {
+    /// Returns the notation in which a machine's registers are read best: R500's are floats.
+    pub const fn of(isa: Isa) -> Notation {
+        match isa {
+            Isa::R500 => Notation::Float,
+            Isa::R700 | Isa::Tesla => Notation::Hex,
+        }
+    }
+
+    /// Returns the name for titles.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Notation::Hex => "hex",
+            Notation::Signed => "decimal",
+            Notation::Float => "float",
+        }
+    }
+
+    /// Returns the next one, round and round.
+    pub const fn next(self) -> Notation {
+        match self {
+            Notation::Hex => Notation::Signed,
+            Notation::Signed => Notation::Float,
+            Notation::Float => Notation::Hex,
+        }
+    }
+
+    /// Returns a register's value in at most ten characters. `$c` is flags, `$a` a number, whatever the notation.
+    pub fn written(self, register: Register, value: u32) -> String {
+        match (register.class, self) {
+            ("$c", _) => match value {
+                0 => "0".to_owned(),
+                value => flags(value),
+            },
+            ("$a", _) => format!("{value:#x}"),
+            (_, Notation::Hex) => format!("{value:08x}"),
+            (_, Notation::Signed) => (value as i32).to_string(),
+            (_, Notation::Float) => {
+                let plain = format!("{}", f32::from_bits(value));
+                if plain.len() <= 10 { plain } else { format!("{:.3e}", f32::from_bits(value)) }
+            }
+        }
+    }
+}
+
+/// A register with its values by lane.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableRow {
+    /// The name of the register, `R1.x`.
+    pub name: String,
+    /// The register.
+    pub register: Register,
+    /// The values of the register by lane.
+    pub values: Vec<u32>,
+}
+
+/// Returns the registers of a group that are not 0 in all lanes; all of them with `zeros`.
+pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
+    let stepping = debugger.stepping();
+    let row = |(name, register): (String, Register)| {
+        let values = stepping.read(group, register)?;
+        (zeros || values.iter().any(|value| *value != 0)).then_some(TableRow { name, register, values })
+    };
+    debugger.register_names().into_iter().filter_map(row).collect()
+}
+
+/// Returns rows as text: a column for each register, a line for each lane.
+pub fn text(debugger: &Debugger, rows: &[TableRow], notation: Notation) -> String {
+    let lanes = rows.iter().map(|row| row.values.len()).max().unwrap_or(0);
+    let column = |row: &TableRow| {
+        let cells: Vec<String> =
+            row.values.iter().map(|value| notation.written(row.register, *value)).collect();
+        let width = cells.iter().map(String::len).chain([row.name.len()]).max().unwrap_or(0);
+        (row.name.clone(), cells, width)
+    };
+    let columns: Vec<(String, Vec<String>, usize)> = rows.iter().map(column).collect();
+    let line = |lane: String, cells: Vec<String>| {
+        let cells = cells.iter().zip(&columns).map(|(cell, (.., width))| format!("  {cell:>width$}"));
+        format!("{lane:>4}{}\n", cells.collect::<String>())
+    };
+    let mut text = line("lane".to_owned(), columns.iter().map(|(name, ..)| name.clone()).collect());
+    for lane in 0..lanes {
+        let active = debugger.issue().is_some_and(|issue| issue.mask.has(reconverge_simt::Lane(lane as u8)));
+        let mark = if active { "" } else { "-" };
+        let cells = columns.iter().map(|(_, cells, _)| cells.get(lane).cloned().unwrap_or_default());
+        text += &line(format!("{mark}{lane}"), cells.collect());
+    }
+    text
+}
+
+/// Returns the row of a register of a group; `None` if the group does not have it now.
+pub fn row(debugger: &Debugger, group: usize, register: Register) -> Option<TableRow> {
+    let values = debugger.stepping().read(group, register)?;
+    let name = register_name(&debugger.stepping().registers(), register);
+    Some(TableRow { name, register, values })
+}
