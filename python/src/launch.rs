@@ -416,7 +416,10 @@ impl Launch {
             py.detach(|| {
                 let outcome = session.run(&options).map_err(|error| self.core.looked(error, &options))?;
                 let Some((launch, beside)) = &self.core.expects else { return Ok(RunResult::of(&*outcome)) };
-                let (result, mismatches) = launch.judged(Ok(launch.result(&*outcome, &**beside)?))?;
+                let mut result = launch.result(&*outcome, &**beside)?;
+                let Core { program: Program { opened, .. }, session, .. } = &*self.core;
+                launch.judge_counts(&mut result, &opened.image, self.core.program(), session, &options)?;
+                let (result, mismatches) = launch.judged(Ok(result))?;
                 Ok(RunResult { mismatches, ..result.unwrap_or_default() })
             })
         };

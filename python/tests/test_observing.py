@@ -45,7 +45,7 @@ def test_what_an_instruction_causes_has_its_step() -> None:
 
 def test_steps_are_instructions() -> None:
     """In Python 2000 × `step()` gives `instructions == 1876`."""
-    launch = reconverge.kernel("collatz", "tesla", lanes=32)
+    launch = reconverge.kernel("collatz", "tesla", lanes=256)
     session, steps = launch.session(), 0
     while session.step():
         steps += 1
@@ -55,7 +55,7 @@ def test_steps_are_instructions() -> None:
 def test_frames_name_registers_and_memory() -> None:
     """Loads in traces have no space: `lane 0 loads 0x10` is s[] or g[]?"""
     pytest.importorskip("pandas")
-    events = reconverge.kernel("collatz", "tesla", lanes=64).trace(data=True).frame("pandas")
+    events = reconverge.kernel("collatz", "tesla", lanes=256).trace(data=True).frame("pandas")
     writes, stores, loads = (events[events.kind == kind] for kind in ("write", "store", "load"))
     assert {"$r0", "$c0"} <= set(writes.register) and set(stores.space) == {"g14[]"}
     assert "s[]" in set(loads.space) and None not in set(loads.space)
