@@ -154,7 +154,8 @@ class Events:
     def frame(self, library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
     def frame(self, library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
         """The events as a frame of pandas or polars, with kinds, registers and memories as words."""
-        words = {"kind": np.array(KINDS)[self.kind], "register": self.registers, "space": self.spaces}
+        names = {"register": np.array(self.registers, object), "space": np.array(self.spaces, object)}
+        words = {"kind": np.array(KINDS)[self.kind], **names}
         return frame(dict(self.columns, **words), library)
 
     def __eq__(self, other: object) -> bool:

@@ -417,8 +417,8 @@ impl Launch {
                 let outcome = session.run(&options).map_err(|error| self.core.looked(error, &options))?;
                 let Some((launch, beside)) = &self.core.expects else { return Ok(RunResult::of(&*outcome)) };
                 let mut result = launch.result(&*outcome, &**beside)?;
-                let (image, program) = (&self.core.program.opened.image, self.core.program());
-                launch.judge_counts(&mut result, image, program, &self.core.session, &options)?;
+                let Core { program: Program { opened, .. }, session, .. } = &*self.core;
+                launch.judge_counts(&mut result, &opened.image, self.core.program(), session, &options)?;
                 let (result, mismatches) = launch.judged(Ok(result))?;
                 Ok(RunResult { mismatches, ..result.unwrap_or_default() })
             })

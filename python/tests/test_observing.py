@@ -33,7 +33,8 @@ def test_a_trace_of_data_has_writes_and_stores() -> None:
     assert len(launch.trace().of("store")) == 0
 
 
-def test_fault_5_what_an_instruction_causes_has_its_step() -> None:
+def test_what_an_instruction_causes_has_its_step() -> None:
+    """In frames a write has n+1 of its issue's n."""
     trace = reconverge.kernel("collatz", "tesla", lanes=256).trace(data=True)
     last: dict[int, int] = {}
     for event in trace:
@@ -42,21 +43,23 @@ def test_fault_5_what_an_instruction_causes_has_its_step() -> None:
         assert event.step == last[event.group], event
 
 
-def test_fault_5_steps_are_instructions() -> None:
-    launch = reconverge.kernel("collatz", "tesla", lanes=32)
+def test_steps_are_instructions() -> None:
+    """In Python 2000 × `step()` gives `instructions == 1876`."""
+    launch = reconverge.kernel("collatz", "tesla", lanes=256)
     session, steps = launch.session(), 0
-    while not session.step():
+    while session.step():
         steps += 1
     assert steps + 1 == launch.run().instructions
 
 
-def test_fault_24_frames_name_registers_and_memory() -> None:
+def test_frames_name_registers_and_memory() -> None:
+    """Loads in traces have no space: `lane 0 loads 0x10` is s[] or g[]?"""
     pytest.importorskip("pandas")
-    events = reconverge.kernel("collatz", "tesla", lanes=64).trace(data=True).frame("pandas")
+    events = reconverge.kernel("collatz", "tesla", lanes=256).trace(data=True).frame("pandas")
     writes, stores, loads = (events[events.kind == kind] for kind in ("write", "store", "load"))
     assert {"$r0", "$c0"} <= set(writes.register) and set(stores.space) == {"g14[]"}
-    assert "s[]" in set(loads.space) and None not in set(loads.space)
-    assert set(events[events.kind == "issue"].register) == {None}
+    assert "s[]" in set(loads.space) and loads.space.notna().all()
+    assert events[events.kind == "issue"].register.isna().all()
 
 
 def test_counts_by_group_and_block_add_up() -> None:

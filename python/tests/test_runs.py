@@ -13,6 +13,7 @@ import pytest
 from conftest import NESTED
 
 import reconverge
+from reconverge.keywords import ExpectField
 
 DOUBLE = """
 .isa r700
@@ -192,3 +193,11 @@ def test_notebooks_show_a_result_and_the_report(nested: reconverge.Launch) -> No
     page = nested.report()
     assert page.text.startswith("<!doctype html>") or "<html" in page.text[:200].lower()
     assert page._repr_html_().startswith("<iframe")
+
+
+def test_conditions_on_counts_are_judged(samples: Path) -> None:
+    """`[[expect]]` knows no counts."""
+    expect: list[ExpectField] = [{"holds": "instructions <= 16"}, {"holds": "divergent_branches == 2"}]
+    left = reconverge.launch(samples / "nested-if.tesla.toml", expect=expect).run()
+    assert len(left.held) == 1 and "divergent_branches" in left.held[0]
+    assert len(left.mismatches) == 1 and "instructions <= 16" in left.mismatches[0]

@@ -5,11 +5,11 @@ use std::path::Path;
 use reconverge_testkit::climbing_imports;
 
 /// `crate` is the registry of machines in `lib.rs`. Up to the machines nothing knows all of them.
-const ORDER: [&str; 37] = [
+const ORDER: [&str; 38] = [
     "array", "values", "error", "target", "listing", "faults", "trace", "session", "result", "keys", "holds",
-    "request", "stats", "machine", "r500", "r700", "tesla", "crate", "text", "open", "naming", "trapped",
-    "counts", "launch", "choose", "manifest", "contents", "edit", "formats", "lint", "kernels", "micro",
-    "suite", "taint", "graph", "report", "debugger",
+    "request", "stats", "machine", "r500", "r700", "tesla", "crate", "text", "open", "slots", "naming",
+    "trapped", "counts", "launch", "choose", "manifest", "contents", "edit", "formats", "lint", "kernels",
+    "micro", "suite", "taint", "graph", "report", "debugger",
 ];
 
 #[test]
