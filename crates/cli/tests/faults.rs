@@ -152,7 +152,7 @@ fn a_campaign_that_cannot_be_is_refused_with_its_remedy() {
     assert_eq!(output.status.code(), Some(2));
     let why = text(&output.stdout);
     assert!(
-        why.starts_with("{\"error\":") && why.contains("line 6") && why.contains("did you mean `token`?"),
+        why.starts_with("{\"error\":") && why.contains("c.toml:6: ") && why.contains("did you mean `token`?"),
         "{why}"
     );
     let output = run("campaign", &files, "campaign a.toml -o results --json --jobs 2");

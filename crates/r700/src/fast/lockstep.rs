@@ -138,6 +138,7 @@ impl Twin for Pair<'_> {
             self.runner.borrow().counts().settle(self.engine, &mut executed);
             check("the fidelity", &reference.fidelity, &executed)?;
         }
+        self.fast.flow.take_last_active(&self.reference.flow);
         Ok(())
     }
 }

@@ -164,6 +164,14 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
     }
 }
 
+impl Flow {
+    /// Takes the lanes that ran last from another state. Only observed steps update them, so that two engines that ran
+    /// without an observer may disagree.
+    pub(crate) fn take_last_active(&mut self, of: &Flow) {
+        self.ran = of.ran;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use reconverge_simt::Recorder;
