@@ -18,11 +18,11 @@ use crate::errors;
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Campaign {
     campaign: reconverge_campaign::Campaign,
-    named: Option<Arc<Named>>,
+    named: Option<Arc<OutcomeFunction>>,
 }
 
 /// An outcome function of Python.
-struct Named {
+struct OutcomeFunction {
     function: Py<PyAny>,
     /// The golden outputs of the point that was used last.
     golden: Mutex<Option<(u32, Py<PyDict>)>>,
@@ -62,7 +62,7 @@ fn dict<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
     Ok(row)
 }
 
-impl Named {
+impl OutcomeFunction {
     /// The golden outputs of a point.
     fn golden<'py>(&self, py: Python<'py>, ended: &EndedExperiment<'_>) -> PyResult<Bound<'py, PyDict>> {
         let point = ended.record.point;
@@ -144,8 +144,9 @@ impl Campaign {
         name: Option<&str>,
         classify: Option<Py<PyAny>>,
     ) -> PyResult<Campaign> {
-        let named = classify
-            .map(|function| Arc::new(Named { function, golden: Mutex::default(), failed: Mutex::default() }));
+        let named = classify.map(|function| {
+            Arc::new(OutcomeFunction { function, golden: Mutex::default(), failed: Mutex::default() })
+        });
         let opened = py.detach(|| {
             let campaign = reconverge_campaign::Campaign::open(&path)?;
             match named.clone() {

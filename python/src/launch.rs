@@ -29,7 +29,7 @@ use toml::Table;
 
 use crate::array::{FromNumpy, to_numpy};
 use crate::errors;
-use crate::observe::{FromHook, Names, Watched, observe};
+use crate::observe::{EventNames, FromHook, HookedRun, observe};
 use crate::program::{Origin, Program, is_source, named, programs};
 use crate::session::Session;
 
@@ -369,11 +369,11 @@ impl Core {
     }
 
     /// The names of registers and memories in events.
-    pub(crate) fn names(&self) -> PyResult<Arc<Names>> {
+    pub(crate) fn names(&self) -> PyResult<Arc<EventNames>> {
         let options = Options { engine: Engine::Fast, ..self.options };
         let target = self.program.target().for_program(&self.program.opened.image, self.program());
         let accessed = accessed(&target, self.program()).map_err(|error| errors::target(&error))?;
-        Ok(Arc::new(Names::new(self.stepping(&options)?.registers(), accessed)))
+        Ok(Arc::new(EventNames::new(self.stepping(&options)?.registers(), accessed)))
     }
 }
 
@@ -502,7 +502,7 @@ impl Launch {
         let options = self.core.with(None, None, Engine::Fast)?;
         let names = self.core.names()?;
         let observed =
-            observe(py, self.core.session.copy(), &options, Watched::new(hooks, names), batch, limit);
+            observe(py, self.core.session.copy(), &options, HookedRun::new(hooks, names), batch, limit);
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
     }
 

@@ -38,9 +38,9 @@ const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 /// Events between two looks at signals, where each is handed on alone.
 const LOOK: u64 = 1 << 10;
 
-/// Names of registers and memories in the events of a launch.
+/// EventNames of registers and memories in the events of a launch.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
     /// The memories. Events number them from 1.
     spaces: Vec<String>,
@@ -48,12 +48,12 @@ pub(crate) struct Names {
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
-impl Names {
+impl EventNames {
     pub(crate) fn new(
         classes: Vec<RegisterClass>,
         accessed: impl IntoIterator<Item = (u32, Accessed)>,
-    ) -> Names {
-        let mut names = Names { classes, spaces: Vec::new(), accessed: HashMap::new() };
+    ) -> EventNames {
+        let mut names = EventNames { classes, spaces: Vec::new(), accessed: HashMap::new() };
         for (pc, Accessed { loads, stores }) in accessed {
             let loads: Vec<u8> = loads.iter().map(|space| names.numbered(space)).collect();
             let stores = stores.map_or(0, |space| names.numbered(&space));
@@ -123,7 +123,7 @@ impl LastIssue {
     }
 
     /// An event that the instruction caused.
-    pub(crate) fn caused(&mut self, names: &Names, event: Event, group: usize) -> Happened {
+    pub(crate) fn caused(&mut self, names: &EventNames, event: Event, group: usize) -> Happened {
         let space = names.space(&event, self.pc, &mut self.loads);
         Happened { space, ..Happened::of(event, group, self.step, self.pc) }
     }
@@ -173,9 +173,9 @@ impl Happened {
 
 /// The names of an event's register and memory.
 #[derive(Clone)]
-enum Written {
+enum EventNaming {
     /// Numbers of a launch.
-    Numbered(Arc<Names>),
+    Numbered(Arc<EventNames>),
     /// The names of the register and of the memory, if the event has them.
     Named(Option<String>, Option<String>),
 }
@@ -185,7 +185,7 @@ enum Written {
 #[pyclass(frozen, eq, hash, module = "reconverge._native", name = "Event")]
 pub(crate) struct OneEvent {
     happened: Happened,
-    written: Written,
+    written: EventNaming,
 }
 
 impl PartialEq for OneEvent {
@@ -226,7 +226,7 @@ impl OneEvent {
         let known = KINDS.iter().position(|known| *known == kind);
         let kind = known.ok_or_else(|| errors::wrong(format!("no events are called {kind}")))? as u8;
         let happened = Happened { step, group, kind, pc, mask, other, lane, value, space: 0 };
-        Ok(OneEvent { happened, written: Written::Named(register, space) })
+        Ok(OneEvent { happened, written: EventNaming::Named(register, space) })
     }
 
     #[getter]
@@ -273,11 +273,11 @@ impl OneEvent {
     #[getter]
     fn register(&self) -> Option<String> {
         match &self.written {
-            Written::Numbered(names) if self.happened.kind == WRITE => {
+            EventNaming::Numbered(names) if self.happened.kind == WRITE => {
                 Some(register_name(&names.classes, self.happened.other as u32))
             }
-            Written::Numbered(_) => None,
-            Written::Named(register, _) => register.clone(),
+            EventNaming::Numbered(_) => None,
+            EventNaming::Named(register, _) => register.clone(),
         }
     }
 
@@ -285,11 +285,11 @@ impl OneEvent {
     #[getter]
     fn space(&self) -> Option<String> {
         match &self.written {
-            Written::Numbered(names) => {
+            EventNaming::Numbered(names) => {
                 let place = usize::from(self.happened.space).checked_sub(1)?;
                 names.spaces.get(place).cloned()
             }
-            Written::Named(_, space) => space.clone(),
+            EventNaming::Named(_, space) => space.clone(),
         }
     }
 
@@ -356,24 +356,24 @@ impl Hook {
 }
 
 /// The hooks of a run.
-pub(crate) struct Watched {
+pub(crate) struct HookedRun {
     hooks: Vec<Hook>,
     /// The kinds that any of them takes.
     kinds: u16,
-    pub(crate) names: Arc<Names>,
+    pub(crate) names: Arc<EventNames>,
 }
 
 /// Whether a run goes on after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum HookAnswer {
     /// The run continues.
     GoOn,
     /// The hook stops it.
     Stop,
 }
 
-impl Watched {
-    pub(crate) fn new(hooks: Vec<FromHook>, names: Arc<Names>) -> Watched {
+impl HookedRun {
+    pub(crate) fn new(hooks: Vec<FromHook>, names: Arc<EventNames>) -> HookedRun {
         let hook = |FromHook(function, kinds, ranges, groups, registers, spaces)| Hook {
             function,
             kinds,
@@ -386,7 +386,7 @@ impl Watched {
         };
         let hooks: Vec<Hook> = hooks.into_iter().map(hook).collect();
         let kinds = hooks.iter().fold(0, |kinds, hook| kinds | hook.kinds);
-        Watched { hooks, kinds, names }
+        HookedRun { hooks, kinds, names }
     }
 
     /// Whether a hook takes this event.
@@ -400,20 +400,21 @@ impl Watched {
     }
 
     /// Calls the hooks that take an event.
-    pub(crate) fn call(&mut self, py: Python<'_>, event: &Happened) -> PyResult<Answer> {
+    pub(crate) fn call(&mut self, py: Python<'_>, event: &Happened) -> PyResult<HookAnswer> {
         let mut made: Option<Bound<'_, OneEvent>> = None;
-        let mut answer = Answer::GoOn;
+        let mut answer = HookAnswer::GoOn;
         for hook in self.hooks.iter_mut().filter(|hook| hook.takes(event)) {
             hook.events += 1;
             let made = match &made {
                 Some(made) => made,
                 None => {
-                    let one = OneEvent { happened: *event, written: Written::Numbered(self.names.clone()) };
+                    let one =
+                        OneEvent { happened: *event, written: EventNaming::Numbered(self.names.clone()) };
                     made.insert(Bound::new(py, one)?)
                 }
             };
-            if answered(py, hook.function.bind(py).call1((made,)))? == Answer::Stop {
-                answer = Answer::Stop;
+            if answered(py, hook.function.bind(py).call1((made,)))? == HookAnswer::Stop {
+                answer = HookAnswer::Stop;
             }
         }
         Ok(answer)
@@ -421,21 +422,21 @@ impl Watched {
 }
 
 /// Reads the answer of a hook: `"stop"` or the exception `StopRun` stop the run.
-fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Answer> {
+fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<HookAnswer> {
     let returned = match returned {
         Ok(returned) => returned,
         Err(error) => {
             let stops = py.import("reconverge.errors")?.getattr("StopRun")?;
-            return if error.is_instance(py, &stops) { Ok(Answer::Stop) } else { Err(error) };
+            return if error.is_instance(py, &stops) { Ok(HookAnswer::Stop) } else { Err(error) };
         }
     };
     if returned.is_none() {
-        return Ok(Answer::GoOn);
+        return Ok(HookAnswer::GoOn);
     }
     match returned.cast::<PyString>() {
-        Ok(text) if text == "stop" => Ok(Answer::Stop),
+        Ok(text) if text == "stop" => Ok(HookAnswer::Stop),
         Ok(text) => Err(errors::hook(format!("a hook returned `{text}`: \"stop\" or None fits here"))),
-        Err(_) => Ok(Answer::GoOn),
+        Err(_) => Ok(HookAnswer::GoOn),
     }
 }
 
@@ -513,7 +514,7 @@ enum Cut {
 }
 
 struct Batches {
-    watched: Watched,
+    watched: HookedRun,
     batch: u64,
     /// Events that wait.
     waiting: u64,
@@ -571,11 +572,11 @@ impl Batches {
         let hooks = &mut self.watched.hooks;
         let called = Python::attach(|py| {
             py.check_signals()?;
-            let mut answer = Answer::GoOn;
+            let mut answer = HookAnswer::GoOn;
             for hook in hooks.iter_mut().filter(|hook| !hook.columns.kind.is_empty()) {
                 let columns = std::mem::take(&mut hook.columns).into_dict(py)?;
-                if answered(py, hook.function.bind(py).call1((columns,)))? == Answer::Stop {
-                    answer = Answer::Stop;
+                if answered(py, hook.function.bind(py).call1((columns,)))? == HookAnswer::Stop {
+                    answer = HookAnswer::Stop;
                 }
             }
             Ok(answer)
@@ -583,10 +584,10 @@ impl Batches {
         self.take(called);
     }
 
-    fn take(&mut self, called: PyResult<Answer>) {
+    fn take(&mut self, called: PyResult<HookAnswer>) {
         match called {
-            Ok(Answer::GoOn) => {}
-            Ok(Answer::Stop) => self.cut = self.cut.or(Some(Cut::Hook)),
+            Ok(HookAnswer::GoOn) => {}
+            Ok(HookAnswer::Stop) => self.cut = self.cut.or(Some(Cut::Hook)),
             Err(error) => self.failed = Some(error),
         }
     }
@@ -633,7 +634,7 @@ pub(crate) fn observe(
     py: Python<'_>,
     session: Session,
     options: &Options,
-    watched: Watched,
+    watched: HookedRun,
     batch: usize,
     limit: Option<u64>,
 ) -> Result<(&'static str, Vec<u64>), Ended> {

@@ -249,11 +249,11 @@ type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, 
 
 /// An operation: its name, its reads with their purposes, its writes, the memory that it reads and writes, whether a lane may
 /// keep what it had.
-type Operation =
+type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 
 /// An operation as Python has it.
-fn operation(isa: Isa, uses: &Uses) -> Operation {
+fn operation(isa: Isa, uses: &Uses) -> OperationTuple {
     let purpose = |role: Role| match role {
         Role::Value => "value",
         Role::Flow => "flow",
@@ -351,7 +351,7 @@ impl Program {
     }
 
     /// The operations of each instruction, by address.
-    fn uses(&self) -> PyResult<Vec<(u32, Vec<Operation>)>> {
+    fn uses(&self) -> PyResult<Vec<(u32, Vec<OperationTuple>)>> {
         let uses = self.machine().uses(self.target(), self.program());
         let uses = uses.map_err(|error| errors::target(&error))?;
         let isa = self.target().isa;

@@ -13,7 +13,7 @@ use reconverge_workbench::session::{self, GroupState, Register, SpaceOf, Steppin
 use crate::array::to_numpy;
 use crate::errors::wrong;
 use crate::launch::Core;
-use crate::observe::{Answer, FromHook, Happened, LastIssue, Watched};
+use crate::observe::{FromHook, Happened, HookAnswer, HookedRun, LastIssue};
 
 /// A launch while it is stepped.
 #[pyclass(frozen, module = "reconverge._native")]
@@ -99,7 +99,11 @@ impl Session {
     }
 
     /// Steps until a hook takes an event. `asked` is the step whose instruction the hooks have seen already.
-    fn stretch(&self, watched: &Watched, asked: Option<u64>) -> Result<Stretch, reconverge_workbench::Error> {
+    fn stretch(
+        &self,
+        watched: &HookedRun,
+        asked: Option<u64>,
+    ) -> Result<Stretch, reconverge_workbench::Error> {
         let mut stepping = self.lock();
         for _ in 0..LOOK {
             let Some(group) = stepping.current() else { return Ok(Stretch::End) };
@@ -136,7 +140,7 @@ impl Session {
     }
 
     /// Runs on with hooks.
-    fn run_watched(&self, py: Python<'_>, watched: &mut Watched) -> PyResult<&'static str> {
+    fn run_watched(&self, py: Python<'_>, watched: &mut HookedRun) -> PyResult<&'static str> {
         let mut asked = Some(self.stopped.swap(NEVER, Ordering::Relaxed)).filter(|step| *step != NEVER);
         loop {
             let stretch =
@@ -146,7 +150,7 @@ impl Session {
                 Stretch::End => return Ok("end"),
                 Stretch::Long => py.check_signals()?,
                 Stretch::Before(event) => {
-                    if watched.call(py, &event)? == Answer::Stop {
+                    if watched.call(py, &event)? == HookAnswer::Stop {
                         self.stopped.store(event.step, Ordering::Relaxed);
                         return Ok("stop");
                     }
@@ -154,7 +158,7 @@ impl Session {
                 }
                 Stretch::After(events) => {
                     for event in events {
-                        if watched.call(py, &event)? == Answer::Stop {
+                        if watched.call(py, &event)? == HookAnswer::Stop {
                             return Ok("stop");
                         }
                     }
@@ -400,7 +404,7 @@ impl Session {
     /// anything else.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
-        let mut watched = Watched::new(hooks, self.launch.names()?);
+        let mut watched = HookedRun::new(hooks, self.launch.names()?);
         self.observed.store(true, Ordering::Relaxed);
         let ended = self.run_watched(py, &mut watched);
         self.observed.store(false, Ordering::Relaxed);
