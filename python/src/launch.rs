@@ -1,35 +1,30 @@
 //! A program with what it starts from: runs, counts, reports.
 
-use std::collections::{BTreeMap, HashMap};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use reconverge_isa::Isa;
 use reconverge_isa::expand::beside;
-use reconverge_isa::{Isa, program};
 use reconverge_simt::{Engine, Lane, Options};
-use reconverge_workbench::Error;
-use reconverge_workbench::array::{Array, Dtype};
+use reconverge_workbench::array::Array;
 use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::listing::Style;
-use reconverge_workbench::naming::accessed;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::session::Stepping;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
-use reconverge_workbench::trapped::look;
-use reconverge_workbench::values::{Files, Stated};
+use reconverge_workbench::values::Stated;
 use reconverge_workbench::{Known, kernels as built_in};
 use serde_json::{Value, json};
 use toml::Table;
 
 use crate::array::{FromNumpy, to_numpy};
 use crate::errors;
-use crate::observe::{EventNames, FromHook, HookedRun, observe};
+use crate::observe::{FromHook, HookedRun, observe};
+use crate::prepared::{Beside, Core};
 use crate::program::{Origin, Program, is_source, named, programs};
 use crate::session::Session;
 
@@ -43,42 +38,6 @@ pub(crate) struct Launch {
     recipe: Recipe,
 }
 
-/// The parts of a launch that its runs and sessions share.
-pub(crate) struct Core {
-    session: reconverge_workbench::Session,
-    program: Program,
-    /// The fields of its launch file, as they are written there; `None` for a launch without a file.
-    fields: Option<Table>,
-    /// The expected results, if a launch file has some.
-    expects: Option<(LaunchFile, Arc<Beside>)>,
-    options: Options,
-    title: String,
-    /// What numbers without a stated type were read as.
-    typed: Vec<String>,
-}
-
-/// The description that a launch was made from: a copy in another process is made from it.
-enum Recipe {
-    /// The first lanes of a built-in kernel.
-    Kernel(&'static str, Isa, u32),
-    /// The text of a launch file, options of the command line, and the arrays and files that they name.
-    Stated(String, Vec<(String, String)>, Arc<Beside>),
-}
-
-/// Files and arrays that a launch names.
-#[derive(Debug, Default)]
-struct Beside {
-    folder: PathBuf,
-    /// Whether a file names them, which may name files of its folder only.
-    inside: bool,
-    arrays: HashMap<String, (Array, Stated)>,
-    typed: Mutex<Vec<String>>,
-    /// The files that were read, by name.
-    files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Whether only those files exist: a launch of another process.
-    sealed: bool,
-}
-
 /// A launch as plain values: see [`relaunch`].
 type LaunchState<'py> = (
     String,
@@ -89,50 +48,12 @@ type LaunchState<'py> = (
     Option<String>,
 );
 
-impl Beside {
-    fn path(&self, name: &str) -> Result<PathBuf, String> {
-        let path = self.folder.join(name);
-        if self.inside {
-            let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
-            let (found, folder) = (real(&path)?, real(&self.folder)?);
-            if !found.starts_with(&folder) {
-                return Err(format!(
-                    "it is outside {}; outside=True reads it all the same",
-                    folder.display()
-                ));
-            }
-            if !found.is_file() {
-                return Err("it is no regular file".to_owned());
-            }
-        }
-        Ok(path)
-    }
-}
-
-impl Files for Beside {
-    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        match files.get(name) {
-            Some(bytes) => return Ok(bytes.clone()),
-            None if self.sealed => return Err("the copy of this launch does not have it".to_owned()),
-            None => {}
-        }
-        let bytes = std::fs::read(self.path(name)?).map_err(|error| error.to_string())?;
-        files.insert(name.to_owned(), bytes.clone());
-        Ok(bytes)
-    }
-
-    fn array(&self, name: &str) -> Option<(&Array, Stated)> {
-        self.arrays.get(name).map(|(array, stated)| (array, *stated))
-    }
-
-    fn typed(&self, place: &str, dtype: Dtype) {
-        let text = format!("{place} {dtype}");
-        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
-        if !typed.contains(&text) {
-            typed.push(text);
-        }
-    }
+/// The description that a launch was made from: a copy in another process is made from it.
+enum Recipe {
+    /// The first lanes of a built-in kernel.
+    Kernel(&'static str, Isa, u32),
+    /// The text of a launch file, options of the command line, and the arrays and files that they name.
+    Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
 
 /// A launch of a program: the fields of a launch file as JSON, then options as the command line has them. Values that name
@@ -329,51 +250,6 @@ impl Launch {
             expects: launch.expects_something().then_some((launch, beside.clone())),
         };
         Ok(Launch { core: Arc::new(core), recipe: Recipe::Stated(text, options, beside) })
-    }
-}
-
-impl Core {
-    fn program(&self) -> &program::Program {
-        self.program.program()
-    }
-
-    /// The file of the program, in messages.
-    fn file(&self) -> &str {
-        &self.program.origin.title
-    }
-
-    /// The exception for a run that gave no result, with the evidence of a trap.
-    pub(crate) fn failed(&self, error: Error) -> PyErr {
-        errors::run_of(self.looked(error, &self.options), self.file())
-    }
-
-    /// The options with an engine and a number of threads.
-    fn with(&self, engine: Option<&str>, jobs: Option<usize>, other: Engine) -> PyResult<Options> {
-        let engine = match engine {
-            None => other,
-            Some(name) => named("engine", name, &Engine::ALL.map(|engine| (engine.name(), engine)))?,
-        };
-        Ok(Options { engine, jobs: jobs.and_then(NonZeroUsize::new), ..self.options })
-    }
-
-    /// What is seen at a trap, added to it.
-    fn looked(&self, error: Error, options: &Options) -> Error {
-        let Error::Trap(mut trapped) = error else { return error };
-        trapped.line = self.program.opened.line(self.program(), trapped.pc);
-        look(&mut trapped, self.program.target(), self.program(), &self.session, options);
-        Error::Trap(trapped)
-    }
-
-    fn stepping(&self, options: &Options) -> PyResult<Stepping> {
-        self.session.start(options).map_err(errors::run)
-    }
-
-    /// The names of registers and memories in events.
-    pub(crate) fn names(&self) -> PyResult<Arc<EventNames>> {
-        let options = Options { engine: Engine::Fast, ..self.options };
-        let target = self.program.target().for_program(&self.program.opened.image, self.program());
-        let accessed = accessed(&target, self.program()).map_err(|error| errors::target(&error))?;
-        Ok(Arc::new(EventNames::new(self.stepping(&options)?.registers(), accessed)))
     }
 }
 

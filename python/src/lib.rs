@@ -6,6 +6,7 @@
 //!
 //! * [`mod@program`]: files to programs; listings, explanations, findings, graphs.
 //! * [`mod@launch`]: a program with what it starts from; runs, counts, reports.
+//! * [`mod@prepared`]: what the runs and sessions of a launch share.
 //! * [`mod@observe`]: what happens in a run, in batches of arrays.
 //! * [`mod@session`]: a launch that is stepped.
 //! * [`mod@campaign`]: campaigns and their shards.
@@ -23,6 +24,7 @@ mod campaign;
 mod errors;
 mod launch;
 mod observe;
+mod prepared;
 mod program;
 mod session;
 

@@ -12,8 +12,8 @@ use reconverge_workbench::session::{self, GroupState, Register, SpaceOf, Steppin
 
 use crate::array::to_numpy;
 use crate::errors::wrong;
-use crate::launch::Core;
 use crate::observe::{FromHook, Happened, HookAnswer, HookedRun, LastIssue};
+use crate::prepared::Core;
 
 /// A launch while it is stepped.
 #[pyclass(frozen, module = "reconverge._native")]

@@ -94,7 +94,7 @@ fn row(columns: &[&str], cells: &[&str]) -> Result<ListedFault, String> {
     let number = |name: &str| -> Result<Option<u64>, String> {
         let Some(text) = cell(name) else { return Ok(None) };
         let unsigned = text.parse::<u64>().ok();
-        let number = unsigned.or_else(|| parse_number(text).and_then(|number| u64::try_from(number).ok()));
+        let number = unsigned.or_else(|| parse_number(text));
         number.map(Some).ok_or_else(|| format!("{name}: `{text}` is no number"))
     };
     let small = |name: &str| -> Result<Option<u32>, String> {

@@ -45,7 +45,7 @@ impl Flow {
         if let Some(changed) = self.stack.get_mut(entry) {
             changed.token = token;
             if token == TokenType::Quadon {
-                changed.mask = changed.mask & run;
+                changed.mask &= run;
             }
         }
     }
