@@ -48,6 +48,9 @@ type LaunchState<'py> = (
     Option<String>,
 );
 
+/// Names of registers by number and names of memories: see [`Launch::naming`].
+type Naming = (Vec<(u32, String)>, Vec<String>);
+
 /// The description that a launch was made from: a copy in another process is made from it.
 enum Recipe {
     /// The first lanes of a built-in kernel.
@@ -383,7 +386,7 @@ impl Launch {
     }
 
     /// The names of registers by their numbers in events, and the names of memories; the first memory has number 1.
-    fn naming(&self) -> PyResult<(Vec<(u32, String)>, Vec<String>)> {
+    fn naming(&self) -> PyResult<Naming> {
         let names = self.core.names()?;
         Ok((names.registers(), names.spaces().to_vec()))
     }

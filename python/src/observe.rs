@@ -441,19 +441,19 @@ fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Ho
 }
 
 /// How a run that is observed ended before its end.
-pub(crate) enum Ended {
+pub(crate) enum HooksEnded {
     /// The launch cannot run, or the program trapped.
     Run(Error),
     /// The function raised an exception, or the user interrupted the run.
     Raised(PyErr),
 }
 
-impl Ended {
+impl HooksEnded {
     /// The exception; `failed` adds what is seen at a trap.
     pub(crate) fn raised(self, failed: impl FnOnce(Error) -> PyErr) -> PyErr {
         match self {
-            Ended::Run(error) => failed(error),
-            Ended::Raised(error) => error,
+            HooksEnded::Run(error) => failed(error),
+            HooksEnded::Raised(error) => error,
         }
     }
 }
@@ -629,7 +629,7 @@ impl Sink for Batches {
 /// Runs a launch with hooks. Returns how it ended (`end`, `limit` or `stop`) and the number of events that each hook had.
 ///
 /// # Errors
-/// See [`Ended`].
+/// See [`HooksEnded`].
 pub(crate) fn observe(
     py: Python<'_>,
     session: Session,
@@ -637,7 +637,7 @@ pub(crate) fn observe(
     watched: HookedRun,
     batch: usize,
     limit: Option<u64>,
-) -> Result<(&'static str, Vec<u64>), Ended> {
+) -> Result<(&'static str, Vec<u64>), HooksEnded> {
     let recorded = if watched.kinds & DATA == 0 { Recorded::Flow } else { Recorded::Data };
     let mut batches = Batches {
         watched,
@@ -662,9 +662,9 @@ pub(crate) fn observe(
         ran
     });
     if let Some(error) = batches.failed {
-        return Err(Ended::Raised(error));
+        return Err(HooksEnded::Raised(error));
     }
-    ran.map_err(Ended::Run)?;
+    ran.map_err(HooksEnded::Run)?;
     let ended = match batches.cut {
         None => "end",
         Some(Cut::Limit) => "limit",

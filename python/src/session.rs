@@ -287,7 +287,7 @@ impl Session {
                 }
             }
         }
-        let array = Array::from_words(Dtype::U32, vec![count, lanes, each], words.into_iter());
+        let array = Array::from_words(Dtype::U32, vec![count, lanes, each], words);
         to_numpy(py, array).map(Some)
     }
 

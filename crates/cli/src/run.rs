@@ -89,7 +89,7 @@ impl FromStr for Rows {
 /// How a run ended.
 enum Ended {
     /// The run ended, or trapped in another way than the launch states. Has the results and the mismatches.
-    Judged(Option<RunResult>, Vec<String>),
+    Judged(Box<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
     /// The run ended with the trap that the launch states.
     TrappedAsStated(Box<Trapped>),
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     if let Ended::Judged(result, _) = &ended
         && interrupt::asked()
     {
-        print(args, result.as_ref().unwrap_or(&RunResult::default()), None, true)?;
+        print(args, result, None, true)?;
         args.page.say_interrupted();
         return Ok(Answer::Status(interrupt::STATUS as u8));
     }
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
         };
         args.page.write(&args.launch.ready(matches)?, mismatches)?;
     }
-    let (result, mut wrong) = match ended {
+    let (mut result, mut wrong) = match ended {
         Ended::Judged(result, wrong) => (result, wrong),
         Ended::TrappedAsStated(trapped) => {
             if args.json {
@@ -148,7 +148,6 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     };
     wrong.extend(followed.as_ref().and_then(|followed| followed.worse_than(args.require?)));
     let answer = if wrong.is_empty() { Answer::Yes } else { Answer::No };
-    let mut result = result.unwrap_or_default();
     result.mismatches = wrong;
     for (name, file) in
         args.output.iter().map(|text| assignment(text, "--out")).collect::<Result<Vec<_>>>()?
@@ -190,7 +189,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>,
                             Followed::of(&opened, program, &session, &options, result).with_context(title)?,
                         );
                     }
-                    Ok(Ended::Judged(result, wrong))
+                    Ok(Ended::Judged(Box::new(result.unwrap_or_default()), wrong))
                 }
                 (Err(Error::Trap(mut trapped)), _) => {
                     launch.look(&mut trapped, &opened, program, &options, &beside);
@@ -216,7 +215,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>,
                         );
                     }
                     let wrong = result.mismatches.clone();
-                    Ok(Ended::Judged(Some(result), wrong))
+                    Ok(Ended::Judged(Box::new(result), wrong))
                 }
                 Err(Error::Trap(trapped)) => Ok(Ended::Trapped(trapped)),
                 Err(error) => Err(error),

@@ -222,15 +222,15 @@ const MOST_ENDED: usize = 256;
 
 /// The last states of the groups (Tesla: blocks) that ended last, by number. Copies share them.
 #[derive(Clone)]
-pub(crate) struct Ended<T>(Arc<VecDeque<(usize, Arc<T>)>>);
+pub(crate) struct EndedGroups<T>(Arc<VecDeque<(usize, Arc<T>)>>);
 
-impl<T> Default for Ended<T> {
-    fn default() -> Ended<T> {
-        Ended(Arc::default())
+impl<T> Default for EndedGroups<T> {
+    fn default() -> EndedGroups<T> {
+        EndedGroups(Arc::default())
     }
 }
 
-impl<T> Ended<T> {
+impl<T> EndedGroups<T> {
     /// Adds a group that has ended, and drops the first of more than [`MOST_ENDED`].
     pub(crate) fn keep(&mut self, number: usize, state: Arc<T>) {
         let kept = Arc::make_mut(&mut self.0);

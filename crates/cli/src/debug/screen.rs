@@ -103,12 +103,12 @@ pub(super) struct Screen {
     known: BTreeSet<usize>,
     /// Registers before the last movement, and their group.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
-    places: Places,
+    places: ScreenParts,
 }
 
 /// Positions on the screen, for the mouse.
 #[derive(Debug, Default)]
-struct Places {
+struct ScreenParts {
     panes: Vec<(Pane, Rect)>,
     /// Addresses of the lines of the program, by row.
     lines: Vec<(u16, u32)>,
@@ -332,7 +332,7 @@ impl Screen {
 
     /// Draws everything.
     pub(super) fn draw(&mut self, frame: &mut Frame<'_>, debugger: &Debugger) {
-        self.places = Places::default();
+        self.places = ScreenParts::default();
         let bars = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
         let [head, middle, line] = Layout::vertical(bars).areas(frame.area());
         draw_head(frame, debugger, head);

@@ -41,7 +41,8 @@ use crate::request::{
     choose_or, killed, number, sizes,
 };
 use crate::session::{
-    Ended, Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace, stepped,
+    EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace,
+    stepped,
 };
 use crate::trace::Recorded;
 use crate::values::{Files, Values};
@@ -420,7 +421,7 @@ impl Ready for Pixels {
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = Run::new(&self.setup, self.launch.clone(), options);
         let run = run.map_err(|error| Error::Machine(error.to_string()))?;
-        Ok(Box::new(PixelSteps(run, Ended::default())))
+        Ok(Box::new(PixelSteps(run, EndedGroups::default())))
     }
 }
 
@@ -464,7 +465,7 @@ impl Outcome for PixelsOutcome {
 
 /// Pixels while they are stepped.
 #[derive(Clone)]
-struct PixelSteps(Run, Ended<Group>);
+struct PixelSteps(Run, EndedGroups<Group>);
 
 impl PixelSteps {
     /// A group that runs or has ended.
@@ -659,7 +660,7 @@ impl Ready for Pairs {
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = ctm::Run::new(&self.setup, self.dispatch.clone(), options).map_err(refused)?;
-        Ok(Box::new(PairSteps { run, ended: Ended::default(), outputs: self.outputs() }))
+        Ok(Box::new(PairSteps { run, ended: EndedGroups::default(), outputs: self.outputs() }))
     }
 }
 
@@ -685,7 +686,7 @@ fn refused(error: DispatchError) -> Error {
 #[derive(Clone)]
 struct PairSteps {
     run: ctm::Run,
-    ended: Ended<Group>,
+    ended: EndedGroups<Group>,
     outputs: Vec<(String, Surface)>,
 }
 

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::request::{Request, by_lane};
-use crate::session::{Ended, Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
+use crate::session::{EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::values::Values;
 
 /// Values that the stream unit wrote into an input register.
@@ -79,7 +79,7 @@ impl Ready for Vertices {
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = Run::new(&self.setup, self.launch.clone(), options);
         let run = run.map_err(|error| Error::Machine(error.to_string()))?;
-        Ok(Box::new(VertexSteps(run, Ended::default())))
+        Ok(Box::new(VertexSteps(run, EndedGroups::default())))
     }
 }
 
@@ -107,7 +107,7 @@ impl Outcome for VerticesOutcome {
 
 /// Vertices while they are stepped.
 #[derive(Clone)]
-struct VertexSteps(Run, Ended<Group>);
+struct VertexSteps(Run, EndedGroups<Group>);
 
 impl VertexSteps {
     /// A group that runs or has ended.

@@ -27,7 +27,7 @@ use crate::request::{
     choose_or, killed, number,
 };
 use crate::session::{
-    Ended, Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps,
+    EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps,
 };
 use crate::values::{Files, Values};
 
@@ -544,7 +544,7 @@ impl Ready for Waves {
         self.has_constants(options)?;
         let run = Run::new(&self.program, self.launch.clone(), options);
         let run = run.map_err(|error| Error::Machine(error.to_string()))?;
-        Ok(Box::new(WaveSteps { run, ended: Ended::default(), output_type: self.output_type }))
+        Ok(Box::new(WaveSteps { run, ended: EndedGroups::default(), output_type: self.output_type }))
     }
 }
 
@@ -557,7 +557,7 @@ fn part(word: &Word) -> Part {
 #[derive(Clone)]
 struct WaveSteps {
     run: Run,
-    ended: Ended<Wave>,
+    ended: EndedGroups<Wave>,
     output_type: Dtype,
 }
 

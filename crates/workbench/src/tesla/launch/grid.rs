@@ -22,7 +22,7 @@ use crate::error::{self, Access, Error, Trapped};
 use crate::faults::{Kind, Word};
 use crate::request::killed;
 use crate::session::{
-    Ended, Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace,
+    EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace,
 };
 
 /// A buffer that is an output.
@@ -147,7 +147,7 @@ impl Ready for Grid {
         };
         let graphics = !matches!(self.launch, machine::Launch::Compute(_));
         let grid = Arc::new(self.clone());
-        let ended = Ended::default();
+        let ended = EndedGroups::default();
         let steps = GridSteps { grid, run, ended, done: false, warps, blocks, width, lanes, graphics };
         Ok(Box::new(steps))
     }
@@ -160,7 +160,7 @@ struct GridSteps {
     grid: Arc<Grid>,
     run: Run,
     /// Blocks that have ended, but not the last of the launch.
-    ended: Ended<Block>,
+    ended: EndedGroups<Block>,
     done: bool,
     /// Warps of a block.
     warps: usize,
