@@ -153,15 +153,17 @@ async function start(): Promise<void> {
       if (location.hash !== hash) history.replaceState(null, "", hash);
     }, 150);
   };
-  const fromAddress = () => {
-    const place = linked(location.hash);
+  const fromAddress = (address: string) => {
+    window.clearTimeout(waiting);
+    const place = linked(new URL(address).hash);
     choose(panes[place.pane ?? panes.indexOf(active)]);
     const chosen = place.steps.length > 1 || place.lanes.length > 1 ? panes : [active];
     chosen.forEach((pane, number) => pane.open(place.steps[number], place.lanes[number], place.groups[number]));
   };
-  window.addEventListener("hashchange", fromAddress);
+  // The address of the event: the one of the page may have changed since.
+  window.addEventListener("hashchange", (event) => fromAddress(event.newURL));
   choose(active);
-  fromAddress();
+  fromAddress(location.href);
 
   search.addEventListener("input", () => {
     const counts = panes.map((pane) => pane.search(search.value));
