@@ -184,11 +184,12 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     assert!(screen.contains("registers of lanes 0 to "), "{screen}");
     assert!(screen.contains("$r1 00000001* 00000001*"), "{screen}");
     terminal.tmux(&["send-keys", "c"]);
-    let screen = terminal.with("stop 2 in group 0");
+    let screen = terminal.with("0x28 for 31 of 32 lanes");
     let flags = screen.lines().find(|line| line.starts_with("$c0 ")).unwrap_or_else(|| panic!("{screen}"));
     assert!(!flags.contains("e-") && (flags.contains('Z') || flags.contains('S')), "{flags}");
     // A click on a lane chooses it; the last lanes come into the table.
-    let row = screen.lines().position(|line| line.contains(" 16 ") && line.contains("p")).expect("lanes") + 1;
+    let row = screen.lines().position(|line| line.contains(" 16 A A"));
+    let row = row.unwrap_or_else(|| panic!("{screen}")) + 1;
     let column = 44 + 3 + 2 * 15 + 1;
     terminal.tmux(&["send-keys", "-l", &format!("\u{1b}[<0;{column};{row}M\u{1b}[<0;{column};{row}m")]);
     terminal.with("lane 31: ");
