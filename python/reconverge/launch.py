@@ -234,7 +234,7 @@ def _engine(name: object) -> str | None:
     return None if name is None else text("engine", name, ": reference, fast, compiled, lockstep")
 
 
-def _kernel_again(known: tuple[str, Isa, int]) -> Launch:
+def _kernel_again(known: tuple[str, Isa, int | None]) -> Launch:
     return kernel(*known)
 
 
@@ -387,12 +387,14 @@ def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields
     return Launch(program, prepared)
 
 
-def kernel(name: str, isa: Isa, lanes: int = 1024) -> Launch:
-    """The first lanes of a built-in kernel: ``mandel`` of every machine, ``collatz`` of ``r700`` and ``tesla``.
+def kernel(name: str, isa: Isa, lanes: int | None = None) -> Launch:
+    """A kernel of ``reconverge bench --list``. ``mandel`` and ``collatz`` run their first 1024 lanes, or as many as ``lanes`` requests;
+    the others always have the lanes that the list shows.
 
     >>> import reconverge
     >>> reconverge.kernel("collatz", "tesla", lanes=256).run()["out"][:8].tolist()
     [0, 1, 7, 2, 5, 8, 16, 3]
     """
-    native, prepared = _native.kernel(text("name", name, ""), text("isa", isa, ""), whole("lanes", lanes, 1, (1 << 32) - 1))
+    wanted = None if lanes is None else whole("lanes", lanes, 1, (1 << 32) - 1)
+    native, prepared = _native.kernel(text("name", name, ""), text("isa", isa, ""), wanted)
     return Launch(Program(native, f"{name} ({isa})"), prepared)

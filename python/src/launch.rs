@@ -17,7 +17,7 @@ use reconverge_workbench::result::RunResult;
 use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::values::Stated;
-use reconverge_workbench::{Known, kernels as built_in};
+use reconverge_workbench::{Known, kernels as built_in, suite};
 use serde_json::{Value, json};
 use toml::Table;
 
@@ -53,8 +53,8 @@ type Naming = (Vec<(u32, String)>, Vec<String>);
 
 /// The description that a launch was made from: a copy in another process is made from it.
 enum Recipe {
-    /// The first lanes of a built-in kernel.
-    Kernel(&'static str, Isa, u32),
+    /// A built-in kernel, and how many lanes of it were requested.
+    Kernel(&'static str, Isa, Option<u32>),
     /// The text of a launch file, options of the command line, and the arrays and files that they name.
     Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
@@ -180,26 +180,24 @@ fn dict<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-/// The names and machines of the built-in kernels.
-#[pyfunction]
-pub(crate) fn kernels() -> Vec<(&'static str, &'static str)> {
-    built_in::KERNELS.iter().map(|kernel| (kernel.name, kernel.isa.name())).collect()
-}
-
-/// A launch of the first lanes of a built-in kernel.
+/// A launch of a built-in kernel: the first lanes of `mandel` or `collatz`, 1024 by default, or a whole kernel of the suite.
 ///
 /// # Errors
 /// No such kernel, or a number of lanes that it does not run with.
 #[pyfunction]
-pub(crate) fn kernel(name: &str, isa: &str, lanes: u32) -> PyResult<(Program, Launch)> {
+pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Program, Launch)> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
-    let kernel = built_in::find(isa, name).ok_or_else(|| {
-        let known: Vec<String> = kernels().iter().map(|(name, isa)| format!("{name} of {isa}")).collect();
-        errors::wrong(format!("no kernel {name} of {isa}: there is {}", known.join(", ")))
-    })?;
-    let session = kernel.prepare(lanes).map_err(errors::wrong)?;
-    let title = format!("{} ({isa})", kernel.name);
-    let (bytes, known) = (kernel.source.as_bytes().to_vec(), Known { isa: Some(isa), ..Known::default() });
+    let (name, source, session) = match (built_in::find(isa, name), suite::find(isa, name), lanes) {
+        (Some(kernel), ..) => (kernel.name, kernel.source, kernel.prepare(lanes.unwrap_or(built_in::ROW))),
+        (None, Some(workload), None) => (workload.problem.name, workload.source, workload.prepare()),
+        (None, Some(workload), Some(_)) => {
+            return Err(errors::wrong(format!("lanes: {name} always has {} lanes", workload.lanes)));
+        }
+        (None, None, _) => return Err(errors::wrong(suite::no_kernel(isa, name))),
+    };
+    let session = session.map_err(errors::wrong)?;
+    let title = format!("{name} ({isa})");
+    let (bytes, known) = (source.as_bytes().to_vec(), Known { isa: Some(isa), ..Known::default() });
     let origin = Origin { title: title.clone(), bytes, is_source: true, known };
     let program = programs(origin)?.0.swap_remove(0);
     let core = Core {
@@ -211,7 +209,7 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: u32) -> PyResult<(Program, La
         title,
         typed: Vec::new(),
     };
-    Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(kernel.name, isa, lanes) }))
+    Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(name, isa, lanes) }))
 }
 
 impl Launch {
@@ -392,7 +390,7 @@ impl Launch {
     }
 
     /// The name, machine and lanes of a built-in kernel; `None` for any other launch.
-    fn built_in(&self) -> Option<(&'static str, &'static str, u32)> {
+    fn built_in(&self) -> Option<(&'static str, &'static str, Option<u32>)> {
         match self.recipe {
             Recipe::Kernel(name, isa, lanes) => Some((name, isa.name(), lanes)),
             Recipe::Stated(..) => None,

@@ -34,7 +34,7 @@ mod _native {
     #[pymodule_export]
     use super::campaign::Campaign;
     #[pymodule_export]
-    use super::launch::{Launch, kernel, kernels, launch, launch_file, relaunch};
+    use super::launch::{Launch, kernel, launch, launch_file, relaunch};
     #[pymodule_export]
     use super::observe::{OneEvent, event_kinds};
     #[pymodule_export]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from pathlib import Path
 
@@ -51,13 +52,20 @@ def test_every_error_of_a_source_has_its_place() -> None:
         (lambda: reconverge.disassemble([1, 2], isa="r500", chip="rv770"), "rv770 is a chip of r700"),
         (lambda: reconverge.explain("add b32 $r0 $r1 $r2"), "isa= or chip="),
         (lambda: reconverge.explain([1, 2, 3], isa="tesla"), "not 3"),
-        (lambda: reconverge.kernel("collatz", "r500"), "no kernel collatz of r500"),
+        (lambda: reconverge.kernel("collatz", "r500"), "r500 has no kernel `collatz`: one of mandel, scale, newton, lit fits here"),
         (lambda: reconverge.kernel("mandel", "tesla", lanes=3), "a multiple of 256"),
+        (lambda: reconverge.kernel("scan", "tesla", lanes=256), "lanes: scan always has 524288 lanes"),
     ],
 )
 def test_wrong_input_is_an_exception_with_a_remedy(call: object, message: str) -> None:
     with pytest.raises(reconverge.Error, match=message):
         call()  # type: ignore[operator]
+
+
+def test_every_kernel_of_bench_is_a_kernel() -> None:
+    launch = reconverge.kernel("newton", "r500")
+    assert launch.run()["color0"].shape[0] == 1 << 20
+    assert pickle.loads(pickle.dumps(launch)).title == "newton (r500)"
 
 
 def test_a_file_of_several_programs_asks_for_a_name() -> None:

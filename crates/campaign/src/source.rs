@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reconverge_isa::Isa;
-use reconverge_isa::source::suggest;
 use reconverge_workbench::kernels::{self, Kernel};
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::open::{Known, OpenError, Opened, open_named};
@@ -96,14 +95,6 @@ fn labels_of(opened: &Opened, text: Option<&str>) -> Vec<(String, u32)> {
     text.filter(|_| !lines.is_empty()).map(|text| filter::labels(text, &lines)).unwrap_or_default()
 }
 
-/// The message about a kernel that does not exist, with those that do.
-fn no_kernel(isa: Isa, name: &str) -> String {
-    let small = kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
-    let suite = suite::WORKLOADS.iter().filter(|workload| workload.isa == isa);
-    let names: Vec<&str> = small.chain(suite.map(|workload| workload.problem.name)).collect();
-    format!("kernel: {isa} has no kernel `{name}`: {}", suggest(name, names))
-}
-
 impl Sources {
     /// Reads what a campaign file names.
     ///
@@ -129,7 +120,7 @@ impl Sources {
                     return Err(format!("lanes: only for mandel and collatz; {name} has {lanes} lanes"));
                 }
                 (None, Some(workload)) => (Launch::Workload(workload), workload.source, workload.open()),
-                (None, None) => return Err(no_kernel(isa, name)),
+                (None, None) => return Err(format!("kernel: {}", suite::no_kernel(isa, name))),
             };
             let opened = opened.map_err(|error| error.to_string())?;
             let text = Some(source.to_owned());

@@ -9,9 +9,10 @@ mod problems;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
+use reconverge_isa::source::suggest;
 
 use crate::array::{Array, Dtype};
-use crate::kernels::{KernelError, positions};
+use crate::kernels::{KERNELS, KernelError, positions};
 use crate::launch::{LaunchFile, choose_program};
 use crate::open::{Known, Opened, open};
 use crate::request::{Common, MachineLaunch, TextureValues};
@@ -156,6 +157,14 @@ impl Workload {
 /// The workload of this name for a machine.
 pub fn find(isa: Isa, name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|workload| workload.isa == isa && workload.problem.name == name)
+}
+
+/// Returns the message about a built-in kernel that does not exist: what was meant, and the kernels of the machine.
+pub fn no_kernel(isa: Isa, name: &str) -> String {
+    let small = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
+    let suite = WORKLOADS.iter().filter(|workload| workload.isa == isa);
+    let names: Vec<&str> = small.chain(suite.map(|workload| workload.problem.name)).collect();
+    format!("{isa} has no kernel `{name}`: {}", suggest(name, names))
 }
 
 const fn workload(
