@@ -74,7 +74,7 @@ pub(crate) fn in_modes<Run>(
                 Err(Trouble::Wrong(why)) => Err(failed(why)),
                 Err(trouble @ (Trouble::Trap(_) | Trouble::Finding(_))) => {
                     let why = match trouble {
-                        Trouble::Trap(trap) => trap.message,
+                        Trouble::Trap(trap) => trap.sentence(""),
                         Trouble::Finding(why) | Trouble::Wrong(why) => why,
                     };
                     if !findings.contains(&why) {
