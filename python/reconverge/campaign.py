@@ -379,7 +379,7 @@ class Campaign:
 
         ``engine`` is a number of processes, a Dask client or the module ``ray``; or ``map`` is a function that runs tasks.
         ``progress`` is called at the start and after each shard. An exception that it raises ends the run; finished shards
-        stay. The shards of a worker that was killed are run again, as long as each round finishes one. So is a shard with a
+        stay. The shards of a killed worker are run again, as long as each attempt finishes one. So is a shard with a
         damaged file, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs may run one campaign in one folder at
         the same time, on several hosts too: they divide the shards.
         """

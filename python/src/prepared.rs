@@ -31,7 +31,7 @@ pub(crate) struct Core {
     pub(crate) expects: Option<(LaunchFile, Arc<Beside>)>,
     pub(crate) options: Options,
     pub(crate) title: String,
-    /// What numbers without a stated type were read as.
+    /// Types assumed for numbers without a stated type.
     pub(crate) typed: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl Beside {
                 ));
             }
             if !found.is_file() {
-                return Err("it is no regular file".to_owned());
+                return Err("it is not a regular file".to_owned());
             }
         }
         Ok(path)
@@ -120,7 +120,7 @@ impl Core {
         Ok(Options { engine, jobs: jobs.and_then(NonZeroUsize::new), ..self.options })
     }
 
-    /// What is seen at a trap, added to it.
+    /// Adds the state at a trap to the error. Returns other errors unchanged.
     pub(crate) fn looked(&self, error: Error, options: &Options) -> Error {
         let Error::Trap(mut trapped) = error else { return error };
         trapped.line = self.program.opened.line(self.program(), trapped.pc);

@@ -190,7 +190,7 @@ fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     (why.letter(), word, number)
 }
 
-/// Executes the next instruction of the launch; with a lane, instructions until the next is one that the lane takes part in.
+/// Executes the next instruction of the launch. With a lane, executes instructions until the lane is active in the next one.
 /// Returns whether the launch continues.
 fn step_launch(stepping: &mut Stepping, followed: Option<Lane>) -> Result<bool, reconverge_workbench::Error> {
     loop {
@@ -362,8 +362,8 @@ impl Session {
         (instructions, lane_instructions, divergent_branches)
     }
 
-    /// Steps a group `times` times; without a group, the launch in its order. With a lane, each of them continues until the
-    /// next instruction is one that the lane takes part in. Returns whether the group, or the launch, continues.
+    /// Steps a group `times` times; without a group, the launch in its order. With a lane, each step continues until the
+    /// lane is active in the next instruction. Returns whether the group, or the launch, continues.
     #[pyo3(signature = (times, group=None, lane_number=None))]
     fn step(
         &self,

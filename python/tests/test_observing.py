@@ -34,7 +34,7 @@ def test_a_trace_of_data_has_writes_and_stores() -> None:
 
 
 def test_what_an_instruction_causes_has_its_step() -> None:
-    """In frames a write has n+1 of its issue's n."""
+    """Each event has the step number of the instruction that causes it."""
     trace = reconverge.kernel("collatz", "tesla", lanes=256).trace(data=True)
     last: dict[int, int] = {}
     for event in trace:
@@ -44,7 +44,7 @@ def test_what_an_instruction_causes_has_its_step() -> None:
 
 
 def test_steps_are_instructions() -> None:
-    """In Python 2000 × `step()` gives `instructions == 1876`."""
+    """Each call of `step` executes one instruction of the launch."""
     launch = reconverge.kernel("collatz", "tesla", lanes=256)
     session, steps = launch.session(), 0
     while session.step():

@@ -196,7 +196,7 @@ def test_notebooks_show_a_result_and_the_report(nested: reconverge.Launch) -> No
 
 
 def test_conditions_on_counts_are_judged(samples: Path) -> None:
-    """`[[expect]]` knows no counts."""
+    """`[[expect]]` checks conditions on counts."""
     expect: list[ExpectField] = [{"holds": "instructions <= 16"}, {"holds": "divergent_branches == 2"}]
     left = reconverge.launch(samples / "nested-if.tesla.toml", expect=expect).run()
     assert len(left.held) == 1 and "divergent_branches" in left.held[0]

@@ -12,7 +12,7 @@ pub struct ListedFault {
     pub site: Option<Site>,
     /// The fault model (default: `flip`).
     pub model: Option<Model>,
-    /// The step of the golden run before which the state changes. A destination register changes after its step.
+    /// Step of the golden run. The state changes before it. A destination register changes after its step.
     pub step: Option<u64>,
     /// The place, as results name it: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,

@@ -63,7 +63,7 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<ListedFault>, String> {
         };
         return Ok(records.into_iter().map(fault).collect());
     }
-    let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
+    let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let (_, head) = lines.next().ok_or("it has no line that names its columns")?;
@@ -95,7 +95,7 @@ fn row(columns: &[&str], cells: &[&str]) -> Result<ListedFault, String> {
         let Some(text) = cell(name) else { return Ok(None) };
         let unsigned = text.parse::<u64>().ok();
         let number = unsigned.or_else(|| parse_number(text));
-        number.map(Some).ok_or_else(|| format!("{name}: `{text}` is no number"))
+        number.map(Some).ok_or_else(|| format!("{name}: `{text}` is not a number"))
     };
     let small = |name: &str| -> Result<Option<u32>, String> {
         let narrow =
@@ -150,7 +150,7 @@ mod tests {
             wrong("site\nregster\n").starts_with("line 2: unknown site `regster`: did you mean `register`?")
         );
         assert_eq!(wrong("site,step\nregister\n"), "line 2: 2 columns were named, 1 are here");
-        assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is no number");
+        assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is not a number");
         assert_eq!(wrong(""), "it has no line that names its columns");
     }
 }

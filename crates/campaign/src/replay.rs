@@ -85,7 +85,7 @@ struct FaultySteps {
 }
 
 impl FaultySteps {
-    /// Makes the change at its instruction, and keeps stuck bits.
+    /// Applies the change at its instruction; after it, restores stuck bits.
     fn settle(&mut self) {
         let When { flaw, at, program } = &*self.when;
         let changed = if self.made {

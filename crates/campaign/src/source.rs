@@ -54,7 +54,7 @@ impl Files for Beside {
             return Err("it is outside the folder of the launch file".to_owned());
         }
         if !path.is_file() {
-            return Err("it is no file".to_owned());
+            return Err("it is not a file".to_owned());
         }
         let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
         self.known().insert(name.to_owned(), bytes.clone());
@@ -141,7 +141,7 @@ impl Sources {
     fn of_launch(path: &Path) -> Result<Sources, String> {
         let files = Beside::of(path);
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
-        let text = String::from_utf8(text).map_err(|_| "it is no text".to_owned())?;
+        let text = String::from_utf8(text).map_err(|_| "it is not text".to_owned())?;
         let launch = LaunchFile::parse(&text).map_err(|error| error.to_string())?;
         let table: toml::Table = if text.trim_start().starts_with('{') {
             serde_json::from_str(&text).map_err(|error| error.to_string())?
@@ -237,7 +237,7 @@ impl Sources {
                 let mut lanes = *lanes;
                 if let Some((_, value)) = point.iter().find(|(key, _)| *key == "lanes") {
                     let number = value.as_integer().and_then(|lanes| u32::try_from(lanes).ok());
-                    lanes = number.ok_or_else(|| format!("lanes: {value} is no number of lanes"))?;
+                    lanes = number.ok_or_else(|| format!("lanes: {value} is not a number of lanes"))?;
                 }
                 of_kernel(kernel.launch(lanes).map_err(|error| error.to_string())?, file, point, true)?
             }
@@ -277,7 +277,7 @@ fn of_kernel(
                 return Err(format!("{other}: the kernel has {fits} to sweep over"));
             }
         };
-        *place = Some(value.as_str().ok_or_else(|| format!("{key}: {value} is no name"))?.to_owned());
+        *place = Some(value.as_str().ok_or_else(|| format!("{key}: {value} is not a name"))?.to_owned());
     }
     Ok(launch)
 }

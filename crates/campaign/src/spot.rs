@@ -203,7 +203,7 @@ impl Flaw {
         lanes.filter_map(event).collect()
     }
 
-    /// Makes the change, and returns whether that was possible.
+    /// Applies the change. Returns whether that was possible.
     pub(crate) fn apply(&self, stepping: &mut Stepping, program: &Program) -> bool {
         let Flaw { spot, group, pattern, wide, .. } = self;
         let spots = if *wide { spot.wide(stepping, *group) } else { vec![spot.clone()] };

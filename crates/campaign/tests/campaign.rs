@@ -643,7 +643,7 @@ fn progress_is_told_after_each_experiment_and_can_stop_the_run() {
     assert_eq!(campaign.summary(&path.join("stopped")).unwrap().finished, 16);
 }
 
-/// A replay runs the fault, and the run without it: on each machine the outputs differ where the record says so.
+/// A replay runs with and without the fault. On each machine, the outputs differ if and only if the record is an SDC.
 #[test]
 fn a_replay_ends_as_its_experiment() {
     for (isa, kernel, lanes) in

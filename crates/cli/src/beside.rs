@@ -95,7 +95,7 @@ pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, Strin
     }
     match found.metadata() {
         Ok(about) if about.is_file() => Ok(path.to_path_buf()),
-        Ok(_) => Err("it is no regular file".to_owned()),
+        Ok(_) => Err("it is not a regular file".to_owned()),
         Err(error) => Err(error.to_string()),
     }
 }

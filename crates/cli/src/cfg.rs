@@ -15,9 +15,9 @@ use crate::{files, messages};
 
 /// Draw the control flow of a program: basic blocks, the ways between them, where lanes part and come together
 ///
-/// The words on the ways are next, jump, loop, break, continue, call and return. With --counts the program runs, as `run`
-/// runs it: a block says how often its first instruction was issued, for how many lanes, and how often lanes parted in it;
-/// a way has the number of lanes that went it. The ways into a block have all lanes that execute the block, and lanes that wait.
+/// The words on the ways are next, jump, loop, break, continue, call and return. --counts runs the program as `run` does.
+/// A block then shows how often its first instruction was issued, for how many lanes, and how often lanes diverged in it.
+/// A way shows the number of lanes that followed it. The ways into a block have all lanes that execute the block, and lanes that wait.
 #[derive(clap::Args)]
 pub(crate) struct Cfg {
     #[command(flatten)]

@@ -232,7 +232,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.unexpected_passes {
         say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
     }
-    // Solutions of an exercise each have their own line.
+    // Each solution of an exercise has its own line.
     if summary.failures.len() > 1 && args.program.is_empty() {
         for reason in summary.reasons.iter().take(20) {
             say!("{:6} x {}", reason.count, reason.reason);
@@ -529,7 +529,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     let name = path.display().to_string();
     let content = match folder {
         // Of a folder only regular files are read: others may never end.
-        Some(_) if !path.is_file() => Err("it is no regular file".to_owned()),
+        Some(_) if !path.is_file() => Err("it is not a regular file".to_owned()),
         _ => files::read(path).map_err(|error| format!("{:#}", error.root_cause())),
     };
     let bytes = match content {

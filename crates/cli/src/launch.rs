@@ -278,7 +278,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     #[cfg(feature = "campaign")]
     if args.experiment.is_some() {
         bail!(
-            "--experiment: `campaign FILE --replay N` runs an experiment; trace, stats, debug and --beside show it"
+            "--experiment: `campaign FILE --replay N` runs an experiment; use trace, stats, debug or --beside to show it"
         );
     }
     if let Some(name) = &args.case {

@@ -138,7 +138,7 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     let screen = terminal.with("step 0  group 0 of 1");
     assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
     assert!(screen.trim_end().ends_with("? help"), "{screen}");
-    // All 32 lanes, each with a letter of its own.
+    // Each of the 32 lanes has a letter.
     assert!(screen.contains("  0 A A A A A A A A A A A A A A A A"), "{screen}");
     assert!(screen.contains(" 16 A A A A A A A A A A A A A A A A"), "{screen}");
     // The user's own source, with its comments and labels; `v` is the listing.

@@ -113,7 +113,7 @@ fn one_command_grades_an_exercise_handed_in_in_five_variants() {
     assert!(missing.1.contains("FAILED   nobody.s: No such file"), "{}", missing.1);
 }
 
-/// `run` prints the conditions that hold and ends with status 1 where one does not; names are checked when the file is read.
+/// `run` prints the conditions that hold, and ends with status 1 if one does not. It checks names when it reads the file.
 #[test]
 fn conditions_on_counts_are_judged_by_run_and_check() {
     let folder = folder("conditions");

@@ -369,7 +369,7 @@ fn launch_files_read_in_their_folder_only() {
         let (_, error) = folder.ends("run in/zero.toml", 2);
         assert!(error.contains("zero.bin: it is outside "), "{error}");
         let (_, error) = folder.ends("run in/zero.toml --allow-outside", 2);
-        assert!(error.contains("it is no regular file"), "{error}");
+        assert!(error.contains("it is not a regular file"), "{error}");
     }
     for file in ["up", "abs"] {
         let (_, error) = folder.ends(&format!("run in/{file}.toml"), 2);

@@ -110,8 +110,8 @@ impl<R: Read + Seek> Reader<R> {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
 
-    /// Returns a record in words: the text of the first instruction of a run, or what happened. `space` is the memory of an
-    /// access, from [`Following`](crate::Following).
+    /// Returns a record as text: the first instruction of a run, or a description of another event. `space` is the memory
+    /// of an access, from [`Following`](crate::Following).
     pub fn described(&self, what: &What, space: Option<&str>) -> String {
         match *what {
             What::Ran { pc, .. } => self.line(pc).map_or_else(|| self.spelled(pc), |line| line.text.clone()),

@@ -87,8 +87,8 @@ pub trait Inspect {
         register_name(&self.registers(), number)
     }
 
-    /// A register of a group that runs or has ended, by lane; `None` for a register that is not there, and for a group
-    /// that has not begun or whose last state is no longer kept.
+    /// Returns a register of a group that runs or has ended, by lane. Returns `None` if the register does not exist, if
+    /// the group has not begun, or if its last state was discarded.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// The machine's memory.

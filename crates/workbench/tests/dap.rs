@@ -16,7 +16,7 @@ struct Client {
     adapter: Adapter,
     kernel: &'static Kernel,
     sequence: u64,
-    /// Whether the adapter knows the kernel's source, as `kernel.s`.
+    /// Whether the adapter has the kernel's source, as `kernel.s`.
     has_source: bool,
     /// Lines before the source, as if it had been edited.
     lines_before: usize,
@@ -409,7 +409,7 @@ fn registers_and_memory_change_and_stay_changed_when_their_place_is_passed_again
         assert!(again["value"].as_str().unwrap().starts_with("0x0000002a"), "{what}: {again}");
         let (refused, _) =
             client.send("setVariable", json!({ "variablesReference": lane, "name": name, "value": "many" }));
-        assert!(refused["message"].as_str().unwrap().contains("`many` is no number"), "{what}: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains("`many` is not a number"), "{what}: {refused}");
 
         let all = scopes(&mut client, &json!(1));
         let memory = all.iter().find(|scope| scope["name"] == "memory").unwrap();
@@ -480,7 +480,7 @@ fn a_breakpoint_binds_in_the_users_own_source_and_the_frame_is_there() {
         assert_eq!(set[count]["verified"], false, "{what}");
         let comment = set.iter().position(|set| set["message"].is_string()).unwrap();
         assert!(set[comment]["message"].as_str().unwrap().contains("has no instruction: line "), "{what}");
-        // Those that `breakpointLocations` lists are those that stay where they are.
+        // `breakpointLocations` lists the lines at which a breakpoint stays.
         let places = client.ask(
             "breakpointLocations",
             json!({ "source": { "path": "kernel.s" }, "line": 1, "endLine": count }),
@@ -577,7 +577,7 @@ fn a_watch_takes_lanes_formulas_memory_and_the_table() {
     let third = registers["variables"].as_array().unwrap().iter().find(|each| each["name"] == "$r3").unwrap();
     assert!(third["value"].as_str().unwrap().starts_with("0x00000029"), "{third}");
     assert!(scopes(&mut client, &json!(1)).iter().any(|scope| scope["name"] == "lanes by registers"));
-    // Flags are no floats.
+    // Flags are not printed as floats.
     let flags = client.watch("$c0@0")["result"].as_str().unwrap().to_owned();
     assert!(!flags.contains("e-"), "{flags}");
     for wrong in ["$r3@99", "$q", "1 +", ""] {

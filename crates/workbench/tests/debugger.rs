@@ -225,10 +225,10 @@ fn a_wrong_line_says_what_the_command_takes() {
     let mut debugger = debugger(kernel, 256);
     let mut refused = |line: &str| command::run(&mut debugger, line).unwrap_err().to_string();
     assert_eq!(refused("stpe"), "there is no command `stpe`, did you mean `step`?; `help` lists them");
-    assert!(refused("step x").contains("`step` takes [COUNT]: `x` is no number"), "{}", refused("step x"));
-    assert!(refused("why 99").contains("is no lane of 0 to"), "{}", refused("why 99"));
+    assert!(refused("step x").contains("`step` takes [COUNT]: `x` is not a number"), "{}", refused("step x"));
+    assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
     assert!(refused("break nowhere").contains("neither an instruction's address nor a label"));
-    assert!(refused("registers q7").contains("is no register; there is"));
+    assert!(refused("registers q7").contains("is not a register; there is"));
     assert!(refused("where now").contains("`now` is too much"));
 }
 
@@ -285,7 +285,7 @@ fn breaks_are_set_at_labels_and_lines_of_the_users_own_source_on_each_machine() 
             assert!(!text.is_empty() && !text.starts_with([';', '.']), "{name}: {text}");
         }
         let refused = command::run(&mut debugger, &format!("break :{}", last + 1)).unwrap_err().to_string();
-        assert!(refused.contains("has no instruction from line"), "{refused}");
+        assert!(refused.contains("has no instruction at or after line"), "{refused}");
         ask(&mut debugger, "delete all");
         for label in source.labels() {
             let address = debugger.named_place(label).unwrap();
@@ -328,7 +328,7 @@ fn a_step_is_an_instruction_that_is_issued() {
             if matches!(halt, Halt::End) && debugger.events().is_empty() {
                 break;
             }
-            // The instruction that was next is the one that was issued, and nothing else was.
+            // The step issues the next instruction and no other.
             let issues: Vec<u32> = debugger
                 .events()
                 .iter()
@@ -366,14 +366,14 @@ fn p_prints_a_register_and_formulas() {
     assert!(ask(&mut debugger, "p 7 / 2 + (1 << 4) - 3 % 2").ends_with("  18\n"));
     ask(&mut debugger, "expect $r3@5 == 41");
     assert!(ask(&mut debugger, "w").starts_with("group 0, after "));
-    // Flags are no float.
+    // Flags are not printed as a float.
     ask(&mut debugger, "set $c0@5 3");
     assert_eq!(ask(&mut debugger, "p $c0@5"), "$c0@5  0x3  ZS\n");
     let refused = |debugger: &mut Debugger, line: &str| command::run(debugger, line).unwrap_err().to_string();
     for (line, why) in [
         ("p $r3@5 +", "expected a register, memory or a number at the end"),
-        ("p $q3", "is no register; there is $r, $a, $c"),
-        ("p $r3@99", "is no lane of 0 to"),
+        ("p $q3", "is not a register; there is $r, $a, $c"),
+        ("p $r3@99", "is not a lane of 0 to"),
         ("p ($r3@5", "a parenthesis is not closed"),
         ("p 1 / 0", "division by zero"),
         ("p s[0x100000]", "no such word"),
@@ -415,7 +415,7 @@ fn a_log_stop_writes_values_and_does_not_stop() {
     // Going back does not write it again.
     assert!(!ask(&mut debugger, "back-continue").contains("lanes 0-31, r0"));
     let refused = command::run(&mut debugger, &format!("log :{line} : {{$q}}")).unwrap_err().to_string();
-    assert!(refused.contains("`$q` is no register"), "{refused}");
+    assert!(refused.contains("`$q` is not a register"), "{refused}");
 }
 
 /// The first state at which a command is taken, and its answer.
@@ -446,12 +446,12 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     assert!(ask(&mut debugger, "stack").starts_with("  0  JOINAT  to "));
     let refused = |debugger: &mut Debugger, line: &str| command::run(debugger, line).unwrap_err().to_string();
     for (line, why) in [
-        ("set token 9 mask 1", "`9` is no token of 0 to"),
+        ("set token 9 mask 1", "expected token 0 to"),
         ("set token 0 mask 40", "outside the lanes of the group"),
-        ("set token 0 mask x", "`x` is no lane"),
-        ("set token 0 type jump", "is no type of token: BRANCH"),
+        ("set token 0 mask x", "`x` is not a lane"),
+        ("set token 0 type jump", "is not a type of token: BRANCH"),
         ("set token 0 adress 0x8", "a token has mask, address and type"),
-        ("set token 0 address 0x3", "is no address of an instruction"),
+        ("set token 0 address 0x3", "is not the address of an instruction"),
         ("set counter branch 0 1", "flow state of r500"),
         ("set entry 0 active 1", "flow state of r700"),
         ("set tokn 0 mask 1", "did you mean `token`?"),
@@ -466,13 +466,13 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     debugger.go_to(place);
     assert_eq!(debugger.digest(), state);
 
-    // R700: masks of the stack's entries; of a loop also the lanes that broke.
+    // R700: the masks of the stack's entries. A loop's entry also has the lanes that broke.
     let mut debugger = sample("loop-break.r700");
     assert_eq!(first_taken(&mut debugger, "set entry 0 active 0,2"), "entry 0 active is lanes 0,2\n");
     assert_eq!(ask(&mut debugger, "set entry 0 break 1"), "entry 0 break is lanes 1\n");
-    assert!(refused(&mut debugger, "set entry 0 middle 1").contains("an entry has active and"));
+    assert!(refused(&mut debugger, "set entry 0 middle 1").contains("an entry has active, and"));
     assert!(first_taken(&mut debugger, "set predicate 0").starts_with("predicate is lanes 0"));
-    assert!(refused(&mut debugger, "set entry 7 active 1").contains("`7` is no entry of 0 to 0"));
+    assert!(refused(&mut debugger, "set entry 7 active 1").contains("expected entry 0 to 0, found `7`"));
 
     // R500: a counter for each lane that waits.
     let mut debugger = sample("nested-if.r500");

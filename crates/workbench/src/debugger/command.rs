@@ -361,7 +361,7 @@ fn back_follow(call: &mut Call<'_>) -> Done {
 
 fn go_to(call: &mut Call<'_>) -> Done {
     let word = call.words.first().ok_or_else(|| "a number is missing".to_owned())?;
-    let position = word.parse().map_err(|_| format!("`{word}` is no number"))?;
+    let position = word.parse().map_err(|_| format!("`{word}` is not a number"))?;
     call.moved(|debugger| debugger.go_to(position))
 }
 
@@ -369,7 +369,7 @@ fn break_at(call: &mut Call<'_>) -> Done {
     let (head, only) = only(call.debugger, &call.words)?;
     let address = address(call.debugger, head.first())?;
     if let Some(more) = head.get(1) {
-        return Err(format!("`{more}` is no condition").into());
+        return Err(format!("`{more}` is not a condition").into());
     }
     let number = call.debugger.stops.add(On::Address(address), only, call.rest);
     text(format!("stop {number} at {}\n", spelled_place(call.debugger, address)))
@@ -387,7 +387,7 @@ fn log_at(call: &mut Call<'_>) -> Done {
     let (head, only) = only(call.debugger, &words)?;
     let address = address(call.debugger, head.first())?;
     if let Some(more) = head.get(1) {
-        return Err(format!("`{more}` is no condition").into());
+        return Err(format!("`{more}` is not a condition").into());
     }
     let log = Some(LogText::parse(call.debugger, text_of.trim())?);
     let number = call.debugger.stops.add(On::Address(address), Only { log, ..only }, call.rest);
@@ -449,7 +449,7 @@ fn delete(call: &mut Call<'_>) -> Done {
     match call.words[..] {
         ["all"] => stops.clear(),
         [word] if word.parse().is_ok_and(|number| stops.remove(number)) => {}
-        _ => return Err(format!("`{}` is no stop", call.rest).into()),
+        _ => return Err(format!("`{}` is not a stop", call.rest).into()),
     }
     Ok(Answer::default())
 }
@@ -544,7 +544,7 @@ fn set(call: &mut Call<'_>) -> Done {
     };
     let (register, of) = place_of(call.debugger, place)?;
     let lane = of.unwrap_or(call.debugger.lane());
-    let value = bits(value).ok_or_else(|| format!("`{value}` is no number"))?;
+    let value = bits(value).ok_or_else(|| format!("`{value}` is not a number"))?;
     let group = call.debugger.group();
     if !call.debugger.change(Change::Register { group, register, lane, value }) {
         return Err(format!("{place} of lane {} does not take {value:#x} here", lane.0).into());
@@ -564,7 +564,7 @@ fn write(call: &mut Call<'_>) -> Done {
     let (space, address, _) = range(call.debugger, space, at, &[], 0)?;
     let mut bytes = Vec::new();
     for value in values {
-        let value = bits(value).ok_or_else(|| format!("`{value}` is no number"))?;
+        let value = bits(value).ok_or_else(|| format!("`{value}` is not a number"))?;
         bytes.extend(value.to_le_bytes());
     }
     if bytes.is_empty() {
@@ -700,7 +700,7 @@ fn group(call: &mut Call<'_>) -> Done {
     if let Some(word) = call.words.first() {
         let group = word.parse().ok().filter(|group| call.debugger.choose_group(*group));
         let last = call.debugger.stepping().groups().saturating_sub(1);
-        group.ok_or_else(|| format!("`{word}` is no group of 0 to {last}"))?;
+        group.ok_or_else(|| format!("`{word}` is not a group of 0 to {last}"))?;
     }
     text(position(call.debugger))
 }
@@ -728,7 +728,7 @@ fn expect(call: &mut Call<'_>) -> Done {
             }
         }
         ["lane", lane, ref wanted @ ..] => {
-            let number = lane.parse().map_err(|_| format!("`{lane}` is no lane"))?;
+            let number = lane.parse().map_err(|_| format!("`{lane}` is not a lane"))?;
             let why = debugger.why(Lane(number));
             (!why.contains(&wanted.join(" "))).then(|| format!("lane {lane}: {why}"))
         }
@@ -764,7 +764,7 @@ fn range(
     otherwise: u32,
 ) -> Result<(&'static str, u32, u32), String> {
     let space = space_of(debugger, space)?;
-    let address = number(at).ok_or_else(|| format!("`{at}` is no address"))?;
+    let address = number(at).ok_or_else(|| format!("`{at}` is not an address"))?;
     let bytes = match *bytes {
         [] => otherwise,
         [word] => numeral(word)?,
@@ -793,7 +793,7 @@ fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Onl
             "hits" => only.hits = Some(Hits::parse(&text).ok_or_else(|| no_hits(&text))?),
             _ => {
                 let group = text.parse().ok().filter(|group| *group < debugger.stepping().groups());
-                only.group = Some(group.ok_or_else(|| format!("`{text}` is no group"))?);
+                only.group = Some(group.ok_or_else(|| format!("`{text}` is not a group"))?);
             }
         }
         rest = &after[end..];

@@ -120,7 +120,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                     let upper = value.to_ascii_uppercase();
                     let at = TOKEN_TYPES.iter().position(|name| *name == upper);
                     let at = at.ok_or_else(|| {
-                        format!("`{value}` is no type of token: {} are", TOKEN_TYPES.join(", "))
+                        format!("`{value}` is not a type of token: {} are", TOKEN_TYPES.join(", "))
                     })?;
                     Ok((Word { part: Word::TYPE, bits: 7, ..mask }, at as u64 + 1))
                 }
@@ -133,7 +133,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
             let part = match part {
                 "active" => 0,
                 "break" => 1,
-                _ => return Err(format!("an entry has active and, of a loop, break; not `{part}`")),
+                _ => return Err(format!("an entry has active, and break for a loop; not `{part}`")),
             };
             let words = debugger.stepping().words(Kind::StackEntry).into_iter();
             let word = words.filter(|word| word.number == outer).find(|word| word.part == part);
@@ -163,7 +163,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
             let at = numeral(number)? as usize;
             let word = words.get(at).copied().ok_or_else(|| match words.len() {
                 0 => "no open loop counts".to_owned(),
-                count => format!("`{number}` is no loop of 0 to {}", count - 1),
+                count => format!("expected loop 0 to {}, found `{number}`", count - 1),
             })?;
             Ok((word, fitting(&word, value)?))
         }
@@ -174,8 +174,9 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
         }
         ["predicate", channel, lanes] if isa == Isa::R500 => {
             let at = CHANNELS.iter().position(|name| *name == channel);
-            let at =
-                at.ok_or_else(|| format!("`{channel}` is no channel of the predicate: r, g, b, a, alu are"))?;
+            let at = at.ok_or_else(|| {
+                format!("`{channel}` is not a channel of the predicate: r, g, b, a, alu are")
+            })?;
             let words = debugger.stepping().words(Kind::Predicate).into_iter();
             let word =
                 words.into_iter().find(|word| word.number == at).ok_or("the group has no predicate")?;
@@ -210,7 +211,7 @@ fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String>
     let at = numeral(number)? as usize;
     (count.checked_sub(1 + at)).ok_or_else(|| match count {
         0 => "the stack is empty".to_owned(),
-        _ => format!("`{number}` is no {what} of 0 to {}", count - 1),
+        _ => format!("expected {what} 0 to {}, found `{number}`", count - 1),
     })
 }
 

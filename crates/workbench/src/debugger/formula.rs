@@ -467,7 +467,7 @@ impl<'a> Parser<'a> {
         } else {
             word.parse().ok().map(Quantity::Integer)
         };
-        value.map(Tree::Literal).ok_or_else(|| format!("`{word}` is no number"))
+        value.map(Tree::Literal).ok_or_else(|| format!("`{word}` is not a number"))
     }
 
     fn named(&mut self, depth: usize) -> Result<Tree, String> {

@@ -326,7 +326,10 @@ impl Debugger {
             let found = source.instruction_at(line).filter(|_| line > 0);
             let lines = source.lines().len();
             return found.map(|(address, _)| address).ok_or_else(|| {
-                format!("{} has no instruction from line {line} on; it has {lines} lines", source.name())
+                format!(
+                    "{} has no instruction at or after line {line}: its last line is {lines}",
+                    source.name()
+                )
             });
         }
         let listed = |name: &str| {
@@ -355,7 +358,7 @@ impl Debugger {
         let line = address as usize;
         let source = self.source.as_ref().filter(|source| (1..=source.lines().len()).contains(&line));
         let line = source.map(|source| format!("; line {word} of {} is `:{word}`", source.name()));
-        format!("`{word}` is no address of an instruction{}", line.unwrap_or_default())
+        format!("`{word}` is not the address of an instruction{}", line.unwrap_or_default())
     }
 
     /// Returns the place of an address in the user's own source, `collatz.s:20`.

@@ -16,7 +16,7 @@ pub(super) fn number(word: &str) -> Option<u32> {
 
 /// Reads a number, or states that the word is not one.
 pub(super) fn numeral(word: &str) -> Result<u32, String> {
-    number(word).ok_or_else(|| format!("`{word}` is no number"))
+    number(word).ok_or_else(|| format!("`{word}` is not a number"))
 }
 
 /// Reads the bits of a number: with a point a float, with a minus sign an integer, otherwise unsigned.
@@ -33,7 +33,7 @@ pub(super) fn bits(word: &str) -> Option<u32> {
 /// Reads the number of a lane of the group.
 pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
     let lane = word.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
-    lane.map(Lane).ok_or_else(|| format!("`{word}` is no lane of 0 to {}", debugger.width() - 1))
+    lane.map(Lane).ok_or_else(|| format!("`{word}` is not a lane of 0 to {}", debugger.width() - 1))
 }
 
 /// Reads a set of lanes of the group: `0-3,8`, `all`, `none`, or bits after 0x.
@@ -43,7 +43,7 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
         let bits = u64::from_str_radix(digits, 16).ok().filter(|bits| bits & !all.0 == 0);
         return bits
             .map(Mask)
-            .ok_or_else(|| format!("`{word}` has bits that are no lanes: the group has {all}"));
+            .ok_or_else(|| format!("`{word}` has bits outside the lanes of the group, {all}"));
     }
     match word {
         "all" => return Ok(all),
@@ -55,7 +55,7 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let bounds = (first.parse::<u8>(), last.parse::<u8>());
         let (Ok(first), Ok(last)) = bounds else {
-            return Err(format!("`{part}` is no lane: lanes are written as 0-3,8, all or none"));
+            return Err(format!("`{part}` is not a lane: lanes are written as 0-3,8, all or none"));
         };
         if first > last || last > 63 || !all.has(Lane(last)) {
             return Err(format!("`{part}` is outside the lanes of the group, {all}"));
@@ -74,7 +74,7 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
     });
     let Some(class) = class.max_by_key(|class| class.name.len()) else {
         let names: Vec<&str> = classes.iter().map(|class| class.name).collect();
-        return Err(format!("`{word}` is no register; there is {}", names.join(", ")));
+        return Err(format!("`{word}` is not a register; there is {}", names.join(", ")));
     };
     let rest = &lower[class.name.len()..];
     let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));

@@ -136,7 +136,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Records a launch from its start. `listing` holds the address and the text of each line.
+    /// Creates a recorder for a launch at its start. `listing` holds the address and the text of the lines.
     pub(super) fn new(stepping: Stepping, bounds: Bounds, isa: Isa, listing: &[(u32, String)]) -> Recorder {
         let lines = listing.iter().enumerate().map(|(number, (address, _))| (*address, number)).collect();
         let named = NamedRegisters::of(listing.iter().map(|(_, text)| text.as_str()));

@@ -195,7 +195,7 @@ mod tests {
         let mut some = lanes(4);
         (some[3], some[9]) = (20, 20);
         assert_eq!(read_passes(&some), 1);
-        // A second such word needs a pass of its own.
+        // A second broadcast word needs another pass.
         (some[0], some[1]) = (60, 60);
         assert_eq!(read_passes(&some), 2);
     }

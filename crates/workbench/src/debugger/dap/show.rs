@@ -225,7 +225,7 @@ impl Adapter {
 
     pub(super) fn disassemble(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
-        let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is no address"))?;
+        let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
         // Far beyond any program, and far from where numbers end.
         const FAR: i64 = 1 << 40;
@@ -267,7 +267,7 @@ impl Adapter {
     fn memory_of(&self, arguments: &Value) -> Result<(&'static str, usize, Lane), Refused> {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let known = self.memory.get(reference).copied();
-        known.ok_or_else(|| format!("`{reference}` is no memory that the `memory` scope shows now"))
+        known.ok_or_else(|| format!("`{reference}` is not memory that the `memory` scope shows now"))
     }
 
     pub(super) fn read_memory(&mut self, arguments: &Value) -> Result<Value, Refused> {
@@ -294,12 +294,12 @@ impl Adapter {
         let text = arguments["value"].as_str().unwrap_or("");
         let word = text.split_whitespace().next().unwrap_or("");
         let value =
-            names::bits(word).ok_or_else(|| format!("`{text}` is no number: 7, 0x1f, -3 and 0.5 are"))?;
+            names::bits(word).ok_or_else(|| format!("`{text}` is not a number: 7, 0x1f, -3 and 0.5 are"))?;
         let (group, register, lane) = match self.shown_by(arguments)? {
             Shown::Lane(group, lane) => (group, self.debugger()?.register(&name)?, lane),
             Shown::Register(group, register) => {
                 let lane =
-                    name.trim_matches(['[', ']']).parse().map_err(|_| format!("`{name}` is no lane"))?;
+                    name.trim_matches(['[', ']']).parse().map_err(|_| format!("`{name}` is not a lane"))?;
                 (group, register, Lane(lane))
             }
             _ => return Err(format!("`{name}` follows from the launch: registers can be changed")),
@@ -395,7 +395,7 @@ impl Adapter {
         let offset = arguments["offset"].as_i64().unwrap_or(0);
         let address = u32::try_from(offset).map_err(|_| format!("{space} has no byte {offset}"))?;
         let data = STANDARD.decode(arguments["data"].as_str().unwrap_or(""));
-        let bytes = data.map_err(|error| format!("`data` is no base64: {error}"))?;
+        let bytes = data.map_err(|error| format!("`data` is not base64: {error}"))?;
         let count = bytes.len();
         if !self.debugger()?.change(Change::Memory { space, group, lane, address, bytes }) {
             return Err(format!("{space} does not take {count} bytes at {address:#x}"));

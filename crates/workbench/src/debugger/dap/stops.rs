@@ -230,7 +230,7 @@ fn is_listing(source: &Value) -> bool {
 fn bound(debugger: &Debugger, line: usize) -> Result<(u32, usize), Refused> {
     let source = debugger.source().ok_or_else(|| no_source(debugger, ""))?;
     let found = source.instruction_at(line).filter(|_| line > 0);
-    found.ok_or_else(|| format!("{} has no instruction from line {line} on", source.name()))
+    found.ok_or_else(|| format!("{} has no instruction at or after line {line}", source.name()))
 }
 
 /// States that a file is not the source of the program.
