@@ -7,6 +7,7 @@ import numbers
 import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, SupportsIndex, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
@@ -142,12 +143,21 @@ class Result(Mapping[str, Output]):
 class Launch:
     """A program with what it starts from, ready to run any number of times."""
 
-    def __init__(self, program: Program, native: _native.Launch, plain: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        program: Program,
+        native: _native.Launch,
+        plain: frozenset[str] = frozenset(),
+        floats: Sequence[str] = (),
+    ) -> None:
         self.program = program
         self._native = native
         self._places: dict[str, tuple[int, int]] | None = None
         # A number that is passed to a kernel has the type that its value has.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
+        # The native half does not count lists of floats: for files, a fraction states enough.
+        known = {each.rsplit(" ", 1)[0] for each in native.typed}
+        typed += [f"{place} f32" for place in floats if place not in known]
         if typed:
             read = ", ".join(typed)
             warn(f"numbers without a type are read as: {read}; an array of that type states it", TypeChosen)
@@ -330,11 +340,57 @@ def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
     return "arg" if isinstance(value, (bool, int, float)) else "buf", _value(place, value, arrays, memory=True)
 
 
+def _is_floats(value: object) -> bool:
+    """Whether a value is nested lists with a float in them."""
+    if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
+        value = value[0]
+    if not isinstance(value, (list, tuple)):
+        return False
+    array = np.asarray(value)
+    return array.dtype.kind == "f" and array.size > 0
+
+
+def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
+    """The places of memory that lists of floats are for. Memory has no type of its own, unlike inputs and R500's buffers."""
+    if program.isa == "r500":
+        return []
+    found = []
+    buffer = "param" if program.isa == "tesla" else "buffer"
+    for keyword, place in (("params", "param"), ("buffers", buffer)):
+        values = fields.get(keyword)
+        if isinstance(values, Mapping):
+            found += [f"{place} {name}" for name, value in values.items() if _is_floats(value)]
+    for field, value in (("param", "buffer"), ("buffer", "values")):
+        tables = fields.get(field)
+        for table in tables if isinstance(tables, (list, tuple)) else ():
+            if isinstance(table, Mapping) and _is_floats(table.get(value)):
+                found.append(f"{field} {table.get('name', table.get('number', '?'))}")
+    return found
+
+
+def _same_program(program: Program, given: Mapping[str, object]) -> None:
+    """Refuses keywords that name another program: the launch is of this one."""
+    file, kernel = given.get("program"), given.get("kernel")
+    own = {Path(program.title).name, Path(program._native.state()[0]).name}
+    if file is not None and Path(text("program", file, "")).name not in own:
+        raise Error(
+            f"program: {file}, but the program is this one ({program.title}): leave program= out; "
+            "reconverge.launch(path, program=…) takes another"
+        )
+    if kernel is not None and text("kernel", kernel, "") not in (program.name, program.contents["demangled"]):
+        raise Error(
+            f"kernel: {kernel}, but the program is this one ({program.name or 'without a name'}): leave kernel= out; "
+            "reconverge.load(path, kernel=…) takes another"
+        )
+
+
 def prepare(program: Program, keywords: LaunchKeywords) -> Launch:
     """A launch of a program."""
     arrays = Arrays()
     given: dict[str, object] = dict(keywords)
     _known(given, LaunchKeywords.__annotations__)
+    _same_program(program, given)
+    floats = _floats(program, given)
     options: list[tuple[str, str]] = []
     for name in ("grid", "block"):
         size = given.pop(name, None)
@@ -362,7 +418,7 @@ def prepare(program: Program, keywords: LaunchKeywords) -> Launch:
     stated = _json(dict(known, isa=program.isa))
     title = program.name or program.title
     plain = frozenset(f"param {name}" for name, value in params.items() if isinstance(value, (bool, int, float)))
-    return Launch(program, _native.launch(program._native, title, stated, options, arrays.native), plain)
+    return Launch(program, _native.launch(program._native, title, stated, options, arrays.native), plain, floats)
 
 
 def _example(program: Program) -> str:
@@ -384,7 +440,7 @@ def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields
     native, prepared = _native.launch_file(os.fspath(file), outside, changes, arrays.native)
     program = Program(native, str(path))
     arrays.check(program)
-    return Launch(program, prepared)
+    return Launch(program, prepared, floats=_floats(program, fields))
 
 
 def kernel(name: str, isa: Isa, lanes: int | None = None) -> Launch:

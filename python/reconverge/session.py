@@ -359,7 +359,7 @@ class Snapshot:
 
     def __init__(self, native: _native.Snapshot, instructions: int, title: str) -> None:
         self._native = native
-        #: Instructions issued before it.
+        #: Instructions executed before it.
         self.instructions = instructions
         self._title = title
 
@@ -530,8 +530,8 @@ class Session:
 
     @property
     def instructions(self) -> int:
-        """Instructions issued so far."""
-        return self._native.statistics()[0]
+        """Instructions executed so far. An instruction that trapped does not count: it is still the next."""
+        return self._native.instructions()
 
     def step(self, times: int = 1, *, group: int | None = None, lane: int | None = None) -> bool:
         """Executes instructions, and returns whether the launch goes on: ``while s.step(): ...`` runs it to its end.

@@ -35,6 +35,15 @@ _COLUMNS = ("step", "group", "kind", "pc", "mask", "other", "lane", "value", "sp
 Column = npt.NDArray[np.unsignedinteger]
 
 
+_ScalarT = TypeVar("_ScalarT", bound=np.generic)
+
+
+def _frozen(array: npt.NDArray[_ScalarT]) -> npt.NDArray[_ScalarT]:
+    """A view of an array that cannot be written, and cannot become so."""
+    array.setflags(write=False)
+    return array.view()
+
+
 class Naming(NamedTuple):
     """The names in the events of a launch."""
 
@@ -65,11 +74,17 @@ class Events:
       name is in ``registers``.
     * ``lane`` and ``value``: of a write, a load or a store.
     * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
+
+    A column cannot be written; ``column.copy()`` can.
     """
 
     def __init__(self, columns: Mapping[str, Column], naming: Naming = _UNNAMED) -> None:
         self.columns = dict(columns)
         self._naming = naming
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        self.columns = {name: _frozen(column) for name, column in self.columns.items()}
 
     @property
     def step(self) -> npt.NDArray[np.uint64]:
@@ -108,7 +123,7 @@ class Events:
         return self._column("space", np.uint8)
 
     def _column(self, name: str, kind: type[_ColumnT]) -> npt.NDArray[_ColumnT]:
-        return self.columns[name].astype(kind, copy=False)
+        return _frozen(self.columns[name].astype(kind, copy=False))
 
     @property
     def registers(self) -> list[str | None]:
@@ -135,7 +150,7 @@ class Events:
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Events:
         """The events that are chosen."""
-        return Events({name: column[chosen] for name, column in self.columns.items()}, self._naming)
+        return Events({name: _frozen(column[chosen]) for name, column in self.columns.items()}, self._naming)
 
     def of(self, *kinds: str) -> Events:
         """The events of these kinds."""
@@ -144,7 +159,7 @@ class Events:
     def lanes(self, width: int = 64) -> npt.NDArray[np.bool_]:
         """Of each event the lanes of its mask: a row an event, a column a lane."""
         bits: npt.NDArray[np.uint64] = (self.mask[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
-        return bits.astype(np.bool_)
+        return _frozen(bits.astype(np.bool_))
 
     @overload
     def frame(self, library: Literal["pandas"] | None = None) -> pandas.DataFrame: ...
@@ -214,8 +229,8 @@ class Trace(Events):
         kinds = sum(1 << number for name, number in _NUMBERS.items() if data or name not in DATA)
         keep = (batches.append, kinds, None, None, None, None)
         ended, _ = launch._native.observe([keep], 1 << 20, limit)
-        none: dict[str, Column] = {name: np.zeros(0, np.uint64) for name in _COLUMNS}
-        columns = {name: np.concatenate([each[name] for each in batches]) for name in _COLUMNS} if batches else none
+        none: dict[str, Column] = {name: _frozen(np.zeros(0, np.uint64)) for name in _COLUMNS}
+        columns = {name: _frozen(np.concatenate([each[name] for each in batches])) for name in _COLUMNS} if batches else none
         return cls(columns, launch.program, ended == "end", _width(launch), _naming(launch))
 
     def __repr__(self) -> str:

@@ -15,14 +15,15 @@ use crate::errors::wrong;
 pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     let Array { dtype, shape, bytes } = array;
     let name = format!("{}{}", &dtype.name()[..1], dtype.bytes());
-    let owner = bytes.into_pyarray(py);
-    owner.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
+    let owner = column(py, bytes)?;
     owner.call_method1("view", (name,))?.call_method1("reshape", (shape,))
 }
 
-/// A column of numbers, which go to numpy as they are.
-pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) -> Bound<'py, PyAny> {
-    values.into_pyarray(py).into_any()
+/// A read-only column of numbers, which go to numpy as they are.
+pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) -> PyResult<Bound<'py, PyAny>> {
+    let column = values.into_pyarray(py).into_any();
+    column.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
+    Ok(column)
 }
 
 /// An array from numpy: name, type by its name, whether its user chose the type, shape, the bytes of a row-major array.

@@ -96,6 +96,42 @@ pub(crate) fn run(error: Error) -> PyErr {
     run_of(error, "")
 }
 
+/// A launch that cannot be prepared: options that the message names become keywords. Those of a launch file are its fields.
+pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
+    match error {
+        Error::Machine(message) => wrong(with_keywords(&message, of_file)),
+        other => run(other),
+    }
+}
+
+/// A message of the workbench with keywords of Python in place of options of the command line.
+fn with_keywords(message: &str, of_file: bool) -> String {
+    let buffer = "add --buf ";
+    let found = message.split_once(buffer).and_then(|(before, rest)| {
+        let (name, rest) = rest.split_once("=VALUES for a buffer or --arg ")?;
+        let (_, after) = rest.split_once("=VALUE for a number ([[param]] in a launch file)")?;
+        Some((before, name, after))
+    });
+    if let Some((before, name, after)) = found {
+        let remedy = match of_file {
+            true => "add a [[param]] table to the launch file".to_owned(),
+            false => format!(
+                "add params={{\"{name}\": array}} for a buffer or params={{\"{name}\": 5}} for a number"
+            ),
+        };
+        return format!("{before}{remedy}{after}");
+    }
+    let (in_order, number) = match of_file {
+        true => ("by [[param]] tables in their order", "give a number with value ="),
+        false => ("by params= in its order", "give a number, for instance 5"),
+    };
+    message
+        .replace("by --buf and --arg in their order", in_order)
+        .replace("give a number with --arg", number)
+        .replace("with --buf inN=...,", "with buffers={\"inN\": array},")
+        .replace("with --texture UNIT=FILE,", "with textures={UNIT: array},")
+}
+
 /// A launch of the program of `file` that gave no result.
 pub(crate) fn run_of(error: Error, file: &str) -> PyErr {
     match error {

@@ -15,6 +15,7 @@ use reconverge_workbench::listing::Style;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::stats::Profile;
+use reconverge_workbench::target::Target;
 use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::values::Stated;
 use reconverge_workbench::{Known, kernels as built_in, suite};
@@ -212,6 +213,22 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Pro
     Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(name, isa, lanes) }))
 }
 
+/// Refuses a chip that is not the program's: its words are those of its chip.
+///
+/// # Errors
+/// No chip of the machine has this name, or the program is for another.
+fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
+    let other =
+        Target::new(target.isa, Some(asked)).map_err(|error| errors::wrong(format!("chip: {error}")))?;
+    match (&target.chip, other.chip) {
+        (Some(own), Some(other)) if own.model != other.model => Err(errors::wrong(format!(
+            "chip: {asked}, but the program is for {}: give chip= where the program is loaded",
+            own.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
 impl Launch {
     /// The launch that a text and options state. The program's target counts as stated, unless `fields` are of a file.
     fn stated(
@@ -232,13 +249,17 @@ impl Launch {
         }
         if fields.is_none() {
             let target = program.target();
+            if let Some(asked) = &launch.common.chip {
+                same_chip(target, asked)?;
+            }
             let chip = target.chip.as_ref().map(|chip| chip.name.clone());
             launch.common.chip = chip.or(launch.common.chip.take());
             let stage = target.stage.map(|stage| stage.name().to_owned());
             launch.common.stage = launch.common.stage.take().or(stage);
         }
         let image = &program.opened.image;
-        let session = launch.prepare(image, program.program(), &beside).map_err(errors::run)?;
+        let session = launch.prepare(image, program.program(), &beside);
+        let session = session.map_err(|error| errors::prepared(error, fields.is_some()))?;
         let typed = std::mem::take(&mut *beside.typed.lock().unwrap_or_else(PoisonError::into_inner));
         let beside = Arc::new(beside);
         let core = Core {

@@ -491,15 +491,15 @@ impl Columns {
 
     fn into_dict(self, py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         let named = PyDict::new(py);
-        named.set_item("step", column(py, self.step))?;
-        named.set_item("group", column(py, self.group))?;
-        named.set_item("kind", column(py, self.kind))?;
-        named.set_item("pc", column(py, self.pc))?;
-        named.set_item("mask", column(py, self.mask))?;
-        named.set_item("other", column(py, self.other))?;
-        named.set_item("lane", column(py, self.lane))?;
-        named.set_item("value", column(py, self.value))?;
-        named.set_item("space", column(py, self.space))?;
+        named.set_item("step", column(py, self.step)?)?;
+        named.set_item("group", column(py, self.group)?)?;
+        named.set_item("kind", column(py, self.kind)?)?;
+        named.set_item("pc", column(py, self.pc)?)?;
+        named.set_item("mask", column(py, self.mask)?)?;
+        named.set_item("other", column(py, self.other)?)?;
+        named.set_item("lane", column(py, self.lane)?)?;
+        named.set_item("value", column(py, self.value)?)?;
+        named.set_item("space", column(py, self.space)?)?;
         Ok(named)
     }
 }

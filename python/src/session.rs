@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use reconverge_simt::{Event, Lane, Mask, Statistics, Step, Watch, Why};
+use reconverge_simt::{Event, Lane, Mask, Watch, Why};
 use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::session::{self, GroupState, Register, SpaceOf, Stepping, Stop, Stride};
 
@@ -27,6 +27,8 @@ pub(crate) struct Session {
     observed: AtomicBool,
     /// The step before whose instruction a hook stopped the session; the next run begins with it.
     stopped: AtomicU64,
+    /// How often an instruction trapped. The machine counts these instructions, but each stays the next.
+    trapped: AtomicU64,
 }
 
 /// No step.
@@ -38,6 +40,7 @@ pub(crate) struct Snapshot {
     place: Mutex<session::Snapshot>,
     launch: Arc<Core>,
     changed: bool,
+    trapped: u64,
 }
 
 /// Steps between two looks at signals.
@@ -64,6 +67,59 @@ impl Session {
             changed: AtomicBool::new(false),
             observed: AtomicBool::new(false),
             stopped: AtomicU64::new(NEVER),
+            trapped: AtomicU64::new(0),
+        }
+    }
+
+    /// How many instructions have executed before this place.
+    fn place(&self, stepping: &Stepping) -> u64 {
+        stepping.statistics().instructions.saturating_sub(self.trapped.load(Ordering::Relaxed))
+    }
+
+    /// Executes the next instruction of the launch, which is one of group `current`.
+    fn execute(
+        &self,
+        stepping: &mut Stepping,
+        current: usize,
+        observer: &mut dyn FnMut(usize, Event),
+    ) -> Result<(), reconverge_workbench::Error> {
+        let before = stepping.statistics().instructions;
+        let executed = stepping.step(current, Stride::Instruction, observer);
+        if executed.is_err() {
+            let counted = stepping.statistics().instructions.saturating_sub(before);
+            self.trapped.fetch_add(counted, Ordering::Relaxed);
+        }
+        executed.map(drop)
+    }
+
+    /// Executes the next instruction of the launch or, with a group, of this group, after those of the groups before it.
+    /// With a lane, executes instructions until the lane is active in the next one. Returns whether the launch, or the group,
+    /// continues.
+    fn execute_of(
+        &self,
+        stepping: &mut Stepping,
+        asked: Option<usize>,
+        followed: Option<Lane>,
+    ) -> Result<bool, reconverge_workbench::Error> {
+        loop {
+            if asked.is_some_and(|group| stepping.state(group) == GroupState::Ended) {
+                return Ok(false);
+            }
+            let Some(current) = stepping.current() else { return Ok(false) };
+            self.execute(stepping, current, &mut |_, _| {})?;
+            let next = match asked {
+                Some(group) if group != current => continue,
+                Some(group) if stepping.state(group) != GroupState::Running => return Ok(false),
+                Some(group) => group,
+                None => match stepping.current() {
+                    Some(next) => next,
+                    None => return Ok(false),
+                },
+            };
+            let takes_part = |lane| stepping.issue(next).is_some_and(|issue| issue.mask.has(lane));
+            if followed.is_none_or(takes_part) {
+                return Ok(true);
+            }
         }
     }
 
@@ -107,7 +163,7 @@ impl Session {
         let mut stepping = self.lock();
         for _ in 0..LOOK {
             let Some(group) = stepping.current() else { return Ok(Stretch::End) };
-            let step = stepping.statistics().instructions;
+            let step = self.place(&stepping);
             let issue = stepping.issue(group);
             if let Some(issue) = issue
                 && asked != Some(step)
@@ -120,7 +176,7 @@ impl Session {
             }
             let mut events = Vec::new();
             let mut last = LastIssue::new(issue.map_or(0, |issue| issue.pc), step);
-            stepping.step(group, Stride::Instruction, &mut |of, event| match event {
+            self.execute(&mut stepping, group, &mut |of, event| match event {
                 Event::Issue { pc, .. } => last = LastIssue::new(pc, step),
                 event => {
                     let event = last.caused(&watched.names, event, of);
@@ -188,20 +244,6 @@ fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
         Why::Exited => ("exited", None),
     };
     (why.letter(), word, number)
-}
-
-/// Executes the next instruction of the launch. With a lane, executes instructions until the lane is active in the next one.
-/// Returns whether the launch continues.
-fn step_launch(stepping: &mut Stepping, followed: Option<Lane>) -> Result<bool, reconverge_workbench::Error> {
-    loop {
-        let Some(group) = stepping.current() else { return Ok(false) };
-        stepping.step(group, Stride::Instruction, &mut |_, _| {})?;
-        let Some(next) = stepping.current() else { return Ok(false) };
-        let takes_part = |lane| stepping.issue(next).is_some_and(|issue| issue.mask.has(lane));
-        if followed.is_none_or(takes_part) {
-            return Ok(true);
-        }
-    }
 }
 
 /// A row of the machine's bookkeeping: what it is, its address, lanes and count.
@@ -356,10 +398,9 @@ impl Session {
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Group instructions, lane instructions, divergent branches so far.
-    fn statistics(&self) -> (u64, u64, u64) {
-        let Statistics { instructions, lane_instructions, divergent_branches } = self.lock().statistics();
-        (instructions, lane_instructions, divergent_branches)
+    /// How many instructions have executed before this place. One that trapped has not: it is the next.
+    fn instructions(&self) -> u64 {
+        self.place(&self.lock())
     }
 
     /// Steps a group `times` times; without a group, the launch in its order. With a lane, each step continues until the
@@ -374,20 +415,13 @@ impl Session {
     ) -> PyResult<bool> {
         self.may_step()?;
         let followed = lane_number.map(lane).transpose()?;
-        let stride = followed.map_or(Stride::Instruction, Stride::Lane);
         if let Some(group) = group {
             self.group(&self.lock(), group)?;
         }
         let stepped = py.detach(|| {
             let mut stepping = self.lock();
             for _ in 0..times {
-                let Some(group) = group else {
-                    if !step_launch(&mut stepping, followed)? {
-                        return Ok(false);
-                    }
-                    continue;
-                };
-                if stepping.step(group, stride, &mut |_, _| {})? == Step::Done {
+                if !self.execute_of(&mut stepping, group, followed)? {
                     return Ok(false);
                 }
             }
@@ -421,7 +455,7 @@ impl Session {
         self.may_step()?;
         let gone = py.detach(|| {
             let mut stepping = self.lock();
-            let left = instructions.saturating_sub(stepping.statistics().instructions);
+            let left = instructions.saturating_sub(self.place(&stepping));
             stepping.advance(left, Watch::Nothing)
         });
         gone.map_err(|error| self.launch.failed(error))
@@ -435,6 +469,7 @@ impl Session {
             changed: AtomicBool::new(self.changed()),
             observed: AtomicBool::new(false),
             stopped: AtomicU64::new(self.stopped.load(Ordering::Relaxed)),
+            trapped: AtomicU64::new(self.trapped.load(Ordering::Relaxed)),
         }
     }
 
@@ -459,8 +494,19 @@ impl Session {
                     && (!parted || issue.mask.any() && issue.mask != all)
             };
             let asked = !addresses.is_empty() || group.is_some() || parted;
-            let mut predicate = |stepping: &Stepping, current: usize| asked && fits(stepping, current);
-            self.lock().run_until(budget, &mut predicate, &mut |_, _| {})
+            let mut stepping = self.lock();
+            // The instructions before the one that executes, for one that traps.
+            let mut before = stepping.statistics().instructions;
+            let mut predicate = |stepping: &Stepping, current: usize| {
+                before = stepping.statistics().instructions;
+                asked && fits(stepping, current)
+            };
+            let stopped = stepping.run_until(budget, &mut predicate, &mut |_, _| {});
+            if stopped.is_err() {
+                let counted = stepping.statistics().instructions.saturating_sub(before);
+                self.trapped.fetch_add(counted, Ordering::Relaxed);
+            }
+            stopped
         });
         Ok(match stopped.map_err(|error| self.launch.failed(error))? {
             Stop::Predicate => "there",
@@ -474,6 +520,7 @@ impl Session {
             place: Mutex::new(self.lock().snapshot()),
             launch: self.launch.clone(),
             changed: self.changed(),
+            trapped: self.trapped.load(Ordering::Relaxed),
         }
     }
 
@@ -489,6 +536,7 @@ impl Session {
         let place = snapshot.place.lock().unwrap_or_else(PoisonError::into_inner);
         self.lock().restore(&place);
         self.changed.store(snapshot.changed, Ordering::Relaxed);
+        self.trapped.store(snapshot.trapped, Ordering::Relaxed);
         Ok(())
     }
 

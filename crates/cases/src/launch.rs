@@ -177,16 +177,23 @@ impl LaunchCase {
         let files = Beside(&*self.folder);
         let result = self.launch.run(&self.opened.image, &self.program, options, &files);
         result.iter().for_each(|result| settings.count(&result.shares));
-        let (result, wrong) = self.launch.judged(result).map_err(|error| match error {
+        let seen = |error: Error| match error {
+            Error::Trap(mut trapped) if self.launch.common.trap.is_some() => {
+                self.launch.look(&mut trapped, &self.opened, &self.program, options, &files);
+                Error::Trap(trapped)
+            }
+            error => error,
+        };
+        let (result, wrong) = self.launch.judged(result.map_err(seen)).map_err(|error| match error {
             Error::Trap(mut trapped) => {
                 self.launch.look(&mut trapped, &self.opened, &self.program, options, &files);
                 trapped.sentence(&self.file)
             }
             error => error.to_string(),
         })?;
-        match wrong.into_iter().next() {
-            Some(why) => Err(why),
-            None => Ok(result.map(|result| result.findings).unwrap_or_default()),
+        match wrong.is_empty() {
+            true => Ok(result.map(|result| result.findings).unwrap_or_default()),
+            false => Err(wrong.join("; ")),
         }
     }
 }

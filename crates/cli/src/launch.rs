@@ -185,6 +185,7 @@ impl LaunchArgs {
         #[cfg(feature = "campaign")]
         if let Some(number) = self.experiment {
             only_of_programs(matches, "a campaign")?;
+            stated_by_campaign(matches)?;
             return self.experiment(number);
         }
         let title = crate::shown::path(&self.file);
@@ -320,6 +321,30 @@ fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
         Some((_, option)) => bail!("--{option}: {what} says this itself; the option is for programs"),
+        None => Ok(()),
+    }
+}
+
+/// Refuses options that an experiment has from its campaign.
+#[cfg(feature = "campaign")]
+fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
+    const OPTIONS: [(&str, &str); 10] = [
+        ("kernel", "kernel"),
+        ("isa", "isa"),
+        ("chip", "chip"),
+        ("stage", "stage"),
+        ("endian", "endian"),
+        ("format", "format"),
+        ("mode", "mode"),
+        ("group_width", "group-width"),
+        ("watchdog", "watchdog"),
+        ("no_race_check", "no-race-check"),
+    ];
+    let given = |id: &str| {
+        matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine)
+    };
+    match OPTIONS.iter().find(|(id, _)| given(id)) {
+        Some((_, option)) => bail!("--{option}: an experiment has this from its campaign"),
         None => Ok(()),
     }
 }

@@ -223,6 +223,14 @@ fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("(debug) goto 41"));
+    let looked = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+        command.current_dir(&folder).args(arguments).output().unwrap()
+    };
+    let traced = looked(&["trace", "c.toml", "--experiment", "0", "--print"]);
+    assert!(traced.status.success() && !text(&traced.stdout).contains(" writes "));
+    let refused = looked(&["stats", "c.toml", "--experiment", "0", "--watchdog", "3"]);
+    assert!(text(&refused.stderr).contains("--watchdog: an experiment has this from its campaign"));
     let output = run(&folder, "--replay 9");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("there is no experiment 9: 0 to 0 fits here"));

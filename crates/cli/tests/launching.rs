@@ -103,3 +103,48 @@ fn unknown_keys_have_their_file_and_line_a_suggestion_and_all_that_fit() {
     assert_eq!(status, 1);
     assert!(text.contains("FAILED   l.toml: line 3: unknown key `blcok`: did you mean `block`?"), "{text}");
 }
+
+#[test]
+fn a_trap_stands_in_place_of_expectations_and_has_a_text() {
+    let launch = "isa = \"tesla\"\nprogram = \"k.s\"\n";
+    let expect = "[[expect]]\noutput = \"out\"\nvalues = [1]\nabs = inf\n";
+    let both = format!("{launch}trap = \"race\"\n[[expect]]\nholds = \"instructions <= 1\"\n");
+    let files = [
+        ("k.s", NAMED),
+        ("both.toml", &both),
+        ("empty.toml", &format!("{launch}trap = \"\"\n")),
+        ("any.toml", &format!("{launch}{expect}")),
+    ];
+    let folder = folder("trap", &files);
+    for (file, why) in [
+        ("both.toml", "trap stands in place of [[expect]]"),
+        ("empty.toml", "the text is empty"),
+        ("any.toml", "abs: inf: expected a finite number"),
+    ] {
+        let (status, text, _) = ends(&folder, &format!("check {file}"));
+        assert!(status == 1 && text.contains(why), "{file}: {text}");
+    }
+}
+
+#[test]
+fn check_names_every_condition_that_does_not_hold_and_the_instruction_of_a_wrong_trap() {
+    let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\n";
+    let program = ".isa tesla\n.kernel k\n.reg 4\n    mov b32 $r1 0x7\n    exit st b32 g14[$r1] $r0\n";
+    let two = "[[expect]]\nholds = \"instructions <= 1\"\n[[expect]]\nholds = \"groups >= 9\"\n";
+    let quiet = program.replace("st b32 g14[$r1] $r0", "nop");
+    let files = [
+        ("k.s", program),
+        ("trap.toml", &format!("{launch}trap = \"race\"\n")),
+        ("q.s", &quiet),
+        ("two.toml", &format!("{launch}{two}").replace("k.s", "q.s")),
+    ];
+    let folder = folder("every", &files);
+    let (status, text, _) = ends(&folder, "check trap.toml");
+    assert!(
+        status == 1 && text.contains("but: trap at 0x8") && text.contains("k.s:5: exit st b32"),
+        "{text}"
+    );
+    let (status, text, _) = ends(&folder, "check two.toml");
+    assert!(status == 1 && text.contains("instructions <= 1: does not hold"), "{text}");
+    assert!(text.contains("groups >= 9: does not hold"), "{text}");
+}

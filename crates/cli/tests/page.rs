@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -65,8 +66,11 @@ fn a_page_has_the_runs_that_beside_names_with_their_options() {
 
 /// The page of a sample on one machine.
 fn sample(name: &str, isa: &str) -> Value {
+    /// Tests run at the same time, each with its own file.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let launch = format!("docs/samples/{name}.{isa}.toml");
-    page(&format!("{name}-{isa}"), 0, &["trace", &launch]).remove(0)
+    page(&format!("{name}-{isa}-{number}"), 0, &["trace", &launch]).remove(0)
 }
 
 /// The texts of the listing.

@@ -286,6 +286,9 @@ fn fault_24_loads_and_stores_name_their_memory() {
     for (.., text) in lines(&printed).iter().filter(|(.., text)| is_event(text) && accesses(text)) {
         assert!(text.contains('['), "{text}");
     }
+    let stepped = debug(&launch("nested-if.tesla"), "until 0x88\nstep\nevents\nstep\nstep\nevents\n");
+    assert!(stepped.contains("lane 0 loads s[0x10]\n") || stepped.contains(" at g14[0x"), "{stepped}");
+    assert!(!stepped.contains("loads 0x") && !stepped.contains("at 0x1"), "{stepped}");
 }
 
 /// Blocks of a graph: executed lanes, lanes that wait, and lanes on the ways in.

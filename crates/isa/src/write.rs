@@ -175,7 +175,12 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        let missing = self.missing_word(rows, &failure.words, line, tokens);
+        // An operand in brackets is wrong by its value.
+        let in_brackets = line[..span.start].trim_end().ends_with('[');
+        let missing = match in_brackets {
+            true => None,
+            false => self.missing_word(rows, &failure.words, line, tokens),
+        };
         let hidden = |text: &&str| self.hidden.iter().any(|start| text.starts_with(start));
         let fits = sorted(failure.expected.iter().map(String::as_str).filter(|text| !hidden(text)));
         let message = match found.peek() {

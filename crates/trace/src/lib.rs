@@ -47,7 +47,7 @@ mod write;
 pub use error::Error;
 pub use filter::Filter;
 pub use following::{Following, RecordPlace};
-pub use read::{Block, Reader, Records};
+pub use read::{Block, Reader, Records, place};
 pub use record::{End, Header, Kind, Line, Outcome, Record, RegisterNames, Totals, What};
 pub use write::{Limits, Recording, Writer};
 

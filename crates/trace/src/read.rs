@@ -204,7 +204,7 @@ impl<R: Read + Seek> Reader<R> {
 }
 
 /// An address in a space, as texts of programs have it: `s[0x10]`, `LDS 0x10`.
-fn place(space: Option<&str>, address: u32) -> String {
+pub fn place(space: Option<&str>, address: u32) -> String {
     match space.map(|space| (space, space.strip_suffix(']'))) {
         None => format!("{address:#x}"),
         Some((_, Some(open))) => format!("{open}{address:#x}]"),

@@ -230,6 +230,21 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Returns the flags of a condition register: Z 1, S 2, C 4, O 8. (docs/tesla.md 1.4)
+pub(crate) fn flags(value: u32) -> String {
+    let set = ["Z", "S", "C", "O"].iter().enumerate().filter(|(bit, _)| value >> bit & 1 != 0);
+    let names: String = set.map(|(_, name)| *name).collect();
+    if names.is_empty() { "no flags".to_owned() } else { names }
+}
+
+/// The words of a register: flags of a condition register of Tesla, numbers of any other.
+fn register_words(name: &str, values: &[u32]) -> String {
+    match values {
+        [value] if name.starts_with("$c") => format!("{value:#x} ({})", flags(*value)),
+        _ => words(values),
+    }
+}
+
 /// Words as bits and as numbers.
 fn words(words: &[u32]) -> String {
     let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
@@ -256,8 +271,9 @@ impl Trapped {
             (None, None) => {}
         }
         if let Some(LaneState { lane, registers }) = &self.state {
-            let named =
-                registers.iter().map(|(name, values)| format!("lane {lane}: {name} = {}", words(values)));
+            let named = registers
+                .iter()
+                .map(|(name, values)| format!("lane {lane}: {name} = {}", register_words(name, values)));
             lines.extend(named);
         }
         lines.extend(self.nearest.clone());

@@ -232,6 +232,11 @@ impl TryFrom<ExpectFields> for OneExpect {
         match fields {
             ExpectFields { output: Some(output), values: Some(values), abs, rel, holds: None } => {
                 let (abs, rel) = (abs.unwrap_or(0.), rel.unwrap_or(0.));
+                for (name, tolerance) in [("abs", abs), ("rel", rel)] {
+                    if !(0. ..f64::INFINITY).contains(&tolerance) {
+                        return Err(format!("{name}: {tolerance}: expected a finite number, 0 or more"));
+                    }
+                }
                 Ok(OneExpect::Output(Expected { output, values, abs, rel }))
             }
             ExpectFields { output: None, values: None, abs: None, rel: None, holds: Some(text) } => {
@@ -289,6 +294,9 @@ mod tests {
             ("[[expect]]\noutput = \"a\"\n", "missing `values`"),
             ("[[expect]]\noutput = \"a\"\nvalues = [1]\nholds = \"groups <= 1\"\n", "holds stands alone"),
             ("[[expect]]\nabs = 1.0\n", "give output and values, or holds"),
+            ("[[expect]]\noutput = \"a\"\nvalues = [1]\nabs = inf\n", "abs: inf: expected a finite number"),
+            ("[[expect]]\noutput = \"a\"\nvalues = [1]\nrel = -1.0\n", "rel: -1: expected a finite number"),
+            ("[[expect]]\noutput = \"a\"\nvalues = [1]\nabs = nan\n", "abs: NaN: expected a finite number"),
         ] {
             assert!(read(text).unwrap_err().to_string().contains(why), "{text}");
         }

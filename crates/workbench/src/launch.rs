@@ -64,6 +64,12 @@ pub enum LaunchFileError {
     /// The text names an unknown machine.
     #[error(transparent)]
     Machine(#[from] UnknownIsa),
+    /// The text states a trap and expectations.
+    #[error("trap stands in place of [[expect]]: a launch that traps leaves no results")]
+    TrapAndExpect,
+    /// The text of the trap is empty, and would fit every trap.
+    #[error("trap: the text is empty; state a part of the trap's message")]
+    AnyTrap,
 }
 
 impl LaunchFileError {
@@ -155,11 +161,14 @@ impl LaunchFile {
             let line = error.span().and_then(|span| line(span.start));
             LaunchFileError::Field { error, line }
         };
-        Ok(LaunchFile {
-            isa,
-            common: Common::deserialize(fields(common)).map_err(refused)?,
-            machine: machine(isa).launch(fields(own)).map_err(refused)?,
-        })
+        let common = Common::deserialize(fields(common)).map_err(refused)?;
+        match &common.trap {
+            Some(trap) if trap.trim().is_empty() => return Err(LaunchFileError::AnyTrap),
+            Some(_) if !common.expect.is_empty() => return Err(LaunchFileError::TrapAndExpect),
+            _ => {}
+        }
+        let machine = machine(isa).launch(fields(own)).map_err(refused)?;
+        Ok(LaunchFile { isa, common, machine })
     }
 
     /// A launch that states nothing.
@@ -262,6 +271,11 @@ impl LaunchFile {
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
+    /// The name of the program's file, for places in it.
+    fn file(&self) -> &str {
+        self.common.program.as_deref().unwrap_or_default()
+    }
+
     /// Adds to a trap of the launch what can be seen there, by repeating it up to the trap.
     pub fn look(
         &self,
@@ -295,7 +309,7 @@ impl LaunchFile {
             }
             (Err(Error::Trap(found)), Some(trap)) if found.message.contains(trap) => Ok((None, Vec::new())),
             (Err(Error::Trap(found)), Some(trap)) => {
-                Ok((None, vec![format!("must trap with `{trap}`, but: {found}")]))
+                Ok((None, vec![format!("must trap with `{trap}`, but: {}", found.sentence(self.file()))]))
             }
             (Err(error), _) => Err(error),
         }

@@ -180,6 +180,8 @@ pub trait Steps: Inspect + Send + Sync {
     /// The program trapped, at the instruction that stays the next.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
+        // A step announces everything.
+        let takes_data = matches!(watch, Watch::Data(_));
         let mut told = watch.flow();
         while self.statistics().instructions < end
             && let Some(group) = self.current()
@@ -188,7 +190,10 @@ pub trait Steps: Inspect + Send + Sync {
                 None => self.step(&mut |_| ())?,
                 Some(told) => {
                     told.group(group);
-                    self.step(&mut |event| told.event(event))?;
+                    self.step(&mut |event| match event {
+                        Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if !takes_data => {}
+                        other => told.event(other),
+                    })?;
                 }
             }
         }
@@ -540,9 +545,9 @@ impl Stepping {
         observer: &mut dyn FnMut(usize, Event),
     ) -> Result<Step, Error> {
         loop {
-            let Some(current) = self.current().filter(|_| self.state(group) != GroupState::Ended) else {
-                return Ok(Step::Done);
-            };
+            // The group that is next may have lost its last active lanes to a change: the step lets it end.
+            let more = |current: &usize| *current == group || self.state(group) != GroupState::Ended;
+            let Some(current) = self.current().filter(more) else { return Ok(Step::Done) };
             self.0.step(&mut |event| observer(current, event))?;
             if current != group {
                 continue;

@@ -681,3 +681,43 @@ fn the_console_completes_commands_registers_and_labels() {
     assert!(labels.iter().any(|target| target["label"] == label), "{labels:?}");
     assert!(completed(&mut client, "p $r1").iter().any(|target| target["start"] == 2));
 }
+
+#[test]
+fn an_error_message_has_no_colours() {
+    let mut adapter = Adapter::default();
+    let mut messages = Vec::new();
+    let mut open = |_: &Value| Err("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m no `--x`".to_owned());
+    for command in ["initialize", "launch"] {
+        let request = json!({ "seq": 1, "type": "request", "command": command, "arguments": {} });
+        adapter.handle(&request, &mut open, &mut |message| messages.push(message));
+    }
+    assert_eq!(messages[1]["message"], "error: no `--x`");
+    assert_eq!(messages[1]["body"]["error"]["format"], "error: no `--x`");
+}
+
+#[test]
+fn a_formula_that_fails_in_the_console_says_why() {
+    let mut client = Client::started(collatz());
+    client.ask("configurationDone", json!({}));
+    let mut refused = |text: &str| {
+        let (response, _) = client.send("evaluate", json!({ "expression": text, "context": "repl" }));
+        response["message"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(refused("1/0"), "division by zero");
+    assert!(refused("$r1 + ").contains("expected a register"));
+    assert!(refused("stpe").contains("did you mean `step`"));
+}
+
+#[test]
+fn a_launch_whose_last_lanes_are_taken_away_terminates() {
+    let mut client = Client::started(collatz());
+    client.ask("configurationDone", json!({}));
+    // All warps of the first block: the others run.
+    for group in 0..8 {
+        for text in [format!("group {group}"), "set mask none".to_owned()] {
+            client.ask("evaluate", json!({ "expression": text, "context": "repl" }));
+        }
+    }
+    let (_, events) = client.send("continue", json!({ "threadId": 1 }));
+    assert!(events.iter().any(|event| event["event"] == "terminated"), "{events:?}");
+}

@@ -531,3 +531,80 @@ fn the_last_word_of_a_line_is_completed() {
     assert!(completed(&format!("break {}", &label[..1])).contains(&label));
     assert!(completed("print $r0 +").is_empty());
 }
+
+#[test]
+fn a_long_formula_is_refused_without_its_text() {
+    let mut debugger = sample("tutorial-tesla");
+    assert!(ask(&mut debugger, &format!("print 1{}", " + 1".repeat(400))).contains(" 401\n"));
+    for text in [format!("1{}", "+1".repeat(40_000)), "(".repeat(40_000), "x".repeat(40_000)] {
+        let refused = command::run(&mut debugger, &format!("print {text}")).unwrap_err().to_string();
+        assert!(refused.len() < 400, "{refused}");
+        let refused = command::run(&mut debugger, &text).unwrap_err().to_string();
+        assert!(refused.len() < 400, "{refused}");
+    }
+    for (text, why) in [
+        ("1 << 64", "shifts by 0 to 63 bits"),
+        ("1 >> -1", "shifts by 0 to 63 bits"),
+        ("1 << 63", "does not fit 64 bits"),
+        ("9223372036854775807 + 1", "does not fit 64 bits"),
+        ("s[4294967296]", "an address has 32 bits"),
+    ] {
+        let refused = command::run(&mut debugger, &format!("print {text}")).unwrap_err().to_string();
+        assert!(refused.contains(why), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn a_launch_whose_last_lanes_are_taken_away_has_ended() {
+    // The first of several warps gives its turn on.
+    let mut several = debugger(find(Isa::Tesla, "collatz").unwrap(), 256);
+    assert_eq!(ask(&mut several, "set mask none"), "mask is lanes none\n");
+    assert_eq!(several.stepping().current(), Some(1));
+    for movement in ["continue", "step", "over", "until 0", "goto 50"] {
+        let mut debugger = sample("tutorial-tesla");
+        ask(&mut debugger, "goto 9");
+        assert_eq!(ask(&mut debugger, "set mask none"), "mask is lanes none\n");
+        let answer = command::run(&mut debugger, movement).unwrap();
+        assert_eq!((answer.halt, debugger.position()), (Some(Halt::End), 9), "{movement}");
+        assert!(answer.text.contains("the launch has ended"), "{}", answer.text);
+        assert_eq!(debugger.stepping().current(), None, "{movement}");
+        assert_eq!(debugger.back(1), Halt::There, "{movement}");
+        assert_eq!(debugger.position(), 8, "{movement}");
+    }
+}
+
+#[test]
+fn what_a_lane_is_expected_to_do_is_whole_words() {
+    let mut debugger = debugger(find(Isa::Tesla, "collatz").unwrap(), 256);
+    to_divergence(&mut debugger);
+    let left = (0..32).find(|lane| debugger.why(Lane(*lane)).contains("left the loop")).unwrap();
+    let mut expect = |text: String| command::run(&mut debugger, &format!("expect lane {text}"));
+    expect(format!("{left} left the loop")).unwrap();
+    expect(format!("{left} it has left the loop")).unwrap();
+    for wrong in ["end", "left the loo", "eft", "active", "waits"] {
+        let refused = expect(format!("{left} {wrong}")).unwrap_err();
+        assert!(matches!(refused, CommandError::Expectation { .. }), "{wrong}: {refused}");
+    }
+    for wrong in ["99 covered", "32 active", "x active", "0"] {
+        let refused = expect(wrong.to_owned()).unwrap_err();
+        assert!(matches!(refused, CommandError::Usage { .. }), "{wrong}: {refused}");
+    }
+}
+
+#[test]
+fn a_stop_that_can_never_count_is_refused_and_one_without_a_value_stops_once() {
+    let mut debugger = debugger(find(Isa::Tesla, "collatz").unwrap(), 256);
+    for wrong in ["hits 0", "hits >= 0", "hits < 1", "hits 1 hits 2", "if 1 if 2"] {
+        let refused = command::run(&mut debugger, &format!("stop diverge {wrong}")).unwrap_err();
+        assert!(matches!(refused, CommandError::Usage { .. }), "{wrong}: {refused}");
+    }
+    ask(&mut debugger, "stop if 1 / 0 == 1");
+    for _ in 0..2 {
+        let answer = command::run(&mut debugger, "continue").unwrap();
+        assert!(answer.text.contains("has no value: division by zero"), "{}", answer.text);
+        assert_eq!(debugger.position(), 1);
+        let answer = command::run(&mut debugger, "continue").unwrap();
+        assert_eq!(answer.halt, Some(Halt::End), "{}", answer.text);
+        ask(&mut debugger, "goto 0");
+    }
+}

@@ -128,7 +128,8 @@ impl Screen {
     pub(super) fn key(&mut self, debugger: &mut Debugger, key: KeyEvent) -> Asked {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c' | 'd') => Asked::Quit,
+                KeyCode::Char('d') => Asked::Quit,
+                KeyCode::Char('c') => self.cancel(),
                 _ => Asked::Nothing,
             };
         }
@@ -159,6 +160,18 @@ impl Screen {
             }
             KeyCode::Char(letter) => typed.push(letter),
             _ => {}
+        }
+        Asked::Nothing
+    }
+
+    /// Takes Ctrl-C while nothing moves: drops the command line or the help, or says which key ends the debugger.
+    fn cancel(&mut self) -> Asked {
+        if self.typed.take().is_some() {
+            self.recalled = None;
+        } else if self.help.take().is_none() {
+            self.last_answer = 0;
+            self.scrolled.remove(&Pane::Answers);
+            self.answer("q quits");
         }
         Asked::Nothing
     }
@@ -864,6 +877,19 @@ mod tests {
             assert!(flags.is_none_or(|line| !line.contains("e-")), "{text}");
         }
         assert!(marked > 30, "{marked}");
+    }
+
+    #[test]
+    fn ctrl_c_drops_the_command_line_and_does_not_quit() {
+        let mut debugger = debugger(&KERNELS[0], 256);
+        let mut screen = Screen::default();
+        let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        press(&mut screen, &mut debugger, ":step 9");
+        assert_eq!(screen.key(&mut debugger, interrupt), Asked::Nothing);
+        let text = drawn(&mut screen, &debugger);
+        assert!(!text.contains("step 9") && !text.contains("q quits"), "{text}");
+        assert_eq!(screen.key(&mut debugger, interrupt), Asked::Nothing);
+        assert!(drawn(&mut screen, &debugger).contains("q quits"));
     }
 
     #[test]

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use reconverge_isa::source::closest;
 use reconverge_simt::{Event, Lane, Mask, StackRow};
+use reconverge_trace::place;
 use thiserror::Error;
 
 use super::formula::Formula;
 use super::log::LogText;
-use super::names::{bits, lane_of, no_hits, number, numeral, place_of, shown_in, space_of};
+use super::names::{bits, brief, lane_of, no_hits, number, numeral, place_of, shown_in, space_of};
 use super::stop::{FlowChange, Hits, On, Only, Watched};
 use super::table::{self, Notation};
 use super::{Change, Debugger, Halt, flow};
@@ -248,7 +249,7 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
     let rest = rest.trim();
     let command = COMMANDS.iter().find(|command| command.names.contains(&name)).ok_or_else(|| {
         let meant = closest(name, names()).map(|meant| format!(", did you mean `{meant}`?"));
-        CommandError::Unknown(name.to_owned(), meant.unwrap_or_default())
+        CommandError::Unknown(shortened(name), meant.unwrap_or_default())
     })?;
     let mut call = Call { debugger, rest, words: rest.split_whitespace().collect() };
     let done = match command.takes.is_empty() && !rest.is_empty() {
@@ -259,9 +260,9 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
         Refused::Usage(why) => CommandError::Usage {
             command: command.names[0],
             takes: if command.takes.is_empty() { "nothing" } else { command.takes },
-            why,
+            why: brief(&why),
         },
-        Refused::Fails(found) => CommandError::Expectation { wanted: rest.to_owned(), found },
+        Refused::Fails(found) => CommandError::Expectation { wanted: shortened(rest), found },
     })
 }
 
@@ -670,12 +671,47 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
 
 fn events(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
-    let line = |(group, event): &(usize, Event)| format!("group {group}: {}", event_text(debugger, event));
-    lines(debugger.events().iter().map(line), "no events")
+    let mut memory = MemoryNames::default();
+    let line = |(group, event): &(usize, Event)| {
+        let space = memory.of(debugger, event);
+        format!("group {group}: {}", event_text(debugger, event, space))
+    };
+    let texts: Vec<String> = debugger.events().iter().map(line).collect();
+    lines(texts.into_iter(), "no events")
 }
 
-/// An event in words, with the machine's names of registers.
-fn event_text(debugger: &Debugger, event: &Event) -> String {
+/// The memory of the accesses in a list of events: known from the instruction that was issued last, and for an instruction with
+/// several operands in memory from the number of the load.
+#[derive(Default)]
+struct MemoryNames {
+    pc: u32,
+    /// The lanes of the loads since then.
+    loads: Vec<Lane>,
+}
+
+impl MemoryNames {
+    fn of<'a>(&mut self, debugger: &'a Debugger, event: &Event) -> Option<&'a str> {
+        match event {
+            Event::Issue { pc, .. } => {
+                (self.pc, self.loads) = (*pc, Vec::new());
+                None
+            }
+            Event::Load { lane, .. } => {
+                let number = self.loads.iter().filter(|known| *known == lane).count();
+                self.loads.push(*lane);
+                match &debugger.accessed(self.pc)?.loads[..] {
+                    [one] => Some(one),
+                    several => several.get(number).map(String::as_str),
+                }
+            }
+            Event::Store { .. } => debugger.accessed(self.pc)?.stores.as_deref(),
+            _ => None,
+        }
+    }
+}
+
+/// An event in words, with the machine's names of registers; `space` is the memory of an access.
+fn event_text(debugger: &Debugger, event: &Event, space: Option<&str>) -> String {
     match event {
         Event::Issue { pc, mask } => format!("issue {} for lanes {mask}", debugger.spelled(*pc)),
         Event::Diverge { taken, not } => format!("diverge: lanes {taken} first, then {not}"),
@@ -688,9 +724,9 @@ fn event_text(debugger: &Debugger, event: &Event) -> String {
             let name = debugger.stepping().register_name(*register);
             format!("lane {} writes {value:#010x} to {name}", lane.0)
         }
-        Event::Load { lane, address } => format!("lane {} loads {address:#x}", lane.0),
+        Event::Load { lane, address } => format!("lane {} loads {}", lane.0, place(space, *address)),
         Event::Store { lane, address, value } => {
-            format!("lane {} stores {value:#010x} at {address:#x}", lane.0)
+            format!("lane {} stores {value:#010x} at {}", lane.0, place(space, *address))
         }
         Event::Trap { mask } => format!("trap: lanes {mask}"),
     }
@@ -728,9 +764,13 @@ fn expect(call: &mut Call<'_>) -> Done {
             }
         }
         ["lane", lane, ref wanted @ ..] => {
-            let number = lane.parse().map_err(|_| format!("`{lane}` is not a lane"))?;
-            let why = debugger.why(Lane(number));
-            (!why.contains(&wanted.join(" "))).then(|| format!("lane {lane}: {why}"))
+            let lane = lane_of(debugger, lane)?;
+            if wanted.is_empty() {
+                return Err("what the lane does is missing: `lanes` shows it".to_owned().into());
+            }
+            let why = debugger.why(lane);
+            let is_so = is_said(&wanted.join(" "), &[&debugger.why_short(lane), &why]);
+            (!is_so).then(|| format!("lane {}: {why}", lane.0))
         }
         ["marked"] => {
             let marked = debugger.marked.ok_or_else(|| "`mark` has remembered no state".to_owned())?;
@@ -740,7 +780,7 @@ fn expect(call: &mut Call<'_>) -> Done {
         _ => {
             let condition = Formula::parse(debugger, call.rest)?;
             let here = debugger.here(debugger.group());
-            condition.holds(&here).is_none().then(|| {
+            condition.holds(&here).ok().flatten().is_none().then(|| {
                 let lane = debugger.lane();
                 let of =
                     if condition.is_of_a_lane() { format!("in lane {} ", lane.0) } else { String::new() };
@@ -753,6 +793,27 @@ fn expect(call: &mut Call<'_>) -> Done {
         }
     };
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
+}
+
+/// Whether words are how one of the reasons of a lane begins, or what stands behind a colon in it; whole words, without
+/// `it` and `it has`.
+fn is_said(wanted: &str, reasons: &[&str]) -> bool {
+    let begins = |part: &str| {
+        let rest = part.strip_prefix(wanted);
+        rest.is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_alphanumeric()))
+    };
+    let parts = |reason: &&str| {
+        let ends = std::iter::successors(Some(*reason), |rest| rest.split_once(": ").map(|(_, rest)| rest));
+        ends.map(str::to_owned).collect::<Vec<_>>()
+    };
+    reasons.iter().flat_map(parts).any(|part| {
+        begins(&part) || ["it has ", "it "].iter().any(|it| part.strip_prefix(it).is_some_and(begins))
+    })
+}
+
+/// A user's text for a message.
+fn shortened(text: &str) -> String {
+    brief(&format!("`{text}`")).trim_matches('`').to_owned()
 }
 
 /// A space, an address in it and a number of bytes, `otherwise` without a word for it.
@@ -788,6 +849,14 @@ fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Onl
     while let [what, after @ ..] = rest {
         let end = after.iter().position(|word| BEGINS.contains(word)).unwrap_or(after.len());
         let text = after[..end].join(" ");
+        let known = match *what {
+            "if" => only.condition.is_some(),
+            "hits" => only.hits.is_some(),
+            _ => only.group.is_some(),
+        };
+        if known {
+            return Err(format!("`{what}` stands there twice"));
+        }
         match *what {
             "if" => only.condition = Some(Formula::parse(debugger, &text)?),
             "hits" => only.hits = Some(Hits::parse(&text).ok_or_else(|| no_hits(&text))?),

@@ -71,7 +71,9 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     if !debugger.change(Change::Flow { group, word, value }) {
         return Err(format!("`{}` cannot change here", words.join(" ")));
     }
-    let held = debugger.stepping().word(&word);
+    // A group without active lanes has given its turn on: the words are those of another.
+    let stays = debugger.stepping().current() == Some(group);
+    let held = if stays { debugger.stepping().word(&word) } else { value };
     let name = words[..words.len() - 1].join(" ");
     let kept = if held == value { "" } else { ", other bits are kept" };
     Ok(format!("{name} is {}{kept}\n", spelled(debugger, &word, held)))

@@ -8,7 +8,7 @@ use std::fmt;
 use reconverge_simt::{Lane, Mask};
 
 use super::Debugger;
-use super::names::{number, register, shown, shown_in};
+use super::names::{brief, number, register, shown, shown_in};
 use crate::session::{GroupState, Register, SpaceOf, Stepping};
 
 /// A formula, parsed.
@@ -176,13 +176,16 @@ impl Formula {
     /// Parses a formula with the registers, lanes and spaces of a launch.
     ///
     /// # Errors
-    /// The text is not a formula, or names a register, lane or space that does not exist.
+    /// The text is not a formula, is too long, or names a register, lane or space that does not exist.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
-        let mut parser = Parser { debugger, text, rest: text.trim_start() };
-        let root = parser.operators(0)?;
-        match parser.rest.trim() {
-            "" => Ok(Formula { text: text.trim().to_owned(), root }),
+        let mut parser = Parser { debugger, text, rest: text.trim_start(), parts: 0 };
+        let root = parser.operators(0).and_then(|root| match parser.rest.trim() {
+            "" => Ok(root),
             rest => Err(format!("`{text}`: expected an operator, found `{rest}`")),
+        });
+        match root {
+            Ok(root) => Ok(Formula { text: text.trim().to_owned(), root }),
+            Err(why) => Err(brief(&why)),
         }
     }
 
@@ -208,17 +211,27 @@ impl Formula {
     pub(super) fn place(&self, here: &Here<'_>, lane: Lane) -> Option<(&'static str, Lane, u32)> {
         let Tree::Memory { space, address, lane: named, .. } = &self.root else { return None };
         let lane = named.unwrap_or(lane);
-        Some((space, lane, address.value(here, lane).ok()?.bits()))
+        Some((space, lane, place_in(space, address.value(here, lane).ok()?).ok()?))
     }
 
     /// Returns whether the formula is true, for which lane: `Some(None)` if it does not depend on one, or the first active
     /// lane for which it holds.
-    pub(super) fn holds(&self, here: &Here<'_>) -> Option<Option<Lane>> {
-        let is_true = |lane| self.value(here, lane).is_ok_and(Quantity::is_true);
-        match self.is_of_a_lane() {
-            false => is_true(Lane(0)).then_some(None),
-            true => here.lanes().lanes().find(|lane| is_true(*lane)).map(Some),
+    ///
+    /// # Errors
+    /// It holds for no lane, and has no value for one of them.
+    pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
+        if !self.is_of_a_lane() {
+            return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
         }
+        let mut failed = None;
+        for lane in here.lanes().lanes() {
+            match self.value(here, lane) {
+                Ok(value) if value.is_true() => return Ok(Some(Some(lane))),
+                Ok(_) => {}
+                Err(why) => failed = failed.or(Some(why)),
+            }
+        }
+        failed.map_or(Ok(None), Err)
     }
 
     /// Returns the left side of a comparison, for messages about one that does not hold.
@@ -271,14 +284,14 @@ impl Tree {
             }
             Tree::Memory { space, address, lane: named, .. } => {
                 let lane = named.unwrap_or(lane);
-                let address = address.value(here, lane)?.bits();
+                let address = place_in(space, address.value(here, lane)?)?;
                 let bytes = here.stepping.memory(space, here.group, lane, address, 4);
                 let word =
                     <[u8; 4]>::try_from(bytes).map_err(|_| format!("{space}[{address:#x}]: no such word"))?;
                 Quantity::Word(u32::from_le_bytes(word), false)
             }
             Tree::Negated(of) => match of.value(here, lane)? {
-                Quantity::Integer(value) => Quantity::Integer(-value),
+                Quantity::Integer(value) => Quantity::Integer(value.checked_neg().ok_or_else(overflow)?),
                 Quantity::Float(value) => Quantity::Float(-value),
                 Quantity::Word(bits, true) => Quantity::Float(-f32::from_bits(bits)),
                 Quantity::Word(bits, false) | Quantity::Hex(bits) => {
@@ -298,6 +311,21 @@ impl Tree {
             }
         })
     }
+}
+
+/// An address in a space.
+fn place_in(space: &str, address: Quantity) -> Result<u32, String> {
+    match address {
+        Quantity::Integer(value) => {
+            u32::try_from(value).map_err(|_| format!("{space}[{value}]: an address has 32 bits"))
+        }
+        other => Ok(other.bits()),
+    }
+}
+
+/// States that a number is too large.
+fn overflow() -> String {
+    "the result does not fit 64 bits".to_owned()
 }
 
 /// States why a group has no registers.
@@ -323,12 +351,20 @@ fn operate(operator: Operator, left: Quantity, right: Quantity) -> Result<Quanti
     let (left_value, right_value) = (left.integer(signed), right.integer(signed));
     let literals = matches!((left, right), (Integer(_), Integer(_)));
     let truth = |holds: bool| Ok(Integer(holds.into()));
+    // A word and a number make a word again, as the machines calculate; what does not fit 64 bits before is refused.
     let number = |value: Option<i64>| match value {
-        None => Err("division by zero".to_owned()),
+        None => Err(overflow()),
         Some(value) if literals => Ok(Integer(value)),
         Some(value) => Ok(Word(value as u32, false)),
     };
-    let shift = right_value.clamp(0, 63) as u32;
+    let shift = || {
+        let by = u32::try_from(right_value).ok().filter(|by| *by < 64);
+        by.ok_or_else(|| format!("`{operator}` shifts by 0 to 63 bits, not {right_value}"))
+    };
+    let is_divided = matches!(operator, Operator::Divide | Operator::Remainder);
+    if is_divided && right_value == 0 {
+        return Err("division by zero".to_owned());
+    }
     match operator {
         Operator::Or | Operator::And => truth(left.is_true() || right.is_true()),
         Operator::Equal => truth(left_value == right_value),
@@ -340,11 +376,14 @@ fn operate(operator: Operator, left: Quantity, right: Quantity) -> Result<Quanti
         Operator::BitOr => number(Some(left_value | right_value)),
         Operator::BitXor => number(Some(left_value ^ right_value)),
         Operator::BitAnd => number(Some(left_value & right_value)),
-        Operator::ShiftLeft => number(Some(left_value.checked_shl(shift).unwrap_or(0))),
-        Operator::ShiftRight => number(Some(left_value >> shift)),
-        Operator::Add => number(Some(left_value.wrapping_add(right_value))),
-        Operator::Subtract => number(Some(left_value.wrapping_sub(right_value))),
-        Operator::Multiply => number(Some(left_value.wrapping_mul(right_value))),
+        Operator::ShiftLeft => {
+            let by = shift()?;
+            number(Some(left_value << by).filter(|shifted| !literals || shifted >> by == left_value))
+        }
+        Operator::ShiftRight => number(Some(left_value >> shift()?)),
+        Operator::Add => number(left_value.checked_add(right_value)),
+        Operator::Subtract => number(left_value.checked_sub(right_value)),
+        Operator::Multiply => number(left_value.checked_mul(right_value)),
         Operator::Divide => number(left_value.checked_div(right_value)),
         Operator::Remainder => number(left_value.checked_rem(right_value)),
     }
@@ -379,7 +418,12 @@ struct Parser<'a> {
     debugger: &'a Debugger,
     text: &'a str,
     rest: &'a str,
+    /// Operands and operators so far.
+    parts: usize,
 }
+
+/// Operands and operators of a formula: each may be one deeper in the tree.
+const MOST_PARTS: usize = 1000;
 
 /// Parentheses and signs that may be open at once.
 const DEEPEST: usize = 64;
@@ -415,12 +459,23 @@ impl<'a> Parser<'a> {
                 return Ok(left);
             };
             self.rest = &rest[operator.name().len()..];
+            self.count()?;
             let right = self.weaker(operator.strength(), depth)?;
             left = Tree::Two(Box::new(left), operator, Box::new(right));
         }
     }
 
+    /// Counts an operand or operator.
+    fn count(&mut self) -> Result<(), String> {
+        self.parts += 1;
+        match self.parts > MOST_PARTS {
+            true => Err(format!("`{}` has more than {MOST_PARTS} operands and operators", self.text)),
+            false => Ok(()),
+        }
+    }
+
     fn operand(&mut self, depth: usize) -> Result<Tree, String> {
+        self.count()?;
         if depth > DEEPEST {
             return Err(format!("`{}` nests deeper than {DEEPEST}", self.text));
         }

@@ -4,6 +4,7 @@ use reconverge_simt::Lane;
 
 use super::Debugger;
 use super::formula::Formula;
+use super::names::brief;
 
 /// A text with formulas in braces.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +32,7 @@ impl LogText {
         while let Some((before, after)) = rest.split_once('{') {
             pieces.push(LogPiece::Text(before.to_owned()));
             let (inside, after) =
-                after.split_once('}').ok_or_else(|| format!("`{text}`: a brace is not closed"))?;
+                after.split_once('}').ok_or_else(|| brief(&format!("`{text}`: a brace is not closed")))?;
             pieces.push(match inside.trim() {
                 "lanes" => LogPiece::Lanes,
                 "lane" => LogPiece::Lane,

@@ -20,6 +20,7 @@ pub mod table;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use litemap::LiteMap;
 use reconverge_isa::source::closest;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Event, Issue, Lane, Options, StackRow, Why};
@@ -30,6 +31,7 @@ use crate::error::Error;
 use crate::faults::Word;
 use crate::listing::{Line, Style, addressed};
 use crate::machine::Machine;
+use crate::naming::{Accessed, accessed};
 use crate::session::{GroupState, Register, Session, Snapshot, SpaceOf, Stepping, Stride};
 use crate::target::Target;
 use formula::Here;
@@ -117,6 +119,8 @@ pub struct Debugger {
     interval: u64,
     /// The program's instructions by address.
     lines: Vec<Line>,
+    /// The memory that instructions access, by address.
+    accessed: LiteMap<u32, Accessed>,
     machine: &'static dyn Machine,
     /// The user's own source of the program.
     source: Option<UserSource>,
@@ -161,12 +165,14 @@ impl Debugger {
         let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
         let lines = addressed(listing.lines(&program.words));
         let stepping = session.start(options)?;
+        let accessed = accessed(target, program).map_err(|error| Error::Machine(error.to_string()))?;
         let mut debugger = Debugger {
             snapshots: Vec::new(),
             stepping,
             position: 0,
             interval: INTERVAL,
             lines,
+            accessed,
             machine,
             source: None,
             ended_at: BTreeMap::new(),
@@ -185,6 +191,11 @@ impl Debugger {
         debugger.snapshots.push((0, debugger.stepping.snapshot()));
         debugger.group = debugger.stepping.current().unwrap_or(0);
         Ok(debugger)
+    }
+
+    /// Returns the memory that the instruction at an address accesses.
+    pub fn accessed(&self, pc: u32) -> Option<&Accessed> {
+        self.accessed.get(&pc)
     }
 
     /// Returns the debugger with the user's own source of the program.
@@ -449,6 +460,9 @@ impl Debugger {
         if let Some(trap) = &self.trap {
             return Some(Halt::Trap(trap.clone()));
         }
+        if let Some(halt) = self.settle() {
+            return Some(halt);
+        }
         let Some(group) = self.stepping.current() else { return Some(Halt::End) };
         if self.position.is_multiple_of(BETWEEN_QUESTIONS)
             && self.interrupt.as_mut().is_some_and(|interrupt| interrupt())
@@ -471,6 +485,23 @@ impl Debugger {
         self.position += 1;
         self.keep();
         self.change_again();
+        None
+    }
+
+    /// Lets the group that runs next end if a change by hand has left it without active lanes. No instruction does, so that
+    /// this does not count as a step.
+    fn settle(&mut self) -> Option<Halt> {
+        while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
+        {
+            if let Err(error) = self.stepping.step(group, Stride::Instruction, &mut |_, _| ()) {
+                self.trap = Some(error.to_string());
+                return Some(Halt::Trap(error.to_string()));
+            }
+            if self.stepping.current() == Some(group) && self.stepping.issue(group).is_none() {
+                return Some(Halt::End);
+            }
+            self.last = group;
+        }
         None
     }
 
@@ -534,7 +565,7 @@ impl Debugger {
             let mut rest = budget;
             loop {
                 if self.stepping.state(group) == GroupState::Ended {
-                    return Halt::End;
+                    return self.settle().unwrap_or(Halt::End);
                 }
                 let runs = self.stepping.current() == Some(group);
                 match self.run(1, &mut |_| true) {
@@ -623,8 +654,12 @@ impl Debugger {
             }
             Change::Flow { group, word, value } => {
                 let here = self.stepping.current() == Some(*group);
+                let address = self.stepping.issue(*group).map(|issue| issue.pc);
                 if here {
                     self.stepping.set_word(word, *value);
+                }
+                if let Some(address) = address.filter(|_| self.stepping.state(*group) == GroupState::Ended) {
+                    self.ended_at.insert(*group, address);
                 }
                 here
             }

@@ -4,6 +4,7 @@ use reconverge_isa::source::closest;
 use reconverge_simt::{Lane, Mask};
 
 use super::Debugger;
+use crate::error::flags;
 use crate::session::{Register, RegisterClass};
 
 /// Reads a number: decimal, or hexadecimal after 0x.
@@ -143,14 +144,23 @@ pub fn shown_in(register: Register, value: u32) -> String {
     }
 }
 
-/// Returns the flags of a condition register: Z 1, S 2, C 4, O 8. (docs/tesla.md 1.4)
-pub(super) fn flags(value: u32) -> String {
-    let set = ["Z", "S", "C", "O"].iter().enumerate().filter(|(bit, _)| value >> bit & 1 != 0);
-    let names: String = set.map(|(_, name)| *name).collect();
-    if names.is_empty() { "no flags".to_owned() } else { names }
+/// Characters of a user's text that a message repeats.
+const MOST_REPEATED: usize = 100;
+
+/// Returns a message in which every text between backticks is short.
+pub(super) fn brief(message: &str) -> String {
+    let cut = |(number, part): (usize, &str)| {
+        // What is not quoted is ours, unless the user's text has backticks itself.
+        let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
+        match part.char_indices().nth(most) {
+            Some((end, _)) => format!("{}…", &part[..end]),
+            None => part.to_owned(),
+        }
+    };
+    message.split('`').enumerate().map(cut).collect::<Vec<_>>().join("`")
 }
 
 /// States that a text does not say which hits of a stop count.
 pub(super) fn no_hits(text: &str) -> String {
-    format!("`{text}` does not say which times count: 3, >= 3 or % 3 does")
+    brief(&format!("`{text}` does not say which times count, from 1 on: 3, >= 3 or % 3 does"))
 }

@@ -8,6 +8,7 @@ use reconverge_simt::{Event, Lane};
 use super::Debugger;
 use super::formula::Formula;
 use super::log::LogText;
+use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
@@ -126,7 +127,9 @@ impl Hits {
             .iter()
             .find_map(|relation| text.strip_prefix(relation.name()).map(|rest| (*relation, rest)));
         let (relation, rest) = found.unwrap_or((Relation::Equal, text));
-        rest.trim().parse().ok().map(|count| Hits::Compare(relation, count))
+        // Times are counted from 1 on.
+        let count = rest.trim().parse().ok().filter(|count| *count > 0)?;
+        (relation != Relation::Less || count > 1).then_some(Hits::Compare(relation, count))
     }
 
     fn holds(self, number: u64) -> bool {
@@ -164,6 +167,8 @@ pub struct Stop {
     /// Where it was reached so far, hits that do not count included: instructions before each. Kept for [`Only::hits`], so that
     /// the number of a hit is the same coming by again.
     reached: BTreeSet<u64>,
+    /// Where its condition first had no value: instructions before. It stops there, and not where that happens again.
+    failed: Option<u64>,
 }
 
 /// Why a stop was reached.
@@ -195,7 +200,7 @@ impl Stops {
     pub fn add(&mut self, on: On, only: Only, text: &str) -> usize {
         self.last += 1;
         let (text, reached) = (text.to_owned(), BTreeSet::new());
-        self.stops.push(Stop { number: self.last, on, only, text, reached });
+        self.stops.push(Stop { number: self.last, on, only, text, reached, failed: None });
         self.last
     }
 
@@ -203,12 +208,16 @@ impl Stops {
     pub(super) fn forget_after(&mut self, position: u64) {
         for stop in &mut self.stops {
             stop.reached.retain(|at| *at <= position);
+            stop.failed = stop.failed.filter(|at| *at <= position);
         }
     }
 
     /// Forgets that stops were reached: the launch begins again.
     pub(super) fn begin_again(&mut self) {
-        self.stops.iter_mut().for_each(|stop| stop.reached.clear());
+        for stop in &mut self.stops {
+            stop.reached.clear();
+            stop.failed = None;
+        }
     }
 
     /// What the watched places hold, by the numbers of their stops.
@@ -250,7 +259,18 @@ impl Stops {
             if first.is_some() && stop.only.log.is_none() {
                 continue;
             }
-            let Some(Reached { group, lane, mut text }) = stop.seen(debugger) else { continue };
+            let Some(Reached { group, lane, mut text, failed }) = stop.seen(debugger) else { continue };
+            if failed {
+                if stop.failed.is_some_and(|at| at < debugger.position) {
+                    continue;
+                }
+                stop.failed = Some(debugger.position);
+                match stop.only.log {
+                    Some(_) => logs.push(text),
+                    None => first = Some(Why { stop: stop.number, group, seen: text }),
+                }
+                continue;
+            }
             if let Some(hits) = stop.only.hits {
                 stop.reached.insert(debugger.position);
                 let number = stop.reached.range(..=debugger.position).count() as u64;
@@ -274,6 +294,8 @@ struct Reached {
     /// The lane for which its condition holds, if that depends on one.
     lane: Option<Lane>,
     text: String,
+    /// Whether its condition has no value.
+    failed: bool,
 }
 
 impl Stop {
@@ -311,10 +333,16 @@ impl Stop {
         }
         let lane = match &self.only.condition {
             None => None,
-            Some(condition) => condition.holds(&debugger.here(group))?,
+            Some(condition) => match condition.holds(&debugger.here(group)) {
+                Ok(holds) => holds?,
+                Err(why) => {
+                    let text = brief(&format!("{text}, and the condition `{condition}` has no value: {why}"));
+                    return Some(Reached { group, lane: None, text, failed: true });
+                }
+            },
         };
         let text = lane.map_or(text.clone(), |lane| format!("{text}, in lane {}", lane.0));
-        Some(Reached { group, lane, text })
+        Some(Reached { group, lane, text, failed: false })
     }
 }
 

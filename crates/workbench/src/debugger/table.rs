@@ -3,7 +3,8 @@
 use reconverge_isa::Isa;
 
 use super::Debugger;
-use super::names::{flags, register_name};
+use super::names::register_name;
+use crate::error::flags;
 use crate::session::Register;
 
 /// The notation of numbers in tables.

@@ -253,6 +253,7 @@ impl Adapter {
             Ok(Value::Null) => {}
             Ok(body) => response["body"] = body,
             Err(why) => {
+                let why = plain(&why);
                 response["message"] = json!(why);
                 response["body"] = json!({ "error": { "id": 1, "format": why, "showUser": true } });
             }
@@ -517,13 +518,32 @@ impl Adapter {
                 }
                 Ok(json!({ "result": answer.text, "variablesReference": 0 }))
             }
-            // A formula alone is a question for its value.
+            // A formula alone is a question for its value; one word, or one that is like a command, is none.
             Err(command::CommandError::Unknown(name, more)) => {
-                self.value_of(expression).map_err(|_| command::CommandError::Unknown(name, more).to_string())
+                let is_word = name.chars().all(|letter| letter.is_alphabetic() || letter == '-');
+                let is_command = is_word && (!more.is_empty() || name == expression);
+                self.value_of(expression).map_err(|why| match is_command {
+                    true => command::CommandError::Unknown(name, more).to_string(),
+                    false => why,
+                })
             }
             Err(error) => Err(error.to_string()),
         }
     }
+}
+
+/// Returns a message without the codes that colour it on terminals.
+fn plain(message: &str) -> String {
+    let mut parts = message.split('\x1b');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.strip_prefix('[').map(|code| {
+            let end = code.find(|letter: char| ('@'..='~').contains(&letter));
+            end.map_or("", |end| &code[end + 1..])
+        });
+        text += rest.unwrap_or(part);
+    }
+    text
 }
 
 /// The byte address that a reference spells.
