@@ -95,52 +95,83 @@ impl Choice<'_> {
         lane: Option<u32>,
         random: &mut Random,
     ) -> Result<Spot, String> {
-        if let (Site::Memory, Some(place)) = (site, place) {
-            return self.memory(place, lane);
+        let count = self.stepping.lanes(self.group).len();
+        if let Some(lane) = lane.filter(|lane| *lane as usize >= count) {
+            let last = count.saturating_sub(1);
+            return Err(format!("lane {lane}: the group has the lanes 0 to {last}"));
         }
-        let all = self.all(site);
-        let names = || {
+        match (site, place) {
+            (Site::Memory, Some(place)) => return self.memory(place, lane, random),
+            (Site::Memory, None) => return self.any_memory(lane, random),
+            _ => {}
+        }
+        let fits = |spot: &Spot| match lane {
+            Some(lane) if spot.lane().is_some() => (spot.lane() == Some(lane)).then(|| spot.clone()),
+            Some(lane) => spot.of_lane(lane),
+            None => Some(spot.clone()),
+        };
+        let found: Vec<Spot> = self.all(site, place).iter().filter_map(fits).collect();
+        let chosen = found.get(below(random, found.len() as u64) as usize).cloned();
+        chosen.ok_or_else(|| {
+            let named = self.all(site, place);
+            if let Some(lane) = lane.filter(|_| !named.is_empty())
+                && named.iter().all(|spot| spot.lane().is_none() && !spot.is_mask())
+            {
+                return no_lanes(lane, place.unwrap_or(site.name()));
+            }
+            let all = self.all(site, None);
             let mut names: Vec<String> = all.iter().map(|spot| spot.name(self.stepping)).collect();
             names.dedup();
             names.truncate(32);
-            names.join(", ")
-        };
-        let fits = |spot: &&Spot| {
-            place.is_none_or(|place| spot.name(self.stepping) == place)
-                && lane.is_none_or(|lane| spot.lane().is_none_or(|own| own == lane))
-        };
-        let found: Vec<&Spot> = all.iter().filter(fits).collect();
-        let chosen = found.get(below(random, found.len() as u64) as usize).map(|spot| (*spot).clone());
-        chosen.ok_or_else(|| {
             let place = place.map(|place| format!(" `{place}`")).unwrap_or_default();
             let lane = lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
-            format!("there is no {site}{place}{lane} then; there is {}", names())
+            format!("there is no {site}{place}{lane} then; there is {}", names.join(", "))
         })
     }
 
-    /// All words of a site but memory.
-    fn all(&self, site: Site) -> Vec<Spot> {
+    /// A word of memory; of the memory of a lane, if one is given.
+    fn any_memory(&self, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
+        let Some(lane) = lane else {
+            return self.any(Site::Memory, random).ok_or_else(|| "there is no memory then".to_owned());
+        };
+        let of_lane = |area: &&Area| area.of == SpaceOf::Lane;
+        let areas: Vec<&Area> = self.point.areas.iter().filter(of_lane).collect();
+        let (area, word) =
+            weighted(random, &areas, |area| area.words()).ok_or_else(|| no_lanes(lane, "memory"))?;
+        Ok(Spot::Memory {
+            space: area.space,
+            private: true,
+            address: (area.bytes.start + 4 * word) as u32,
+            words: area.words() - word,
+            lane: lane as u8,
+        })
+    }
+
+    /// All words of a site but memory, of this name if one is given.
+    fn all(&self, site: Site, place: Option<&str>) -> Vec<Spot> {
+        let has_name = |spot: &Spot| place.is_none_or(|place| spot.name(self.stepping) == place);
         match site {
             Site::Register | Site::Destination => {
+                // A name for all lanes: names take most of the time.
                 let lanes = self.lanes(site);
+                let first = |(register, bits): (Register, u32)| Spot::Register { register, bits, lane: 0 };
+                let named = self.registers(site).into_iter().filter(|register| has_name(&first(*register)));
                 let of = |(register, bits): (Register, u32)| {
-                    lanes
-                        .iter()
-                        .map(move |lane| Spot::Register { register, bits, lane: *lane })
-                        .collect::<Vec<_>>()
+                    lanes.iter().map(move |lane| Spot::Register { register, bits, lane: *lane })
                 };
-                self.registers(site).into_iter().flat_map(of).collect()
+                named.flat_map(of).collect()
             }
             Site::Memory => Vec::new(),
             Site::Instruction => {
-                self.stepping.next_words().into_iter().flatten().map(Spot::Program).collect()
+                let words = self.stepping.next_words().into_iter().flatten();
+                words.map(Spot::Program).filter(has_name).collect()
             }
-            Site::Flow(kind) => self.words(kind).into_iter().map(Spot::Flow).collect(),
+            Site::Flow(kind) => self.words(kind).into_iter().map(Spot::Flow).filter(has_name).collect(),
         }
     }
 
     /// The word of memory with this name: its space and its address.
-    fn memory(&self, place: &str, lane: Option<u32>) -> Result<Spot, String> {
+    fn memory(&self, place: &str, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let spaces = || {
             let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);
             self.point.areas.iter().map(of).collect::<Vec<_>>().join(", ")
@@ -150,14 +181,25 @@ impl Choice<'_> {
         let address = parse_number(address).filter(|address| address % 4 == 0).ok_or_else(wrong)?;
         let area = self.point.areas.iter().find(|area| area.space == space && area.bytes.contains(&address));
         let area = area.ok_or_else(wrong)?;
+        let private = area.of == SpaceOf::Lane;
+        let lane = match lane {
+            Some(lane) if !private => return Err(no_lanes(lane, place)),
+            Some(lane) => lane as u8,
+            None if private => below(random, self.stepping.lanes(self.group).len() as u64) as u8,
+            None => 0,
+        };
         Ok(Spot::Memory {
             space: area.space,
-            private: area.of == SpaceOf::Lane,
+            private,
             address: address as u32,
             words: (area.bytes.end - address) / 4,
-            lane: lane.unwrap_or(0) as u8,
+            lane,
         })
     }
+}
+
+fn no_lanes(lane: u32, place: &str) -> String {
+    format!("lane {lane}: {place} has no lanes: leave lane out")
 }
 
 /// Chooses an item with a probability in proportion to its weight, and a random number below its weight.

@@ -130,53 +130,85 @@ impl Experiment<'_> {
     /// # Errors
     /// The site or the place does not exist then, or the engine fails in the run up to it.
     pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
-        let Experiment { index, seed, site, model, bits, listed, .. } = *self;
-        let stated = listed.cloned().unwrap_or_default();
-        // Neighbouring numbers are far apart.
-        let seed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index.wrapping_mul(0xd134_2543_de82_ef95);
-        let mut random = Random::new(seed);
-        let wrong = |why: String| LaunchError::Machine(format!("experiment {index}: {why}"));
-        let missing = || wrong(format!("there is no {site} to change"));
-        let instants = point.instants_of(site).ok_or_else(missing)?;
-        let step = match stated.step {
-            Some(step) if instants.has(step) => step,
-            Some(step) => return Err(wrong(format!("there is no {site} to change at step {step}"))),
-            None => instants.get(below(&mut random, instants.count())),
-        };
-        let late = site == Site::Destination;
+        let wrong = |why: String| LaunchError::Machine(format!("experiment {}: {why}", self.index));
+        let mut random = self.random();
+        let step = self.step(point, &mut random).map_err(wrong)?;
         let mut stepping = point.at(step)?;
-        let stage = point.course.stages()[step as usize];
-        if late {
+        if self.is_late() {
             stepping.advance(1, Watch::Nothing)?;
         }
-        let group = if late { stage.group as usize } else { stepping.current().ok_or_else(missing)? };
-        let choice = Choice { point, stepping: &stepping, group, pc: stage.pc, mask: stage.mask.0 };
+        let (flaw, place, before) = self.flaw(point, step, &stepping, &mut random).map_err(wrong)?;
+        let pc = point.course.stages()[step as usize].pc;
+        Ok(ChosenFault { stepping, flaw, step, late: self.is_late(), pc, place, before })
+    }
+
+    fn random(&self) -> Random {
+        // Neighbouring numbers are far apart.
+        let index = self.index.wrapping_mul(0xd134_2543_de82_ef95);
+        Random::new(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index)
+    }
+
+    fn is_late(&self) -> bool {
+        self.site == Site::Destination
+    }
+
+    fn missing(&self) -> String {
+        format!("there is no {} to change", self.site)
+    }
+
+    /// Chooses the step.
+    fn step(&self, point: &Point, random: &mut Random) -> Result<u64, String> {
+        let instants = point.instants_of(self.site).ok_or_else(|| self.missing())?;
+        match self.listed.and_then(|stated| stated.step) {
+            Some(step) if instants.has(step) => Ok(step),
+            Some(step) => {
+                let steps = point.course.stages().len();
+                Err(format!("{} at step {step}; the golden run has {steps} steps", self.missing()))
+            }
+            None => Ok(instants.get(below(random, instants.count()))),
+        }
+    }
+
+    /// Chooses place and bits, in a launch that has come to the step. Returns the name of the place and what it holds, too.
+    fn flaw(
+        &self,
+        point: &Point,
+        step: u64,
+        stepping: &Stepping,
+        random: &mut Random,
+    ) -> Result<(Flaw, String, u64), String> {
+        let Experiment { site, model, bits, listed, .. } = *self;
+        let missing = || self.missing();
+        let stage = point.course.stages()[step as usize];
+        let group =
+            if self.is_late() { stage.group as usize } else { stepping.current().ok_or_else(missing)? };
+        let choice = Choice { point, stepping, group, pc: stage.pc, mask: stage.mask.0 };
         let spot = match listed {
-            None => choice.any(site, &mut random).ok_or_else(missing)?,
-            Some(_) => {
-                choice.named(site, stated.place.as_deref(), stated.lane, &mut random).map_err(wrong)?
-            }
+            None => choice.any(site, random).ok_or_else(missing)?,
+            Some(stated) => choice.named(site, stated.place.as_deref(), stated.lane, random)?,
         };
-        let before = spot.read(&stepping, group, &point.program).ok_or_else(missing)?;
-        let exist = spot.bits();
-        let (after, stuck) = match stated.bit.map(|bit| 1 << bit).or(stated.xor) {
-            Some(pattern) if pattern & !exist != 0 => {
-                return Err(wrong(format!(
-                    "{} has the bits {exist:#x}, not {pattern:#x}",
-                    spot.name(&stepping)
-                )));
-            }
+        let before = spot.read(stepping, group, &point.program).ok_or_else(missing)?;
+        let (exist, place) = (spot.bits(), spot.name(stepping));
+        if let Some(lane) = listed.and_then(|stated| stated.lane).filter(|_| spot.is_mask())
+            && (matches!(model, Model::Double | Model::WarpWide) || model == Model::Bits && bits > 1)
+        {
+            let model = model.name();
+            return Err(format!(
+                "model `{model}` changes several lanes of {place}, and lane = {lane} is one"
+            ));
+        }
+        let pattern = match listed {
+            Some(stated) => stated.pattern(before, exist, bits, &place)?,
+            None => None,
+        };
+        let (after, stuck) = match pattern {
             Some(pattern) => match model.stuck() {
                 Some(true) => (before | pattern, pattern),
                 Some(false) => (before & !pattern, pattern),
                 None => (before ^ pattern, 0),
             },
-            None => match stated.value {
-                Some(value) => (value & exist, 0),
-                None => faulted(model, before, exist, spot.is_mask(), bits, &mut random),
-            },
+            None => faulted(model, before, exist, spot.is_mask(), bits, random),
         };
-        let place = spot.name(&stepping);
         let flaw = Flaw {
             spot,
             group,
@@ -184,7 +216,7 @@ impl Experiment<'_> {
             wide: model == Model::WarpWide,
             stuck: model.stuck().map(|value| (stuck, value)),
         };
-        Ok(ChosenFault { stepping, flaw, step, late, pc: stage.pc, place, before })
+        Ok((flaw, place, before))
     }
 
     /// Runs it.
@@ -261,6 +293,38 @@ impl Experiment<'_> {
         }
         Ok(record)
     }
+}
+
+/// Chooses the faults of all experiments of a point in one run, and returns the places of those that cannot be with the reasons.
+pub(crate) fn impossible(
+    experiments: &[Experiment<'_>],
+    point: &Point,
+) -> Result<Vec<(usize, String)>, LaunchError> {
+    let (mut wrong, mut chosen) = (Vec::new(), Vec::new());
+    for (place, experiment) in experiments.iter().enumerate() {
+        let mut random = experiment.random();
+        match experiment.step(point, &mut random) {
+            Ok(step) => chosen.push((step + u64::from(experiment.is_late()), step, place, random)),
+            Err(why) => wrong.push((place, why)),
+        }
+    }
+    chosen.sort_by_key(|(issued, ..)| *issued);
+    let mut run: Option<(u64, Stepping)> = None;
+    for (issued, step, place, mut random) in chosen {
+        let (at, stepping) = match &mut run {
+            Some(run) => run,
+            None => run.insert((step, point.at(step)?)),
+        };
+        if issued > *at {
+            stepping.advance(issued - *at, Watch::Nothing)?;
+            *at = issued;
+        }
+        if let Err(why) = experiments[place].flaw(point, step, stepping, &mut random) {
+            wrong.push((place, why));
+        }
+    }
+    wrong.sort_by_key(|(place, _)| *place);
+    Ok(wrong)
 }
 
 /// The outputs of a run that ended with some of its rows: the others are those of the golden run.

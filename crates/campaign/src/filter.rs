@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 /// One value, or a list of them: numbers, and texts such as `0x10-0x40`.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a number or a list of numbers fits here, or texts such as \"0-3\"; none is negative"
+)]
 pub enum OneOrMore {
     /// A number.
     Number(u32),

@@ -67,8 +67,9 @@ use thiserror::Error;
 
 use claim::Attempt;
 use estimate::sample_size;
-use experiment::{Classify, Experiment, Record};
+use experiment::{Classify, Experiment, Record, impossible};
 use file::{CampaignFile, MOST_INJECTIONS};
+use listed::{Entry, ListedFault};
 use point::{Point, Source};
 use replay::Replay;
 use site::{Model, Site};
@@ -79,7 +80,7 @@ use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
 /// What decides which results are comparable: the package's version and that of the choices made by a seed.
-const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+2");
+const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// Why a campaign cannot go on.
 #[derive(Debug, Error)]
@@ -560,7 +561,7 @@ impl Campaign {
             return Err(self.wrong(format!("there is no experiment {index}: {last}")));
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
-        let listed = self.sources.faults.get(number as usize);
+        let listed = self.sources.faults.get(number as usize).map(|entry| &entry.fault);
         // In turn, so that every stretch of experiments has all of them.
         let site = sites[(number % sites.len() as u64) as usize];
         let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
@@ -569,7 +570,7 @@ impl Campaign {
             seed: self.file.seed,
             point: point as u32,
             site: listed.and_then(|fault| fault.site).unwrap_or(site),
-            model: listed.map_or(model, |fault| fault.model.unwrap_or(Model::Flip)),
+            model: listed.map_or(model, ListedFault::model),
             bits: self.file.bits.unwrap_or(0),
             listed,
             classify: self.classify.as_ref().map(|(_, classify)| &**classify),
@@ -600,8 +601,36 @@ impl Campaign {
         if self.sources.faults.is_empty() {
             return self.file.sites.clone();
         }
-        let sites: BTreeSet<Site> = self.sources.faults.iter().filter_map(|fault| fault.site).collect();
+        let sites: BTreeSet<Site> = self.sources.faults.iter().filter_map(|entry| entry.fault.site).collect();
         Some(sites.into_iter().collect())
+    }
+
+    /// Chooses every fault of the list in a point, so that one that cannot be is found before any runs.
+    fn check_list(&self, number: usize, point: &Point) -> Result<(), Error> {
+        let faults = &self.sources.faults;
+        let mut experiments = Vec::with_capacity(faults.len());
+        for (place, Entry { fault, .. }) in faults.iter().enumerate() {
+            let Some(site) = fault.site else { continue };
+            experiments.push(Experiment {
+                index: (number * faults.len() + place) as u64,
+                seed: self.file.seed,
+                point: number as u32,
+                site,
+                model: fault.model(),
+                bits: self.file.bits.unwrap_or(0),
+                listed: Some(fault),
+                classify: None,
+            });
+        }
+        let wrong = impossible(&experiments, point)?;
+        let Some((place, why)) = wrong.first() else { return Ok(()) };
+        let keys: Vec<String> =
+            point.parameters.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        let at = if keys.is_empty() { String::new() } else { format!(" (with {})", keys.join(", ")) };
+        let more =
+            if wrong.len() > 1 { format!("; {} more are wrong", wrong.len() - 1) } else { String::new() };
+        let (file, message) = faults[*place].wrong(&format!("{why}{at}{more}"));
+        Err(placed(&file, message))
     }
 
     fn described(&self) -> Result<Description, Error> {
@@ -616,18 +645,7 @@ impl Campaign {
             if let Some(site) = stated.iter().flatten().find(|site| !has.contains(site)) {
                 return Err(wrong(no_site(*site, &point, &has)));
             }
-            for (number, fault) in self.sources.faults.iter().enumerate() {
-                let instants = fault.site.and_then(|site| point.instants_of(site));
-                if let Some((step, site)) = fault.step.zip(fault.site)
-                    && !instants.is_some_and(|instants| instants.has(step))
-                {
-                    let steps = point.course.stages().len();
-                    return Err(wrong(format!(
-                        "fault {}: there is no {site} to change at step {step}; the golden run has {steps} steps",
-                        number + 1
-                    )));
-                }
-            }
+            self.check_list(number, &point)?;
             common = Some(match common {
                 None => has,
                 Some(common) => common.into_iter().filter(|site| has.contains(site)).collect(),
@@ -664,7 +682,8 @@ impl Campaign {
         }
         let canonical = serde_json::to_vec(file).map_err(|error| wrong(error.to_string()))?;
         let mut contents = self.sources.contents();
-        contents.push(serde_json::to_vec(&self.sources.faults).map_err(|error| wrong(error.to_string()))?);
+        let faults: Vec<&ListedFault> = self.sources.faults.iter().map(|entry| &entry.fault).collect();
+        contents.push(serde_json::to_vec(&faults).map_err(|error| wrong(error.to_string()))?);
         contents.extend(self.classify.iter().map(|(name, _)| name.clone().into_bytes()));
         let pieces = [RELEASE.as_bytes(), &canonical].into_iter().chain(contents.iter().map(Vec::as_slice));
         Ok(Description {

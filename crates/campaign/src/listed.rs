@@ -26,12 +26,28 @@ pub struct ListedFault {
     pub value: Option<u64>,
 }
 
+/// A fault of a list, and where it is stated.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) fault: ListedFault,
+    pub(crate) file: String,
+    /// `line 42` of a text, `fault 3` elsewhere: the start of messages.
+    pub(crate) place: String,
+}
+
+impl Entry {
+    /// The file, and a message that says where in it.
+    pub(crate) fn wrong(&self, why: &str) -> (String, String) {
+        (self.file.clone(), format!("{}: {why}", self.place))
+    }
+}
+
 impl ListedFault {
-    /// Checks that the fault states its site, and bits in one way at most.
+    /// Checks what is certain without a launch. `count` is the key `bits` of the campaign file.
     ///
     /// # Errors
     /// The message names the field.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self, count: Option<u32>) -> Result<(), String> {
         if self.site.is_none() {
             return Err("add the site: site = \"register\"".to_owned());
         }
@@ -42,6 +58,135 @@ impl ListedFault {
         if let Some(bit) = self.bit.filter(|bit| *bit > 63) {
             return Err(format!("bit {bit}: 0 to 63 fits here"));
         }
-        Ok(())
+        if self.xor == Some(0) {
+            return Err(
+                "xor = 0 (or the same before and after) flips no bit: state the bits that flip".to_owned()
+            );
+        }
+        let Some(stated) = self.stated() else {
+            return match (self.model, count) {
+                (Some(Model::Bits), None) => {
+                    Err("the model `bits` needs their number: add bits = 3 to the campaign file, or xor here"
+                        .to_owned())
+                }
+                _ => Ok(()),
+            };
+        };
+        match (self.model, self.value) {
+            (Some(Model::Zero), None | Some(1..)) => Err(format!(
+                "model `zero` makes the word 0, which contradicts {stated}: leave one of them out"
+            )),
+            (Some(model), Some(_)) if model.stuck().is_some() => Err(format!(
+                "model `{}` is about one bit, which contradicts {stated}: state the bit",
+                model.name()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The fault model; if absent, the one that what is stated amounts to.
+    pub(crate) fn model(&self) -> Model {
+        self.model.unwrap_or(match (self.value, self.xor) {
+            (Some(_), _) => Model::Random,
+            (None, Some(xor)) if xor.count_ones() > 1 => Model::Bits,
+            _ => Model::Flip,
+        })
+    }
+
+    /// How it states the change.
+    fn stated(&self) -> Option<String> {
+        let bit = self.bit.map(|bit| format!("bit = {bit}"));
+        let xor = self.xor.map(|xor| format!("xor = {xor:#x}"));
+        bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
+    }
+
+    /// Returns the stated bits that change in a word `name` that holds `before` and has the bits `exist`; `None` if the
+    /// model chooses them. `count` is the number of bits for [`Model::Bits`], or 0.
+    ///
+    /// # Errors
+    /// Bits that the word does not have, or that the model does not change.
+    pub(crate) fn pattern(
+        &self,
+        before: u64,
+        exist: u64,
+        count: u32,
+        name: &str,
+    ) -> Result<Option<u64>, String> {
+        let Some(stated) = self.stated() else { return Ok(None) };
+        let of_value = self.value.map(|value| before ^ value);
+        let Some(pattern) = self.bit.map(|bit| 1 << bit).or(self.xor).or(of_value) else { return Ok(None) };
+        if pattern & !exist != 0 {
+            let lane = self.lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
+            return Err(format!("{stated} does not fit: {name}{lane} has the bits {exist:#x}"));
+        }
+        let (flips, all) = (pattern.count_ones(), exist.count_ones());
+        let between = |low: u32, high: u32| (low + 1..high).all(|place| exist >> place & 1 == 0);
+        let next = flips == 2 && between(pattern.trailing_zeros(), 63 - pattern.leading_zeros());
+        let contradicted = match self.model {
+            Some(Model::Flip) if flips != 1 => "flips one bit".to_owned(),
+            Some(Model::Double) if !next && (flips, all) != (1, 1) => {
+                "flips two bits next to each other".to_owned()
+            }
+            Some(Model::Bits) if count > 0 && flips != count.min(all) => {
+                format!("flips {count} bits (bits = {count})")
+            }
+            Some(Model::StuckAt0 | Model::StuckAt1) if flips != 1 => "is about one bit".to_owned(),
+            _ => return Ok(Some(pattern)),
+        };
+        let model = self.model().name();
+        Err(format!(
+            "model `{model}` {contradicted}, which contradicts {stated} ({flips} bits of {name} change): leave one of them out"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_contradicts_the_stated_bits_is_refused_with_both() {
+        let wrong = |model: &str, stated: &str| {
+            let text = format!("site = \"register\"\nmodel = \"{model}\"\n{stated}\n");
+            let fault: ListedFault = toml::from_str(&text).unwrap();
+            fault.check(Some(3)).and_then(|()| fault.pattern(5, 0xff, 3, "$r1")).err()
+        };
+        for (model, stated) in [
+            ("flip", "xor = 3"),
+            ("flip", "value = 6"),
+            ("double", "bit = 1"),
+            ("double", "xor = 5"),
+            ("bits", "xor = 3"),
+            ("zero", "bit = 1"),
+            ("zero", "value = 2"),
+            ("stuck-at-1", "xor = 3"),
+            ("stuck-at-0", "value = 4"),
+        ] {
+            let why = wrong(model, stated).unwrap();
+            let key = stated.split(' ').next().unwrap();
+            assert!(why.contains(&format!("model `{model}`")) && why.contains(&format!("{key} = ")), "{why}");
+        }
+        for (model, stated) in [
+            ("flip", "xor = 4"),
+            ("flip", "value = 4"),
+            ("double", "xor = 6"),
+            ("bits", "xor = 7"),
+            ("zero", "value = 0"),
+            ("random", "value = 9"),
+            ("warp-wide", "xor = 3"),
+            ("stuck-at-1", "bit = 3"),
+        ] {
+            assert_eq!(wrong(model, stated), None, "{model} {stated}");
+        }
+    }
+
+    #[test]
+    fn a_fault_that_changes_nothing_is_refused() {
+        let wrong = |text: &str, count: Option<u32>| {
+            toml::from_str::<ListedFault>(text).unwrap().check(count).unwrap_err()
+        };
+        assert!(wrong("site = \"register\"\nxor = 0", None).starts_with("xor = 0"));
+        let bits = wrong("site = \"register\"\nmodel = \"bits\"", None);
+        assert!(bits.starts_with("the model `bits` needs their number: add bits = 3"), "{bits}");
     }
 }

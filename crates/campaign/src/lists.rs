@@ -8,7 +8,7 @@ use reconverge_workbench::values::Files;
 
 use crate::experiment::Record;
 use crate::file::CampaignFile;
-use crate::listed::ListedFault;
+use crate::listed::{Entry, ListedFault};
 use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
@@ -17,25 +17,26 @@ use crate::table;
 ///
 /// # Errors
 /// The file, and the problem with it.
-pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<ListedFault>, (String, String)> {
+pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<Entry>, (String, String)> {
     let own = path.display().to_string();
-    let mut faults = file.fault.clone();
-    let check = |faults: &[ListedFault], what: &str| {
-        faults.iter().enumerate().try_for_each(|(number, fault)| {
-            fault.check().map_err(|why| format!("{what} {}: {why}", number + 1))
-        })
+    let entry = |(number, fault): (usize, &ListedFault)| Entry {
+        fault: fault.clone(),
+        file: own.clone(),
+        place: format!("fault {}", number + 1),
     };
-    check(&faults, "[[fault]]").map_err(|why| (own, why))?;
+    let mut entries: Vec<Entry> = file.fault.iter().enumerate().map(entry).collect();
     if let Some(name) = &file.faults {
         let beside = Beside::of(path);
-        let listed = beside.read(name).and_then(|bytes| {
-            let listed = read(name, bytes)?;
-            check(&listed, "fault")?;
-            Ok(listed)
-        });
-        faults.extend(listed.map_err(|why| (beside.path(name).display().to_string(), why))?);
+        let list = beside.path(name).display().to_string();
+        let faults = beside.read(name).and_then(|bytes| read(name, bytes));
+        let faults = faults.map_err(|why| (list.clone(), why))?;
+        let entry = |(place, fault)| Entry { fault, file: list.clone(), place };
+        entries.extend(faults.into_iter().map(entry));
     }
-    Ok(faults)
+    for entry in &entries {
+        entry.fault.check(file.bits).map_err(|why| entry.wrong(&why))?;
+    }
+    Ok(entries)
 }
 
 /// The columns of a list that decide, and those of results that decide nothing.
@@ -43,53 +44,136 @@ const COLUMNS: [&str; 10] =
     ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
 const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
-/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns.
+/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns. Each fault has its
+/// place in the list.
 ///
 /// # Errors
 /// The line, the column, and what would fit.
-fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<ListedFault>, String> {
-    if name.ends_with(".parquet") {
-        let bytes = Bytes::from(bytes);
-        table::verify(&bytes).map_err(|damage| damage.to_string())?;
-        let records = table::records(bytes).map_err(|damage| damage.to_string())?;
-        let fault = |record: Record| ListedFault {
+fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
+    let faults = if name.ends_with(".parquet") { of_results(bytes.into()) } else { of_text(bytes) }?;
+    if faults.is_empty() {
+        return Err("the list has no faults".to_owned());
+    }
+    Ok(faults)
+}
+
+/// The faults of a Parquet file of results.
+fn of_results(bytes: Bytes) -> Result<Vec<(String, ListedFault)>, String> {
+    table::verify(&bytes).map_err(|damage| damage.to_string())?;
+    let records = table::records(bytes).map_err(|damage| damage.to_string())?;
+    let fault = |(number, record): (usize, Record)| {
+        let place = format!("fault {}", number + 1);
+        let xor = changed(Some(record.model), record.before, record.after);
+        let fault = ListedFault {
             site: Some(record.site),
             model: Some(record.model),
             step: Some(record.step),
             place: Some(record.place),
             lane: record.lane,
-            xor: Some(record.before ^ record.after),
+            xor: xor.map_err(|why| format!("{place}: {why}"))?,
             ..ListedFault::default()
         };
-        return Ok(records.into_iter().map(fault).collect());
+        Ok((place, fault))
+    };
+    records.into_iter().enumerate().map(fault).collect()
+}
+
+/// The bits that a fault of results has flipped; `None` for a model that states the word itself.
+fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>, String> {
+    let xor = before ^ after;
+    match model {
+        Some(Model::Zero) if after != 0 => {
+            Err(format!("model `zero` makes the word 0, which contradicts after = {after:#x}"))
+        }
+        Some(Model::Zero) => Ok(None),
+        Some(model) if model.stuck().is_some() && xor == 0 => Err(format!(
+            "before and after are the same, so that the bit of model `{}` is not known: leave the row out, or state the bit \
+             in a list in CSV",
+            model.name()
+        )),
+        Some(model)
+            if model.stuck().is_some_and(|value| if value { before & xor } else { after & xor } != 0) =>
+        {
+            Err(format!("model `{}` contradicts before = {before:#x} and after = {after:#x}", model.name()))
+        }
+        _ => Ok(Some(xor)),
     }
+}
+
+/// The faults of a text of lines with columns.
+fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
+    // Spreadsheets write a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut lines =
         text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
-    let (_, head) = lines.next().ok_or("it has no line that names its columns")?;
-    let columns: Vec<&str> = head.split(',').map(str::trim).collect();
-    for column in &columns {
-        if !COLUMNS.contains(column) && !OTHERS.contains(column) && *column != "class" {
-            return Err(format!("line 1: unknown column `{column}`: {}", suggest(column, COLUMNS)));
+    let (first, head) = lines.next().ok_or("it has no line that names its columns")?;
+    let wrong = |why: String| format!("line {}: {why}", first + 1);
+    let columns = cells(head).map_err(wrong)?;
+    for (place, column) in columns.iter().enumerate() {
+        let name = column.as_str();
+        if !COLUMNS.contains(&name) && !OTHERS.contains(&name) && name != "class" {
+            return Err(wrong(format!("unknown column `{column}`: {}", suggest(column, COLUMNS))));
+        }
+        if columns[..place].contains(column) {
+            return Err(wrong(format!("the column `{column}` is named twice")));
         }
     }
     let mut faults = Vec::new();
     for (number, line) in lines {
-        let wrong = |why: String| format!("line {}: {why}", number + 1);
-        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        let place = format!("line {}", number + 1);
+        let wrong = |why: String| format!("{place}: {why}");
+        let cells = cells(line).map_err(wrong)?;
         if cells.len() != columns.len() {
             return Err(wrong(format!("{} columns were named, {} are here", columns.len(), cells.len())));
         }
-        faults.push(row(&columns, &cells).map_err(wrong)?);
+        let fault = row(&columns, &cells).map_err(wrong)?;
+        faults.push((place, fault));
     }
     Ok(faults)
 }
 
+/// The cells of a line. One in double quotes may have commas, and quotes that are doubled.
+fn cells(line: &str) -> Result<Vec<String>, String> {
+    let (mut cells, mut rest) = (Vec::new(), line);
+    loop {
+        rest = rest.trim_start();
+        let Some(mut quoted) = rest.strip_prefix('"') else {
+            let (cell, after) =
+                rest.split_once(',').map_or((rest, None), |(cell, after)| (cell, Some(after)));
+            cells.push(cell.trim().to_owned());
+            match after {
+                Some(after) => rest = after,
+                None => return Ok(cells),
+            }
+            continue;
+        };
+        let mut cell = String::new();
+        loop {
+            let (part, after) = quoted.split_once('"').ok_or("a quote is not closed")?;
+            cell.push_str(part);
+            quoted = after;
+            match quoted.strip_prefix('"') {
+                Some(after) => quoted = after,
+                None => break,
+            }
+            cell.push('"');
+        }
+        cells.push(cell.trim().to_owned());
+        rest = quoted.trim_start();
+        if rest.is_empty() {
+            return Ok(cells);
+        }
+        rest =
+            rest.strip_prefix(',').ok_or_else(|| format!("`{rest}` follows a quote; a comma fits here"))?;
+    }
+}
+
 /// One line of a CSV list.
-fn row(columns: &[&str], cells: &[&str]) -> Result<ListedFault, String> {
+fn row(columns: &[String], cells: &[String]) -> Result<ListedFault, String> {
     let cell = |name: &str| {
-        let at = columns.iter().position(|column| *column == name)?;
-        Some(cells[at]).filter(|cell| !cell.is_empty())
+        let at = columns.iter().position(|column| column == name)?;
+        Some(cells[at].as_str()).filter(|cell| !cell.is_empty())
     };
     let number = |name: &str| -> Result<Option<u64>, String> {
         let Some(text) = cell(name) else { return Ok(None) };
@@ -112,16 +196,26 @@ fn row(columns: &[&str], cells: &[&str]) -> Result<ListedFault, String> {
         let found = Model::ALL.into_iter().find(|model| model.name() == text);
         found.ok_or_else(|| format!("unknown fault model `{text}`: {}", suggest(text, names)))
     });
-    let changed = number("before")?.zip(number("after")?).map(|(before, after)| before ^ after);
+    let model = model.transpose()?;
+    let (bit, xor, value) = (small("bit")?, number("xor")?, number("value")?);
+    let (before, after) = (number("before")?, number("after")?);
+    let is_stated = bit.is_some() || xor.is_some() || value.is_some();
+    let (xor, value) = match (before, after) {
+        (None, None) => (xor, value),
+        _ if is_stated => return Err("give before and after, or one of bit, xor and value".to_owned()),
+        (Some(before), Some(after)) => (changed(model, before, after)?, None),
+        (None, after) => (None, after),
+        (Some(_), None) => return Err("before is of no use without after".to_owned()),
+    };
     Ok(ListedFault {
         site: site.transpose()?,
-        model: model.transpose()?,
+        model,
         step: number("step")?,
         place: cell("place").map(str::to_owned),
         lane: small("lane")?,
-        bit: small("bit")?,
-        xor: number("xor")?.or(changed),
-        value: number("value")?,
+        bit,
+        xor,
+        value,
     })
 }
 
@@ -132,13 +226,16 @@ mod tests {
     #[test]
     fn a_list_in_csv_states_faults_by_its_columns() {
         let text = "site,step,place,lane,bit\nregister,3,$r1,5,31\nactive-mask,0x10,,,\n";
-        let faults = read("list.csv", text.into()).unwrap();
+        let faults = |text: &str| -> Vec<ListedFault> {
+            read("list.csv", text.into()).unwrap().into_iter().map(|(_, fault)| fault).collect()
+        };
+        let results = faults("index,site,before,after\n7,memory,1,3\n");
+        let faults = faults(text);
         assert_eq!(faults.len(), 2);
         let ListedFault { site, step, place, lane, bit, .. } = &faults[0];
         assert_eq!((*site, *step, place.as_deref()), (Some(Site::Register), Some(3), Some("$r1")));
         assert_eq!((*lane, *bit), (Some(5), Some(31)));
         assert_eq!((faults[1].step, &faults[1].place, faults[1].lane), (Some(16), &None, None));
-        let results = read("r.csv", "index,site,before,after\n7,memory,1,3\n".into()).unwrap();
         assert_eq!((results[0].xor, results[0].site), (Some(2), Some(Site::Memory)));
     }
 
@@ -152,5 +249,32 @@ mod tests {
         assert_eq!(wrong("site,step\nregister\n"), "line 2: 2 columns were named, 1 are here");
         assert_eq!(wrong("site,step\nregister,x\n"), "line 2: step: `x` is not a number");
         assert_eq!(wrong(""), "it has no line that names its columns");
+    }
+
+    #[test]
+    fn a_list_as_spreadsheets_write_it_is_read() {
+        let read = |text: &str| read("list.csv", text.into());
+        let found =
+            read("\u{feff}\"site\",\"place\",bit\n\"register\",\"$\"\"r1, x\" ,3\n\n# no\nmemory,,\n")
+                .unwrap();
+        let (place, ListedFault { place: name, bit, .. }) = &found[0];
+        assert_eq!((&**place, name.as_deref(), *bit), ("line 2", Some("$\"r1, x"), Some(3)));
+        assert_eq!((&*found[1].0, found[1].1.site), ("line 5", Some(Site::Memory)));
+        let wrong = |text: &str| read(text).unwrap_err();
+        assert_eq!(wrong("site,bit,site\nregister,1,memory\n"), "line 1: the column `site` is named twice");
+        assert_eq!(wrong("site,bit\n"), "the list has no faults");
+        assert_eq!(wrong("site\n\"register\n"), "line 2: a quote is not closed");
+        assert_eq!(wrong("site\n\"register\"x\n"), "line 2: `x` follows a quote; a comma fits here");
+    }
+
+    #[test]
+    fn after_alone_is_the_word_and_models_of_results_fit_before_and_after() {
+        let one = |text: &str| read("list.csv", format!("site,model,before,after\nregister,{text}\n").into());
+        assert_eq!(one(",,7").unwrap()[0].1.value, Some(7));
+        assert_eq!(one("zero,7,0").unwrap()[0].1.xor, None);
+        assert_eq!(one("stuck-at-1,1,3").unwrap()[0].1.xor, Some(2));
+        for wrong in [",7,", "zero,7,1", "stuck-at-1,3,1", "stuck-at-0,1,1"] {
+            assert!(one(wrong).unwrap_err().starts_with("line 2: "), "{wrong}");
+        }
     }
 }

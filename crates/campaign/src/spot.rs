@@ -51,6 +51,13 @@ impl Spot {
         }
     }
 
+    /// Keeps of a mask the bit of one lane.
+    pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
+        let Spot::Flow(word) = self else { return None };
+        let bits = word.bits & 1u64.checked_shl(lane)?;
+        (word.is_mask() && bits != 0).then_some(Spot::Flow(Word { bits, ..*word }))
+    }
+
     /// Whether each bit is a lane.
     pub(crate) fn is_mask(&self) -> bool {
         matches!(self, Spot::Flow(word) if word.is_mask())
@@ -68,8 +75,8 @@ impl Spot {
             }
             Spot::Flow(word) => {
                 let is_here = stepping.current() == Some(group);
-                (is_here && stepping.words(word.kind).iter().any(|other| same_word(other, word)))
-                    .then(|| stepping.word(word))
+                let whole = whole(stepping, word).filter(|_| is_here)?;
+                Some(stepping.word(&whole))
             }
             Spot::Program(word) => program.words.get(*word).map(|word| u64::from(*word)),
         }
@@ -85,7 +92,8 @@ impl Spot {
                 stepping.store(space, group, Lane(*lane), *address, &(value as u32).to_le_bytes())
             }
             Spot::Flow(word) => {
-                stepping.set_word(word, value);
+                let Some(whole) = whole(stepping, word) else { return false };
+                stepping.set_word(&whole, value);
                 true
             }
             Spot::Program(word) => {
@@ -123,6 +131,11 @@ impl Spot {
             Spot::Flow(_) | Spot::Program(_) => vec![self.clone()],
         }
     }
+}
+
+/// The word as the machine has it: with all its bits, where a filter or a lane leaves some of them to change.
+fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
+    stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
 
 /// Whether two words of flow state are the same one, at different times.
@@ -276,7 +289,7 @@ pub(crate) fn faulted(
             let stuck = bit(below(random, all));
             return (if model == Model::StuckAt1 { before | stuck } else { before & !stuck }, stuck);
         }
-        Model::Zero => 0,
+        Model::Zero => before & !bits,
         Model::WarpWide if lanes => before ^ bits,
         Model::Random | Model::WarpWide => {
             // Each pattern but none is as likely as every other.

@@ -595,9 +595,81 @@ fn listed_faults_are_the_experiments_of_a_campaign() {
         why.contains("fault 1: there is no register to change at step 99; the golden run has 8 steps"),
         "{why}"
     );
-    let lost = of_tesla("listed-lost", &fault.replace("$r1", "$r9"), &[]).unwrap();
-    let why = lost.experiment(0, Engine::Fast).unwrap_err().to_string();
+    let lost = of_tesla("listed-lost", &fault.replace("$r1", "$r9"), &[]);
+    let why = lost.err().unwrap().to_string();
     assert!(why.contains("there is no register `$r9` of lane 5 then; there is $r0, $r1"), "{why}");
+}
+
+/// The message about a list of one fault at step 1 of `SUMS`.
+fn fault_refused(name: &str, fault: &str) -> String {
+    let more = format!("[[fault]]\nstep = 1\n{fault}\n");
+    of_tesla(name, &more, &[]).err().unwrap_or_else(|| panic!("{fault} is accepted")).to_string()
+}
+
+#[test]
+fn a_value_that_does_not_fit_the_place_is_refused() {
+    let register = "site = \"register\"\nplace = \"$r1\"\n";
+    for (key, value) in [("value", "0x100000001"), ("xor", "0x100000000"), ("bit", "32")] {
+        let why = fault_refused("value-wide", &format!("{register}{key} = {value}"));
+        let wanted = format!("fault 1: {key} = {value} does not fit: $r1 has the bits 0xffffffff");
+        assert!(why.contains(&wanted), "{why}");
+    }
+    let list = [("list.csv", "site,step,place,after\nregister,1,$r1,0x100000001\n")];
+    let why = of_tesla("after-wide", "faults = \"list.csv\"\n", &list).err().unwrap().to_string();
+    assert!(why.contains("list.csv:2: value = 0x100000001 does not fit: $r1"), "{why}");
+}
+
+#[test]
+fn a_lane_that_the_group_or_the_site_does_not_have_is_refused() {
+    let why = fault_refused("lane-99", "site = \"register\"\nlane = 99");
+    assert!(why.contains("lane 99: the group has the lanes 0 to 31"), "{why}");
+    let why = fault_refused("lane-mask", "site = \"active-mask\"\nlane = 32");
+    assert!(why.contains("lane 32: the group has the lanes 0 to 31"), "{why}");
+    for (site, place) in [("instruction", "word 0"), ("memory", "g 0x10000")] {
+        let why = fault_refused("lane-none", &format!("site = \"{site}\"\nlane = 1"));
+        assert!(why.contains(&format!("fault 1: lane 1: {site} has no lanes: leave lane out")), "{why}");
+        let named = format!("site = \"{site}\"\nplace = \"{place}\"\nlane = 1");
+        let why = fault_refused("lane-none", &named);
+        assert!(why.contains(" has no lane") || why.contains("there is no instruction"), "{why}");
+    }
+    let why = fault_refused("lane-double", "site = \"active-mask\"\nlane = 1\nmodel = \"double\"");
+    assert!(why.contains("model `double` changes several lanes of active, and lane = 1 is one"), "{why}");
+}
+
+/// A lane of a mask is its bit, in a list and in a filter: the other lanes store what they should.
+#[test]
+fn a_lane_chooses_its_bit_of_a_mask() {
+    let store =
+        "mov b32 $r1 0x5\nshl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nexit st b32 g14[$r0] $r1\n";
+    let listed = "[[fault]]\nsite = \"active-mask\"\nstep = 3\nlane = 3\n";
+    let zero = format!("{listed}model = \"zero\"\n");
+    let filter = "injections = 1\nsites = [\"active-mask\"]\n[filter]\nlane = 3\npc = \"last\"\ngroup = 0\n";
+    let program = format!("{TESLA}{}", store.replace("exit", "last:\nexit"));
+    for (name, more) in [("listed", listed), ("zero", &zero), ("filter", filter)] {
+        for record in over(&format!("lane-of-mask-{name}"), &program, OF_TESLA, more) {
+            assert_eq!((record.before, record.after), (0xffff_ffff, 0xffff_fff7), "{record:?}");
+            assert_eq!((record.outcome, record.hits), (Outcome::Sdc, 1), "{name}: {record:?}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_fault_is_named_by_its_list_and_its_number_or_line() {
+    let good = "[[fault]]\nsite = \"register\"\n";
+    let why = of_tesla("named-own", &format!("{good}{good}xor = 0\n"), &[]).err().unwrap().to_string();
+    assert!(why.contains("c.toml: fault 2: xor = 0"), "{why}");
+    let list = [("list.csv", "# by hand\nsite,step,place\nregister,1,$r1\nregister,2,$r9\nregister,99,\n")];
+    let why = of_tesla("named-csv", "faults = \"list.csv\"\n", &list).err().unwrap().to_string();
+    assert!(why.contains("list.csv:4: there is no register `$r9` then; there is $r0, $r1; 1 more"), "{why}");
+    let list = [("list.csv", "site,step\n")];
+    let why = of_tesla("named-empty", "faults = \"list.csv\"\n", &list).err().unwrap().to_string();
+    assert!(why.contains("list.csv: the list has no faults"), "{why}");
+}
+
+#[test]
+fn a_filter_of_something_else_says_what_fits() {
+    let why = of_tesla("filter-negative", "injections = 1\n[filter]\ngroup = -1\n", &[]).err().unwrap();
+    assert!(why.to_string().contains("c.toml:4: a number or a list of numbers fits here"), "{why}");
 }
 
 /// The names of an outcome function are a column of the results and rows of the summary, and part of the campaign's name.
