@@ -69,7 +69,7 @@ use claim::Attempt;
 use estimate::sample_size;
 use experiment::{Classify, Experiment, Record, impossible};
 use file::{CampaignFile, MOST_INJECTIONS};
-use listed::{Entry, ListedFault};
+use listed::{ListedFault, PlacedFault};
 use point::{Point, Source};
 use replay::Replay;
 use site::{Model, Site};
@@ -609,7 +609,7 @@ impl Campaign {
     fn check_list(&self, number: usize, point: &Point) -> Result<(), Error> {
         let faults = &self.sources.faults;
         let mut experiments = Vec::with_capacity(faults.len());
-        for (place, Entry { fault, .. }) in faults.iter().enumerate() {
+        for (place, PlacedFault { fault, .. }) in faults.iter().enumerate() {
             let Some(site) = fault.site else { continue };
             experiments.push(Experiment {
                 index: (number * faults.len() + place) as u64,

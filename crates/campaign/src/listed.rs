@@ -28,14 +28,14 @@ pub struct ListedFault {
 
 /// A fault of a list, and where it is stated.
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
     pub(crate) file: String,
     /// `line 42` of a text, `fault 3` elsewhere: the start of messages.
     pub(crate) place: String,
 }
 
-impl Entry {
+impl PlacedFault {
     /// The file, and a message that says where in it.
     pub(crate) fn wrong(&self, why: &str) -> (String, String) {
         (self.file.clone(), format!("{}: {why}", self.place))

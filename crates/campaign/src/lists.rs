@@ -8,7 +8,7 @@ use reconverge_workbench::values::Files;
 
 use crate::experiment::Record;
 use crate::file::CampaignFile;
-use crate::listed::{Entry, ListedFault};
+use crate::listed::{ListedFault, PlacedFault};
 use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
@@ -17,20 +17,20 @@ use crate::table;
 ///
 /// # Errors
 /// The file, and the problem with it.
-pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<Entry>, (String, String)> {
+pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFault>, (String, String)> {
     let own = path.display().to_string();
-    let entry = |(number, fault): (usize, &ListedFault)| Entry {
+    let entry = |(number, fault): (usize, &ListedFault)| PlacedFault {
         fault: fault.clone(),
         file: own.clone(),
         place: format!("fault {}", number + 1),
     };
-    let mut entries: Vec<Entry> = file.fault.iter().enumerate().map(entry).collect();
+    let mut entries: Vec<PlacedFault> = file.fault.iter().enumerate().map(entry).collect();
     if let Some(name) = &file.faults {
         let beside = Beside::of(path);
         let list = beside.path(name).display().to_string();
         let faults = beside.read(name).and_then(|bytes| read(name, bytes));
         let faults = faults.map_err(|why| (list.clone(), why))?;
-        let entry = |(place, fault)| Entry { fault, file: list.clone(), place };
+        let entry = |(place, fault)| PlacedFault { fault, file: list.clone(), place };
         entries.extend(faults.into_iter().map(entry));
     }
     for entry in &entries {

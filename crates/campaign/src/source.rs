@@ -13,7 +13,7 @@ use reconverge_workbench::values::Files;
 
 use crate::file::CampaignFile;
 use crate::filter;
-use crate::listed::Entry;
+use crate::listed::PlacedFault;
 
 /// The most points of a sweep.
 const MOST_POINTS: usize = 10_000;
@@ -70,7 +70,7 @@ pub(crate) struct Sources {
     /// The labels of the program's source, with their addresses.
     pub(crate) labels: Vec<(String, u32)>,
     /// The faults that the campaign states one by one.
-    pub(crate) faults: Vec<Entry>,
+    pub(crate) faults: Vec<PlacedFault>,
     /// The name of the program's file, or of the kernel.
     pub(crate) program: String,
     /// The path of the program's file.

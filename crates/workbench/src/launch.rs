@@ -356,12 +356,14 @@ impl LaunchFile {
         }
         let target = self.target(image)?.for_program(image, program);
         let counts = needed(conditions, &result.statistics, &target, program, session, options)?;
-        let is_right = result.mismatches.is_empty() && !self.common.expect.outputs.is_empty();
+        let mut is_right = result.mismatches.is_empty() && !self.common.expect.outputs.is_empty();
         for judged in conditions.iter().map(|condition| condition.judge(&counts)) {
             match judged {
                 Ok(text) => result.held.push(text),
                 Err(text) if is_right => {
                     result.mismatches.push(format!("the results are correct, but {text}"));
+                    // Said once.
+                    is_right = false;
                 }
                 Err(text) => result.mismatches.push(text),
             }
