@@ -27,7 +27,7 @@ pub(crate) struct Session {
     observed: AtomicBool,
     /// The step before whose instruction a hook stopped the session; the next run begins with it.
     stopped: AtomicU64,
-    /// How often an instruction trapped. The machine counts these instructions, but each stays the next.
+    /// The number of traps. The machine counts each trapping instruction, which stays the next one.
     trapped: AtomicU64,
 }
 
@@ -71,7 +71,7 @@ impl Session {
         }
     }
 
-    /// How many instructions have executed before this place.
+    /// Returns the number of instructions that completed before this place.
     fn place(&self, stepping: &Stepping) -> u64 {
         stepping.statistics().instructions.saturating_sub(self.trapped.load(Ordering::Relaxed))
     }
@@ -398,7 +398,7 @@ impl Session {
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// How many instructions have executed before this place. One that trapped has not: it is the next.
+    /// Returns the number of instructions that completed. An instruction that trapped did not complete.
     fn instructions(&self) -> u64 {
         self.place(&self.lock())
     }

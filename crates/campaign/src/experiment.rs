@@ -169,7 +169,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Chooses place and bits, in a launch that has come to the step. Returns the name of the place and what it holds, too.
+    /// Chooses place and bits, in a launch that has come to the step. Also returns the name and the value of the place.
     fn flaw(
         &self,
         point: &Point,

@@ -93,7 +93,7 @@ impl ListedFault {
         })
     }
 
-    /// How it states the change.
+    /// Returns the key that states the change, with its value.
     fn stated(&self) -> Option<String> {
         let bit = self.bit.map(|bit| format!("bit = {bit}"));
         let xor = self.xor.map(|xor| format!("xor = {xor:#x}"));

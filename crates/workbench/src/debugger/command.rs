@@ -795,8 +795,8 @@ fn expect(call: &mut Call<'_>) -> Done {
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
 }
 
-/// Whether words are how one of the reasons of a lane begins, or what stands behind a colon in it; whole words, without
-/// `it` and `it has`.
+/// Returns whether a reason starts with the wanted words, or has them after a colon. Only whole words match. A leading
+/// `it` or `it has` of a reason does not count.
 fn is_said(wanted: &str, reasons: &[&str]) -> bool {
     let begins = |part: &str| {
         let rest = part.strip_prefix(wanted);
