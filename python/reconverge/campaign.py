@@ -425,8 +425,7 @@ class Campaign:
 
     def summary(self, folder: str | os.PathLike[str]) -> Summary:
         """Counts by site and outcome of the shards that a folder has."""
-        if not Path(folder).exists():
-            missing(str(folder))
+        self._present(folder)
         summary: Summary = json.loads(self._native.summary(str(folder)))
         for counts in [*summary["sites"], *summary["models"]]:
             counts.setdefault("classes", [])
@@ -438,10 +437,15 @@ class Campaign:
         return checked
 
     def _present(self, folder: str | os.PathLike[str]) -> list[int]:
-        """The numbers of the shards that a folder has."""
+        """The numbers of the shards that a folder has; an error if it has none."""
         if not Path(folder).exists():
             missing(str(folder))
-        return [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
+        if not Path(folder).is_dir():
+            raise Error(f"{folder}: it is a file; a folder of results fits here")
+        present = [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
+        if not present and self.shards:
+            raise Error(f"{folder}: no results of this campaign: name another folder, or run the campaign first")
+        return present
 
     def results(self, folder: str | os.PathLike[str]) -> Iterator[Experiment]:
         """Returns the experiments of a folder as dicts, in the order of their numbers."""

@@ -351,7 +351,7 @@ def _is_floats(value: object) -> bool:
 
 
 def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
-    """The places of memory that lists of floats are for. Memory has no type of its own, unlike inputs and R500's buffers."""
+    """The places of memory that lists of floats are for. Memory is untyped, unlike inputs and the buffers of R500."""
     if program.isa == "r500":
         return []
     found = []

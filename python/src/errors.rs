@@ -96,7 +96,7 @@ pub(crate) fn run(error: Error) -> PyErr {
     run_of(error, "")
 }
 
-/// A launch that cannot be prepared: options that the message names become keywords. Those of a launch file are its fields.
+/// A launch that cannot be prepared: options that the message names become keywords, or fields for a launch file.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),

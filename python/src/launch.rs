@@ -10,6 +10,7 @@ use reconverge_isa::Isa;
 use reconverge_isa::expand::beside;
 use reconverge_simt::{Engine, Lane, Options};
 use reconverge_workbench::array::Array;
+use reconverge_workbench::keys::placed;
 use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
 use reconverge_workbench::listing::Style;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
@@ -113,7 +114,7 @@ pub(crate) fn launch_file(
     arrays: Vec<FromNumpy<'_>>,
 ) -> PyResult<(Program, Launch)> {
     let title = path.display().to_string();
-    let wrong = |why: String| errors::wrong(format!("{title}: {why}"));
+    let wrong = |why: String| errors::wrong(placed(&title, &why));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
@@ -240,7 +241,7 @@ impl Launch {
         fields: Option<Table>,
     ) -> PyResult<Launch> {
         let named = |error: LaunchFileError| match &fields {
-            Some(_) => errors::wrong(format!("{title}: {error}")),
+            Some(_) => errors::wrong(error.at(&title)),
             None => errors::wrong(error),
         };
         let mut launch = LaunchFile::parse(&text).map_err(named)?;
@@ -317,7 +318,7 @@ impl Launch {
                 let mut result = launch.result(&*outcome, &**beside)?;
                 let Core { program: Program { opened, .. }, session, .. } = &*self.core;
                 launch.judge_counts(&mut result, &opened.image, self.core.program(), session, &options)?;
-                let (result, mismatches) = launch.judged(Ok(result))?;
+                let (result, mismatches) = launch.judged(Ok(result), "")?;
                 Ok(RunResult { mismatches, ..result.unwrap_or_default() })
             })
         };

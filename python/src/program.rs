@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use reconverge_container::Endian;
@@ -19,6 +18,7 @@ use reconverge_workbench::target::{self, TargetError};
 use reconverge_workbench::{Known, Opened, Style, Target, lint};
 use serde_json::json;
 
+use crate::array::column;
 use crate::errors;
 
 /// A file of programs as it was opened: a copy in another process is made from it, without the file.
@@ -323,8 +323,8 @@ impl Program {
     }
 
     /// The words in memory order.
-    fn words<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.program().words.clone().into_pyarray(py).into_any()
+    fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        column(py, self.program().words.clone())
     }
 
     /// An address as listings write it.

@@ -202,6 +202,29 @@ def test_folders_of_results_that_do_not_exist_are_errors(tmp_path: Path) -> None
             call("/typo")
 
 
+def test_folders_without_results_of_the_campaign_are_errors(tmp_path: Path) -> None:
+    """An existing folder without results gives an empty frame and an empty table."""
+    file = tmp_path / "c.toml"
+    file.write_text('kernel = "collatz"\nisa = "r700"\nlanes = 64\ninjections = 4\n')
+    campaign = Campaign(file)
+    for call in (campaign.frame, campaign.summary, lambda folder: list(campaign.results(folder))):
+        with pytest.raises(reconverge.Error, match="no results of this campaign: name another folder, or run"):
+            call(tmp_path)
+        with pytest.raises(reconverge.Error, match="it is a file; a folder of results fits here"):
+            call(file)
+
+
+def test_the_words_of_a_program_cannot_be_written(collatz: reconverge.Program) -> None:
+    """`Program.words` is a view that can be made writeable."""
+    words: Any = collatz.words
+    with pytest.raises(ValueError, match="read-only"):
+        words[0] = 1
+    while isinstance(words, np.ndarray):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            words.flags.writeable = True
+        words = words.base
+
+
 def test_what_is_read_cannot_be_written(stepped: reconverge.Session) -> None:
     """Views can be made writeable."""
     memory = stepped.memory("g")

@@ -416,6 +416,26 @@ describe("the report page", () => {
     }
   });
 
+  it("has column heads that can be read, apart from each other, with three panes and on a phone", async () => {
+    const three = ["r500", "r700", "tesla"].map((isa) => `docs/samples/loop-break.${isa}.toml`);
+    const file = write("three", "trace", three[0], "--beside", three[1], "--beside", three[2]);
+    for (const [width, height, least] of [[1366, 768, 11], [1920, 1080, 11], [390, 844, 10]]) {
+      await open(file, async (page) => {
+        const heads = await page.locator(".row.head").evaluateAll((all) => all.map((head) => [...head.children].map((cell) => {
+          const range = document.createRange();
+          range.selectNodeContents(cell);
+          const { left, right } = range.getBoundingClientRect();
+          return { text: cell.textContent, size: parseFloat(getComputedStyle(cell).fontSize), left, right };
+        })));
+        assert.equal(heads.length, 3);
+        for (const head of heads) {
+          for (const cell of head) assert.ok(cell.size >= least, JSON.stringify(cell));
+          head.slice(1).forEach((cell, at) => assert.ok(cell.left - head[at].right >= 4, JSON.stringify([head[at], cell])));
+        }
+      }, { viewport: { width, height } });
+    }
+  });
+
   it("prints everything, light, without what is clicked (fault 26)", async () => {
     for (const file of [collatz(), beside()]) {
       await open(file, async (page) => {

@@ -119,20 +119,22 @@ impl Choice<'_> {
             {
                 return no_lanes(lane, place.unwrap_or(site.name()));
             }
-            let all = self.all(site, None);
-            let mut names: Vec<String> = all.iter().map(|spot| spot.name(self.stepping)).collect();
-            names.dedup();
-            names.truncate(32);
             let place = place.map(|place| format!(" `{place}`")).unwrap_or_default();
-            let lane = lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
-            format!("there is no {site}{place}{lane} then; there is {}", names.join(", "))
+            let word = lane.map_or(format!("{site}{place}"), |lane| format!("{site}{place} of lane {lane}"));
+            let names = self.some_names(site);
+            match names.is_empty() {
+                true => format!("{word} does not exist at this step, nor any other {site}"),
+                false => format!("{word} does not exist at this step; {} exist", names.join(", ")),
+            }
         })
     }
 
-    /// A word of memory; of the memory of a lane, if one is given.
+    /// A word of memory, or of the memory of one lane.
     fn any_memory(&self, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let Some(lane) = lane else {
-            return self.any(Site::Memory, random).ok_or_else(|| "there is no memory then".to_owned());
+            return self
+                .any(Site::Memory, random)
+                .ok_or_else(|| "the launch does not have memory at this step".to_owned());
         };
         let of_lane = |area: &&Area| area.of == SpaceOf::Lane;
         let areas: Vec<&Area> = self.point.areas.iter().filter(of_lane).collect();
@@ -147,15 +149,30 @@ impl Choice<'_> {
         })
     }
 
+    /// The names of the first words of a site: registers by one lane, since lists may have many faults that cannot be.
+    fn some_names(&self, site: Site) -> Vec<String> {
+        let mut spots = match site {
+            Site::Register | Site::Destination => {
+                let of = |(register, bits): (Register, u32)| Spot::Register { register, bits, lane: 0 };
+                self.registers(site).into_iter().take(MOST_NAMES).map(of).collect()
+            }
+            _ => self.all(site, None),
+        };
+        spots.truncate(MOST_NAMES);
+        let mut names: Vec<String> = spots.iter().map(|spot| spot.name(self.stepping)).collect();
+        names.dedup();
+        names
+    }
+
     /// All words of a site but memory, of this name if one is given.
     fn all(&self, site: Site, place: Option<&str>) -> Vec<Spot> {
         let has_name = |spot: &Spot| place.is_none_or(|place| spot.name(self.stepping) == place);
         match site {
             Site::Register | Site::Destination => {
-                // A name for all lanes: names take most of the time.
                 let lanes = self.lanes(site);
-                let first = |(register, bits): (Register, u32)| Spot::Register { register, bits, lane: 0 };
-                let named = self.registers(site).into_iter().filter(|register| has_name(&first(*register)));
+                let wanted = place.map(|place| self.point.register(place));
+                let is_wanted = |register: Register| wanted.is_none_or(|wanted| wanted == Some(register));
+                let named = self.registers(site).into_iter().filter(|(register, _)| is_wanted(*register));
                 let of = |(register, bits): (Register, u32)| {
                     lanes.iter().map(move |lane| Spot::Register { register, bits, lane: *lane })
                 };
@@ -176,7 +193,7 @@ impl Choice<'_> {
             let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);
             self.point.areas.iter().map(of).collect::<Vec<_>>().join(", ")
         };
-        let wrong = || format!("there is no memory `{place}`; there is {}", spaces());
+        let wrong = || format!("memory `{place}` does not exist; the launch has {}", spaces());
         let (space, address) = place.rsplit_once(' ').ok_or_else(wrong)?;
         let address = parse_number(address).filter(|address| address % 4 == 0).ok_or_else(wrong)?;
         let area = self.point.areas.iter().find(|area| area.space == space && area.bytes.contains(&address));
@@ -197,6 +214,9 @@ impl Choice<'_> {
         })
     }
 }
+
+/// Names that a message lists.
+const MOST_NAMES: usize = 32;
 
 fn no_lanes(lane: u32, place: &str) -> String {
     format!("lane {lane}: {place} has no lanes: leave lane out")

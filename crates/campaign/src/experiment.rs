@@ -153,7 +153,7 @@ impl Experiment<'_> {
     }
 
     fn missing(&self) -> String {
-        format!("there is no {} to change", self.site)
+        format!("the site {} does not exist", self.site)
     }
 
     /// Chooses the step.
@@ -228,7 +228,7 @@ impl Experiment<'_> {
         let ChosenFault { mut stepping, flaw, step, late, pc, place, before } = self.choose(point)?;
         let group = flaw.group;
         if !flaw.apply(&mut stepping, &point.program) {
-            return Err(LaunchError::Machine(format!("experiment {index}: there is no {site} to change")));
+            return Err(LaunchError::Machine(format!("experiment {index}: the site {site} does not exist")));
         }
         let mut record = Record {
             index,

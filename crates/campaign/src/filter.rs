@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(
     untagged,
-    expecting = "a number or a list of numbers fits here, or texts such as \"0-3\"; none is negative"
+    expecting = "expected a number that is not negative, a text such as \"0-3\", or a list of these"
 )]
 pub enum OneOrMore {
     /// A number.

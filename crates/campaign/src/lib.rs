@@ -60,7 +60,7 @@ use reconverge_output::Whole;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
 use reconverge_workbench::Opened;
-use reconverge_workbench::keys::line_of;
+use reconverge_workbench::keys::{line_of, plain};
 use reconverge_workbench::launch::LaunchFile;
 use serde::Serialize;
 use thiserror::Error;
@@ -282,7 +282,7 @@ impl Campaign {
     /// # Errors
     /// A file that is wrong or not there, a site that the program never has, a launch that does not run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
-        let name = path.display().to_string();
+        let name = plain(path).display().to_string();
         let wrong = |message: String| placed(&name, message);
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
         let file = CampaignFile::parse(&text).map_err(wrong)?;
@@ -547,7 +547,7 @@ impl Campaign {
 
 impl Campaign {
     fn wrong(&self, message: String) -> Error {
-        placed(&self.path.display().to_string(), message)
+        placed(&plain(&self.path).display().to_string(), message)
     }
 
     /// An experiment by its number.
@@ -558,7 +558,7 @@ impl Campaign {
                 Some(last) => format!("0 to {last} fits here"),
                 None => "the campaign has none".to_owned(),
             };
-            return Err(self.wrong(format!("there is no experiment {index}: {last}")));
+            return Err(self.wrong(format!("experiment {index} does not exist: {last}")));
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
         let listed = self.sources.faults.get(number as usize).map(|entry| &entry.fault);

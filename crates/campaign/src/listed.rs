@@ -26,7 +26,7 @@ pub struct ListedFault {
     pub value: Option<u64>,
 }
 
-/// A fault of a list, and where it is stated.
+/// A fault of a list, with the place of its statement.
 #[derive(Debug)]
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
@@ -116,8 +116,8 @@ impl ListedFault {
         let of_value = self.value.map(|value| before ^ value);
         let Some(pattern) = self.bit.map(|bit| 1 << bit).or(self.xor).or(of_value) else { return Ok(None) };
         if pattern & !exist != 0 {
-            let lane = self.lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
-            return Err(format!("{stated} does not fit: {name}{lane} has the bits {exist:#x}"));
+            let word = self.lane.map_or(name.to_owned(), |lane| format!("{name} of lane {lane}"));
+            return Err(format!("{stated} does not fit: {word} has the bits {exist:#x}"));
         }
         let (flips, all) = (pattern.count_ones(), exist.count_ones());
         let between = |low: u32, high: u32| (low + 1..high).all(|place| exist >> place & 1 == 0);

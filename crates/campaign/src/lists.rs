@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use reconverge_isa::source::{parse_number, suggest};
+use reconverge_workbench::keys::plain;
 use reconverge_workbench::values::Files;
 
 use crate::experiment::Record;
@@ -18,7 +19,7 @@ use crate::table;
 /// # Errors
 /// The file, and the problem with it.
 pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFault>, (String, String)> {
-    let own = path.display().to_string();
+    let own = plain(path).display().to_string();
     let entry = |(number, fault): (usize, &ListedFault)| PlacedFault {
         fault: fault.clone(),
         file: own.clone(),
@@ -27,7 +28,7 @@ pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFa
     let mut entries: Vec<PlacedFault> = file.fault.iter().enumerate().map(entry).collect();
     if let Some(name) = &file.faults {
         let beside = Beside::of(path);
-        let list = beside.path(name).display().to_string();
+        let list = plain(&beside.path(name)).display().to_string();
         let faults = beside.read(name).and_then(|bytes| read(name, bytes));
         let faults = faults.map_err(|why| (list.clone(), why))?;
         let entry = |(place, fault)| PlacedFault { fault, file: list.clone(), place };

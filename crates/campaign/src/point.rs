@@ -1,6 +1,6 @@
 //! One launch of a campaign: its golden run, where faults can be, and places to start from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use reconverge_isa::{Isa, Program};
@@ -100,6 +100,8 @@ pub(crate) struct Point {
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, with the bits of each.
     pub(crate) registers: Vec<(Register, u32)>,
+    /// Their places by their names in results.
+    by_name: HashMap<String, usize>,
     /// The places among them of those that the instruction at an address writes.
     written: BTreeMap<u32, Vec<usize>>,
     pub(crate) allowed: Allowed,
@@ -169,6 +171,7 @@ impl Point {
             snapshots: Vec::new(),
             instants: Vec::new(),
             registers: Vec::new(),
+            by_name: HashMap::new(),
             written: BTreeMap::new(),
             allowed: Allowed::default(),
             options: Options { watchdog: fuel.min(options.watchdog), ..options },
@@ -192,6 +195,11 @@ impl Point {
     /// The instants of a site.
     pub(crate) fn instants_of(&self, site: Site) -> Option<&Instants> {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
+    }
+
+    /// The register of a name in results, if the program names it and the filter allows it.
+    pub(crate) fn register(&self, name: &str) -> Option<Register> {
+        self.by_name.get(name).map(|place| self.registers[*place].0)
     }
 
     /// The registers that the instruction at an address writes, with the bits of each.
@@ -269,8 +277,9 @@ impl Point {
         let shown = shown(opened, &self.program, &uses);
         self.allowed = filter.of_program(&shown, labels, &names).map_err(LaunchError::Machine)?;
         let kept = all.into_iter().zip(&names).filter(|(_, name)| self.allowed.register(name));
-        for (place, ((register, bits, writers), _)) in kept.enumerate() {
+        for (place, ((register, bits, writers), name)) in kept.enumerate() {
             self.registers.push((register, bits));
+            self.by_name.insert(name.clone(), place);
             for pc in writers {
                 self.written.entry(pc).or_default().push(place);
             }

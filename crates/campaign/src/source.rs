@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use reconverge_isa::Isa;
 use reconverge_workbench::kernels::{self, Kernel};
+use reconverge_workbench::keys;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::open::{Known, OpenError, Opened, open_named};
 use reconverge_workbench::suite::{self, Workload};
@@ -101,10 +102,11 @@ impl Sources {
     /// # Errors
     /// The file, and what is wrong with it.
     pub(crate) fn read(path: &Path, file: &CampaignFile) -> Result<Sources, (String, String)> {
-        let name = path.display().to_string();
+        let name = keys::plain(path).display().to_string();
         if let Some(launch) = &file.launch {
             let launch = Beside::of(path).path(launch);
-            return Sources::of_launch(&launch).map_err(|why| (launch.display().to_string(), why));
+            return Sources::of_launch(&launch)
+                .map_err(|why| (keys::plain(&launch).display().to_string(), why));
         }
         let kernel = || {
             let isa: Isa =

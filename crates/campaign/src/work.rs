@@ -1,5 +1,6 @@
 //! The shards of a folder on several threads, in one process of several that may share the folder.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,7 +20,7 @@ pub struct Progress {
     pub of: u64,
     /// Experiments that this process has run.
     pub ran: u64,
-    /// Shards that only other processes run, and one of these processes: set while this one waits for them.
+    /// Shards that other processes run at this time, and the name of these processes: set while this one waits for them.
     pub waiting: Option<(usize, String)>,
 }
 
@@ -70,14 +71,21 @@ impl Campaign {
             errors: Mutex::default(),
         };
         while shared.goes_on() {
+            let before = locked(&shared.open).len();
             std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| shared.work()))));
             let others = std::mem::take(&mut *locked(&shared.elsewhere));
-            let Some((_, by)) = others.first() else { break };
-            if shared.goes_on() && !shared.tell(Some((others.len(), by.clone()))) {
+            if others.is_empty() {
+                break;
+            }
+            // Most of those that others had during a pass are finished at its end: they wait only if nothing else is left.
+            let waits = others.len() == before;
+            if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;
             }
             locked(&shared.open).extend(others.into_iter().map(|(shard, _)| shard).rev());
-            std::thread::sleep(WAIT);
+            if waits {
+                std::thread::sleep(WAIT);
+            }
         }
         if let Some(error) = locked(&shared.errors).drain(..).next() {
             return Err(error);
@@ -130,6 +138,15 @@ impl SharedWork<'_> {
                 }
             }
         }
+    }
+}
+
+/// The processes that have shards, for people: one by its name, several as a number.
+fn owners(shards: &[(Shard, String)]) -> String {
+    let names: BTreeSet<&str> = shards.iter().map(|(_, by)| by.as_str()).collect();
+    match names.len() {
+        1 => names.into_iter().collect(),
+        count => format!("{count} other processes"),
     }
 }
 

@@ -592,12 +592,12 @@ fn listed_faults_are_the_experiments_of_a_campaign() {
     let late = of_tesla("listed-late", &fault.replace("step = 1", "step = 99"), &[]);
     let why = late.err().unwrap().to_string();
     assert!(
-        why.contains("fault 1: there is no register to change at step 99; the golden run has 8 steps"),
+        why.contains("fault 1: the site register does not exist at step 99; the golden run has 8 steps"),
         "{why}"
     );
     let lost = of_tesla("listed-lost", &fault.replace("$r1", "$r9"), &[]);
     let why = lost.err().unwrap().to_string();
-    assert!(why.contains("there is no register `$r9` of lane 5 then; there is $r0, $r1"), "{why}");
+    assert!(why.contains("register `$r9` of lane 5 does not exist at this step; $r0, $r1 exist"), "{why}");
 }
 
 /// The message about a list of one fault at step 1 of `SUMS`.
@@ -660,7 +660,10 @@ fn a_wrong_fault_is_named_by_its_list_and_its_number_or_line() {
     assert!(why.contains("c.toml: fault 2: xor = 0"), "{why}");
     let list = [("list.csv", "# by hand\nsite,step,place\nregister,1,$r1\nregister,2,$r9\nregister,99,\n")];
     let why = of_tesla("named-csv", "faults = \"list.csv\"\n", &list).err().unwrap().to_string();
-    assert!(why.contains("list.csv:4: there is no register `$r9` then; there is $r0, $r1; 1 more"), "{why}");
+    assert!(
+        why.contains("list.csv:4: register `$r9` does not exist at this step; $r0, $r1 exist; 1 more"),
+        "{why}"
+    );
     let list = [("list.csv", "site,step\n")];
     let why = of_tesla("named-empty", "faults = \"list.csv\"\n", &list).err().unwrap().to_string();
     assert!(why.contains("list.csv: the list has no faults"), "{why}");

@@ -1,12 +1,13 @@
 //! Launch files with expectations: a program, its inputs, and what must come out.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::{Mode, Options};
 use reconverge_workbench::Error;
-use reconverge_workbench::keys::line_of;
-use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
+use reconverge_workbench::keys::{line_of, plain};
+use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::open::{OpenError, open_named};
 use reconverge_workbench::values::Files;
 use reconverge_workbench::{Known, Opened, round_trip};
@@ -40,15 +41,18 @@ pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result
     let is_launch = if path.ends_with(".toml") {
         match text.parse::<toml::Table>() {
             Ok(table) => table.contains_key("program") || table.contains_key("isa"),
-            Err(error) => {
-                let why = error.to_string().trim_end().to_owned();
-                return Some(Err(ReadError::Damaged { file: path.to_owned(), why }));
-            }
+            Err(_) => return Some(Err(parse(path, text).err()?)),
         }
     } else if text.trim_start().starts_with('{') {
-        let value: serde_json::Value = serde_json::from_str(text).ok()?;
+        let value: serde_json::Value = match serde_json::from_str(text) {
+            Ok(value) => value,
+            Err(_) if path.ends_with(".json") => return Some(Err(parse(path, text).err()?)),
+            Err(_) => return None,
+        };
         let object = value.as_object()?;
         object.get("program").is_some_and(serde_json::Value::is_string)
+    } else if path.ends_with(".json") && serde_json::from_str::<serde_json::Value>(text).is_ok() {
+        return Some(Err(parse(path, text).err()?));
     } else {
         false
     };
@@ -63,21 +67,28 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
         damaged("it names no program: add a line such as program = \"shader.s\"".to_owned())
     })?;
     let bytes = folder.read(&name).map_err(|why| damaged(format!("the program {name}: {why}")))?;
-    let case = LaunchCase::of(launch, &name, &bytes, folder, folder).map_err(damaged)?;
+    let file = next_to(path, &name);
+    let named = HandedIn { path: &file, bytes: &bytes, folder };
+    let case = LaunchCase::of(launch, &name, named, folder).map_err(damaged)?;
     // The launch's own name: several launches may have one program.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
 }
 
+/// The path of a file that another names, for messages: as `run` names it.
+fn next_to(path: &str, name: &str) -> String {
+    let path = Path::new(path).with_file_name(name);
+    plain(&path).display().to_string()
+}
+
 /// The launch file.
 fn parse(path: &str, text: &str) -> Result<LaunchFile, ReadError> {
-    LaunchFile::parse(text).map_err(|error| match error {
-        LaunchFileError::Field { line: Some(line), .. } => {
-            let why = error.to_string();
-            let why = line_of(&why).map_or(why.clone(), |(_, rest)| rest.to_owned());
-            ReadError::Line { file: path.to_owned(), line, why }
+    LaunchFile::parse(text).map_err(|error| {
+        let (file, why) = (path.to_owned(), error.to_string());
+        match line_of(&why) {
+            Some((line, why)) => ReadError::Line { file, line, why: why.to_owned() },
+            None => ReadError::Damaged { file, why },
         }
-        error => ReadError::Damaged { file: path.to_owned(), why: error.to_string() },
     })
 }
 
@@ -106,10 +117,10 @@ pub fn read_with(
     program: HandedIn<'_>,
     several: bool,
 ) -> Result<Case, ReadError> {
-    let HandedIn { path: file, bytes, folder: beside } = program;
-    let of = if several { path } else { file };
-    let name = of.rsplit(['/', '\\']).next().unwrap_or(of).to_owned();
-    let kind = match LaunchCase::of(parse(path, text)?, file, bytes, folder, beside) {
+    let file = program.path;
+    let last = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
+    let name = last(if several { path } else { file });
+    let kind = match LaunchCase::of(parse(path, text)?, &last(file), program, folder) {
         Ok(case) => CaseKind::Launch(Box::new(case)),
         Err(why) => CaseKind::Broken(format!("does not assemble: {why}")),
     };
@@ -117,28 +128,28 @@ pub fn read_with(
 }
 
 impl LaunchCase {
-    /// A launch and the program in `bytes`. Files that the launch names are in `folder`, those of the program in `beside`.
+    /// A launch and a program, whose name in the program's folder is `name`. Files that the launch names are in `folder`.
     fn of(
         launch: LaunchFile,
         name: &str,
-        bytes: &[u8],
+        program: HandedIn<'_>,
         folder: &Arc<dyn Folder>,
-        beside: &Arc<dyn Folder>,
     ) -> Result<LaunchCase, String> {
+        let HandedIn { path, bytes, folder: beside } = program;
         let stage = launch.stage().map_err(|error| error.to_string())?;
         let known =
             Known { isa: Some(launch.isa), chip: launch.common.chip.clone(), stage, ..Known::default() };
         let read = &mut |file: &str| beside.read(file);
         let opened = open_named(name, bytes, known, read).map_err(|error| match error {
             OpenError::Source(errors) => {
-                let place = errors[0].place(name, &String::from_utf8_lossy(bytes));
+                let place = errors[0].place(path, &String::from_utf8_lossy(bytes));
                 format!("{place}: {}", errors[0])
             }
-            error => format!("{name}: {error}"),
+            error => format!("{path}: {error}"),
         })?;
         let program = choose_program(&opened.image, launch.common.kernel.as_deref());
-        let program = program.map_err(|error| format!("{name}: {error}"))?.clone();
-        Ok(LaunchCase { launch, opened, program, file: name.to_owned(), folder: folder.clone() })
+        let program = program.map_err(|error| format!("{path}: {error}"))?.clone();
+        Ok(LaunchCase { launch, opened, program, file: path.to_owned(), folder: folder.clone() })
     }
 }
 
@@ -184,13 +195,14 @@ impl LaunchCase {
             }
             error => error,
         };
-        let (result, wrong) = self.launch.judged(result.map_err(seen)).map_err(|error| match error {
-            Error::Trap(mut trapped) => {
-                self.launch.look(&mut trapped, &self.opened, &self.program, options, &files);
-                trapped.sentence(&self.file)
-            }
-            error => error.to_string(),
-        })?;
+        let (result, wrong) =
+            self.launch.judged(result.map_err(seen), &self.file).map_err(|error| match error {
+                Error::Trap(mut trapped) => {
+                    self.launch.look(&mut trapped, &self.opened, &self.program, options, &files);
+                    trapped.sentence(&self.file)
+                }
+                error => error.to_string(),
+            })?;
         match wrong.is_empty() {
             true => Ok(result.map(|result| result.findings).unwrap_or_default()),
             false => Err(wrong.join("; ")),

@@ -94,6 +94,12 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
         };
     }
     let summary = campaign.summary(&folder)?;
+    if args.summary && summary.injections > 0 && summary.finished == 0 {
+        bail!(
+            "{}: no results of this campaign: name another folder with -o, or run the campaign first (without --summary)",
+            crate::shown::path(&folder)
+        );
+    }
     match args.json {
         true => {
             let mut answer = json!({ "campaign": campaign.describe(), "summary": summary });

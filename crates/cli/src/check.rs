@@ -17,6 +17,7 @@ use reconverge_cases::{
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{FILE, MEMORY};
 use reconverge_simt::{Engine, Mode, Options, Shares, pool};
+use reconverge_workbench::keys::{placed, plain};
 use regex_lite::Regex;
 use walkdir::WalkDir;
 
@@ -220,7 +221,13 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
         say!("skipped  {}: {}", shown::name(&outcome.file), outcome.why);
     }
-    let line = |what, outcome: &Outcome| say!("{what}{}: {}", shown::name(&outcome.place()), outcome.why);
+    let line = |what, outcome: &Outcome| {
+        let place = outcome.place();
+        // A reason with a line concerns the file, as in `run`.
+        let of_file = place == outcome.file;
+        let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
+        say!("{what}{}", shown::lines(&text));
+    };
     summary.findings.iter().for_each(|outcome| line("finding  ", outcome));
     summary.flakes.iter().for_each(|outcome| line("flake    ", outcome));
     let new = |outcome: &&Outcome| !summary.is_expected(outcome);
@@ -485,7 +492,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
             Ok(entry) => read_file(entry.path(), Some(path), args, cases),
             Err(error) if error.loop_ancestor().is_some() => note(&format!("{error}; passed over")),
             Err(error) => {
-                let file = error.path().unwrap_or(path).display().to_string();
+                let file = plain(error.path().unwrap_or(path)).display().to_string();
                 cases.push(Case::broken(&file, error.to_string()));
             }
         }
@@ -495,7 +502,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
 
 /// The cases of a launch file with each of the programs that `--program` names.
 fn read_handed_in(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
-    let name = path.display().to_string();
+    let name = plain(path).display().to_string();
     let text = String::from_utf8(files::read(path)?).with_context(|| crate::shown::path(&path))?;
     let disk = |file: &Path| -> Arc<dyn Folder> {
         let root = (!args.allow_outside).then(|| folder_of(file));
@@ -504,7 +511,7 @@ fn read_handed_in(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()
     let folder = disk(path);
     for program in &args.program {
         let beside = disk(program);
-        let file = program.display().to_string();
+        let file = plain(program).display().to_string();
         let case = match files::read(program) {
             Ok(bytes) => {
                 let handed_in = HandedIn { path: &file, bytes: &bytes, folder: &beside };
@@ -526,7 +533,7 @@ fn has_json(folder: Option<&Path>) -> bool {
 
 /// The cases of a file; `folder` is the folder that is checked, where it is not the file that is named.
 fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<Case>) {
-    let name = path.display().to_string();
+    let name = plain(path).display().to_string();
     let content = match folder {
         // Of a folder only regular files are read: others may never end.
         Some(_) if !path.is_file() => Err("it is not a regular file".to_owned()),

@@ -279,7 +279,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     #[cfg(feature = "campaign")]
     if args.experiment.is_some() {
         bail!(
-            "--experiment: `campaign FILE --replay N` runs an experiment; use trace, stats, debug or --beside to show it"
+            "--experiment: `campaign FILE --replay N` runs an experiment; trace, stats, debug and the option --beside show it"
         );
     }
     if let Some(name) = &args.case {
@@ -441,6 +441,17 @@ fn from_launch_file(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared>
     prepared(args, launch, opened, path, beside)
 }
 
+/// Whether a text is a campaign file.
+#[cfg(feature = "campaign")]
+fn is_campaign(text: &str) -> bool {
+    reconverge_campaign::file::CampaignFile::parse(text).is_ok()
+}
+
+#[cfg(not(feature = "campaign"))]
+fn is_campaign(_text: &str) -> bool {
+    false
+}
+
 /// A launch file, and the program that it names.
 fn read_launch_file(
     file: &Path,
@@ -450,7 +461,13 @@ fn read_launch_file(
     let bytes = files::read(file)?;
     let name = crate::shown::path(&file);
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
-    let launch = LaunchFile::parse(text).map_err(|error| anyhow!("{}", error.at(&name)))?;
+    let launch = LaunchFile::parse(text).map_err(|error| match is_campaign(text) {
+        true => anyhow!(
+            "{name}: a campaign file: `reconverge campaign` runs it, and --experiment N of trace, stats, debug and run --beside \
+             chooses one of its experiments"
+        ),
+        false => anyhow!("{}", error.at(&name)),
+    })?;
     let beside = Beside::file(file, root(allow_outside, folder_of(file)));
     let file = launch.common.program.as_deref().ok_or_else(|| {
         anyhow!("{name}: the launch file names no program: add a line such as program = \"shader.s\"")

@@ -178,7 +178,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>,
                 Err(Error::Trap(trapped)) => Some(trapped.clone()),
                 _ => None,
             };
-            let ended = match (launch.judged(ran), trapped) {
+            let ended = match (launch.judged(ran, &crate::shown::path(&path)), trapped) {
                 (Ok((None, wrong)), Some(trapped)) if wrong.is_empty() => Ok(Ended::TrappedAsStated(trapped)),
                 (Ok((result, wrong)), _) => {
                     let follows = args.follows() && !interrupt::asked();

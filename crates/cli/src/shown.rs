@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
+use reconverge_workbench::keys::plain;
+
 /// Whether a terminal obeys a character, or shows nothing for it: control characters, format characters (those for the
 /// direction of text, joiners, zero-width spaces), line and paragraph separators, unassigned and private characters.
 pub(crate) fn is_hidden(character: char) -> bool {
@@ -47,9 +49,9 @@ pub(crate) fn name(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The name of a file within a line.
+/// The name of a file within a line, without a leading `./`.
 pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
-    name(&path.as_ref().to_string_lossy()).into_owned()
+    name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
 /// Text of several lines.

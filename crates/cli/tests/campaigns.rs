@@ -189,6 +189,45 @@ fn intervals_are_printed_with_both_ends() {
     assert_eq!(interval.len(), 2);
 }
 
+/// A folder that exists and has no results: not an empty table with status 0.
+#[test]
+fn the_summary_of_a_folder_without_results_is_an_error() {
+    let folder = folder("empty-folder", SMALL);
+    std::fs::create_dir(folder.join("other")).unwrap();
+    std::fs::write(folder.join("other/notes.txt"), "").unwrap();
+    for arguments in ["-o other --summary", "-o other --summary --json", "-o other --recheck 3"] {
+        let output = run(&folder, arguments);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(2), ""), "{arguments}");
+        let message = text(&output.stderr);
+        assert!(message.contains("other: ") && message.contains("run the campaign first"), "{message}");
+    }
+}
+
+/// The note names the shards that the other process holds, not those that it held at any time, and the end follows that of
+/// the other process.
+#[test]
+fn a_process_waits_for_the_shards_that_another_holds_and_ends_with_it() {
+    let many = "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 512\ninjections = 1200\nshard = 60\nseed = 7\n";
+    let folder = folder("waits", many);
+    let waiting = |child: std::process::Child| {
+        std::thread::spawn(move || {
+            let output = child.wait_with_output().unwrap();
+            (output, Instant::now())
+        })
+    };
+    let children = ["--jobs 1", "--jobs 1"].map(|more| waiting(spawn(&folder, &format!("-o both {more}"))));
+    let ended = children.map(|child| child.join().unwrap());
+    let times = ended.each_ref().map(|(_, time)| *time);
+    for (output, _) in &ended {
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{message}");
+        // Each has one shard at a time.
+        assert!(message.is_empty() || message.contains("waiting for 1 shard of process "), "{message}");
+    }
+    let apart = times[0].max(times[1]) - times[0].min(times[1]);
+    assert!(apart < Duration::from_millis(1500), "{apart:?}");
+}
+
 #[test]
 fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
     let folder = folder("no-folder", SMALL);
@@ -233,5 +272,5 @@ fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     assert!(text(&refused.stderr).contains("--watchdog: an experiment has this from its campaign"));
     let output = run(&folder, "--replay 9");
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("there is no experiment 9: 0 to 0 fits here"));
+    assert!(text(&output.stderr).contains("experiment 9 does not exist: 0 to 0 fits here"));
 }

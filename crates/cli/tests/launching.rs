@@ -101,7 +101,7 @@ fn unknown_keys_have_their_file_and_line_a_suggestion_and_all_that_fit() {
     }
     let (status, text, _) = ends(&folder, "check l.toml");
     assert_eq!(status, 1);
-    assert!(text.contains("FAILED   l.toml: line 3: unknown key `blcok`: did you mean `block`?"), "{text}");
+    assert!(text.contains("FAILED   l.toml:3: unknown key `blcok`: did you mean `block`?"), "{text}");
 }
 
 #[test]
@@ -147,4 +147,102 @@ fn check_names_every_condition_that_does_not_hold_and_the_instruction_of_a_wrong
     let (status, text, _) = ends(&folder, "check two.toml");
     assert!(status == 1 && text.contains("instructions <= 1: does not hold"), "{text}");
     assert!(text.contains("groups >= 9: does not hold"), "{text}");
+}
+
+/// `run` names the program as `./carol.s`, and `check` says `line 7` where `run` says `uk.toml:7`.
+#[test]
+fn every_command_names_a_file_in_the_same_way() {
+    let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\nparam = [{ name = \"out\", value = 7 }, { name = \"n\", \
+        value = 1 }, { name = \"a\", value = 7 }]\n[[expect]]\noutput = \"out\"\nvalues = [1]\n";
+    let unknown = format!("{launch}blcok = [3]\n");
+    let folder = folder("names", &[("k.s", NAMED), ("l.toml", launch), ("uk.toml", &unknown)]);
+    std::fs::create_dir(folder.join("dir")).unwrap();
+    std::fs::write(folder.join("dir/k.s"), NAMED).unwrap();
+    std::fs::write(folder.join("dir/l.toml"), launch).unwrap();
+    let trapped = "ld b32 $r2 g14[$r2]";
+    for (file, place) in [
+        ("l.toml", "k.s:10"),
+        ("./l.toml", "k.s:10"),
+        ("dir/l.toml", "dir/k.s:10"),
+        ("./dir/l.toml", "dir/k.s:10"),
+    ] {
+        let (status, _, error) = ends(&folder, &format!("run {file}"));
+        assert_eq!(status, 1, "{error}");
+        assert!(error.contains(&format!("\n  {place}: {trapped}\n")), "{file}: {error}");
+        let (status, text, _) = ends(&folder, &format!("check {file}"));
+        assert_eq!(status, 1);
+        assert!(text.contains(&format!("; {place}: {trapped}\n")), "{file}: {text}");
+    }
+    let (_, text, _) = ends(&folder, "check .");
+    assert!(!text.contains("./"), "{text}");
+    for (command, start) in [("run uk.toml", "error: uk.toml:8: "), ("check uk.toml", "FAILED   uk.toml:8: ")]
+    {
+        let (_, text, error) = ends(&folder, command);
+        let said = format!("{text}{error}");
+        assert!(said.starts_with(&format!("{start}unknown key `blcok` in `expect`")), "{command}: {said}");
+    }
+}
+
+/// Texts that are no launch: one sentence with file and line, in `run` and in `check`.
+#[test]
+fn a_file_that_is_no_launch_is_refused_in_one_sentence_with_its_line() {
+    let files = [
+        ("k.s", NAMED),
+        ("list.json", "[1, 2]\n"),
+        ("text.json", "\"x\"\n"),
+        ("open.json", "{\"isa\": \"tesla\",\n\"program\": \n"),
+        ("open.toml", "isa = \"tesla\"\nprogram = \"k.s\"\nblock = \n"),
+        ("param.toml", "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\n[[param]]\nvalue = 3\n"),
+    ];
+    let folder = folder("no-launch", &files);
+    for (file, message) in [
+        ("list.json", "1: expected a JSON object with the keys of a launch file, found an array"),
+        ("text.json", "1: expected a JSON object with the keys of a launch file, found a string"),
+        ("open.json", "3: not JSON: EOF while parsing a value (column 0)"),
+        ("open.toml", "3: not TOML: "),
+        ("param.toml", "4: missing key `name` in `param`"),
+    ] {
+        let (status, _, error) = ends(&folder, &format!("run {file}"));
+        assert_eq!(status, 2);
+        assert!(error.starts_with(&format!("error: {file}:{message}")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        let (status, text, _) = ends(&folder, &format!("check {file}"));
+        assert_eq!(status, 1);
+        assert!(text.starts_with(&format!("FAILED   {file}:{message}")), "{text}");
+    }
+}
+
+#[test]
+fn a_campaign_that_is_given_as_a_launch_is_called_one() {
+    let campaign = "kernel = \"collatz\"\nisa = \"tesla\"\nlanes = 64\ninjections = 5\n";
+    let folder = folder("campaign", &[("c.toml", campaign)]);
+    for command in ["trace c.toml --print", "stats c.toml", "run c.toml"] {
+        let (status, _, error) = ends(&folder, command);
+        assert_eq!(status, 2);
+        assert!(error.starts_with("error: c.toml: a campaign file: "), "{error}");
+        assert!(error.contains("--experiment N"), "{error}");
+    }
+}
+
+/// A source without `.param` that reads s[0x10].
+#[test]
+fn a_word_of_an_undeclared_parameter_without_a_value_is_called_that() {
+    let first = ".isa tesla\n.kernel k\nmov b32 $r1 b32 s[0x10]\nmov b32 $r2 b32 s[0x14]\nexit nop\n";
+    let shared = ".isa tesla\n.kernel k\n.param s[0x10] 4 n\nmov b32 $r1 b32 s[0x20]\nexit nop\n";
+    let launch =
+        "isa = \"tesla\"\nprogram = \"first.s\"\nblock = [12]\n[[expect]]\noutput = \"a\"\nvalues = [1]\n";
+    let folder = folder("undeclared", &[("first.s", first), ("shared.s", shared), ("l.toml", launch)]);
+    let remedy = "add --buf NAME=VALUES for a buffer or --arg NAME=VALUE for a number";
+    for (given, place, count) in [("", "s[0x10]", "none"), ("--arg a=1:u32", "s[0x14]", "1 value")] {
+        let (status, _, error) = ends(&folder, &format!("run first.s --block 12 {given}"));
+        assert_eq!(status, 1);
+        assert!(error.contains(&format!("\n  {place} is a parameter without a value if")), "{error}");
+        assert!(error.contains(&format!("the launch gives {count}; {remedy}")), "{error}");
+    }
+    let (_, text, _) = ends(&folder, "check l.toml");
+    assert!(text.contains("; s[0x10] is a parameter without a value if") && text.contains(remedy), "{text}");
+    // Here the parameters are declared, so that the word is shared memory.
+    let (status, _, error) = ends(&folder, "run shared.s --block 12 --arg n=1:u32");
+    assert_eq!(status, 1);
+    assert!(!error.contains("parameter"), "{error}");
 }

@@ -6,19 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use reconverge_testkit::ON_EACH_MACHINE;
 use serde_json::Value;
-
-const SAMPLES: [&str; 9] = [
-    "nested-if.r500",
-    "nested-if.r700",
-    "nested-if.tesla",
-    "loop-break.r500",
-    "loop-break.r700",
-    "loop-break.tesla",
-    "tutorial-r500",
-    "tutorial-r700",
-    "tutorial-tesla",
-];
 
 /// Collatz on 12 threads of Tesla: 214 steps.
 const COLLATZ: [&str; 5] = ["docs/samples/collatz.s", "--block", "12", "--buf", "steps=u32[12]"];
@@ -49,7 +38,7 @@ fn launch(name: &str) -> Vec<String> {
 /// The launches that are compared, as arguments.
 fn launches() -> Vec<Vec<String>> {
     let collatz = COLLATZ.map(str::to_owned).to_vec();
-    SAMPLES.iter().map(|name| launch(name)).chain([collatz]).collect()
+    ON_EACH_MACHINE.iter().map(|name| launch(name)).chain([collatz]).collect()
 }
 
 fn with<'a>(command: &'a str, launch: &'a [String], options: &[&'a str]) -> Vec<&'a str> {

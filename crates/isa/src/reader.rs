@@ -181,6 +181,19 @@ impl<'a, 't> Reader<'a, 't> {
         Some(number)
     }
 
+    /// The text of token number `place`.
+    pub(crate) fn text_at(&self, place: usize) -> &'a str {
+        let Span { start, end } = self.span_of(place);
+        &self.line[start..end]
+    }
+
+    /// The text of the number from token number `place` on, with its sign.
+    pub(crate) fn text_from(&self, place: usize) -> &'a str {
+        let start = self.span_of(place).start;
+        let last = if self.text_at(place) == "-" { place + 1 } else { place };
+        &self.line[start..self.span_of(last).end]
+    }
+
     /// Reads a number, `-` before it allowed.
     #[inline(always)]
     pub fn signed(&mut self) -> Option<i64> {

@@ -8,7 +8,7 @@ use crate::forms::example;
 use crate::read::{Named, Table};
 use crate::reader::{Token, same, split_decimal, strip, tokenize};
 use crate::row::{BitPattern, Bits, Cases, Draft, Memory, Number, Part, Row, Scope, Style};
-use crate::source::{Diagnostic, Span, suggest};
+use crate::source::{Diagnostic, Span, parse_number, suggest};
 
 pub use crate::reader::{NameHash, NameHasher, Reader};
 
@@ -190,7 +190,10 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(help) = missing {
             return Diagnostic::error(span, message).help(help);
         }
-        let mut help = suggest(found.peek(), fits.iter().copied());
+        let mut help = match fits.as_slice() {
+            [END_OF_LINE] => "the instruction ends before it".to_owned(),
+            _ => suggest(found.peek(), fits.iter().copied()),
+        };
         let example =
             rows.get(failure.row).and_then(|row| example(self.table, row.row, named.peek(), self.here));
         if let Some(example) = example {
@@ -244,6 +247,28 @@ impl<D: Draft> LineReader<'_, D> {
     }
 }
 
+/// What fits after an instruction that is complete.
+const END_OF_LINE: &str = "the end of the line";
+
+/// Whether a text is a number of more than 32 bits.
+fn is_long_number(text: &str) -> bool {
+    let plain = text.replace('_', "");
+    let all = |digits: &str, is_digit: fn(&u8) -> bool| {
+        !digits.is_empty() && digits.as_bytes().iter().all(is_digit)
+    };
+    let is_number = match plain.strip_prefix("0x") {
+        Some(digits) => all(digits, u8::is_ascii_hexdigit),
+        None => all(&plain, u8::is_ascii_digit),
+    };
+    is_number && parse_number(text).is_none_or(|number| number > u64::from(u32::MAX))
+}
+
+/// A number in hexadecimal digits, with its sign.
+fn signed_hex(number: i64) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{:#x}", number.unsigned_abs())
+}
+
 fn sorted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut words: Vec<&str> = words.collect();
     words.sort_unstable();
@@ -290,7 +315,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
         if !self.reader.at_end() {
             let place = self.reader.at;
-            self.fail(place, || "the end of the line".to_owned());
+            self.fail(place, || END_OF_LINE.to_owned());
             return None;
         }
         for &(cases, chosen) in &self.choices[..known.choices] {
@@ -461,7 +486,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 self.reader.at += 1;
                 (value << 1 | high, true)
             }
-            Style::Hex => (self.reader.number()?, true),
+            Style::Hex => (self.reader.number().or_else(|| self.oversized(place, number))?, true),
             Style::Signed => {
                 let value = self.reader.signed()?;
                 let half = 1_i64 << (field.len() - 1);
@@ -475,7 +500,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                     self.reader.at += 1;
                     return Some(BitPattern { mask: field.mask(), fixed: 0 });
                 }
-                let address = self.reader.number()?;
+                let address = self.reader.number().or_else(|| self.oversized(place, number))?;
                 (address >> shift, address >> shift << shift == address)
             }
         };
@@ -488,11 +513,23 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             return None;
         }
         if !fits {
-            self.refuse(place, || format!("this is out of range for {}", number.name));
+            let half = 1_i64 << (field.len() - 1);
+            let text = self.reader.text_from(place);
+            let range = format!("{} to {}", signed_hex(-half), signed_hex(half - 1));
+            self.refuse(place, || format!("{text} is out of range for {}: {range} fit here", number.name));
             self.reader.at = place;
             return None;
         }
         Some(BitPattern { mask: field.mask(), fixed: bits })
+    }
+
+    /// Refuses a number of more than 32 bits.
+    #[cold]
+    fn oversized(&mut self, place: usize, number: &Number<D>) -> Option<u32> {
+        if is_long_number(self.reader.peek()) {
+            self.too_large(place, number, u32::MAX, true);
+        }
+        None
     }
 
     #[inline(always)]
@@ -511,7 +548,10 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 }
                 let bits = field.put(bank);
                 if field.get(bits) != bank {
-                    self.refuse(start, || format!("there is no such bank for {}", memory.name));
+                    let (space, most) = (memory.space, field.get(field.mask()));
+                    self.refuse_above(start, most, || {
+                        format!("{space}{bank}[] does not exist: {space}0[] to {space}{most}[] fit here")
+                    });
                     return None;
                 }
                 pattern.fixed |= bits;
@@ -527,7 +567,12 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 Some(number) => {
                     let bits = field.put(number);
                     if field.get(bits) != number {
-                        self.refuse(place, || format!("there is no such register for {}", memory.name));
+                        let (least, most) = (u8::from(!memory.always_base), field.get(field.mask()));
+                        self.refuse_above(place, most, || {
+                            format!(
+                                "{prefix}{number} does not exist: {prefix}{least} to {prefix}{most} fit here"
+                            )
+                        });
                         self.reader.at = place;
                         return None;
                     }
@@ -545,17 +590,60 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
             }
         }
         let place = self.reader.at;
-        let offset = if has_offset { self.reader.signed()? } else { 0 };
+        let offset = match has_offset {
+            true => self.reader.signed().or_else(|| self.long_offset())?,
+            false => 0,
+        };
         let Some(bits) = memory.offset_bits(offset) else {
-            self.refuse(place, || match memory.offset {
-                Some(_) => format!("this is out of range, or no multiple, for {}", memory.name),
-                None => format!("{}[] takes no offset: add it to the register before", memory.space),
-            });
+            self.misplaced(place, memory, offset);
             self.reader.at = place;
             return None;
         };
         pattern.fixed |= bits;
         self.reader.eat("]").then_some(pattern)
+    }
+
+    /// The offset at the reader's place, if it is a number of more than 32 bits, which fits nowhere.
+    #[cold]
+    fn long_offset(&self) -> Option<i64> {
+        is_long_number(self.reader.peek()).then_some(i64::MAX)
+    }
+
+    /// Refuses an offset: the row with the largest range counts.
+    #[cold]
+    fn misplaced(&mut self, place: usize, memory: &Memory<D>, offset: i64) {
+        let Some(field) = memory.offset else {
+            return self.refuse(place, || {
+                format!("{}[] takes no offset: add it to the register before", memory.space)
+            });
+        };
+        let (unit, limit) = (1_i64 << memory.shift, 1_i64 << field.len());
+        let (least, end) = if memory.signed { (-limit / 2, limit / 2) } else { (0, limit) };
+        let (least, most) = (least * unit, (end - 1) * unit);
+        let text = self.reader.text_from(place);
+        self.refuse_above(place, most as u32, || {
+            if (least..=most).contains(&offset) {
+                let below = offset.div_euclid(unit) * unit;
+                let above = Some(below + unit).filter(|above| *above <= most).map(signed_hex);
+                let above = above.map(|above| format!(" or {above}")).unwrap_or_default();
+                return format!("{text} is not a multiple of {unit}: {}{above} fits here", signed_hex(below));
+            }
+            let steps = if unit > 1 { format!(", multiples of {unit},") } else { String::new() };
+            format!("{text} is out of range: {} to {}{steps} fit here", signed_hex(least), signed_hex(most))
+        });
+    }
+
+    /// Remembers that the text at `place` was understood but is not possible, because a number is above `most`. The row with
+    /// the largest limit counts.
+    #[cold]
+    fn refuse_above(&mut self, place: usize, most: u32, why: impl FnOnce() -> String) {
+        let Some(failure) = &mut self.failure else { return };
+        failure.reach(place);
+        let is_nearer = failure.why.is_none() || failure.most.is_some_and(|before| before < most);
+        if failure.place == Some(place) && is_nearer {
+            failure.most = Some(most);
+            failure.why = Some(why());
+        }
     }
 
     /// Remembers that `what` would have fitted at `place`.
@@ -581,16 +669,9 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     /// Remembers that the number at `place` is none of those that fit. The row that takes the largest number counts.
     #[cold]
     fn too_large(&mut self, place: usize, number: &Number<D>, value: u32, is_multiple: bool) {
-        let Some(failure) = &mut self.failure else { return };
-        failure.reach(place);
         let most = number.field.get(number.field.mask());
-        if failure.place != Some(place)
-            || failure.why.is_some() && failure.most.is_none_or(|before| before >= most)
-        {
-            return;
-        }
-        failure.most = Some(most);
-        failure.why = Some(match number.style {
+        let (text, name) = (self.reader.text_at(place), number.name);
+        self.refuse_above(place, most, || match number.style {
             Style::Register(prefix, suffix) | Style::Aligned(prefix, suffix, _) => {
                 format!(
                     "{prefix}{value}{suffix} is too large: {prefix}0{suffix} to {prefix}{most}{suffix} fit here"
@@ -600,14 +681,10 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
                 format!("{prefix}{} is too large: {prefix}0l to {prefix}{}h fit here", value >> 1, most >> 1)
             }
             Style::Code(shift) if !is_multiple => {
-                format!("this must be a multiple of {:#x}: {}", 1_u32 << shift, number.name)
+                format!("{text} is not a multiple of {:#x}: {name}", 1_u32 << shift)
             }
-            Style::Code(shift) => {
-                format!("this is too large for {}: 0x0 to {:#x} fit", number.name, most << shift)
-            }
-            Style::Hex | Style::Signed => {
-                format!("this is too large for {}: 0x0 to {most:#x} fit", number.name)
-            }
+            Style::Code(shift) => format!("{text} is too large for {name}: 0x0 to {:#x} fit here", most << shift),
+            Style::Hex | Style::Signed => format!("{text} is too large for {name}: 0x0 to {most:#x} fit here"),
         });
     }
 

@@ -49,7 +49,7 @@ pub fn meaning(inst: &Inst) -> Vec<String> {
         Op::Memory(memory) => of_memory(memory, inst),
         Op::Group(group) => of_group(group, inst),
         Op::Control(control) => control.sentences(&words(inst)).0,
-        Op::Idle(idle) => of_idle(idle),
+        Op::Idle(idle) => of_idle(idle, inst.end),
     });
     if let Some(c) = inst.cdst {
         let drops = if inst.dst == Dst::Discard { " The result itself is dropped." } else { "" };
@@ -325,11 +325,17 @@ fn words(inst: &Inst) -> Words {
     Words { dst: of_dst(&inst.dst), a, b, c, ma, mb, mc, carry, negated, taken_by }
 }
 
-fn of_idle(idle: &Idle) -> String {
-    match idle {
-        Idle::Nop => "Computes nothing.".to_owned(),
-        Idle::PmEvent { event } => format!("Counts performance event {event}."),
-        Idle::Brkpt => "A breakpoint: goes on where no debugger is attached.".to_owned(),
+fn of_idle(idle: &Idle, end: End) -> String {
+    match (idle, end) {
+        (Idle::Nop, End::None) => "Computes nothing.".to_owned(),
+        (Idle::Nop, End::Join) => {
+            "Lets the sides that the JOINAT parted meet here: the first to arrive waits, and the last continues with all. \
+             It computes nothing else."
+                .to_owned()
+        }
+        (Idle::Nop, End::Exit) => "Ends every active lane of the warp. It computes nothing else.".to_owned(),
+        (Idle::PmEvent { event }, _) => format!("Counts performance event {event}."),
+        (Idle::Brkpt, _) => "A breakpoint: goes on where no debugger is attached.".to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
 //! [`climbing_imports`] and [`circles`] check how the modules of a crate import each other, [`page_is_current`] a generated
 //! page of `docs/`; [`files_to_save`] are those that a page gives its readers.
+//! [`launch_samples`] are the launches that every front end is compared on.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
 //! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
 //! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
@@ -33,6 +34,7 @@ pub mod r500;
 #[cfg(feature = "r700")]
 pub mod r700;
 mod safety;
+mod samples;
 mod shared;
 mod shrink;
 mod steps;
@@ -52,6 +54,7 @@ pub use imports::{circles, climbing_imports, sources};
 pub use judge::LoweredProgram;
 pub use pages::{files_to_save, page_is_current};
 pub use reconverge_simt::random::Random;
+pub use samples::{ON_EACH_MACHINE, ON_ONE_MACHINE, launch_samples};
 pub use shared::{records, shared, unpacked};
 pub use steps::LaneSteps;
 pub use tree::{

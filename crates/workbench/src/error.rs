@@ -139,6 +139,11 @@ pub trait Cause: fmt::Display + fmt::Debug {
         None
     }
 
+    /// Byte address of shared memory that was read before anything wrote it, if it is that.
+    fn unwritten(&self) -> Option<u32> {
+        None
+    }
+
     /// Address of the other instruction of a race, if it is one.
     fn other(&self) -> Option<u32> {
         None
@@ -168,6 +173,10 @@ pub struct Trapped {
     pub state: Option<LaneState>,
     /// The memory that is closest to the access.
     pub nearest: Option<String>,
+    /// Byte address of the shared memory that was read and that nothing has written, if the cause is that.
+    pub unwritten: Option<u32>,
+    /// What the launch must state so that this does not happen, if that is known.
+    pub remedy: Option<String>,
     /// The other instruction of a race: its address, and its text.
     pub other: Option<(u32, Option<String>)>,
 }
@@ -203,6 +212,8 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
             line: None,
             state: None,
             nearest: None,
+            unwritten: trap.trap.cause.unwritten(),
+            remedy: None,
             other: trap.trap.cause.other().map(|pc| (pc, None)),
         }
     }
@@ -277,6 +288,7 @@ impl Trapped {
             lines.extend(named);
         }
         lines.extend(self.nearest.clone());
+        lines.extend(self.remedy.clone());
         if let Some((_, Some(text))) = &self.other {
             lines.push(format!("the other access: {text}"));
         }
@@ -292,12 +304,14 @@ impl Trapped {
     /// called endless.
     pub fn sentence(&self, file: &str) -> String {
         let endless = if self.is_endless() { "endless: " } else { "" };
-        match (&self.instruction, self.line) {
-            (Some(text), Some(line)) => format!("{endless}{}; {file}:{line}: {text}", self.message),
-            (Some(text), None) => format!("{endless}{}; instruction: {text}", self.message),
-            (None, Some(line)) => format!("{endless}{}; {file}:{line}", self.message),
-            (None, None) => format!("{endless}{}", self.message),
-        }
+        let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        let place = match (&self.instruction, self.line) {
+            (Some(text), Some(line)) => format!("; {file}:{line}: {text}"),
+            (Some(text), None) => format!("; instruction: {text}"),
+            (None, Some(line)) => format!("; {file}:{line}"),
+            (None, None) => String::new(),
+        };
+        format!("{endless}{}{place}{remedy}", self.message)
     }
 
     /// Returns the same as a JSON object.
@@ -316,6 +330,7 @@ impl Trapped {
             "space": self.access.as_ref().map(|access| access.space),
             "address": self.access.as_ref().map(|access| access.address),
             "nearest": self.nearest,
+            "remedy": self.remedy,
         })
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Serde's message for an unknown field lists the known ones. [`complaint`] turns it into one that guesses which was meant.
 
+use std::path::Path;
+
 use reconverge_isa::source::closest;
 
 /// Rewrites a deserializer's message about an unknown field: the key, the key that was probably meant, and all that fit.
@@ -69,6 +71,11 @@ pub fn placed(file: &str, message: &str) -> String {
     }
 }
 
+/// Returns a path as messages name it: without a leading `./`.
+pub fn plain(path: &Path) -> &Path {
+    path.strip_prefix(".").ok().filter(|rest| !rest.as_os_str().is_empty()).unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,6 +99,15 @@ mod tests {
         assert_eq!(placed("c.toml", "line 4, fuel: 0: no"), "c.toml:4: fuel: 0: no");
         assert_eq!(placed("c.toml", "line 12: no"), "c.toml:12: no");
         assert_eq!(placed("c.toml", "line of no number"), "c.toml: line of no number");
+    }
+
+    #[test]
+    fn a_path_is_named_without_the_folder_in_which_it_is_anyway() {
+        for (path, named) in
+            [("./a/b.s", "a/b.s"), ("././b.s", "b.s"), (".", "."), ("../b.s", "../b.s"), ("/b.s", "/b.s")]
+        {
+            assert_eq!(plain(Path::new(path)), Path::new(named));
+        }
     }
 
     #[test]

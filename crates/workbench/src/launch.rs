@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::counts::needed;
 use crate::error::{Error, Trapped};
-use crate::keys::{complaint, json_line, unknown_key};
+use crate::keys::{complaint, json_line, placed, unknown_key};
 use crate::machine;
 use crate::open::Opened;
 use crate::request::{Common, MachineLaunch, Request, TextureValues, choose};
@@ -45,11 +45,19 @@ const COMMON: [&str; 13] = [
 #[non_exhaustive]
 pub enum LaunchFileError {
     /// The text begins with a brace and is not JSON.
-    #[error(transparent)]
+    #[error("{}", of_json(.0))]
     Json(#[from] serde_json::Error),
+    /// The text is JSON, and its value is not an object.
+    #[error("line 1: expected a JSON object with the keys of a launch file, found {0}")]
+    NotAnObject(&'static str),
     /// The text is not TOML.
-    #[error(transparent)]
-    Toml(#[from] toml::de::Error),
+    #[error("{}not TOML: {}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), .error.message())]
+    Toml {
+        /// The error.
+        error: toml::de::Error,
+        /// The line of the text, from 1 on.
+        line: Option<usize>,
+    },
     /// A field is unknown, or has a value of another type.
     #[error("{}{}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), self.of_field())]
     Field {
@@ -78,6 +86,9 @@ impl LaunchFileError {
     fn of_field(&self) -> String {
         let LaunchFileError::Field { error, .. } = self else { return self.to_string() };
         let message = error.to_string();
+        if let Some(missing) = message.strip_prefix("missing field `") {
+            return format!("missing key `{}", missing.trim_end().replace('\n', " "));
+        }
         let is_nested = message.contains("\nin `");
         let more: Vec<&str> = COMMON.into_iter().chain(["isa"]).filter(|_| !is_nested).collect();
         complaint(&message, &more)
@@ -85,11 +96,40 @@ impl LaunchFileError {
 
     /// The message with the name of the file: `FILE:LINE: MESSAGE`.
     pub fn at(&self, file: &str) -> String {
-        match self {
-            LaunchFileError::Field { line: Some(line), .. } => format!("{file}:{line}: {}", self.of_field()),
-            _ => format!("{file}: {self}"),
-        }
+        placed(file, &self.to_string())
     }
+}
+
+/// The message of an error in JSON, which begins with its line.
+fn of_json(error: &serde_json::Error) -> String {
+    let (message, line, column) = (error.to_string(), error.line(), error.column());
+    match message.strip_suffix(&format!(" at line {line} column {column}")) {
+        Some(message) => format!("line {line}: not JSON: {message} (column {column})"),
+        None => message,
+    }
+}
+
+/// The line of a byte in a text, from 1 on.
+fn line_in(text: &str, at: usize) -> Option<usize> {
+    text.get(..at).map(|before| before.matches('\n').count() + 1)
+}
+
+/// What a text that is not TOML is instead.
+fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
+    let line = error.span().and_then(|span| line_in(text, span.start));
+    LaunchFileError::Toml { error, line }
+}
+
+/// The kind of a JSON value that is not an object, with its article; `None` for any other text.
+fn not_an_object(text: &str) -> Option<&'static str> {
+    Some(match serde_json::from_str(text).ok()? {
+        serde_json::Value::Object(_) => return None,
+        serde_json::Value::Array(_) => "an array",
+        serde_json::Value::String(_) => "a string",
+        serde_json::Value::Number(_) => "a number",
+        serde_json::Value::Bool(_) => "a truth value",
+        serde_json::Value::Null => "null",
+    })
 }
 
 /// A launch of one of the machines.
@@ -119,8 +159,11 @@ impl LaunchFile {
                 other => other,
             });
         }
-        let line = |at: usize| text.get(..at).map(|before| before.matches('\n').count() + 1);
-        LaunchFile::of_fields(DeTable::parse(text)?, line)
+        if let Some(found) = not_an_object(text) {
+            return Err(LaunchFileError::NotAnObject(found));
+        }
+        let table = DeTable::parse(text).map_err(|error| not_toml(text, error))?;
+        LaunchFile::of_fields(table, |at| line_in(text, at))
     }
 
     /// Returns the fields of a launch file as they are written, without checks of their names and values.
@@ -130,7 +173,7 @@ impl LaunchFile {
     pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
         match text.trim_start().starts_with('{') {
             true => Ok(serde_json::from_str(text)?),
-            false => Ok(toml::from_str(text)?),
+            false => toml::from_str(text).map_err(|error| not_toml(text, error)),
         }
     }
 
@@ -140,7 +183,10 @@ impl LaunchFile {
     /// No machine, an unknown field, or a field with a value of another type.
     pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
         // The lines of this text are not those of a file.
-        LaunchFile::of_fields(DeTable::parse(&table.to_string())?, |_| None)
+        let text = table.to_string();
+        let parsed = DeTable::parse(&text);
+        let parsed = parsed.map_err(|error| LaunchFileError::Toml { error, line: None })?;
+        LaunchFile::of_fields(parsed, |_| None)
     }
 
     /// Reads the fields. `line` returns the line of a position.
@@ -271,11 +317,6 @@ impl LaunchFile {
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
-    /// The name of the program's file, for places in it.
-    fn file(&self) -> &str {
-        self.common.program.as_deref().unwrap_or_default()
-    }
-
     /// Adds to a trap of the launch what can be seen there, by repeating it up to the trap.
     pub fn look(
         &self,
@@ -286,6 +327,7 @@ impl LaunchFile {
         files: &dyn Files,
     ) {
         trapped.line = opened.line(program, trapped.pc);
+        trapped.remedy = self.machine.remedy(trapped, program);
         let Ok(options) = self.options(options) else { return };
         if let Ok(session) = self.prepare(&opened.image, program, files) {
             let target = opened.target.for_program(&opened.image, program);
@@ -294,11 +336,15 @@ impl LaunchFile {
     }
 
     /// Judges how a run of the launch ended: by the trap that it must end with, and by what must come out. Gives
-    /// what it left, if anything, and why it is not as it must be, in words.
+    /// what it left, if anything, and why it is not as it must be, in words. `file` is the program's, for places in it.
     ///
     /// # Errors
     /// The launch cannot run, the engines differ, or a trap that nothing announces.
-    pub fn judged(&self, run: Result<RunResult, Error>) -> Result<(Option<RunResult>, Vec<String>), Error> {
+    pub fn judged(
+        &self,
+        run: Result<RunResult, Error>,
+        file: &str,
+    ) -> Result<(Option<RunResult>, Vec<String>), Error> {
         match (run, &self.common.trap) {
             (Ok(result), None) => {
                 let mismatches = result.mismatches.clone();
@@ -309,7 +355,7 @@ impl LaunchFile {
             }
             (Err(Error::Trap(found)), Some(trap)) if found.message.contains(trap) => Ok((None, Vec::new())),
             (Err(Error::Trap(found)), Some(trap)) => {
-                Ok((None, vec![format!("must trap with `{trap}`, but: {}", found.sentence(self.file()))]))
+                Ok((None, vec![format!("must trap with `{trap}`, but: {}", found.sentence(file))]))
             }
             (Err(error), _) => Err(error),
         }
@@ -448,6 +494,21 @@ mod tests {
             nested.starts_with("l.toml:4: unknown key `value` in `expect`: did you mean `values`?"),
             "{nested}"
         );
+    }
+
+    /// JSON without an object, broken JSON, broken TOML, and a key that is missing: one line with the place.
+    #[test]
+    fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
+        for (text, message) in [
+            ("[1, 2]\n", "l:1: expected a JSON object with the keys of a launch file, found an array"),
+            ("\"x\"", "l:1: expected a JSON object with the keys of a launch file, found a string"),
+            ("{\"isa\":\n3", "l:2: not JSON: EOF while parsing an object (column 1)"),
+            ("isa = \"tesla\"\nlanes = \n", "l:2: not TOML: "),
+            ("isa = \"tesla\"\n[[param]]\nvalue = 3\n", "l:2: missing key `name` in `param`"),
+        ] {
+            let error = LaunchFile::parse(text).unwrap_err().at("l");
+            assert!(error.starts_with(message) && !error.contains('\n'), "{error}");
+        }
     }
 
     #[test]

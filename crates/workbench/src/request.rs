@@ -15,7 +15,7 @@ use reconverge_simt::texture::{Compare, Filter, Image, Level, Sampler, Shape, Wr
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::error::Error;
+use crate::error::{Error, Trapped};
 use crate::holds::Expectations;
 use crate::result::KILLED;
 use crate::session::Session;
@@ -95,6 +95,11 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// # Errors
     /// [`Error::Option`] for an option that this machine does not have; otherwise a malformed value.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
+
+    /// Returns what the launch must state so that `program` does not trap so, if that is known.
+    fn remedy(&self, _trapped: &Trapped, _program: &Program) -> Option<String> {
+        None
+    }
 
     /// Another one, as this one is.
     fn copy(&self) -> Arc<dyn MachineLaunch>;

@@ -2,9 +2,9 @@
 
 use reconverge_isa::Isa;
 use reconverge_simt::Options;
-use reconverge_workbench::Error;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
+use reconverge_workbench::{Error, Target};
 
 /// A page with a place for runs.
 const TEMPLATE: &str = "<p><script id=\"runs\" type=\"application/json\">[]</script></p>";
@@ -75,5 +75,24 @@ fn a_report_keeps_its_bytes_and_says_what_it_leaves_out() {
         let error = attempt(kernel.isa, kernel.name, 1 << 11, Bounds { bytes: 100, ..Bounds::default() });
         let text = error.unwrap_err().to_string();
         assert!(text.contains("the program alone takes") && text.contains("100 are left"), "{what}: {text}");
+    }
+}
+
+/// `join nop` lets lanes meet: its meaning is not that it computes nothing.
+#[test]
+fn an_instruction_that_only_joins_or_ends_lanes_says_so() {
+    let target = Target::of(Isa::Tesla);
+    for (text, says) in [
+        ("join nop", "Lets the sides that the JOINAT parted meet here"),
+        ("exit nop", "Ends every active lane of the warp."),
+        ("nop", "Computes nothing."),
+    ] {
+        let (program, address) = target.machine().one(&target, text).unwrap();
+        let meaning = target.machine().explain_at(&target, &program, address).unwrap().meaning;
+        assert!(meaning[0].starts_with(says), "{text}: {meaning:?}");
+        assert!(
+            text == "nop" || !meaning.iter().any(|line| line == "Computes nothing."),
+            "{text}: {meaning:?}"
+        );
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reconverge_simt::{Engine, Event, Mask, Options};
+use reconverge_testkit::launch_samples;
 use reconverge_trace::{Header, Limits, Line, Outcome, Reader, What, Writer};
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::report::{Bounds, Report, Subject};
@@ -15,23 +16,6 @@ use reconverge_workbench::stats::Profile;
 use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::NoFiles;
 use reconverge_workbench::{Known, Opened, Session, naming, open};
-
-/// Launches of all machines: with an if, a loop with breaks, a call, barriers, several groups.
-const SAMPLES: [&str; 13] = [
-    "nested-if.r500",
-    "nested-if.r700",
-    "nested-if.tesla",
-    "loop-break.r500",
-    "loop-break.r700",
-    "loop-break.tesla",
-    "tutorial-r500",
-    "tutorial-r700",
-    "tutorial-tesla",
-    "gcd.r700",
-    "primes.tesla",
-    "reduction",
-    "histogram.tesla",
-];
 
 /// A launch of docs/samples, with its program's text.
 fn sample(name: &str) -> (Opened, Session, String) {
@@ -169,7 +153,7 @@ fn word(text: &str) -> &'static str {
 
 #[test]
 fn a_run_a_trace_and_a_session_have_the_same_steps_with_the_same_lanes_and_events() {
-    for name in SAMPLES {
+    for name in launch_samples() {
         let (opened, session, _) = sample(name);
         let fast = run(&session, Engine::Fast);
         let statistics = session.copy().run(&Options::default()).unwrap().statistics();
@@ -200,7 +184,7 @@ fn column(text: &str) -> Vec<i32> {
 
 #[test]
 fn a_report_has_the_steps_and_events_of_the_run() {
-    for name in SAMPLES {
+    for name in launch_samples() {
         let (opened, session, source) = sample(name);
         let fast = run(&session, Engine::Fast);
         let program = &opened.image.programs[0];
@@ -260,7 +244,7 @@ fn a_report_has_the_steps_and_events_of_the_run() {
 #[test]
 fn lanes_that_resume_meet_no_others_and_lanes_that_reconverge_do() {
     let (mut resumes, mut meetings) = (0, 0);
-    for name in SAMPLES {
+    for name in launch_samples() {
         let (_, session, _) = sample(name);
         let mut last: Vec<Mask> = Vec::new();
         for (step, group, event) in run(&session, Engine::Fast) {
@@ -299,7 +283,7 @@ fn lanes_that_resume_meet_no_others_and_lanes_that_reconverge_do() {
 /// `stats` counts a divergence as ended where the trace has lanes of both sides reconverge.
 #[test]
 fn counts_of_divergence_agree_with_the_events() {
-    for name in SAMPLES {
+    for name in launch_samples() {
         let (_, session, _) = sample(name);
         let mut profile = Profile::new(64);
         let options = Options { engine: Engine::Fast, ..Options::default() };

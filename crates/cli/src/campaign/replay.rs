@@ -121,8 +121,8 @@ fn describe(campaign: &Campaign, replay: &Replay, differences: &[String]) {
     say!("experiment {index}: {site}, {model}");
     let when = if site.name() == "destination" { "after" } else { "before" };
     say!("  {when} step {step}, group {group}, {pc:#x}: {}{text}", line.unwrap_or_default());
-    let of = lane.map(|lane| format!(" of lane {lane}")).unwrap_or_default();
-    say!("  {place}{of}: {before:#x} becomes {after:#x}");
+    let word = lane.map_or(place.clone(), |lane| format!("{place} of lane {lane}"));
+    say!("  {word}: {before:#x} becomes {after:#x}");
     let named = class.as_ref().map(|class| format!(" ({class})")).unwrap_or_default();
     let why = trap.as_ref().map(|trap| format!(": {trap}")).unwrap_or_default();
     say!("  {outcome}{why}{named}");

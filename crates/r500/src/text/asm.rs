@@ -203,10 +203,14 @@ impl Assembler {
                     Some((to, _)) => (*to, *span),
                     None => {
                         let names: Vec<&str> = self.labels.keys().map(String::as_str).collect();
-                        errors.push(
-                            Diagnostic::error(*span, format!("undefined label `{label}`"))
-                                .help(suggest(label, names)),
-                        );
+                        let help = match names.is_empty() {
+                            true => format!(
+                                "the program has no labels: put `{label}:` in front of an instruction"
+                            ),
+                            false => suggest(label, names),
+                        };
+                        let message = format!("undefined label `{label}`");
+                        errors.push(Diagnostic::error(*span, message).help(help));
                         continue;
                     }
                 },

@@ -260,9 +260,7 @@ impl<'a> Assembler<'a> {
         let mut first = None;
         for access in ACCESSES {
             let Some(written) = written(line, names, access)? else {
-                if let Some(help) = self.elsewhere(line) {
-                    error.help = Some(help);
-                }
+                self.refer_elsewhere(line, &mut error);
                 return Err(error);
             };
             match self.reader.read::<Prefix>(&written.text) {
@@ -277,9 +275,7 @@ impl<'a> Assembler<'a> {
             }
         }
         let Some((mut error, written)) = first else { return Err(error) };
-        if let Some(help) = self.elsewhere(&written.text) {
-            error.help = Some(help);
-        }
+        self.refer_elsewhere(&written.text, &mut error);
         error.span = written.in_line(error.span);
         Err(error)
     }
@@ -294,6 +290,16 @@ impl<'a> Assembler<'a> {
             let message = format!("`{word}` is an integer, and the operation is on floats");
             let warning = Diagnostic::warning(Span::new(start, start + word.len()), message);
             self.warnings.push(warning.help(format!("write {word}.0, or its bits as a hexadecimal number")));
+        }
+    }
+
+    /// Adds to an error where the line would fit. A number that is out of its range fits nowhere: its error has no help.
+    #[cold]
+    fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
+        if error.help.is_some()
+            && let Some(help) = self.elsewhere(line)
+        {
+            error.help = Some(help);
         }
     }
 
@@ -315,7 +321,7 @@ impl<'a> Assembler<'a> {
             let (own, list) = (self.stage, stages.join(", "));
             return Some(format!("{own} programs do not have this form; {list} programs do"));
         }
-        let plain = without_long_parts(line)?;
+        let plain = without_long_parts(line).filter(|plain| has_immediate(plain))?;
         reads(&plain, self.chip, self.stage).then(|| {
             "a form with an immediate writes no flags and has no predicate, exit or join: move the number to a register \
              first"
@@ -756,6 +762,14 @@ fn without_long_parts(line: &str) -> Option<String> {
         plain.push(' ');
     }
     (plain.trim() != line.trim()).then_some(plain)
+}
+
+/// Whether an operand of a line is a number.
+fn has_immediate(line: &str) -> bool {
+    let operands = line.split_whitespace().skip(1).filter(|word| !word.contains(['[', ']']));
+    operands
+        .map(|word| word.trim_start_matches('-'))
+        .any(|word| word.starts_with(|first: char| first.is_ascii_digit()))
 }
 
 fn moved(span: Span, by: usize) -> Span {

@@ -20,7 +20,7 @@ use reconverge_tesla::texture::{Component, Texture, TextureSampler};
 use serde::Deserialize;
 
 use crate::array::Dtype;
-use crate::error::Error;
+use crate::error::{Error, Trapped};
 use crate::request::{MachineLaunch, Request, SamplerValues, assigned, lanes, number};
 use crate::session::Session;
 use crate::values::{Files, Loaded, Stated, Values};
@@ -177,6 +177,10 @@ pub struct InputValues {
 impl MachineLaunch for Launch {
     fn copy(&self) -> Arc<dyn MachineLaunch> {
         Arc::new(self.clone())
+    }
+
+    fn remedy(&self, trapped: &Trapped, program: &Program) -> Option<String> {
+        kernel::parameter_without_value(self, program, trapped.unwritten?)
     }
 
     fn lint(&self, request: &Request<'_>) -> Result<Option<(Program, Vec<Finding>)>, Error> {

@@ -10,7 +10,7 @@ use super::super::attr;
 use super::super::{CHANS, INLINE, LITERAL, SLOTS, op2_row, op2_shift};
 use super::amd::{self, Dialect};
 use super::lex::{Parse, Token, chan_of, set, wrong};
-use super::operand::{attribute, bracketed_literal, indexed, is_minus_one, literal, split_chan};
+use super::operand::{attribute, bracketed_literal, indexed, is_minus_one, literal, no_operand, split_chan};
 use super::{Asm, Cf};
 use crate::chip::Family;
 use crate::code::{is_op3, literal_pairs};
@@ -282,10 +282,7 @@ impl Asm<'_> {
 
     /// An operand: its thirteen bits, and whether it is an absolute value.
     fn source(&mut self, token: Token<'_>, index: &mut Option<u32>, role: Role) -> Parse<(u32, bool)> {
-        let fault = || {
-            wrong(token, "an operand was expected")
-                .help("a register, KC0[n].x, a constant, PV.x or PS fits here")
-        };
+        let fault = || no_operand(token);
         let family = self.chip.family;
         let latte = self.dialect == Dialect::Latte;
         let mut text = token.text;

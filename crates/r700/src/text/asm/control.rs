@@ -35,6 +35,12 @@ impl Asm<'_> {
         }
         let inst = CfInst::ALL.iter().find(|inst| inst.name() == name).map(|inst| *inst as u32);
         let Some(inst) = inst.or_else(|| unassigned("CF_", 63)) else {
+            if let [letter, b':'] = head.text.as_bytes()
+                && letter.is_ascii_alphabetic()
+            {
+                return Err(wrong(head, format!("`{}` is not a slot of an ALU group", head.text))
+                    .help("x:, y:, z:, w: or t: fits here"));
+            }
             let known = CfInst::ALL.iter().map(|inst| inst.name());
             let known = known.chain(ExportInst::ALL.iter().map(|inst| inst.name()));
             let known = known.chain(AluForm::ALL.iter().map(|form| form.name()));

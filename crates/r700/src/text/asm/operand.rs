@@ -1,5 +1,6 @@
 //! What the instructions of every kind share: register names, components, selects, literals, attributes.
 
+use reconverge_isa::Diagnostic;
 use reconverge_isa::source::{parse_number, suggest};
 
 use super::super::attr::Attr;
@@ -53,6 +54,37 @@ pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Opti
             Some((plain(base)?, true))
         }
     }
+}
+
+/// The message about a token that is not an operand of an ALU instruction.
+#[cold]
+pub(super) fn no_operand(token: Token<'_>) -> Diagnostic {
+    let text = token.text.trim_start_matches(['-', '|', '(']);
+    let number = &text[..text.bytes().take_while(u8::is_ascii_alphanumeric).count()];
+    if parse_number(number).is_some_and(|number| number > u64::from(u32::MAX)) {
+        return wrong(token, format!("{number} does not fit into 32 bits"))
+            .help("0x0 to 0xffffffff fit here");
+    }
+    let (front, last) = text.trim_end_matches('|').rsplit_once('.').unwrap_or((text, ""));
+    let is_register = |prefix: &str| indexed(front, prefix, &mut None).is_some();
+    if last.len() == 1
+        && chan_of(last).is_none()
+        && ["R", "KC0", "KC1", "C", "T"].into_iter().any(is_register)
+    {
+        return wrong(token, format!("`{last}` is not a component")).help("x, y, z or w fits here");
+    }
+    if is_register("T") {
+        return wrong(token, format!("{front} does not exist")).help("T0 to T3 fit here");
+    }
+    let bank = text
+        .strip_prefix("KC")
+        .and_then(|rest| rest.split('[').next())
+        .filter(|bank| bank.parse::<u32>().is_ok());
+    if let Some(bank) = bank {
+        return wrong(token, format!("KC{bank} does not exist"))
+            .help("KC0 and KC1 fit here: the two locked ranges of a clause");
+    }
+    wrong(token, "an operand was expected").help("a register, KC0[n].x, a constant, PV.x or PS fits here")
 }
 
 /// Four selects as a twelve-bit field.

@@ -59,6 +59,13 @@ pub(super) fn impossible(error: LaunchError) -> Error {
 }
 
 impl error::Cause for Cause {
+    fn unwritten(&self) -> Option<u32> {
+        match self {
+            Cause::Unwritten { address, .. } => Some(*address),
+            _ => None,
+        }
+    }
+
     fn other(&self) -> Option<u32> {
         match self {
             Cause::Race { accesses, .. } => Some(accesses[0].pc),

@@ -325,6 +325,29 @@ fn without_value(param: &Param) -> String {
     }
 }
 
+/// The message about a read of shared memory that nothing has written, if the word can be a parameter of a program that
+/// declares none: it follows those of the launch.
+pub(super) fn parameter_without_value(file: &Launch, program: &Program, address: u32) -> Option<String> {
+    let undeclared = program.params.is_empty() && file.param.iter().all(|param| param.offset.is_none());
+    // A word that lies further on can be shared memory of the program's own.
+    let is_next =
+        (PARAMETERS..PARAMETERS + 4 * (file.param.len() as u32 + MOST_UNDECLARED)).contains(&address);
+    (undeclared && is_next).then(|| {
+        let given = match file.param.len() {
+            0 => "none".to_owned(),
+            count => counted(count as u64, "value"),
+        };
+        format!(
+            "s[{address:#x}] is a parameter without a value if the program does not write it: parameters begin at \
+             s[{PARAMETERS:#x}], and the launch gives {given}; add --buf NAME=VALUES for a buffer or --arg NAME=VALUE for a number \
+             ([[param]] in a launch file), in the order of the words"
+        )
+    })
+}
+
+/// Words after the last parameter of a launch that can be parameters too, if the program declares none.
+const MOST_UNDECLARED: u32 = 16;
+
 /// The error about another number of parameters than the container declares without names.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];

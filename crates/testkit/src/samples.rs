@@ -1,0 +1,22 @@
+//! The launches of `docs/samples` that every front end is compared on.
+
+/// Launches with a counterpart on each machine, by the names of their files without `.toml`.
+pub const ON_EACH_MACHINE: [&str; 9] = [
+    "nested-if.r500",
+    "nested-if.r700",
+    "nested-if.tesla",
+    "loop-break.r500",
+    "loop-break.r700",
+    "loop-break.tesla",
+    "tutorial-r500",
+    "tutorial-r700",
+    "tutorial-tesla",
+];
+
+/// Launches of one machine: with a call, barriers, several groups.
+pub const ON_ONE_MACHINE: [&str; 4] = ["gcd.r700", "primes.tesla", "reduction", "histogram.tesla"];
+
+/// Returns all of them.
+pub fn launch_samples() -> impl Iterator<Item = &'static str> {
+    ON_EACH_MACHINE.into_iter().chain(ON_ONE_MACHINE)
+}
