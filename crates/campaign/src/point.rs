@@ -100,7 +100,7 @@ pub(crate) struct Point {
     pub(crate) instants: Vec<(Site, Instants)>,
     /// Registers that the program names and the filter allows, with the bits of each.
     pub(crate) registers: Vec<(Register, u32)>,
-    /// Their places by their names in results.
+    /// Index in `registers` by the name in results.
     by_name: HashMap<String, usize>,
     /// The places among them of those that the instruction at an address writes.
     written: BTreeMap<u32, Vec<usize>>,

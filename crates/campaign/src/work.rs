@@ -77,7 +77,7 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Most of those that others had during a pass are finished at its end: they wait only if nothing else is left.
+            // Other processes have finished most of these shards since: the process waits only after a pass that found no other.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;

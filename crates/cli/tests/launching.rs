@@ -149,7 +149,7 @@ fn check_names_every_condition_that_does_not_hold_and_the_instruction_of_a_wrong
     assert!(text.contains("groups >= 9: does not hold"), "{text}");
 }
 
-/// `run` names the program as `./carol.s`, and `check` says `line 7` where `run` says `uk.toml:7`.
+/// `run` printed `./carol.s:10`, and `check` printed `line 7:` for a message that is `uk.toml:7:` in `run`.
 #[test]
 fn every_command_names_a_file_in_the_same_way() {
     let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\nparam = [{ name = \"out\", value = 7 }, { name = \"n\", \
@@ -183,7 +183,7 @@ fn every_command_names_a_file_in_the_same_way() {
     }
 }
 
-/// Texts that are no launch: one sentence with file and line, in `run` and in `check`.
+/// `run` and `check` refuse a text that is not a launch with one sentence, its file and its line.
 #[test]
 fn a_file_that_is_no_launch_is_refused_in_one_sentence_with_its_line() {
     let files = [

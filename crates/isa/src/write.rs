@@ -247,7 +247,7 @@ impl<D: Draft> LineReader<'_, D> {
     }
 }
 
-/// What fits after an instruction that is complete.
+/// Expected text after a complete instruction.
 const END_OF_LINE: &str = "the end of the line";
 
 /// Whether a text is a number of more than 32 bits.

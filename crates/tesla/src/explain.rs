@@ -335,7 +335,7 @@ fn of_idle(idle: &Idle, end: End) -> String {
         }
         (Idle::Nop, End::Exit) => "Ends every active lane of the warp. It computes nothing else.".to_owned(),
         (Idle::PmEvent { event }, _) => format!("Counts performance event {event}."),
-        (Idle::Brkpt, _) => "A breakpoint: goes on where no debugger is attached.".to_owned(),
+        (Idle::Brkpt, _) => "A breakpoint: continues if no debugger is attached.".to_owned(),
     }
 }
 

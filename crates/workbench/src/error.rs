@@ -175,7 +175,7 @@ pub struct Trapped {
     pub nearest: Option<String>,
     /// Byte address of the shared memory that was read and that nothing has written, if the cause is that.
     pub unwritten: Option<u32>,
-    /// What the launch must state so that this does not happen, if that is known.
+    /// Remedy in the launch, if one is known.
     pub remedy: Option<String>,
     /// The other instruction of a race: its address, and its text.
     pub other: Option<(u32, Option<String>)>,

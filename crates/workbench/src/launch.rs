@@ -114,7 +114,7 @@ fn line_in(text: &str, at: usize) -> Option<usize> {
     text.get(..at).map(|before| before.matches('\n').count() + 1)
 }
 
-/// What a text that is not TOML is instead.
+/// Adds the line to an error in TOML.
 fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
     let line = error.span().and_then(|span| line_in(text, span.start));
     LaunchFileError::Toml { error, line }
@@ -171,6 +171,9 @@ impl LaunchFile {
     /// # Errors
     /// The text is not TOML, or begins with a brace and is not JSON.
     pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
+        if let Some(found) = not_an_object(text) {
+            return Err(LaunchFileError::NotAnObject(found));
+        }
         match text.trim_start().starts_with('{') {
             true => Ok(serde_json::from_str(text)?),
             false => toml::from_str(text).map_err(|error| not_toml(text, error)),

@@ -96,7 +96,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     /// [`Error::Option`] for an option that this machine does not have; otherwise a malformed value.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
-    /// Returns what the launch must state so that `program` does not trap so, if that is known.
+    /// Returns the remedy for a trap of `program` in the launch, if one is known.
     fn remedy(&self, _trapped: &Trapped, _program: &Program) -> Option<String> {
         None
     }

@@ -56,7 +56,7 @@ fn a_number_that_does_not_fit_comes_with_the_range_that_fits_on_tesla() {
     );
 }
 
-/// Advice about forms with an immediate only where there is one.
+/// The help mentions forms with an immediate only if the line has an immediate.
 #[test]
 fn a_wrong_flag_condition_or_modifier_gets_no_advice_about_immediates() {
     for line in [
