@@ -10,6 +10,7 @@ use reconverge_cases::{Case, Folder, NoFolder};
 use reconverge_container::{Format, Hints, recognise};
 use reconverge_isa::limits::{FILE, Limit, host_room};
 use reconverge_output::{Whole, discard_unfinished};
+use reconverge_workbench::keys::plain;
 use reconverge_workbench::open::{OpenError, has_source};
 use reconverge_workbench::target::isa_of_source;
 use reconverge_workbench::{Known, Opened, open};
@@ -92,7 +93,7 @@ pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &Input
 /// The cases of a file.
 pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
     let folder: Arc<dyn Folder> = Arc::new(NoFolder);
-    Ok(reconverge_cases::read(&path.display().to_string(), &read(path)?, &folder, args.isa)?)
+    Ok(reconverge_cases::read(&plain(path).display().to_string(), &read(path)?, &folder, args.isa)?)
 }
 
 /// Opens the content of a program file, printing its notes and warnings.

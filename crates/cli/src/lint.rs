@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use reconverge_isa::Isa;
 use reconverge_isa::lint::{Finding, Rule, Severity};
 use reconverge_isa::source::closest;
+use reconverge_workbench::keys::plain;
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::lint::{findings, findings_in_launch};
 use reconverge_workbench::listing::Line;
@@ -118,7 +119,7 @@ impl Found {
                 // What is inside an instruction has no line of its own: that of the instruction is shown.
                 let line = lines.range(..=finding.pc).next_back().map(|(_, line)| *line);
                 self.findings.push(Located {
-                    file: path.display().to_string(),
+                    file: plain(path).display().to_string(),
                     program: program.name.clone().filter(|_| all.len() > 1),
                     line: opened.line(program, finding.pc),
                     address: machine.isa().spelled(finding.pc),
