@@ -356,7 +356,12 @@ fn a_message_names_the_furthest_place_and_what_would_fit_there() {
         ("add $r1 $r2 $r3", "$r3", "`$r3` does not fit here", "the instruction ends before it"),
         ("mov $r1 -", "-", "`-` does not fit here", "one of $r0, 0x0 fits here"),
         ("ld $r1 s[$a1+0x3]", "0x3", "0x3 is not a multiple of 4: 0x0 or 0x4 fits here", ""),
-        ("ld $r1 s[$a1+0x200]", "0x200", "OFFSET", ""),
+        (
+            "ld $r1 s[$a1+0x200]",
+            "0x200",
+            "0x200 is out of range: -0x200 to 0x1fc, multiples of 4, fit here",
+            "",
+        ),
         ("ldc $r1 c4[0x0]", "c4", "c4[] does not exist: c0[] to c3[] fit here", ""),
         ("ld $r1 s[$a4]", "$a4", "$a4 does not exist: $a1 to $a3 fit here", ""),
         ("mov $r1 0x100", "0x100", "0x100 is too large for immediate: 0x0 to 0xff fit here", ""),

@@ -70,9 +70,7 @@ fn a_wrong_flag_condition_or_modifier_gets_no_advice_about_immediates() {
         let found = message(Isa::Tesla, line);
         assert!(!found.contains("immediate"), "{line}: {found}");
     }
-    assert!(
-        message(Isa::Tesla, "set $c0 # e u32 $r1 0x4").contains("a form with an immediate writes no flags")
-    );
+    assert!(message(Isa::Tesla, "exit mov b32 $r1 0x4").contains("a form with an immediate writes no flags"));
     assert!(message(Isa::Tesla, "mul rn f32 $r1 $r2 $r3 $r4").contains("the instruction ends before it"));
 }
 
@@ -80,10 +78,7 @@ fn a_wrong_flag_condition_or_modifier_gets_no_advice_about_immediates() {
 fn a_wrong_operand_is_named_with_what_fits_on_r700() {
     let alu = |line: &str| format!("00 ALU: ADDR(1) CNT(1)\n0 x: {line}");
     for (line, wanted) in [
-        (
-            "ADD R1.x, R2.x, 0x1ffffffff",
-            "0x1ffffffff does not fit into 32 bits (0x0 to 0xffffffff fits here)",
-        ),
+        ("ADD R1.x, R2.x, 0x1ffffffff", "0x1ffffffff does not fit into 32 bits (0x0 to 0xffffffff fit here)"),
         ("ADD R1.x, R2.x, (0x1ffffffff, 3).x", "0x1ffffffff does not fit into 32 bits"),
         ("MOV R1.x, R0.q", "`q` is not a component (x, y, z or w fits here)"),
         ("MOV R1.x, KC4[0].x", "KC4 does not exist (KC0 and KC1 fit here"),
