@@ -440,7 +440,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     let address = debugger.spelled(debugger.lines()[1].address.unwrap());
     assert_eq!(
         ask(&mut debugger, &format!("set token 0 address {address}")),
-        format!("token 0 address is {address}\n")
+        format!("token 0 address is {}\n", debugger.named(debugger.lines()[1].address.unwrap()))
     );
     assert_eq!(ask(&mut debugger, "set token 0 type joinat"), "token 0 type is JOINAT\n");
     assert!(ask(&mut debugger, "stack").starts_with("  0  JOINAT  to "));
