@@ -15,6 +15,14 @@ pub(super) fn number(word: &str) -> Option<u32> {
     }
 }
 
+/// Reads a number of up to 64 bits: decimal, or hexadecimal after 0x.
+pub(super) fn long_number(word: &str) -> Option<u64> {
+    match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    }
+}
+
 /// Reads a number, or states that the word is not one.
 pub(super) fn numeral(word: &str) -> Result<u32, String> {
     number(word).ok_or_else(|| format!("`{word}` is not a number"))
@@ -29,6 +37,11 @@ pub(super) fn bits(word: &str) -> Option<u32> {
     } else {
         number(word)
     }
+}
+
+/// Reads the bits of a number as [`bits`] does, or states which numbers fit.
+pub(super) fn word_of(word: &str) -> Result<u32, String> {
+    bits(word).ok_or_else(|| format!("`{word}` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"))
 }
 
 /// Reads the number of a lane of the group.
@@ -58,7 +71,10 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
         let (Ok(first), Ok(last)) = bounds else {
             return Err(format!("`{part}` is not a lane: lanes are written as 0-3,8, all or none"));
         };
-        if first > last || last > 63 || !all.has(Lane(last)) {
+        if first > last {
+            return Err(format!("`{part}` has the larger lane first"));
+        }
+        if last > 63 || !all.has(Lane(last)) {
             return Err(format!("`{part}` is outside the lanes of the group, {all}"));
         }
         (first..=last).for_each(|lane| lanes.insert(Lane(lane)));
@@ -74,8 +90,12 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
         rest.is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_alphabetic()))
     });
     let Some(class) = class.max_by_key(|class| class.name.len()) else {
-        let names: Vec<&str> = classes.iter().map(|class| class.name).collect();
-        return Err(format!("`{word}` is not a register; there is {}", names.join(", ")));
+        let example = |class: &RegisterClass| match class.channels.get(..1) {
+            Some(channel) => format!("{}0.{channel}", class.name),
+            None => format!("{}0", class.name),
+        };
+        let examples: Vec<String> = classes.iter().map(example).collect();
+        return Err(format!("`{word}` is not a register such as {}", examples.join(", ")));
     };
     let rest = &lower[class.name.len()..];
     let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));
@@ -83,16 +103,20 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
     // A class of one register has no number.
     let number = if digits.is_empty() && class.count == 1 { Ok(0) } else { digits.parse() };
     let number = number.ok().filter(|number| *number < class.count);
-    let number =
-        number.ok_or_else(|| format!("{} has numbers 0 to {}", class.name, class.count.saturating_sub(1)))?;
+    let number = number.ok_or_else(|| {
+        format!("`{word}`: {} has numbers 0 to {}", class.name, class.count.saturating_sub(1))
+    })?;
     let channel = match channel {
         None if class.channels.is_empty() => 0,
-        None => return Err(format!("{word} has channels: {word}.{}", &class.channels[..1])),
+        None => {
+            let channels: Vec<String> = class.channels.chars().map(|name| format!("{word}.{name}")).collect();
+            return Err(format!("`{word}` has channels: {}", channels.join(", ")));
+        }
         Some(name) => [class.channels, "xyzw"]
             .iter()
             .find_map(|channels| channels.find(name))
             .filter(|channel| name.len() == 1 && *channel < class.channels.len())
-            .ok_or_else(|| format!("the channels of {} are {}", class.name, class.channels))?,
+            .ok_or_else(|| format!("`{word}`: the channels of {} are {}", class.name, class.channels))?,
     };
     Ok(Register { class: class.name, number, channel })
 }
@@ -125,7 +149,7 @@ pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, 
         _ => {
             let meant = closest(name, spaces.iter().copied());
             let meant = meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
-            format!("there is no space `{name}`; there is {}{meant}", spaces.join(", "))
+            format!("unknown space `{name}`; expected one of {}{meant}", spaces.join(", "))
         }
     })
 }
@@ -150,7 +174,7 @@ const MOST_REPEATED: usize = 100;
 /// Returns a message in which every text between backticks is short.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // What is not quoted is ours, unless the user's text has backticks itself.
+        // Text outside backticks is ours, unless the user's text has backticks itself.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),
