@@ -330,7 +330,7 @@ const fn described(engine: Engine) -> &'static str {
 fn typed_name() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let path = path.filter(|path| path.is_relative() && path.components().count() > 1);
-    path.map_or_else(|| "reconverge".to_owned(), |path| shown::path(&path))
+    path.map_or_else(|| "reconverge".to_owned(), |path| shown::program(&path))
 }
 
 // ---- Lists of cases

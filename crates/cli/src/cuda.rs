@@ -64,9 +64,9 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
     };
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
-    let mut child = program.spawn().with_context(|| crate::shown::path(&name))?;
-    let status =
-        ended(&mut child, signals, std::process::Child::wait).with_context(|| crate::shown::path(&name))?;
+    let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
+    let status = ended(&mut child, signals, std::process::Child::wait)
+        .with_context(|| crate::shown::program(&name))?;
     Ok(Answer::Status(status_of(name, status)))
 }
 

@@ -54,6 +54,11 @@ pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
+/// The name of a program as it was given: `./name` is a file of the folder, `name` is searched in `PATH`.
+pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
+    name(&path.as_ref().to_string_lossy()).into_owned()
+}
+
 /// Text of several lines.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))

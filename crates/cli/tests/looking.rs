@@ -63,7 +63,7 @@ fn a_launch_file_names_the_program_that_is_looked_at() {
     let output = run("lint-launch", &[("a.s", TWICE), ("a.toml", launch)], "lint a.toml");
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(
-        text(&output.stdout).starts_with("error[double-write] ./a.s:4, at 3: "),
+        text(&output.stdout).starts_with("error[double-write] a.s:4, at 3: "),
         "{}",
         text(&output.stdout)
     );

@@ -34,10 +34,7 @@ fn a_number_that_does_not_fit_comes_with_the_range_that_fits_on_tesla() {
         Isa::Tesla,
         &[
             ("mov b32 $r1 0x1ffffffff", "0x1ffffffff is too large for immediate: 0x0 to 0xffffffff fit here"),
-            (
-                "mov b32 $r1 -0x1ffffffff",
-                "`-0x1ffffffff` does not fit into 32 bits (-0x80000000 to 0xffffffff",
-            ),
+            ("mov b32 $r1 -0x1ffffffff", "`-0x1ffffffff` is no number of 32 bits (-0x80000000 to 0xffffffff"),
             ("shl b32 $r1 $r1 0x100000000", "0x100000000 is too large for shift count: 0x0 to 0x7f fit here"),
             ("ld b32 $r1 g14[$r200]", "$r200 does not exist: $r0 to $r127 fit here"),
             ("st b32 g14[$r200] $r1", "$r200 does not exist: $r0 to $r127 fit here"),

@@ -161,7 +161,7 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
     command.env("RAYON_NUM_THREADS", &threads).env("LP_NUM_THREADS", &threads);
     command.env("RECONVERGE_DRM_LOAD", load).env_remove("RECONVERGE_DRM_REPORT");
     let output = command.arg("--version").stdin(Stdio::null()).output();
-    let output = output.with_context(|| crate::shown::path(&program))?;
+    let output = output.with_context(|| crate::shown::program(&program))?;
     let text = String::from_utf8_lossy(&output.stdout);
     let printed: Option<Printed> = text.lines().rev().find_map(|line| serde_json::from_str(line).ok());
     let messages = String::from_utf8_lossy(&output.stderr);

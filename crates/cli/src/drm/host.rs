@@ -73,15 +73,15 @@ pub(super) fn run(
     }
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
-    let mut child = program.spawn().with_context(|| crate::shown::path(&name))?;
+    let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let until_end = |child: &mut Child| match window {
         Some(window) => window.until_end(child),
         None => child.wait(),
     };
-    let status = ended(&mut child, signals, until_end).with_context(|| crate::shown::path(&name))?;
+    let status = ended(&mut child, signals, until_end).with_context(|| crate::shown::program(&name))?;
     let seen = report.seen()?;
     if seen.processes == 0 && !messages::quiet() {
-        tell!("warning: {}: the program never opened the emulated device", crate::shown::path(&name));
+        tell!("warning: {}: the program never opened the emulated device", crate::shown::program(&name));
     }
     if let Some(folder) = capture {
         note(&format!("{}: {}", crate::shown::path(&folder), counted(seen.captured, "launch file")));
@@ -170,7 +170,7 @@ pub(crate) fn ended(
 pub(crate) fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
         let spelled = Signal::try_from(signal).map(|signal| format!(" ({signal})")).unwrap_or_default();
-        tell!("error: {}: ended by signal {signal}{spelled}", crate::shown::path(&name));
+        tell!("error: {}: ended by signal {signal}{spelled}", crate::shown::program(&name));
         return 128 | (signal & 0x7f) as u8;
     }
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)

@@ -263,7 +263,7 @@ impl Setup {
             Setup::draw_in_software(&mut probe, renderer);
         }
         let output = probe.arg("--version").stdin(Stdio::null()).output();
-        let output = output.with_context(|| crate::shown::path(&program))?;
+        let output = output.with_context(|| crate::shown::program(&program))?;
         let (answer, messages) = (lossy(&output.stdout), lossy(&output.stderr));
         let messages =
             if messages.trim().is_empty() { String::new() } else { format!("\n{}", messages.trim()) };

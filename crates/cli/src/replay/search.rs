@@ -481,7 +481,7 @@ fn debug(file: &str, [x, y]: [usize; 2], is_covered: bool) -> Result<()> {
     if is_covered {
         command.arg("--pixel").arg(format!("{x},{y}"));
     }
-    let status = command.status().with_context(|| crate::shown::path(&program))?;
+    let status = command.status().with_context(|| crate::shown::program(&program))?;
     if !status.success() {
         bail!("the debugger ended with {status}");
     }

@@ -93,7 +93,7 @@ impl Drawn<'_> {
                     let end = if hangs { FileEnd::Timeout } else { FileEnd::Crash };
                     server.with(|queue| queue.cut_off(end));
                     if server.with(|queue| done(queue)) == before {
-                        bail!("{}: ran no file{}", crate::shown::path(&args.browser), browser.said());
+                        bail!("{}: ran no file{}", crate::shown::program(&args.browser), browser.said());
                     }
                     break;
                 }
@@ -133,7 +133,7 @@ impl Drawn<'_> {
         // Its processes are a group, which is killed as one.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().with_context(|| {
-            format!("{} (`apt-get install chromium` installs it)", crate::shown::path(&args.browser))
+            format!("{} (`apt-get install chromium` installs it)", crate::shown::program(&args.browser))
         })?;
         Ok(Browser { child, log: folder.join("log") })
     }

@@ -228,7 +228,7 @@ fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
     }
     let Some(bits) = bits_of(text) else {
         let help = "-0x80000000 to 0xffffffff and finite floats such as `1.5` fit here";
-        return Err((format!("`{text}` does not fit into 32 bits"), help.to_owned()));
+        return Err((format!("`{text}` is no number of 32 bits"), help.to_owned()));
     };
     match (kind, whole) {
         (Type::Float, true) => Err((
