@@ -24,18 +24,31 @@
 
 mod analysis;
 mod choice;
+mod completion;
+mod format;
+mod hints;
 mod hover;
+mod launch;
 mod lexemes;
 mod lines;
 mod markers;
 mod names;
+mod outline;
 mod passes;
+mod references;
+mod tokens;
 mod vocabulary;
 
 pub use analysis::{Analysis, Settings};
 pub use choice::{ChosenBy, TargetHint};
+pub use completion::{Proposal, ProposalSort, mnemonic_help};
+pub use hints::{HintSort, InlineHint};
 pub use hover::Explained;
+pub use launch::{is_launch, launch_markers};
 pub use lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 pub use lines::{ColumnUnit, LineStarts};
 pub use markers::{FilePlace, Marker, MarkerLevel, Remedy};
 pub use names::{Definition, NameSort};
+pub use outline::{FoldedLines, OutlineEntry};
+pub use references::{RenameError, TextChange, changed};
+pub use tokens::{Colour, ColouredPart};

@@ -14,10 +14,33 @@ use reconverge_workbench::{Target, machine};
 pub(crate) struct Vocabulary {
     /// Mnemonics.
     pub(crate) mnemonics: HashSet<&'static str>,
+    /// Mnemonics with the place in a line at which they stand, sorted.
+    pub(crate) entries: Vec<MnemonicEntry>,
     /// Directives of the machine and those of all texts.
     pub(crate) directives: Vec<DirectiveRow>,
     /// Beginnings of numbered registers: `$r`, `R`, `temp[`.
     pub(crate) registers: HashSet<String>,
+}
+
+/// A mnemonic.
+#[derive(Debug)]
+pub(crate) struct MnemonicEntry {
+    /// The mnemonic.
+    pub(crate) name: &'static str,
+    /// The text of its first form.
+    pub(crate) form: String,
+    /// Whether a line begins with it; otherwise it follows a slot (R700) or a destination (R500).
+    pub(crate) leads: bool,
+}
+
+impl MnemonicEntry {
+    /// The characters that stand in a line: with its colon for a control-flow instruction. (R700)
+    pub(crate) fn written(&self) -> &str {
+        match self.form.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':')) {
+            true => &self.form[..self.name.len() + 1],
+            false => self.name,
+        }
+    }
 }
 
 /// The words of a machine. They are read once.
@@ -27,9 +50,16 @@ pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
         let machine = machine(isa);
         let mnemonics: HashSet<&'static str> = machine.mnemonics().into_iter().collect();
         let target = Target::of(isa);
-        let mut registers = HashSet::new();
-        for mnemonic in &mnemonics {
-            for form in machine.forms(&target, mnemonic) {
+        let (mut registers, mut entries) = (HashSet::new(), Vec::new());
+        for mnemonic in machine.mnemonics() {
+            let forms = machine.forms(&target, mnemonic);
+            let form = forms.first().map(|form| form.text.clone()).unwrap_or_default();
+            let after = form.strip_prefix(mnemonic);
+            let ends =
+                after.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+            let leads = ends || isa == Isa::Tesla;
+            entries.push(MnemonicEntry { name: mnemonic, form, leads });
+            for form in forms {
                 for piece in pieces(&form) {
                     if let Piece::Numbered(prefix, _) = piece
                         && !mnemonics.contains(prefix.as_str())
@@ -40,7 +70,7 @@ pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
             }
         }
         let directives = machine.directives().into_iter().chain(expand::directives()).collect();
-        Vocabulary { mnemonics, directives, registers }
+        Vocabulary { mnemonics, entries, directives, registers }
     })
 }
 
@@ -128,6 +158,15 @@ fn pieces_of(text: &str, found: &mut Vec<Piece>) {
             found.push(Piece::Numbered(prefix.to_owned(), suffix.to_owned()));
             continue;
         }
+        // `R0`, as examples have it.
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        if word.len() - digits.len() == 1
+            && !digits.is_empty()
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            found.push(Piece::Numbered(word[..1].to_owned(), String::new()));
+            continue;
+        }
         let number = word.starts_with(|c: char| c.is_ascii_digit());
         let placeholder = word.len() == 1 || after.starts_with('=');
         if !number && !placeholder {
@@ -156,15 +195,11 @@ mod tests {
             [fixed("add"), fixed("sat"), fixed("b32"), numbered("$r", ""), numbered("$r", "l")]
         );
         assert_eq!(of("bra LABEL"), [fixed("bra"), LabelName]);
+        let omod = Bracketed("OMOD".to_owned(), vec!["M2".to_owned(), "M4".to_owned()]);
+        let register = || numbered("R", "");
         assert_eq!(
-            of("MUL R0.x, RN.x [OMOD(M2|M4)] [CLAMP]")[1..],
-            [
-                numbered("R", ""),
-                Bracketed("OMOD".to_owned(), vec!["M2".to_owned(), "M4".to_owned()]),
-                fixed("CLAMP")
-            ][..]
-                .to_vec()
-                .as_slice()[..]
+            of("MUL R0.x, RN.x [OMOD(M2|M4)] [CLAMP]"),
+            [fixed("MUL"), register(), register(), omod, fixed("CLAMP")]
         );
         assert_eq!(of("temp[N].MASK"), [numbered("temp[", "]")]);
     }
