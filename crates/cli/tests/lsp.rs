@@ -15,7 +15,7 @@ struct Client {
     server: Child,
     input: ChildStdin,
     output: Receiver<Value>,
-    /// Notifications that have come and nobody has taken.
+    /// Notifications that the tests have not read.
     notices: VecDeque<Value>,
     number: i64,
 }
@@ -381,7 +381,7 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
     client.change(&uri("lib.inc"), 2, json!([{ "text": ".equ HEIGHT, 4\n" }]));
     let found = client.messages(&uri("a.s"), 1);
     assert!(found.iter().any(|message| message["severity"] == 1), "{found:?}");
-    // A launch file has messages of its own.
+    // The server also checks launch files.
     let found = client.open(&uri("a.toml"), "toml", "isa = \"tesla\"\nblok = [1, 1, 1]\n");
     assert_eq!(found[0]["range"]["start"]["line"], 1);
     assert!(client.open(&uri("other.toml"), "toml", "[package]\nname = \"x\"\n").is_empty());

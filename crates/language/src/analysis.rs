@@ -18,12 +18,12 @@ use crate::names::{NameTable, SheetFile};
 use crate::passes::{Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// What is known of a source besides its text.
+/// Facts about a source that its text does not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What the launch file next to the source states.
+    /// Statements of the launch file next to the source.
     pub launch: TargetHint,
-    /// What the user's settings state, for sources of which nothing else is known.
+    /// Settings of the user, for sources without other statements.
     pub fallback: TargetHint,
     /// Constants, `NAME` or `NAME=EXPRESSION`.
     pub defines: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct InstructionAt {
     pub(crate) program: usize,
     /// Address in the machine's unit.
     pub(crate) address: u32,
-    /// A byte of its line in the source. Instructions of a macro or of an included file have the line that asks for them.
+    /// A byte of its line in the source. Instructions of a macro or of an included file have the line that uses the macro or includes the file.
     pub(crate) at: usize,
     /// Whether the line is the instruction itself.
     pub(crate) own: bool,
@@ -135,7 +135,7 @@ impl Analysis {
         self.target.isa
     }
 
-    /// How the machine was found.
+    /// The way in which the machine was found.
     pub fn chosen_by(&self) -> ChosenBy {
         self.chosen_by
     }

@@ -34,22 +34,22 @@ pub struct FilePlace {
 pub struct Marker {
     /// The place.
     pub span: Span,
-    /// Its severity.
+    /// Severity of the message.
     pub level: MarkerLevel,
     /// Name of the rule that is broken, for findings.
     pub rule: Option<&'static str>,
     /// The message, with its advice.
     pub message: String,
-    /// Other places, with what is there.
+    /// Other places, each with a message.
     pub related: Vec<(FilePlace, String)>,
     /// The text that the advice proposes.
     pub(crate) proposal: Option<String>,
 }
 
-/// A change that mends what a message is about.
+/// A change that removes a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
-    /// What the change does.
+    /// Description of the change.
     pub title: String,
     /// The message that goes away.
     pub marker: Marker,
@@ -80,8 +80,8 @@ impl Analysis {
         found
     }
 
-    /// The changes that mend what the messages within a part of the text are about. Each has been tried: without it, the source
-    /// has the message; with it, the source has not.
+    /// The changes that remove the messages within a part of the text. Each change has been tried: the changed source does not have
+    /// the message.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
         let before = self.markers();
@@ -230,7 +230,7 @@ impl Analysis {
         self.findings().iter().map(marker).collect()
     }
 
-    /// How the machine was chosen, if nothing states it.
+    /// The hint about the machine, if the source and the settings do not state it.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
         let has_code = self.files[0].lines.iter().any(|line| !line.code().is_empty());

@@ -7,7 +7,7 @@ use reconverge_isa::{Isa, Span};
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 use crate::vocabulary::{Vocabulary, vocabulary};
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSort {
     /// A label.
@@ -47,7 +47,7 @@ impl NameSort {
 /// The definition of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What the name stands for.
+    /// Meaning of the name.
     pub sort: NameSort,
     /// The name.
     pub name: String,
@@ -77,11 +77,11 @@ pub(crate) struct Occurrence {
 /// A file with its lines.
 #[derive(Clone, Debug)]
 pub(crate) struct SheetFile {
-    /// Its path from the folder of the source; empty for the source.
+    /// Path from the folder of the source; empty for the source.
     pub(crate) name: String,
-    /// Its text.
+    /// Text of the file.
     pub(crate) text: String,
-    /// Its lines.
+    /// Lines of the file.
     pub(crate) lines: Vec<LexedLine>,
 }
 

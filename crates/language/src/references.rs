@@ -1,4 +1,4 @@
-//! Where names are defined and used, and their change.
+//! The places that define and use names, and the changes that rename them.
 
 use reconverge_isa::Span;
 use reconverge_isa::source::closest;
@@ -9,7 +9,7 @@ use crate::markers::{FilePlace, MarkerLevel};
 use crate::names::{Definition, NameSort, Occurrence};
 use crate::vocabulary::vocabulary;
 
-/// Why a name is not changed.
+/// The reason why a name is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenameError {
@@ -26,7 +26,7 @@ pub enum RenameError {
     Taken {
         /// The new name.
         name: String,
-        /// What it stands for: a sort of names, or `mnemonic`.
+        /// Meaning of the name: a sort of names, or `mnemonic`.
         by: &'static str,
     },
     /// The name is also in a file that the source includes.
@@ -131,7 +131,7 @@ impl Analysis {
     /// The name at a byte that [`Analysis::rename`] would change.
     ///
     /// # Errors
-    /// No name is there, or names of its sort are not changed.
+    /// The place does not have a name, or names of its sort are not changed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))

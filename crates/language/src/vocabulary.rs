@@ -14,7 +14,7 @@ use reconverge_workbench::{Target, machine};
 pub(crate) struct Vocabulary {
     /// Mnemonics.
     pub(crate) mnemonics: HashSet<&'static str>,
-    /// Mnemonics with the place in a line at which they stand, sorted.
+    /// Mnemonics with their position in a line, sorted.
     pub(crate) entries: Vec<MnemonicEntry>,
     /// Directives of the machine and those of all texts.
     pub(crate) directives: Vec<DirectiveRow>,
@@ -97,11 +97,11 @@ impl Vocabulary {
 /// A part of the text of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
-    /// A word that stands in the text as it is.
+    /// A word that is part of the text.
     Fixed(String),
     /// A beginning that a number follows, and what follows the number: `$rN`, `temp[N]`, `$rNl`.
     Numbered(String, String),
-    /// `NAME(`, with what may stand in the brackets.
+    /// `NAME(`, with the alternatives between the brackets.
     Bracketed(String, Vec<String>),
     /// A label.
     LabelName,

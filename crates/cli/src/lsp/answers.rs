@@ -34,14 +34,14 @@ use super::convert::{self, Placed};
 use super::documents::OpenTexts;
 use super::refusal::{Refusal, read_params};
 
-/// What a completion item needs to be described later.
+/// Data of a completion item for its description.
 #[derive(Debug, Deserialize, Serialize)]
 struct ItemData {
     machine: String,
     mnemonic: String,
 }
 
-/// What the server offers.
+/// Returns the capabilities of the server.
 pub(super) fn capabilities(unit: ColumnUnit) -> ServerCapabilities {
     let sync = TextDocumentSyncOptions {
         open_close: Some(true),
@@ -193,7 +193,7 @@ pub(super) fn answer(texts: &mut OpenTexts, method: &str, params: Value) -> Resu
                 asked.analysis.remedies(part).iter().map(|remedy| action(asked, remedy)).collect::<Vec<_>>()
             })
         }
-        _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+        _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
     }
 }
 

@@ -29,16 +29,16 @@ use super::refusal::{Refusal, read_params};
 use super::{answers, convert};
 use crate::framed::Incoming;
 
-/// How far a connection is.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Before `initialize`.
+    /// The client has not sent `initialize`.
     New,
     /// Requests are answered.
     Ready,
-    /// After `shutdown`.
+    /// `shutdown` has come.
     Down,
-    /// After `exit`.
+    /// `exit` has come.
     Over,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Server {
     phase: Phase,
     /// Whether `exit` followed `shutdown`.
     ended_well: bool,
-    /// What the command line states.
+    /// Statements of the command line.
     given: TargetHint,
     texts: OpenTexts,
 }
@@ -80,7 +80,7 @@ impl Server {
         self.ended_well
     }
 
-    /// Whether there is something to do without a message.
+    /// Returns whether the server has work without a message.
     pub(super) fn is_busy(&self) -> bool {
         self.phase == Phase::Ready && self.texts.next_dirty().is_some()
     }
@@ -159,7 +159,7 @@ impl Server {
         self.texts.unit = convert::unit_of(general.position_encodings.as_deref());
         self.phase = Phase::Ready;
         if let Some(options) = params.initialization_options {
-            // What is wrong is shown when the client is ready for messages; here it would come before the answer.
+            // A message about wrong options would come before the answer, which the protocol does not allow.
             let _ = self.settings(options);
         }
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
