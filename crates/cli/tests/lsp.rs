@@ -24,10 +24,14 @@ struct Client {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Client {
-    /// Starts a server in a folder.
+    /// Starts a language server.
     fn start(arguments: &[&str]) -> Client {
+        Client::of(&[&["lsp"], arguments].concat())
+    }
+
+    /// Starts a command that has messages on standard input and output.
+    fn of(arguments: &[&str]) -> Client {
         let mut server = Command::new(env!("CARGO_BIN_EXE_reconverge"))
-            .arg("lsp")
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -141,6 +145,22 @@ impl Client {
                 return message["params"]["diagnostics"].as_array().cloned().unwrap_or_default();
             }
             self.notices.push_back(message);
+        }
+    }
+
+    /// Sends a request of the Debug Adapter Protocol, and waits for an event or the response of a command.
+    fn debug(&mut self, command: &str, arguments: Value, until: (&str, &str)) -> Value {
+        self.number += 1;
+        self.send(
+            &json!({ "seq": self.number, "type": "request", "command": command, "arguments": arguments }),
+        );
+        let (key, name) = until;
+        loop {
+            let message = self.next();
+            if message[key] == name {
+                return message["body"].clone();
+            }
+            assert_ne!(message["success"], false, "{message}");
         }
     }
 
@@ -286,6 +306,37 @@ fn a_session_from_a_wrong_program_to_a_renamed_label() {
     params["context"] = json!({ "includeDeclaration": true });
     assert_eq!(client.ask("textDocument/references", params).as_array().unwrap().len(), 2);
     client.finish();
+    stops_in_the_source(&new);
+}
+
+/// Debugs a source with a breakpoint in its line after the label `again`.
+fn stops_in_the_source(text: &str) {
+    let path = folder("lsp-debug").join("side.s");
+    std::fs::write(&path, text).unwrap();
+    let line = text[..text.find("again:").unwrap()].matches('\n').count() + 2;
+    let mut client = Client::of(&["debug", "--dap"]);
+    client.debug("initialize", json!({ "adapterID": "reconverge" }), ("command", "initialize"));
+    let launch = json!({ "program": path, "args": ["--block", "8"] });
+    client.debug("launch", launch, ("event", "initialized"));
+    let breakpoints = json!({ "source": { "path": path }, "breakpoints": [{ "line": line }] });
+    let set = client.debug("setBreakpoints", breakpoints, ("command", "setBreakpoints"));
+    assert_eq!(
+        (set["breakpoints"][0]["verified"].as_bool(), set["breakpoints"][0]["line"].as_u64()),
+        (Some(true), Some(line as u64))
+    );
+    let stopped = client.debug("configurationDone", json!({}), ("event", "stopped"));
+    let stopped = match stopped["reason"].as_str() {
+        Some("entry") => {
+            client.debug("continue", json!({ "threadId": stopped["threadId"] }), ("event", "stopped"))
+        }
+        _ => stopped,
+    };
+    assert_eq!(stopped["reason"], "breakpoint");
+    let stack =
+        client.debug("stackTrace", json!({ "threadId": stopped["threadId"] }), ("command", "stackTrace"));
+    assert_eq!(stack["stackFrames"][0]["line"], line);
+    client.debug("disconnect", json!({}), ("command", "disconnect"));
+    assert_eq!(client.server.wait().unwrap().code(), Some(0));
 }
 
 #[test]
