@@ -62,6 +62,15 @@ pub struct Remedy {
 impl Analysis {
     /// The messages about the source, in the order of the text.
     pub fn markers(&self) -> Vec<Marker> {
+        let mut found = self.assembler_markers();
+        found.extend(self.found_by_rules());
+        found.sort_by_key(|marker| marker.span.start);
+        found.dedup();
+        found
+    }
+
+    /// The messages except for the findings of the rules.
+    fn assembler_markers(&self) -> Vec<Marker> {
         let mut found: Vec<Marker> = Vec::new();
         found.extend(self.expansion_errors.iter().map(|error| self.marker(error, None)));
         let warnings = self.assembled().map_or(&[][..], |assembled| &assembled.warnings);
@@ -73,7 +82,6 @@ impl Analysis {
             };
             found.push(self.marker(&placed, Some(plain)));
         }
-        found.extend(self.found_by_rules());
         found.extend(self.chosen_machine());
         found.sort_by_key(|marker| marker.span.start);
         found.dedup();
@@ -84,7 +92,7 @@ impl Analysis {
     /// the message.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
-        let before = self.markers();
+        let before = self.assembler_markers();
         let mut found = Vec::new();
         for marker in before.iter().filter(|marker| touches(marker)) {
             for (span, text) in self.replacements(marker) {
@@ -124,7 +132,7 @@ impl Analysis {
     /// Whether a change removes a message and adds none of its severity.
     fn mends(&self, marker: &Marker, before: &[Marker], span: Span, text: &str) -> bool {
         let changed = format!("{}{text}{}", &self.text()[..span.start], &self.text()[span.end..]);
-        let after = self.again(&changed).markers();
+        let after = self.again(&changed).assembler_markers();
         let count = |all: &[Marker], level| all.iter().filter(|other| other.level == level).count();
         let gone = !after
             .iter()

@@ -5,7 +5,7 @@ use reconverge_isa::source::closest;
 
 use crate::analysis::Analysis;
 use crate::lexemes::{Lexeme, LexemeKind, lex};
-use crate::markers::{FilePlace, MarkerLevel};
+use crate::markers::FilePlace;
 use crate::names::{Definition, NameSort, Occurrence};
 use crate::vocabulary::vocabulary;
 
@@ -192,10 +192,7 @@ impl Analysis {
                 programs.into_iter().map(|program| (program.words, program.base)).collect::<Vec<_>>()
             })
         };
-        let errors = |analysis: &Analysis| {
-            analysis.markers().iter().filter(|marker| marker.level == MarkerLevel::Error).count()
-        };
-        words(self) == words(&other) && errors(self) == errors(&other)
+        words(self) == words(&other) && self.error_count() == other.error_count()
     }
 
     fn place(&self, file: usize, span: Span) -> FilePlace {
