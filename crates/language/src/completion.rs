@@ -12,7 +12,7 @@ use crate::analysis::Analysis;
 use crate::hover::of_forms;
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 use crate::names::NameSort;
-use crate::vocabulary::{Piece, pieces, vocabulary};
+use crate::vocabulary::{FormPiece, pieces, vocabulary};
 
 /// Kind of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,11 +225,13 @@ impl Analysis {
         for form in self.forms(mnemonic) {
             for piece in pieces(&form) {
                 match piece {
-                    Piece::Fixed(word) if word == mnemonic => {}
-                    Piece::Fixed(word) if is_placeholder(&word, self.isa(), mnemonics) => {}
-                    Piece::Fixed(word) => found.push(self.word(spot, &word, mnemonic)),
-                    Piece::Numbered(prefix, suffix) => found.extend(self.registers(spot, &prefix, &suffix)),
-                    Piece::Bracketed(name, choices) => {
+                    FormPiece::Fixed(word) if word == mnemonic => {}
+                    FormPiece::Fixed(word) if is_placeholder(&word, self.isa(), mnemonics) => {}
+                    FormPiece::Fixed(word) => found.push(self.word(spot, &word, mnemonic)),
+                    FormPiece::Numbered(prefix, suffix) => {
+                        found.extend(self.registers(spot, &prefix, &suffix))
+                    }
+                    FormPiece::Bracketed(name, choices) => {
                         let fits = |choice: &&String| {
                             choice.len() > 1
                                 && !choice.contains(['@', '-', '+'])
@@ -242,7 +244,7 @@ impl Analysis {
                             found.extend(self.labelled(spot, &name, offset));
                         }
                     }
-                    Piece::LabelName => found.extend(self.names_of(spot, offset, &[NameSort::Label], "")),
+                    FormPiece::LabelName => found.extend(self.names_of(spot, offset, &[NameSort::Label], "")),
                 }
             }
         }

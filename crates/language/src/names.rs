@@ -106,7 +106,7 @@ impl NameTable {
         for (number, file) in files.iter().enumerate() {
             table.define(number, file, words);
         }
-        let known = Known::of(&table.definitions);
+        let known = ByName::of(&table.definitions);
         for (number, file) in files.iter().enumerate() {
             table.find_uses(number, file, isa, &known);
         }
@@ -213,7 +213,7 @@ impl NameTable {
     }
 
     /// Reads the uses of names in a file.
-    fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &Known) {
+    fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &ByName) {
         let text = file.text.as_str();
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
@@ -283,15 +283,15 @@ impl NameTable {
 }
 
 /// The definitions of each name.
-struct Known(HashMap<String, Vec<usize>>);
+struct ByName(HashMap<String, Vec<usize>>);
 
-impl Known {
-    fn of(definitions: &[Definition]) -> Known {
+impl ByName {
+    fn of(definitions: &[Definition]) -> ByName {
         let mut known: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, definition) in definitions.iter().enumerate() {
             known.entry(definition.name.clone()).or_default().push(index);
         }
-        Known(known)
+        ByName(known)
     }
 
     /// Whether a name stands for something of a sort.

@@ -1,7 +1,6 @@
 //! The places that define and use names, and the changes that rename them.
 
-use reconverge_isa::Span;
-use reconverge_isa::source::closest;
+use reconverge_isa::{Program, Span};
 
 use crate::analysis::Analysis;
 use crate::lexemes::{Lexeme, LexemeKind, lex};
@@ -188,20 +187,15 @@ impl Analysis {
         let other = self.again(text);
         let words = |analysis: &Analysis| {
             let programs = analysis.assembled().map(|assembled| assembled.image.programs.clone());
-            programs.map(|programs| {
-                programs.into_iter().map(|program| (program.words, program.base)).collect::<Vec<_>>()
-            })
+            // The names of parameters may be others.
+            let parts = |program: Program| (program.words, program.base, program.constants, program.state);
+            programs.map(|programs| programs.into_iter().map(parts).collect::<Vec<_>>())
         };
         words(self) == words(&other) && self.error_count() == other.error_count()
     }
 
     fn place(&self, file: usize, span: Span) -> FilePlace {
         FilePlace { file: (file != 0).then(|| self.files[file].name.clone()), span }
-    }
-
-    /// The name of the source that is most like a word.
-    pub fn closest_name(&self, word: &str) -> Option<&str> {
-        closest(word, self.names.definitions.iter().map(|definition| definition.name.as_str()))
     }
 }
 

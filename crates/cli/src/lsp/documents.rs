@@ -10,7 +10,7 @@ use reconverge_language::{
     Analysis, ColumnUnit, HintSort, LineStarts, Marker, Settings, TargetHint, is_launch, launch_markers,
 };
 
-use super::convert::{Placed, path_of};
+use super::convert::{TextPlaces, path_of};
 use crate::files::read_bounded;
 
 /// A text that a client has opened.
@@ -87,7 +87,7 @@ impl OpenTexts {
         for change in changes {
             match change.range {
                 Some(range) => {
-                    let span = Placed { text: &open.text, lines: &open.lines, unit }.span(range);
+                    let span = TextPlaces { text: &open.text, lines: &open.lines, unit }.span(range);
                     open.text.replace_range(span.start..span.end, &change.text);
                 }
                 None => open.text = change.text,
