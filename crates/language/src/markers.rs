@@ -6,6 +6,7 @@ use reconverge_isa::{Diagnostic, Span};
 
 use crate::analysis::Analysis;
 use crate::choice::ChosenBy;
+use crate::lexemes::LexedLine;
 
 /// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,7 +242,10 @@ impl Analysis {
     /// The hint about the machine, if the source and the settings do not state it.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
-        let has_code = self.files[0].lines.iter().any(|line| !line.code().is_empty());
+        let own = &self.files[0];
+        let is_code =
+            |line: &LexedLine| !line.statement(&own.text).is_empty() && line.directive(&own.text).is_none();
+        let has_code = own.lines.iter().any(|line| is_code(line));
         (self.chosen_by() == ChosenBy::Fewest && has_code).then(|| Marker {
             span: self.shown(Span::default()),
             level: MarkerLevel::Hint,

@@ -10,14 +10,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lsp_server::{ErrorCode, Notification, Request, RequestId, Response};
 use lsp_types::notification::{
     Cancel, DidChangeConfiguration, DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument,
-    DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, Notification as _, PublishDiagnostics,
-    ShowMessage,
+    DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, LogMessage, Notification as _,
+    PublishDiagnostics, ShowMessage,
 };
 use lsp_types::request::{Initialize, Request as _, Shutdown};
 use lsp_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams,
-    InitializeResult, MessageType, NumberOrString, PublishDiagnosticsParams, ServerInfo, ShowMessageParams,
+    InitializeResult, LogMessageParams, MessageType, NumberOrString, PublishDiagnosticsParams, ServerInfo,
+    ShowMessageParams,
 };
 use reconverge_isa::program::{UnknownIsa, UnknownStage};
 use reconverge_language::{HintSort, TargetHint};
@@ -104,7 +105,7 @@ impl Server {
             },
             None if is_call => match serde_json::from_value::<Notification>(message) {
                 Ok(notification) => self.notification(notification),
-                Err(error) => vec![refused(&Value::Null, ErrorCode::InvalidRequest, &error.to_string())],
+                Err(error) => vec![logged(error.to_string())],
             },
             id => {
                 let why = "a message without `method`";
@@ -182,7 +183,8 @@ impl Server {
             // Before `initialize` and after `shutdown` they have no effect.
             (Phase::New | Phase::Down | Phase::Over, _) => Ok(Vec::new()),
         };
-        done.unwrap_or_else(|refusal| vec![refused(&Value::Null, refusal.code, &refusal.message)])
+        // A notification has no answer.
+        done.unwrap_or_else(|refusal| vec![logged(format!("{method}: {}", refusal.message))])
     }
 
     fn noted(&mut self, method: &str, params: Value) -> Result<Vec<Value>, Refusal> {
@@ -316,6 +318,10 @@ fn refused(id: &Value, code: ErrorCode, why: &str) -> Value {
 
 fn notice(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+fn logged(message: String) -> Value {
+    notice(LogMessage::METHOD, json!(LogMessageParams { typ: MessageType::ERROR, message }))
 }
 
 fn warning(message: String) -> Value {
