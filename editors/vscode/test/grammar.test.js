@@ -1,0 +1,101 @@
+// The TextMate grammars over the sources of docs/samples, docs/exercises and docs/notebooks, with the tokenizer of VS Code.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { before, test } from "node:test";
+
+import oniguruma from "vscode-oniguruma";
+import textmate from "vscode-textmate";
+
+import { statedMachine } from "../dist/tests/machine.js";
+import { editors, KINDS, place, samples, sources } from "../../test/shared.mjs";
+
+const SCOPES = {
+  comment: "comment.line", directive: "keyword.control.directive", mnemonic: "keyword.mnemonic", type: "storage.type",
+  register: "variable.language.register", number: "constant.numeric", label: "entity.name.label",
+  condition: "keyword.other.condition", prefix: "keyword.control.prefix", space: "support.variable.space",
+  flag: "support.constant.flag", slot: "keyword.other.slot",
+};
+
+let registry;
+before(async () => {
+  const wasm = readFileSync(createRequire(import.meta.url).resolve("vscode-oniguruma/release/onig.wasm"));
+  await oniguruma.loadWASM(wasm);
+  registry = new textmate.Registry({
+    onigLib: Promise.resolve({
+      createOnigScanner: (patterns) => new oniguruma.OnigScanner(patterns),
+      createOnigString: (text) => new oniguruma.OnigString(text),
+    }),
+    loadGrammar: async (scope) => {
+      const name = scope.replace("source.", "").replace(".", "-");
+      const path = join(editors, `vscode/syntaxes/${name}.tmLanguage.json`);
+      return textmate.parseRawGrammar(readFileSync(path, "utf8"), path);
+    },
+  });
+});
+
+/** The tokens of each line: their place, text and innermost scope. */
+async function tokens(text, machine) {
+  const grammar = await registry.loadGrammar(machine ? `source.reconverge.${machine}` : "source.reconverge");
+  let state = textmate.INITIAL;
+  return text.split("\n").flatMap((line, number) => {
+    const read = grammar.tokenizeLine(line, state);
+    state = read.ruleStack;
+    return read.tokens.map(({ startIndex, endIndex, scopes }) => ({
+      line: number, start: startIndex, end: endIndex, text: line.slice(startIndex, endIndex), scope: scopes.slice(1).at(-1) ?? "",
+    }));
+  });
+}
+
+for (const [sample, kinds] of Object.entries(KINDS)) {
+  test(`${sample}: each kind of word has its scope`, async () => {
+    const text = readFileSync(join(samples, sample), "utf8");
+    const all = await tokens(text, statedMachine(text));
+    for (const [kind, word, after] of kinds) {
+      const { line, character } = place(text, word, after);
+      const token = all.find((token) => token.line === line && token.start <= character && character < token.end);
+      assert.equal(token?.scope.replace(".reconverge", ""), SCOPES[kind], `${word} in line ${line + 1}`);
+    }
+  });
+}
+
+test("every word of every source has a scope", async () => {
+  const all = sources();
+  assert.ok(all.length > 50, `${all.length} sources`);
+  for (const { name, text } of all) {
+    const machine = statedMachine(text);
+    assert.ok(machine, `${name} states no machine`);
+    for (const token of await tokens(text, machine)) {
+      assert.ok(token.scope !== "" || !/\w/.test(token.text), `${name}:${token.line + 1}: \`${token.text}\``);
+    }
+  }
+});
+
+test("every instruction of every source begins with a word that the grammar knows", async () => {
+  const known = ["keyword.mnemonic", "keyword.control.prefix", "storage.modifier", "entity.name.function", "keyword.control.directive"];
+  for (const { name, text } of sources()) {
+    const machine = statedMachine(text);
+    const lines = new Map();
+    const macros = [...text.matchAll(/\.macro\s+(\w+)/g)].map(([, name]) => name);
+    // The alpha half of R500 begins with `+` and its destinations.
+    const half = text.split("\n").map((line) => /^\s*\+/.test(line));
+    for (const token of await tokens(text, machine)) {
+      // Before the mnemonic: labels, addresses, slots, predicates.
+      if (!/^[A-Za-z.]\w*/.test(token.text.trim()) || /label|slot|condition|register|comment|member/.test(token.scope)) continue;
+      if (!half[token.line] && !lines.has(token.line)) lines.set(token.line, token);
+    }
+    for (const [line, token] of lines) {
+      const scope = token.scope.replace(".reconverge", "");
+      if (!known.includes(scope) && !macros.includes(token.text)) assert.fail(`${name}:${line + 1}: \`${token.text}\` is ${scope}`);
+    }
+  }
+});
+
+test("a comment ends the tokens of a line, and quotation marks keep a semicolon", async () => {
+  const [directive, , text, , comment] = await tokens('.kernel "a;b" ; c', "tesla");
+  assert.match(directive.scope, /directive/);
+  assert.match(text.scope, /string/);
+  assert.match(comment.scope, /comment/);
+  assert.equal(comment.text, "; c");
+});
