@@ -78,6 +78,8 @@ function r500(known, mnemonics) {
   const texts = known.flatMap((form) => [form.text, form.example]);
   const files = words(texts, /(?<![\w$])[a-z_]+(?=\[[A-Z0-9])/g);
   const sources = words(texts, /(?<![\w$])src[0-9p]/g);
+  // `TEX` begins a line, but is none of the operations.
+  const heads = known.flatMap(({ text }) => /^[A-Z|]+(?= )/.exec(text)?.[0].split("|") ?? []);
   const lower = words(texts, WORD).filter((word) => !mnemonics.includes(word) && !files.includes(word));
   return {
     registers: [`<${oneOf([...files, ...sources])}>`, "<(at|ox|[aciot])[0-9]+>", "<aL>"],
@@ -85,6 +87,7 @@ function r500(known, mnemonics) {
     conditions: [],
     types: [],
     prefixes: [],
+    mnemonics: distinct([...mnemonics, ...heads]),
     modifiers: lower.filter((word) => word.length > 1 && !/[.0-9]/.test(word) && !/^[rgba]+$/.test(word)),
     builtins: [],
     label: NAME,
