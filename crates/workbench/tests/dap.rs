@@ -7,6 +7,7 @@ use reconverge_isa::Isa;
 use reconverge_simt::Options;
 use reconverge_workbench::debugger::Debugger;
 use reconverge_workbench::debugger::dap::Adapter;
+use reconverge_workbench::debugger::dap::launch::{ARGUMENTS, LaunchRequest, in_arguments, schema};
 use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::kernels::{KERNELS, Kernel, find};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ impl Client {
             json!({ "seq": self.sequence, "type": "request", "command": command, "arguments": arguments });
         let (kernel, has_source, before) = (self.kernel, self.has_source, self.lines_before);
         let mut messages = Vec::new();
-        let mut open = |_: &Value| {
+        let mut open = |_: &LaunchRequest| {
             let opened = kernel.open().map_err(|error| error.to_string())?;
             let session = kernel.prepare(1 << 14).map_err(|error| error.to_string())?;
             let debugger =
@@ -645,7 +646,12 @@ fn goto_goes_ahead_and_back_to_a_line() {
             .clone()
     };
     let all = targets(&mut client);
+    // The machines cannot jump: a client shows the labels, which say that the code between is executed.
     assert_eq!(all.as_array().unwrap().len(), 2, "{all}");
+    for (target, what) in all.as_array().unwrap().iter().zip(["run on to", "go back to"]) {
+        let label = target["label"].as_str().unwrap();
+        assert!(label.starts_with(&format!("{what} kernel.s:{line}, at 0x")), "{label}");
+    }
     let go = |client: &mut Client, id: &Value| {
         let (response, events) = client.send("goto", json!({ "threadId": 1, "targetId": id }));
         assert_eq!(response["success"], true, "{response}");
@@ -686,7 +692,7 @@ fn the_console_completes_commands_registers_and_labels() {
 fn an_error_message_has_no_colours() {
     let mut adapter = Adapter::default();
     let mut messages = Vec::new();
-    let mut open = |_: &Value| Err("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m no `--x`".to_owned());
+    let mut open = |_: &LaunchRequest| Err("\u{1b}[1m\u{1b}[31merror:\u{1b}[0m no `--x`".to_owned());
     for command in ["initialize", "launch"] {
         let request = json!({ "seq": 1, "type": "request", "command": command, "arguments": {} });
         adapter.handle(&request, &mut open, &mut |message| messages.push(message));
@@ -720,4 +726,139 @@ fn a_launch_whose_last_lanes_are_taken_away_terminates() {
     }
     let (_, events) = client.send("continue", json!({ "threadId": 1 }));
     assert!(events.iter().any(|event| event["event"] == "terminated"), "{events:?}");
+}
+
+/// Fault 6: frames, the disassembly and the console had the labels of the listing (`bra L60`).
+#[test]
+fn frames_disassembly_and_console_have_the_text_of_the_users_own_source() {
+    let mut client = Client::with_source(collatz());
+    client.ask("configurationDone", json!({}));
+    let source: Vec<String> = collatz().source.lines().map(str::to_owned).collect();
+    let mut branches = 0;
+    for _ in 0..40 {
+        let frames = client.ask("stackTrace", json!({ "threadId": 1 }));
+        let frame = &frames["stackFrames"][0];
+        let line = frame["line"].as_u64().unwrap() as usize;
+        let code =
+            source[line - 1].split(';').next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = frame["name"].as_str().unwrap();
+        assert!(name.ends_with(&format!(")  {code}")), "{name}: {code}");
+        branches += usize::from(code.contains("bra ") || code.contains("joinat "));
+        let here = json!({ "memoryReference": frame["instructionPointerReference"], "instructionCount": 1 });
+        let shown = client.ask("disassemble", here)["instructions"][0].clone();
+        assert_eq!((&shown["instruction"], &shown["line"]), (&json!(code), &json!(line)), "{shown}");
+        let (response, _) = client.send("evaluate", json!({ "expression": "where", "context": "repl" }));
+        assert!(response["body"]["result"].as_str().unwrap().contains(&format!(", kernel.s:{line}  {code}")));
+        client.go("next", &json!(1));
+    }
+    assert!(branches >= 3, "{branches}");
+}
+
+/// Arguments of another type and unknown ones were ignored.
+#[test]
+fn launch_arguments_of_a_wrong_type_or_name_are_refused_with_what_fits() {
+    let mut client = Client::new(&KERNELS[0]);
+    client.ask("initialize", json!({}));
+    for (arguments, wanted) in [
+        (
+            json!({ "stopOnEntry": "no" }),
+            "launch argument `stopOnEntry`: expected true or false, found \"no\"",
+        ),
+        (json!({ "program": 7 }), "launch argument `program`: expected a text, found 7"),
+        (json!({ "lanes": "many" }), "launch argument `lanes`: expected a whole number, found \"many\""),
+        (json!({ "lanes": -1 }), "launch argument `lanes`: expected a whole number, found -1"),
+        (
+            json!({ "block": [8, 8] }),
+            "launch argument `block`: expected a whole number or a text such as \"8x8\"",
+        ),
+        (json!({ "args": ["--block", 12] }), "launch argument `args`: expected a list of texts"),
+        (json!({ "buf": { "a": 1 } }), "launch argument `buf`: expected a list of texts"),
+        (json!({ "stopOnEnty": true }), "unknown launch argument `stopOnEnty`, did you mean `stopOnEntry`?"),
+        (json!({ "progam": "x.s" }), "unknown launch argument `progam`, did you mean `program`?"),
+        (json!({ "qqqqqqqq": 1 }), "expected one of program, machine, chip"),
+        (json!([1]), "launch arguments: expected an object, found [1]"),
+    ] {
+        let (response, _) = client.send("launch", arguments.clone());
+        let message = response["message"].as_str().unwrap_or_else(|| panic!("{arguments} is taken"));
+        assert!(message.contains(wanted), "{arguments}: {message}");
+    }
+    // Names that editors use for themselves are no mistakes.
+    let own = json!({ "type": "reconverge", "request": "launch", "name": "x", "__sessionId": "1", "preLaunchTask": "make" });
+    assert_eq!(client.send("launch", own).0["success"], true);
+}
+
+#[test]
+fn launch_arguments_are_options_of_run() {
+    let read = |arguments: Value| LaunchRequest::read(&arguments).unwrap();
+    let request = read(json!({
+        "program": "x.s", "block": 12, "grid": "4x2", "buf": ["a=in.npy", "out=u32[12]"], "machine": "tesla",
+        "args": ["--shared", "512"], "stopAtEnd": true, "lanes": null,
+    }));
+    let options =
+        ["--isa=tesla", "--grid=4x2", "--block=12", "--buf=a=in.npy", "--buf=out=u32[12]", "--shared", "512"];
+    assert_eq!(request.options, options);
+    assert_eq!(
+        (request.program.as_deref(), request.stop_at_end, request.stop_on_entry),
+        (Some("x.s"), true, true)
+    );
+    let alone = read(json!({ "program": "x.s" }));
+    assert_eq!((alone.options.len(), alone.stop_on_entry, alone.no_debug), (0, true, false));
+    // A message about options says which arguments they are.
+    let message = in_arguments("add --buf n=VALUES for a buffer or --arg n=VALUE");
+    assert!(message.ends_with("; in a launch request --buf is `buf`, --arg is `arg`"), "{message}");
+    assert_eq!(in_arguments("no --buffer"), "no --buffer");
+    // One row for each argument, and each has an effect.
+    for row in &ARGUMENTS {
+        let values = [json!("0"), json!(1), json!(true), json!(false)];
+        let changes = values.into_iter().any(|value| {
+            LaunchRequest::read(&json!({ row.name: value }))
+                .is_ok_and(|read| read != LaunchRequest::read(&json!({})).unwrap())
+        });
+        assert!(changes, "{}", row.name);
+    }
+}
+
+#[test]
+fn the_manifest_of_the_extension_and_the_page_have_each_launch_argument() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let read = |name: &str| std::fs::read_to_string(docs.join(name)).unwrap();
+    let manifest: Value = serde_json::from_str(&read("samples/vscode/package.json")).unwrap();
+    let schema = schema();
+    assert_eq!(
+        manifest["contributes"]["debuggers"][0]["configurationAttributes"]["launch"], schema,
+        "`reconverge debug --dap-schema` prints it"
+    );
+    let page = read("debugger.md");
+    for row in &ARGUMENTS {
+        let option = row.option.map(|option| format!("`{option}`")).unwrap_or_default();
+        let line = format!("| `{}` | {} | {option} | {} |", row.name, row.kind.name(), row.help);
+        assert!(page.contains(&line), "docs/debugger.md: {line}");
+    }
+}
+
+/// A brace without its other one was accepted silently, and there was no escape.
+#[test]
+fn braces_of_log_points_are_balanced_or_doubled() {
+    let mut client = Client::with_source(collatz());
+    let line = client.line("set");
+    for (text, wanted) in [
+        ("a } b", "`a } b`: a brace `}` closes nothing; `}}` writes one"),
+        ("a { b", "`a { b`: a brace `{` is not closed; `{{` writes one"),
+        ("{}", "a formula is missing between the braces"),
+        ("{$q}", "`$q` is not a register"),
+    ] {
+        let set = client.set_lines(json!([{ "line": line, "logMessage": text }]));
+        assert_eq!(
+            (&set[0]["verified"], set[0]["message"].as_str().unwrap().contains(wanted)),
+            (&json!(false), true),
+            "{set:?}"
+        );
+    }
+    let set = client.set_lines(json!([{ "line": line, "logMessage": "{{{step}}} is {{step}}" }]));
+    assert_eq!(set[0]["verified"], true, "{set:?}");
+    client.ask("configurationDone", json!({}));
+    let (_, events) = client.send("continue", json!({ "threadId": 1 }));
+    let output = events.iter().find(|event| event["event"] == "output").unwrap()["body"]["output"].clone();
+    let step = output.as_str().unwrap().strip_prefix('{').and_then(|rest| rest.strip_suffix("} is {step}\n"));
+    assert!(step.is_some_and(|step| step.parse::<u64>().is_ok()), "{output}");
 }

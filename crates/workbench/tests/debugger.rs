@@ -224,7 +224,7 @@ fn a_wrong_line_says_what_the_command_takes() {
     let kernel = &KERNELS[0];
     let mut debugger = debugger(kernel, 256);
     let mut refused = |line: &str| command::run(&mut debugger, line).unwrap_err().to_string();
-    assert_eq!(refused("stpe"), "there is no command `stpe`, did you mean `step`?; `help` lists them");
+    assert_eq!(refused("stpe"), "unknown command `stpe`, did you mean `step`?; `help` lists the commands");
     assert!(refused("step x").contains("`step` takes [COUNT]: `x` is not a number"), "{}", refused("step x"));
     assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
     assert!(refused("break nowhere").contains("neither an instruction's address nor a label"));
@@ -607,4 +607,163 @@ fn a_stop_that_can_never_count_is_refused_and_one_without_a_value_stops_once() {
         assert_eq!(answer.halt, Some(Halt::End), "{}", answer.text);
         ask(&mut debugger, "goto 0");
     }
+}
+
+/// A debugger for a kernel, with its source.
+fn sourced(kernel: &Kernel, lanes: u32) -> Debugger {
+    let opened = kernel.open().unwrap();
+    let source = UserSource::new(kernel.isa, Path::new("kernel.s"), kernel.source, &opened.lines[0]);
+    debugger(kernel, lanes).with_source(Some(source))
+}
+
+/// Fault 6: a `bra odd` was printed as `bra L60` wherever an instruction or address was named.
+#[test]
+fn instructions_and_addresses_have_the_text_and_labels_of_the_users_own_source() {
+    let mut instructions = 0;
+    for kernel in &KERNELS {
+        let what = format!("{} {}", kernel.isa, kernel.name);
+        let mut debugger = sourced(kernel, 256);
+        let source = debugger.source().unwrap().clone();
+        let own: Vec<&str> = source.labels().collect();
+        let is_of_listing = |word: &str| {
+            let digits = word.strip_prefix('L').unwrap_or("");
+            !digits.is_empty()
+                && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+                && !own.contains(&word)
+        };
+        for _ in 0..100 {
+            if let Some(issue) = debugger.issue() {
+                let line = source.line_of(issue.pc).unwrap();
+                let text = source.instruction(issue.pc);
+                let place = format!(", kernel.s:{line}  {}", text.unwrap_or_default());
+                let said = ask(&mut debugger, "where");
+                assert!(said.contains(&place), "{what}: {place}: {said}");
+                instructions += usize::from(text.is_some());
+            }
+            for command in ["where", "lanes", "stack", "events", "groups", "list", "source"] {
+                // Constructs of R500 have no labels in the source: the listing makes some up.
+                if command == "list" && own.is_empty() {
+                    continue;
+                }
+                let said = ask(&mut debugger, command);
+                let words = said.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+                assert_eq!(
+                    words.filter(|word| is_of_listing(word)).collect::<Vec<_>>(),
+                    [""; 0],
+                    "{what}: {said}"
+                );
+            }
+            debugger.step(1, 1 << 20);
+        }
+    }
+    assert!(instructions > 200, "{instructions}");
+
+    // At a divergence both sides have the source's label or line.
+    let mut debugger = sourced(find(Isa::Tesla, "collatz").unwrap(), 256);
+    to_divergence(&mut debugger);
+    let label = debugger.source().unwrap().labels().last().unwrap().to_owned();
+    let address = debugger.named_place(&label).unwrap();
+    assert!(debugger.named(address).ends_with(&format!(" ({label})")), "{}", debugger.named(address));
+    assert!(ask(&mut debugger, "stack").contains(" ("), "{}", ask(&mut debugger, "stack"));
+    assert!(ask(&mut debugger, "list").contains(&format!("{label}:")) || debugger.lines().len() > 13);
+    // The listing's own label is still a place.
+    assert_eq!(debugger.named_place(&format!("L{address:x}")), Ok(address));
+}
+
+/// Fault 6: the instruction of a macro has the listing's text, since its line in the source is not it.
+#[test]
+fn instructions_that_share_a_line_have_the_text_of_the_listing() {
+    let text = ".isa tesla\n.macro two a\n    mov b32 \\a 0x1\n    mov b32 \\a 0x2\n.endm\n.kernel k\n    two $r1\nend: exit mov b32 $r2 $r1 // the end\n";
+    let known = Known::default();
+    let opened = open(text.as_bytes(), true, &known).unwrap_or_else(|error| panic!("{error}"));
+    let source = UserSource::new(Isa::Tesla, Path::new("k.s"), text, &opened.lines[0]);
+    assert_eq!((source.instruction(0), source.instruction(8)), (None, None));
+    let last = opened.lines[0].last().unwrap().0;
+    assert_eq!(source.instruction(last), Some("exit mov b32 $r2 $r1"));
+    assert_eq!(source.label_of(last), Some("end"));
+}
+
+#[test]
+fn a_wrong_argument_is_answered_with_what_fits() {
+    let mut debugger = sample("tutorial-tesla");
+    for (line, wanted) in [
+        ("memory", "a space and an address are missing, such as `"),
+        ("memory g", "an address in g is missing, such as `g 0x10`"),
+        ("memory g[]", "an address in g is missing"),
+        ("memory g x", "`x` is not an address in g: a number such as 16 or 0x10 is"),
+        ("memory g[x]", "`x` is not an address in g"),
+        ("memory h 0", "unknown space `h`; expected one of "),
+        ("memory g 0 many", "`many` is not a number of bytes, such as 16 or 0x40"),
+        ("memory g 0 0", "`0` is not a number of bytes"),
+        ("memory g 0 4 4", "`4` is too much"),
+        ("write g 0", "the new words are missing"),
+        ("write g", "an address in g is missing"),
+        ("write g 0 x", "`x` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"),
+        ("step x", "`x` is not a number of instructions, from 1 on"),
+        ("step 0", "`0` is not a number of instructions"),
+        ("step -1", "`-1` is not a number of instructions"),
+        ("step 1 2", "`2` is too much"),
+        ("back 1 2", "`2` is too much"),
+        ("until", "a place is missing: an address, a label or a line"),
+        ("until 0 8", "`8` is too much"),
+        ("goto", "the number of a step is missing"),
+        ("goto end", "`end` is not a step, a number from 0 on; `until PLACE` goes to a label or line"),
+        ("why x", "`x` is not a lane of 0 to 31"),
+        ("why 32", "`32` is not a lane of 0 to 31"),
+        ("lane 1 2", "`2` is too much"),
+        ("group 9", "`9` is not a group of 0 to 0"),
+        ("delete 7", "stop 7 does not exist: `stops` lists them"),
+        ("delete", "the number of a stop is missing"),
+        ("delete one", "`one` is not the number of a stop"),
+        ("break", "a place is missing"),
+        ("break 0 1", "`1` narrows nothing down: `if CONDITION`, `group NUMBER` and `hits 3` do"),
+        ("break 0 hits", "`` does not say which times count"),
+        ("break 0 group 9", "`9` is not a group of 0 to 0"),
+        ("break 0 if", "a formula is missing"),
+        ("log 0", "` : TEXT` is missing"),
+        ("log 0 :", "` : TEXT` is missing"),
+        ("log 0 : a } b", "a brace `}` closes nothing; `}}` writes one"),
+        ("log 0 : a { b", "a brace `{` is not closed; `{{` writes one"),
+        ("log 0 : {}", "a formula is missing between the braces"),
+        ("stop", "expected diverge, resume, reconverge, lane LANE or if CONDITION"),
+        ("stop diverg", "did you mean `diverge`?"),
+        ("stop lane", "the number of a lane is missing"),
+        ("watch", "a register, memory or an address is missing"),
+        ("watch g", "an address in g is missing"),
+        ("watch $r1@99", "`99` is not a lane of 0 to 31"),
+        ("watch g 0 0", "`0` is not a number of bytes"),
+        ("set", "a register and a number are missing, or flow state: mask, token, counter, entry, predicate"),
+        ("set $r1", "the new value of $r1 is missing, such as 7, 0x1f, -3 or 0.5"),
+        ("set $r1 x", "`x` is not a number of 32 bits"),
+        ("set $r1 1 2", "`2` is too much"),
+        ("set $r1 99999999999", "`99999999999` is not a number of 32 bits"),
+        ("set msk 1", "did you mean `mask`?"),
+        ("print", "a formula is missing"),
+        ("print $r1 +", "expected a register, memory or a number at the end"),
+        ("print $r1 $r2", "expected an operator, found `$r2`"),
+        ("print g", "memory needs an address, such as `g[0x10]`"),
+        ("print $q1", "`$q1` is not a register"),
+        ("registers $r1,$r2", "one blank between registers"),
+        ("expect", "a condition is missing"),
+        ("expect at", "a place is missing"),
+        ("expect lane", "the number of a lane is missing"),
+        ("expect lane 0", "`lanes` shows it"),
+        ("list nowhere", "neither an instruction's address nor a label"),
+    ] {
+        let refused = command::run(&mut debugger, line).map(|answer| answer.text);
+        let refused = refused.err().unwrap_or_else(|| panic!("`{line}` is taken")).to_string();
+        assert!(refused.contains(wanted), "{line}: {refused}");
+    }
+    // Memory is written as in formulas too.
+    assert_eq!(ask(&mut debugger, "memory s[0x10] 4"), ask(&mut debugger, "memory s 0x10 4"));
+    assert!(ask(&mut debugger, "watch s[0x10]").starts_with("stop 1 when s[0x10] changes"));
+    assert!(ask(&mut debugger, "memory g 0x0").contains("bytes from 0x0 on; its buffers are "));
+}
+
+#[test]
+fn braces_of_a_log_are_doubled() {
+    let mut debugger = sample("tutorial-tesla");
+    let second = debugger.spelled(debugger.lines()[1].address.unwrap());
+    ask(&mut debugger, &format!("log {second} : {{{{step {{step}}}}}}"));
+    assert!(ask(&mut debugger, "step 2").starts_with("{step 1}\n"), "{}", ask(&mut debugger, "where"));
 }

@@ -1,6 +1,10 @@
 //! `reconverge debug`
 
 #[cfg(feature = "terminal")]
+mod ahead;
+#[cfg(feature = "terminal")]
+mod prompt;
+#[cfg(feature = "terminal")]
 mod screen;
 #[cfg(feature = "terminal")]
 mod terminal;
@@ -14,6 +18,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, Command, FromArgMatches};
 use reconverge_simt::Lane;
 use reconverge_workbench::debugger::dap::Adapter;
+use reconverge_workbench::debugger::dap::launch::{self, LaunchRequest};
 use reconverge_workbench::debugger::source::UserSource;
 use reconverge_workbench::debugger::{Debugger, Halt, command};
 use serde_json::Value;
@@ -36,7 +41,9 @@ const PROMPT: &str = "(debug) ";
 /// terminal, commands come from a script, and the answers go to standard output.
 #[derive(clap::Args)]
 #[command(mut_arg("file", |file| {
-    file.required(false).required_unless_present("dap").default_value_if("dap", "true", NO_FILE)
+    file.required(false)
+        .required_unless_present_any(["dap", "dap_schema"])
+        .default_value_ifs([("dap", "true", NO_FILE), ("dap_schema", "true", NO_FILE)])
 }))]
 pub(crate) struct Debug {
     #[command(flatten)]
@@ -47,12 +54,19 @@ pub(crate) struct Debug {
     /// Speak the Debug Adapter Protocol on standard input and output; FILE may come with the launch request
     #[arg(long, conflicts_with = "plain")]
     dap: bool,
+    /// Print the JSON schema of launch requests, for the manifest of an editor's extension
+    #[arg(long, hide = true)]
+    dap_schema: bool,
     /// A command line without the screen
     #[arg(long)]
     plain: bool,
 }
 
 pub(crate) fn run(args: &Debug, matches: &ArgMatches, cli: Command) -> Result<Answer> {
+    if args.dap_schema {
+        say!("{:#}", launch::schema());
+        return Ok(Answer::Yes);
+    }
     if args.dap {
         return dap(args, matches, &cli);
     }
@@ -203,8 +217,8 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
                 if ends(&message) {
                     ending.fetch_sub(1, Ordering::Relaxed);
                 }
-                let mut open = |arguments: &Value| {
-                    let mut debugger = launched(args, matches, cli, arguments)?;
+                let mut open = |request: &LaunchRequest| {
+                    let mut debugger = launched(args, matches, cli, request)?;
                     let ending = ending.clone();
                     debugger.interrupt = Some(Box::new(move || ending.load(Ordering::Relaxed) > 0));
                     Ok(debugger)
@@ -222,29 +236,30 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A launch that a client asks for: `program` is what `run` takes as FILE, `args` its options; without `program` the launch
-/// of the command line.
+/// Opens the launch that a client requests; without a program, that of the command line.
 fn launched(
     args: &Debug,
     matches: &ArgMatches,
     cli: &Command,
-    arguments: &Value,
+    request: &LaunchRequest,
 ) -> Result<Debugger, String> {
-    let Some(program) = arguments["program"].as_str() else {
+    let Some(program) = &request.program else {
         if args.launch.file() == Path::new(NO_FILE) {
             return Err("the launch request has no `program`: the file that `run` takes".to_owned());
         }
+        if let Some(option) = request.options.first() {
+            return Err(format!("`{option}` belongs to a `program`, and the launch request has none"));
+        }
         return open(&args.launch, matches).map_err(|error| format!("{error:#}"));
     };
-    let options = arguments["args"].as_array().map_or(&[][..], Vec::as_slice);
-    let words = ["reconverge", "debug", program].map(str::to_owned).into_iter();
-    let words = words.chain(options.iter().map(|word| word.as_str().unwrap_or("").to_owned()));
+    let words = ["reconverge", "debug", program].into_iter();
+    let words = words.chain(request.options.iter().map(String::as_str));
     let matches = cli.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
     let Some(("debug", matches)) = matches.subcommand() else {
         return Err("`debug` was expected".to_owned());
     };
     let debug = Debug::from_arg_matches(matches).map_err(|error| error.to_string())?;
-    open(&debug.launch, matches).map_err(|error| format!("{error:#}"))
+    open(&debug.launch, matches).map_err(|error| launch::in_arguments(&format!("{error:#}")))
 }
 
 /// The most bytes of a message.

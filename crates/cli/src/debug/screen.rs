@@ -9,11 +9,13 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 use reconverge_simt::{Lane, Why};
-use reconverge_workbench::debugger::command::{self, ProgramLine, completions, last_word};
+use reconverge_workbench::debugger::command::{self, ProgramLine};
 use reconverge_workbench::debugger::stop::On;
 use reconverge_workbench::debugger::table::{self, Notation, TableRow};
 use reconverge_workbench::debugger::{Debugger, Halt};
 use reconverge_workbench::session::GroupState;
+
+use super::prompt::Prompt;
 
 /// Lines of answers that are kept.
 const KEPT: usize = 1000;
@@ -45,6 +47,11 @@ Keys of the screen
   z enlarge the pane            v source or listing
   m registers or memory         x hex, decimal, float
   : type a command              q quit
+  Keys typed while a movement runs are carried out after it, in their order.
+  Ctrl-C or Escape ends the movement and drops them.
+The command line: ← → Home End Ctrl-← Ctrl-→ move the cursor; Backspace, Delete,
+  Ctrl-U (to the start), Ctrl-K (to the end), Ctrl-W (a word) erase; ↑ ↓ recall
+  commands; Tab completes; Ctrl-C or Escape drops the line.
 ";
 
 /// The part of the help after the keys.
@@ -77,11 +84,7 @@ pub(super) struct Screen {
     answers: VecDeque<String>,
     /// Lines of the last answer.
     last_answer: usize,
-    /// The command line, while one is typed.
-    typed: Option<String>,
-    history: Vec<String>,
-    /// Place in the history while it is walked through.
-    recalled: Option<usize>,
+    prompt: Prompt,
     /// What follows the last `memory` command; the first buffer before there is one.
     memory: Option<String>,
     /// The listing instead of the source.
@@ -126,73 +129,38 @@ pub(super) enum Asked {
 impl Screen {
     /// Takes a key.
     pub(super) fn key(&mut self, debugger: &mut Debugger, key: KeyEvent) -> Asked {
-        if key.modifiers.contains(KeyModifiers::CONTROL) {
-            return match key.code {
-                KeyCode::Char('d') => Asked::Quit,
-                KeyCode::Char('c') => self.cancel(),
-                _ => Asked::Nothing,
-            };
-        }
-        if self.help.is_some() {
-            self.help_key(key.code);
-            return Asked::Nothing;
-        }
-        let Some(typed) = &mut self.typed else { return self.shortcut(debugger, key.code) };
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
-            KeyCode::Enter => {
-                let line = std::mem::take(typed);
-                self.typed = None;
-                self.recalled = None;
-                if !line.trim().is_empty() {
-                    self.history.push(line.clone());
+            KeyCode::Char('d') if is_control => return Asked::Quit,
+            KeyCode::Char('c') if is_control => return self.cancel(),
+            _ if self.help.is_some() => self.help_key(key.code),
+            KeyCode::Tab if self.prompt.is_open() => {
+                if let Some(several) = self.prompt.complete(debugger) {
+                    self.answer(&several);
                 }
-                return self.carry_out(debugger, &line);
             }
-            KeyCode::Esc => self.typed = None,
-            KeyCode::Backspace if typed.pop().is_none() => self.typed = None,
-            KeyCode::Tab => self.complete(debugger),
-            KeyCode::Up | KeyCode::Down => {
-                let last = self.history.len();
-                let at = self.recalled.unwrap_or(last);
-                let at = if key.code == KeyCode::Up { at.saturating_sub(1) } else { (at + 1).min(last) };
-                self.recalled = Some(at);
-                self.typed = Some(self.history.get(at).cloned().unwrap_or_default());
+            _ if self.prompt.is_open() => {
+                if let Some(line) = self.prompt.key(key) {
+                    return self.carry_out(debugger, &line);
+                }
             }
-            KeyCode::Char(letter) => typed.push(letter),
-            _ => {}
+            _ if is_control => {}
+            code => return self.shortcut(debugger, code),
         }
         Asked::Nothing
     }
 
     /// Takes Ctrl-C while nothing moves: drops the command line or the help, or says which key ends the debugger.
     fn cancel(&mut self) -> Asked {
-        if self.typed.take().is_some() {
-            self.recalled = None;
-        } else if self.help.take().is_none() {
+        if self.prompt.close() {
+            return Asked::Nothing;
+        }
+        if self.help.take().is_none() {
             self.last_answer = 0;
             self.scrolled.remove(&Pane::Answers);
             self.answer("q quits");
         }
         Asked::Nothing
-    }
-
-    /// Completes the last word of the command line, as far as all that fit agree.
-    fn complete(&mut self, debugger: &Debugger) {
-        let Some(typed) = &mut self.typed else { return };
-        let fitting = completions(debugger, typed);
-        let Some(first) = fitting.first() else { return };
-        let agree = |end: &usize| {
-            first.get(..*end).is_some_and(|begin| fitting.iter().all(|name| name.starts_with(begin)))
-        };
-        let common = (0..=first.len()).rev().find(agree).unwrap_or(0);
-        typed.truncate(typed.len() - last_word(typed).len());
-        typed.push_str(&first[..common]);
-        if fitting.len() == 1 {
-            typed.push(' ');
-        } else {
-            let several = fitting.join("  ");
-            self.answer(&several);
-        }
     }
 
     fn help_key(&mut self, key: KeyCode) {
@@ -211,7 +179,7 @@ impl Screen {
     fn shortcut(&mut self, debugger: &mut Debugger, key: KeyCode) -> Asked {
         match key {
             KeyCode::Char('q') => return Asked::Quit,
-            KeyCode::Char(':') => self.typed = Some(String::new()),
+            KeyCode::Char(':') => self.prompt.open(),
             KeyCode::Char('?' | 'h') => self.help = Some(0),
             KeyCode::Char('v') => {
                 self.shows_listing = !self.shows_listing;
@@ -362,7 +330,7 @@ impl Screen {
         let shares = if tall { [3, 3, 2] } else { [5, 4, 2] };
         let [top, values, answers] = Layout::vertical(shares.map(Constraint::Fill)).areas(middle);
         let columns = [Constraint::Fill(1), Constraint::Length(lanes_width(middle.width))];
-        let [program, state] = Layout::horizontal(columns).areas(top);
+        let [program, state] = Layout::horizontal(columns).spacing(1).areas(top);
         let rows = debugger.width().div_ceil(lanes_of_a_row(state.width)) as u16;
         let [lanes, stack] =
             Layout::vertical([Constraint::Length(rows + 3), Constraint::Min(2)]).areas(state);
@@ -604,15 +572,13 @@ impl Screen {
     }
 
     fn draw_line(&self, frame: &mut Frame<'_>, area: Rect) {
-        let line = match (&self.typed, self.help) {
-            (Some(typed), _) => {
-                // The end of a long line is what is typed.
-                let room = usize::from(area.width).saturating_sub(4);
-                let skipped = typed.chars().count().saturating_sub(room);
-                format!(": {}_", typed.chars().skip(skipped).collect::<String>())
-            }
-            (None, Some(_)) => "↑ ↓ PgUp PgDn scroll, any other key leaves the help".to_owned(),
-            (None, None) => KEY_LINE.to_owned(),
+        if self.prompt.is_open() {
+            self.prompt.draw(frame, area);
+            return;
+        }
+        let line = match self.help {
+            Some(_) => "↑ ↓ PgUp PgDn scroll, any other key leaves the help",
+            None => KEY_LINE,
         };
         frame.render_widget(Paragraph::new(line), area);
     }
@@ -900,6 +866,6 @@ mod tests {
         screen.key(&mut debugger, KeyEvent::new(KeyCode::Up, KeyModifiers::NONE));
         let text = drawn(&mut screen, &debugger);
         assert!(text.contains("did you mean `step`"), "{text}");
-        assert!(text.contains(": stpe_"), "{text}");
+        assert!(text.contains(": stpe"), "{text}");
     }
 }

@@ -1,5 +1,6 @@
 //! The debugger on a terminal: a screen, or a command line with history and completion.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -11,6 +12,7 @@ use reedline::{
     ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
 };
 
+use super::ahead::TypedAhead;
 use super::screen::{Asked, Screen};
 use super::{PROMPT, carry_out, on_ctrl_c};
 use crate::args::Answer;
@@ -56,23 +58,23 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     let mut terminal = ratatui::try_init().context("the terminal")?;
     let _mouse = Mouse::captured();
     let mut screen = Screen::default();
-    // Ctrl-C or Escape ends a movement; other keys that are pressed meanwhile are dropped.
-    debugger.interrupt = Some(Box::new(|| {
+    // Ctrl-C or Escape ends a movement; other keys wait for its end.
+    let ahead = Arc::new(Mutex::new(TypedAhead::default()));
+    let waiting = ahead.clone();
+    debugger.interrupt = Some(Box::new(move || {
+        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ends = false;
         while event::poll(Duration::ZERO).unwrap_or(false) {
-            if let Ok(event::Event::Key(key)) = event::read()
-                && (key.code == KeyCode::Esc
-                    || key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL)
-            {
-                return true;
-            }
+            ends |= event::read().is_ok_and(|event| waiting.ends_movement(event));
         }
-        false
+        ends
     }));
     let ended = loop {
         if let Err(error) = terminal.draw(|frame| screen.draw(frame, debugger)) {
             break Err(error);
         }
-        match event::read() {
+        let waited = ahead.lock().unwrap_or_else(PoisonError::into_inner).next();
+        match waited.map_or_else(event::read, Ok) {
             Ok(event::Event::Key(key)) if key.is_press() => {
                 if screen.key(debugger, key) == Asked::Quit {
                     break Ok(Answer::Yes);

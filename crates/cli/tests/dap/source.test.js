@@ -116,3 +116,22 @@ test("a launch whose file is no source has the listing alone", async () => {
   const { body } = await client.setBreakpointsRequest({ source: { path: "/vec.s" }, breakpoints: [{ line: 3 }] });
   assert.match(body.breakpoints[0].message, /the program has no source that is known/);
 });
+
+test("a source launches by its path alone, and one that needs values says which arguments have them", async () => {
+  const client = await stopped({ program: join(samples, "clamp.s") });
+  assert.equal((await top(client)).source.path, join(samples, "clamp.s"));
+  const other = await started();
+  await other.initializeRequest();
+  await assert.rejects(other.launchRequest({ program }), /--buf is `buf`, --arg is `arg`/);
+  await assert.rejects(other.launchRequest({ program, blok: 12 }), /unknown launch argument `blok`, did you mean `block`\?/);
+  await other.launchRequest({ program, block: 12, buf: ["steps=u32[12]"], stopAtEnd: true });
+  const { body } = await other.setBreakpointsRequest({
+    source: { path: program },
+    breakpoints: [{ line: line("add b32 $r5"), logMessage: "a } b" }, { line: line("add b32 $r5") }],
+  });
+  assert.deepEqual(body.breakpoints.map(({ verified }) => verified), [false, true]);
+  await Promise.all([other.waitForEvent("stopped"), other.configurationDoneRequest()]);
+  await go(other, "continue");
+  // The text and the label of the source, and not those of the listing.
+  assert.match((await top(other)).name, /^0x60 \(odd\) {2}add b32 \$r5 \$r3 \$r3$/);
+});

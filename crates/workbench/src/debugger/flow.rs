@@ -27,7 +27,13 @@ const TOKEN_TYPES: [&str; 6] = ["BRANCH", "CALL", "CALL_LIM", "BREAK", "QUADON",
 const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 
 /// The first words of commands that set flow state.
-const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
+pub(super) const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
+
+/// The words of commands that set flow state, for completion.
+pub(super) fn words() -> impl Iterator<Item = &'static str> {
+    const PARTS: [&str; 8] = ["mask", "address", "type", "active", "break", "branch", "loop", "all"];
+    NAMES.into_iter().chain(PARTS).chain(["none"]).chain(TOKEN_TYPES)
+}
 
 /// Whether a command names flow state rather than a register.
 pub(super) fn is_flow(word: &str) -> bool {
@@ -86,7 +92,7 @@ fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
         (Kind::Token, Word::TYPE) => {
             (held as usize).checked_sub(1).map_or("?", |at| TOKEN_TYPES[at]).to_owned()
         }
-        (Kind::Token, _) => debugger.spelled(held as u32),
+        (Kind::Token, _) => debugger.named(held as u32),
         _ => held.to_string(),
     }
 }
@@ -110,7 +116,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
                 let words = debugger.stepping().words(Kind::Token).into_iter();
                 words.filter(|word| word.number == outer).find(|word| word.part == part)
             };
-            let mask = of_part(0).ok_or_else(|| format!("there is no token {number}"))?;
+            let mask = of_part(0).ok_or_else(|| format!("token {number} does not exist"))?;
             match part {
                 "mask" => Ok((mask, lanes_of(debugger, value)?.0)),
                 "address" => {

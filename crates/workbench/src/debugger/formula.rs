@@ -178,6 +178,9 @@ impl Formula {
     /// # Errors
     /// The text is not a formula, is too long, or names a register, lane or space that does not exist.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<Formula, String> {
+        if text.trim().is_empty() {
+            return Err("a formula is missing".to_owned());
+        }
         let mut parser = Parser { debugger, text, rest: text.trim_start(), parts: 0 };
         let root = parser.operators(0).and_then(|root| match parser.rest.trim() {
             "" => Ok(root),
@@ -465,7 +468,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Counts an operand or operator.
+    /// Adds one to the number of operands and operators.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {
@@ -538,6 +541,9 @@ impl<'a> Parser<'a> {
             }
             let (lane, private) = (self.lane()?, space.of == SpaceOf::Lane);
             return Ok(Tree::Memory { space: space.name, private, address, lane });
+        }
+        if let Some(space) = spaces.iter().find(|space| space.name == name) {
+            return Err(format!("`{name}`: memory needs an address, such as `{}[0x10]`", space.name));
         }
         if name == "step" {
             return Ok(Tree::Step);

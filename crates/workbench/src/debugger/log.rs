@@ -22,18 +22,30 @@ enum LogPiece {
 }
 
 impl LogText {
-    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` are the place; any other name is a formula.
+    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` are the place; any other name is a formula. `{{` and
+    /// `}}` are braces of the text.
     ///
     /// # Errors
-    /// A brace is not closed, or its content is not a formula.
+    /// A brace is not balanced, or its content is not a formula.
     pub fn parse(debugger: &Debugger, text: &str) -> Result<LogText, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
-        while let Some((before, after)) = rest.split_once('{') {
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, brace) = rest.split_at(at);
             pieces.push(LogPiece::Text(before.to_owned()));
-            let (inside, after) =
-                after.split_once('}').ok_or_else(|| brief(&format!("`{text}`: a brace is not closed")))?;
+            if let Some(doubled) = ["{{", "}}"].into_iter().find(|doubled| brace.starts_with(doubled)) {
+                pieces.push(LogPiece::Text(doubled[..1].to_owned()));
+                rest = &brace[2..];
+                continue;
+            }
+            let Some(opened) = brace.strip_prefix('{') else {
+                return Err(brief(&format!("`{text}`: a brace `}}` closes nothing; `}}}}` writes one")));
+            };
+            let Some((inside, after)) = opened.split_once('}') else {
+                return Err(brief(&format!("`{text}`: a brace `{{` is not closed; `{{{{` writes one")));
+            };
             pieces.push(match inside.trim() {
+                "" => return Err(brief(&format!("`{text}`: a formula is missing between the braces"))),
                 "lanes" => LogPiece::Lanes,
                 "lane" => LogPiece::Lane,
                 "group" => LogPiece::Group,

@@ -4,9 +4,10 @@
 //! the debug adapter all stand on these. Backward is forward from a snapshot: the launch is deterministic, so that replay
 //! gives the state of any step again.
 //!
-//! [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] has lines and labels of the user's
+//! `code.rs` has instructions and addresses as text. [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] has lines and labels of the user's
 //! file, [`flow`] changes masks, stacks and counters by hand, [`table`] lists lanes by registers.
 
+mod code;
 pub mod command;
 pub mod dap;
 pub mod flow;
@@ -117,8 +118,10 @@ pub struct Debugger {
     position: u64,
     snapshots: Vec<(u64, Snapshot)>,
     interval: u64,
-    /// The program's instructions by address.
+    /// The program's instructions by address, with the labels of the user's own source.
     lines: Vec<Line>,
+    /// The listing's own labels, with their addresses.
+    listed: Vec<(String, u32)>,
     /// The memory that instructions access, by address.
     accessed: LiteMap<u32, Accessed>,
     machine: &'static dyn Machine,
@@ -164,6 +167,7 @@ impl Debugger {
         let listing = machine.disassemble(target, program, style);
         let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
         let lines = addressed(listing.lines(&program.words));
+        let listed = lines.iter().filter_map(|line| Some((line.label.clone()?, line.address?))).collect();
         let stepping = session.start(options)?;
         let accessed = accessed(target, program).map_err(|error| Error::Machine(error.to_string()))?;
         let mut debugger = Debugger {
@@ -172,6 +176,7 @@ impl Debugger {
             position: 0,
             interval: INTERVAL,
             lines,
+            listed,
             accessed,
             machine,
             source: None,
@@ -200,7 +205,11 @@ impl Debugger {
 
     /// Returns the debugger with the user's own source of the program.
     pub fn with_source(self, source: Option<UserSource>) -> Debugger {
-        Debugger { source, ..self }
+        let lines = match &source {
+            Some(source) => code::relabelled(self.lines, source),
+            None => self.lines,
+        };
+        Debugger { source, lines, ..self }
     }
 
     /// Returns the user's own source of the program, if it is known.
@@ -343,10 +352,8 @@ impl Debugger {
                 )
             });
         }
-        let listed = |name: &str| {
-            let label = self.lines.iter().find(|line| line.label.as_deref() == Some(name));
-            label.and_then(|line| line.address)
-        };
+        let listed =
+            |name: &str| self.listed.iter().find(|(label, _)| label == name).map(|(_, address)| *address);
         let of_source = self.source.as_ref().and_then(|source| source.labelled(word));
         if let Some(address) = of_source.or_else(|| listed(word.strip_prefix('@').unwrap_or(word))) {
             return Ok(address);
@@ -476,8 +483,7 @@ impl Debugger {
         let events = &mut self.events;
         let mut observer = |group, event| events.push((group, event));
         if let Err(error) = self.stepping.step(group, Stride::Instruction, &mut observer) {
-            self.trap = Some(error.to_string());
-            return Some(Halt::Trap(error.to_string()));
+            return Some(self.trapped(error));
         }
         if let Some(address) = address.filter(|_| self.stepping.state(group) == GroupState::Ended) {
             self.ended_at.insert(group, address);
@@ -494,8 +500,7 @@ impl Debugger {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
         {
             if let Err(error) = self.stepping.step(group, Stride::Instruction, &mut |_, _| ()) {
-                self.trap = Some(error.to_string());
-                return Some(Halt::Trap(error.to_string()));
+                return Some(self.trapped(error));
             }
             if self.stepping.current() == Some(group) && self.stepping.issue(group).is_none() {
                 return Some(Halt::End);
@@ -503,6 +508,20 @@ impl Debugger {
             self.last = group;
         }
         None
+    }
+
+    /// Stays at an instruction that trapped, and says what it was, in the words of the user's own source.
+    fn trapped(&mut self, error: Error) -> Halt {
+        let text = match error {
+            Error::Trap(mut trapped) => {
+                trapped.instruction = Some(self.instruction(trapped.pc)).filter(|text| !text.is_empty());
+                trapped.line = self.source.as_ref().and_then(|source| source.line_of(trapped.pc));
+                trapped.sentence(&self.source.as_ref().map(UserSource::name).unwrap_or_default())
+            }
+            other => other.to_string(),
+        };
+        self.trap = Some(text.clone());
+        Halt::Trap(text)
     }
 
     /// Keeps a snapshot where one is due.
@@ -808,14 +827,14 @@ impl Debugger {
             Some(Why::Break) => both("off: left the loop", "it has left the loop, and waits for its end"),
             Some(Why::Continue) => both("off: next round", "it waits for the loop's next round"),
             Some(Why::Parked { pc }) => {
-                let (at, holder) = (self.spelled(pc), self.holder(lane, pc));
-                let (few, more) = match holder {
+                let (few, more) = match self.holder(lane, pc) {
                     Some(row) => {
                         (format!(": {}", row.kind.to_lowercase()), format!(" ({} on the stack)", row.kind))
                     }
                     None => both("", ""),
                 };
-                (format!("parked at {at}{few}"), format!("parked: it goes on at {at}{more}"))
+                let (short, long) = (self.named(pc), self.placed(pc));
+                (format!("parked at {short}{few}"), format!("parked: it goes on at {long}{more}"))
             }
             Some(Why::Exited) => both("exited", "exited"),
         }

@@ -15,6 +15,14 @@ pub(super) fn number(word: &str) -> Option<u32> {
     }
 }
 
+/// Reads a number of up to 64 bits: decimal, or hexadecimal after 0x.
+pub(super) fn long_number(word: &str) -> Option<u64> {
+    match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    }
+}
+
 /// Reads a number, or states that the word is not one.
 pub(super) fn numeral(word: &str) -> Result<u32, String> {
     number(word).ok_or_else(|| format!("`{word}` is not a number"))
@@ -29,6 +37,11 @@ pub(super) fn bits(word: &str) -> Option<u32> {
     } else {
         number(word)
     }
+}
+
+/// Reads the bits of a number as [`bits`] does, or states which numbers fit.
+pub(super) fn word_of(word: &str) -> Result<u32, String> {
+    bits(word).ok_or_else(|| format!("`{word}` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"))
 }
 
 /// Reads the number of a lane of the group.
@@ -125,7 +138,7 @@ pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, 
         _ => {
             let meant = closest(name, spaces.iter().copied());
             let meant = meant.map(|meant| format!(", did you mean `{meant}`?")).unwrap_or_default();
-            format!("there is no space `{name}`; there is {}{meant}", spaces.join(", "))
+            format!("unknown space `{name}`; expected one of {}{meant}", spaces.join(", "))
         }
     })
 }
@@ -150,7 +163,7 @@ const MOST_REPEATED: usize = 100;
 /// Returns a message in which every text between backticks is short.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // What is not quoted is ours, unless the user's text has backticks itself.
+        // Text outside backticks is ours, unless the user's text has backticks itself.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),

@@ -1,8 +1,10 @@
 //! The user's own source of a program: its text, the line of each instruction, and its labels.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use reconverge_isa::Isa;
+use reconverge_isa::source::lines as without_comments;
 
 /// An assembler source, and the lines of the instructions of one of its programs.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +14,8 @@ pub struct UserSource {
     /// Addresses in the machine's own unit and the numbers of their lines, from 1, sorted by line and address.
     places: Vec<(usize, u32)>,
     labels: Vec<(String, usize)>,
+    /// The texts of instructions by their addresses.
+    instructions: BTreeMap<u32, String>,
 }
 
 impl UserSource {
@@ -24,6 +28,7 @@ impl UserSource {
         let labels =
             text.lines().enumerate().filter_map(|(at, line)| Some((label(isa, line)?.to_owned(), at + 1)));
         UserSource {
+            instructions: instructions(isa, text, &places),
             path: path.to_owned(),
             labels: labels.collect(),
             lines: text.lines().map(str::to_owned).collect(),
@@ -66,6 +71,18 @@ impl UserSource {
         })
     }
 
+    /// Returns the instruction at an address in one line, without its label and comment. Returns `None` if its line has
+    /// several instructions, for example those of a macro.
+    pub fn instruction(&self, address: u32) -> Option<&str> {
+        self.instructions.get(&address).map(String::as_str)
+    }
+
+    /// Returns the first label of the instruction at an address.
+    pub fn label_of(&self, address: u32) -> Option<&str> {
+        let is_of = |line: usize| self.instruction_at(line).is_some_and(|(at, _)| at == address);
+        self.labels.iter().find(|(_, line)| is_of(*line)).map(|(label, _)| label.as_str())
+    }
+
     /// Returns the first instruction on a line or after it, and its line.
     pub fn instruction_at(&self, line: usize) -> Option<(u32, usize)> {
         let at = self.places.partition_point(|(known, _)| *known < line);
@@ -91,6 +108,36 @@ impl UserSource {
     pub fn labels(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().map(|(label, _)| label.as_str())
     }
+}
+
+/// The texts of the instructions that have a line to themselves. Lines that begin with `+` continue an instruction of R500.
+fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, String> {
+    let lines: Vec<&str> = without_comments(text).map(|(_, line)| line).collect();
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = |line: &&str| words(line).strip_prefix(".macro ").map(str::to_owned);
+    let macros: Vec<String> = lines.iter().filter_map(named).collect();
+    let is_macro = |code: &str| {
+        let first = code.split(' ').next();
+        macros.iter().any(|text| text.split([' ', ',', '(']).next() == first)
+    };
+    let of = |(at, (line, address)): (usize, &(usize, u32))| {
+        let is_shared = |other: Option<&(usize, u32)>| other.is_some_and(|(other, _)| other == line);
+        if is_shared(places.get(at + 1)) || is_shared(at.checked_sub(1).and_then(|before| places.get(before)))
+        {
+            return None;
+        }
+        let (first, rest) = lines.get(line.checked_sub(1)?..)?.split_first()?;
+        let code = words(match label(isa, first) {
+            Some(name) => first.trim_start().trim_start_matches('@')[name.len() + 1..].trim_start(),
+            None => first,
+        });
+        if code.is_empty() || code.starts_with('.') || is_macro(&code) {
+            return None;
+        }
+        let more = rest.iter().map(|line| words(line)).take_while(|line| line.starts_with('+'));
+        Some((*address, more.fold(code, |code, line| code + " " + &line)))
+    };
+    places.iter().enumerate().filter_map(of).collect()
 }
 
 /// The label at the start of a line: `name:`, on R700 `@name:`.

@@ -167,7 +167,7 @@ pub struct Stop {
     /// Where it was reached so far, hits that do not count included: instructions before each. Kept for [`Only::hits`], so that
     /// the number of a hit is the same coming by again.
     reached: BTreeSet<u64>,
-    /// Where its condition first had no value: instructions before. It stops there, and not where that happens again.
+    /// Where its condition first had no value: instructions before. It stops there, and does not stop again for that reason.
     failed: Option<u64>,
 }
 
@@ -307,7 +307,7 @@ impl Stop {
         let (group, text) = match self.on {
             On::Address(address) => {
                 issue.filter(|issue| issue.pc == address)?;
-                (next?, format!("at {}", debugger.spelled(address)))
+                (next?, format!("at {}", debugger.placed(address)))
             }
             On::Lane(lane) => {
                 issue.filter(|issue| issue.mask.has(lane))?;

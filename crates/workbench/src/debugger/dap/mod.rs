@@ -1,13 +1,14 @@
 //! The Debug Adapter Protocol over a [`Debugger`]: a message in, messages out. Reading and writing them is the caller's.
 //!
 //! Groups are threads; a lane is a scope of a frame. The user's own source is the frame's if it is known; the program's
-//! listing is another (`sourceReference` 1), for editors without a disassembly view. Addresses are byte addresses in the program, spelled `0x…` everywhere alike, because clients
-//! compare them as text.
+//! listing is another (`sourceReference` 1), for editors without a disassembly view. Addresses are byte addresses in the
+//! program. All are spelled `0x…`, because clients compare them as text.
 //!
-//! `show.rs` answers what clients look at, `stops.rs` keeps their breakpoints.
+//! [`launch`] has the arguments of a launch, `show.rs` answers what clients look at, `stops.rs` keeps their breakpoints.
 //!
 //! Source: Debug Adapter Protocol 1.68, <https://microsoft.github.io/debug-adapter-protocol/specification>.
 
+pub mod launch;
 mod show;
 mod stops;
 
@@ -21,12 +22,13 @@ use super::command::{self, BUDGET};
 use super::stop::FlowChange;
 use super::{Debugger, Halt};
 use crate::session::Register;
+use launch::LaunchRequest;
 
 /// The listing as a source.
 const LISTING: u64 = 1;
 
 /// Opens what a launch request names.
-pub type Open<'a> = dyn FnMut(&Value) -> Result<Debugger, String> + 'a;
+pub type Open<'a> = dyn FnMut(&LaunchRequest) -> Result<Debugger, String> + 'a;
 
 /// What a `variablesReference` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ pub struct Adapter {
     sequence: u64,
     shown: Vec<Shown>,
     /// The arguments of the launch request, for restarts.
-    launched: Value,
+    launched: LaunchRequest,
     /// The targets of the last `gotoTargets`: the address of each, and whether the way to it is forward.
     targets: Vec<(u32, bool)>,
     /// Stops of the debugger that lines, instructions and data have, so that a new list replaces them.
@@ -70,10 +72,6 @@ pub struct Adapter {
     /// Memory behind references.
     memory: HashMap<String, (&'static str, usize, Lane)>,
     phase: Phase,
-    /// Stay at the end of the launch, where steps back are possible, instead of ending the session.
-    stop_at_end: bool,
-    /// Go on from the start of the launch until something stops.
-    run_on: bool,
 }
 
 /// How far a connection is.
@@ -300,10 +298,9 @@ impl Adapter {
                 capabilities()
             }
             "launch" => {
-                self.debugger = Some(open(arguments)?);
-                self.launched = arguments.clone();
-                self.stop_at_end = arguments["stopAtEnd"].as_bool().unwrap_or(false);
-                self.run_on = arguments["stopOnEntry"] == false;
+                let request = LaunchRequest::read(arguments)?;
+                self.debugger = Some(open(&request)?);
+                self.launched = request;
                 self.phase = Phase::Launched;
                 events.push(("initialized", json!({})));
                 Value::Null
@@ -313,7 +310,10 @@ impl Adapter {
             "restart" => {
                 // The program is read again: an edited source is assembled anew.
                 let changed = &arguments["arguments"];
-                let launched = if changed.is_object() { changed.clone() } else { self.launched.clone() };
+                let launched = match changed.is_object() {
+                    true => LaunchRequest::read(changed)?,
+                    false => self.launched.clone(),
+                };
                 let mut debugger = open(&launched)?;
                 if let Some(old) = &mut self.debugger {
                     debugger.stops = std::mem::take(&mut old.stops);
@@ -359,8 +359,7 @@ impl Adapter {
                 let number =
                     arguments["targetId"].as_u64().and_then(|number| (number as usize).checked_sub(1));
                 let target = number.and_then(|number| self.targets.get(number)).copied();
-                let (address, is_ahead) =
-                    target.ok_or("there is no such target: `gotoTargets` lists them")?;
+                let (address, is_ahead) = target.ok_or("unknown target: `gotoTargets` lists them")?;
                 self.turn_to(&json!({ "threadId": arguments["threadId"] }))?;
                 return Ok((Value::Null, Some(Movement::to(address, is_ahead))));
             }
@@ -385,7 +384,10 @@ impl Adapter {
     /// Stops at the first instruction, or continues from there.
     fn begin(&mut self, events: &mut Vec<Event>) -> Result<(Value, Option<Movement>), Refused> {
         self.phase = Phase::Stopped;
-        if self.run_on {
+        if self.launched.no_debug {
+            self.debugger()?.stops.clear();
+        }
+        if self.launched.no_debug || !self.launched.stop_on_entry {
             return Ok((Value::Null, Movement::of("continue", None)));
         }
         let thread = self.debugger()?.group() + 1;
@@ -401,13 +403,19 @@ impl Adapter {
         self.memory.clear();
     }
 
-    /// The ways to an instruction of a line: there is one ahead and one back.
+    /// The ways to an instruction of a line: one ahead and one back. The machines cannot jump over code, so that both are
+    /// movements through the launch, and their labels say so. (The protocol lets a debugger skip the code between.)
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];
-        let at = self.debugger()?.spelled(address);
-        let target = |id: usize, what: &str| json!({ "id": id, "label": format!("{what} to {at}"), "line": line, "instructionPointerReference": at });
-        Ok(json!({ "targets": [target(1, "continue"), target(2, "go back")] }))
+        let debugger = self.debugger()?;
+        let reference = spelled(i64::from(address) * unit_bytes(debugger));
+        let place = debugger.source_place(address).unwrap_or_else(|| format!("line {line} of the listing"));
+        let target = |id: usize, what: &str| {
+            let label = format!("{what} to {place}, at {}", debugger.spelled(address));
+            json!({ "id": id, "label": label, "line": line, "instructionPointerReference": reference })
+        };
+        Ok(json!({ "targets": [target(1, "run on"), target(2, "go back")] }))
     }
 
     /// Turns to the thread and lane that a movement is for.
@@ -457,7 +465,7 @@ impl Adapter {
                 let debugger = self.debugger()?;
                 let more = debugger.stepping().current().is_some();
                 debugger.follow_current();
-                if !more && !self.stop_at_end {
+                if !more && !self.launched.stop_at_end {
                     self.phase = Phase::Over;
                     events.push(("exited", json!({ "exitCode": 0 })));
                     events.push(("terminated", json!({})));

@@ -58,11 +58,11 @@ impl Adapter {
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
-            let text = debugger.line(pc).map(Line::code).unwrap_or_default();
+            let text = debugger.instruction(pc);
             let (source, line) = source_of(debugger, pc);
             json!({
                 "id": group * 256 + depth + 1,
-                "name": format!("{what}{}  {text}", debugger.spelled(pc)),
+                "name": format!("{what}{}  {text}", debugger.named(pc)),
                 "line": line,
                 "column": 1,
                 "source": source,
@@ -246,10 +246,15 @@ impl Adapter {
                     let mut instruction = json!({
                         "address": spelled(byte(line)),
                         "instructionBytes": bytes.join(" "),
-                        "instruction": line.code(),
+                        "instruction": debugger.instruction(line.address.unwrap_or(0)),
                     });
                     if let Some(label) = &line.label {
                         instruction["symbol"] = json!(label);
+                    }
+                    if debugger.source().is_some() {
+                        let (source, number) = source_of(debugger, line.address.unwrap_or(0));
+                        instruction["location"] = source;
+                        instruction["line"] = json!(number);
                     }
                     instruction
                 }
@@ -293,8 +298,7 @@ impl Adapter {
         let name = arguments["name"].as_str().unwrap_or("").to_owned();
         let text = arguments["value"].as_str().unwrap_or("");
         let word = text.split_whitespace().next().unwrap_or("");
-        let value =
-            names::bits(word).ok_or_else(|| format!("`{text}` is not a number: 7, 0x1f, -3 and 0.5 are"))?;
+        let value = names::word_of(word)?;
         let (group, register, lane) = match self.shown_by(arguments)? {
             Shown::Lane(group, lane) => (group, self.debugger()?.register(&name)?, lane),
             Shown::Register(group, register) => {

@@ -214,7 +214,8 @@ impl Adapter {
             |_, filter| {
                 let change = FlowChange::ALL.into_iter().find(|change| filter == change.name());
                 let all = FlowChange::ALL.map(FlowChange::name).join(", ");
-                let change = change.ok_or_else(|| format!("there is no filter {filter}; there is {all}"))?;
+                let change =
+                    change.ok_or_else(|| format!("unknown filter {filter}; expected one of {all}"))?;
                 Ok((On::Flow(change), change.name().to_owned(), json!({})))
             },
         )

@@ -1,0 +1,63 @@
+//! Instructions and addresses as text, in the words of the user's own source where an instruction comes from it.
+//!
+//! All front ends print with these functions: an instruction is the source's text and not the listing's, and a label is the
+//! source's. The listing has the labels of the source too ([`relabelled`]).
+
+use super::Debugger;
+use super::source::UserSource;
+use crate::listing::Line;
+
+impl Debugger {
+    /// Returns the instruction at an address in one line, as the user's own source has it, or as the listing does.
+    pub fn instruction(&self, address: u32) -> String {
+        let own = self.source.as_ref().and_then(|source| source.instruction(address));
+        own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
+    }
+
+    /// Returns an address and its line in the user's own source: `0x38, collatz.s:14`.
+    pub fn placed(&self, address: u32) -> String {
+        let place = self.source_place(address).map(|place| format!(", {place}"));
+        self.spelled(address) + &place.unwrap_or_default()
+    }
+
+    /// Returns an address with the label of the user's own source, or else the line: `0x78 (next)`, `0x50 (:20)`.
+    pub fn named(&self, address: u32) -> String {
+        let name = self.source.as_ref().and_then(|source| {
+            let label = source.label_of(address).map(str::to_owned);
+            label.or_else(|| Some(format!(":{}", source.line_of(address)?)))
+        });
+        self.spelled(address) + &name.map(|name| format!(" ({name})")).unwrap_or_default()
+    }
+}
+
+/// Returns lines of a listing with the labels of a source instead of those that the listing has at the same addresses.
+pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line> {
+    let own = |line: &Line| {
+        let label = source.label_of(line.address?)?;
+        Some((line.label.clone()?, label.to_owned()))
+    };
+    let labels: Vec<(String, String)> = lines.iter().filter_map(own).collect();
+    let renamed =
+        |name: &str| labels.iter().find(|(known, _)| known == name).map(|(_, label)| label.as_str());
+    for line in &mut lines {
+        line.text = with_words(&line.text, renamed);
+        if let Some(label) = line.label.as_deref().and_then(renamed) {
+            line.label = Some(label.to_owned());
+        }
+    }
+    lines
+}
+
+/// Replaces the words of a text for which `renamed` returns others. A word has letters, digits and `_`.
+fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
+    let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find(belongs) {
+        let (before, word) = rest.split_at(start);
+        let (word, after) = word.split_at(word.find(|letter| !belongs(letter)).unwrap_or(word.len()));
+        out += before;
+        out += renamed(word).unwrap_or(word);
+        rest = after;
+    }
+    out + rest
+}

@@ -1,0 +1,161 @@
+//! A command with its arguments, its answer, and the parts that several commands read or write.
+
+use reconverge_simt::Lane;
+use thiserror::Error;
+
+use super::position::describe;
+use crate::debugger::names::{brief, lane_of, long_number, number, space_of};
+use crate::debugger::{Debugger, Halt};
+
+/// A line that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommandError {
+    /// There is no such command.
+    #[error("unknown command `{0}`{1}; `help` lists the commands")]
+    Unknown(String, String),
+    /// The arguments do not fit.
+    #[error("`{command}` takes {takes}: {why}")]
+    Usage {
+        /// The command.
+        command: &'static str,
+        /// The arguments that fit.
+        takes: &'static str,
+        /// The problem.
+        why: String,
+    },
+    /// An expectation does not hold.
+    #[error("expected {wanted}, but {found}")]
+    Expectation {
+        /// The condition.
+        wanted: String,
+        /// The value that was found.
+        found: String,
+    },
+}
+
+/// The answer to a command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// Text, lines.
+    pub text: String,
+    /// The end of a movement, if the command is one.
+    pub halt: Option<Halt>,
+    /// Whether the debugger should end.
+    pub quit: bool,
+}
+
+/// The result of a command.
+pub(super) type Done = Result<Answer, Refused>;
+
+/// The reason a command is not executed.
+pub(super) enum Refused {
+    /// The arguments do not fit.
+    Usage(String),
+    /// An expectation does not hold; what was found.
+    Fails(String),
+}
+
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Usage(why)
+    }
+}
+
+/// A command with its arguments.
+pub(super) struct Call<'a> {
+    pub(super) debugger: &'a mut Debugger,
+    /// The text after the command.
+    pub(super) rest: &'a str,
+    /// The words of the command.
+    pub(super) words: Vec<&'a str>,
+}
+
+impl Call<'_> {
+    /// The first word as a number of instructions, or `otherwise` without a word.
+    pub(super) fn count(&self, otherwise: u64) -> Result<u64, String> {
+        let Some(word) = self.words.first() else { return Ok(otherwise) };
+        let count = long_number(word).filter(|count| *count > 0);
+        count.ok_or_else(|| format!("`{word}` is not a number of instructions, from 1 on"))
+    }
+
+    /// The lane that a word names, or the chosen one without such a word.
+    pub(super) fn lane(&self, word: usize) -> Result<Lane, String> {
+        self.words.get(word).map_or(Ok(self.debugger.lane()), |word| lane_of(self.debugger, word))
+    }
+
+    /// Moves, and reports where the movement ended.
+    pub(super) fn moved(&mut self, movement: impl FnOnce(&mut Debugger) -> Halt) -> Done {
+        let halt = movement(self.debugger);
+        let logs = self.debugger.take_logs().into_iter().map(|line| line + "\n");
+        let text = logs.collect::<String>() + &describe(self.debugger, &halt);
+        Ok(Answer { text, halt: Some(halt), quit: false })
+    }
+}
+
+pub(super) fn text(text: String) -> Done {
+    Ok(Answer { text, ..Answer::default() })
+}
+
+/// Lines, or `none` if there are none.
+pub(super) fn lines(lines: impl Iterator<Item = String>, none: &str) -> Done {
+    let lines: Vec<String> = lines.collect();
+    text(if lines.is_empty() { format!("{none}\n") } else { lines.join("\n") + "\n" })
+}
+
+/// A user's text for a message.
+pub(super) fn shortened(text: &str) -> String {
+    brief(&format!("`{text}`")).trim_matches('`').to_owned()
+}
+
+/// A space, an address in it and a number of bytes, `otherwise` without a word for it.
+pub(super) fn range(
+    debugger: &Debugger,
+    words: &[&str],
+    otherwise: u32,
+) -> Result<(&'static str, u32, u32), String> {
+    let (space, at, bytes) = space_and_address(debugger, words)?;
+    let bytes = match *bytes {
+        [] => otherwise,
+        [word] => number(word)
+            .filter(|bytes| *bytes > 0)
+            .ok_or_else(|| format!("`{word}` is not a number of bytes, such as 16 or 0x40"))?,
+        [_, more, ..] => return Err(format!("`{more}` is too much")),
+    };
+    Ok((space, at, bytes))
+}
+
+/// A space and an address in it, written `SPACE ADDRESS` or as in formulas `SPACE[ADDRESS]`; and the words after them.
+pub(super) fn space_and_address<'a, 'w>(
+    debugger: &Debugger,
+    words: &'a [&'w str],
+) -> Result<(&'static str, u32, &'a [&'w str]), String> {
+    let spaces = debugger.stepping().spaces();
+    let example = spaces.first().map_or("g", |space| space.name);
+    let (space, at, rest) = match *words {
+        [] => return Err(format!("a space and an address are missing, such as `{example} 0x10`")),
+        [word, ref rest @ ..] if bracketed(word).is_some_and(|(_, at)| !at.is_empty()) => {
+            let (space, at) = bracketed(word).unwrap_or_default();
+            (space_of(debugger, space)?, at, rest)
+        }
+        [word] => {
+            let space = space_of(debugger, word)?;
+            return Err(format!("an address in {space} is missing, such as `{space} 0x10`"));
+        }
+        [space, at, ref rest @ ..] => (space_of(debugger, space)?, at, rest),
+    };
+    let address = number(at).ok_or_else(|| {
+        format!("`{at}` is not an address in {space}: a number such as 16 or 0x10 is, up to 0xffffffff")
+    })?;
+    Ok((space, address, rest))
+}
+
+/// The parts of `SPACE[ADDRESS]`.
+pub(super) fn bracketed(word: &str) -> Option<(&str, &str)> {
+    word.strip_suffix(']')?.split_once('[')
+}
+
+/// The address in an argument.
+pub(super) fn address(debugger: &Debugger, word: Option<&&str>) -> Result<u32, String> {
+    let word = *word.ok_or_else(|| "a place is missing: an address, a label or a line".to_owned())?;
+    debugger.named_place(word)
+}

@@ -1,0 +1,68 @@
+//! Completion of the last word of a line, from the arguments that the command's row has.
+
+use super::{COMMANDS, Command};
+use crate::debugger::{Debugger, flow};
+
+/// Completions that are listed.
+const MOST_COMPLETIONS: usize = 200;
+
+/// Returns the texts that complete the last word of a line: names of commands, then what the command takes. A line without
+/// a command is a formula.
+pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
+    let word = last_word(line);
+    let fits = |name: &str| name.starts_with(word);
+    let is_first = line.trim_start().len() == word.len();
+    if is_first {
+        let names = COMMANDS.iter().filter_map(|command| command.names.first().copied());
+        return names.filter(|name| fits(name)).map(str::to_owned).collect();
+    }
+    if word.is_empty() {
+        return Vec::new();
+    }
+    let name = line.split_whitespace().next().unwrap_or_default();
+    let command = COMMANDS.iter().find(|command| command.names.contains(&name));
+    let takes = command.map_or("FORMULA", |command| command.takes);
+    let mut found = Vec::new();
+    for argument in takes.split(|letter: char| !letter.is_ascii_alphabetic()).filter(|part| !part.is_empty())
+    {
+        found.extend(fitting(debugger, argument));
+    }
+    if command.is_some_and(Command::sets_flow) {
+        found.extend(flow::words().map(str::to_owned));
+    }
+    found.retain(|name| fits(name));
+    let mut seen = Vec::new();
+    found.retain(|name| {
+        let is_new = !seen.contains(name);
+        seen.push(name.clone());
+        is_new
+    });
+    found.truncate(MOST_COMPLETIONS);
+    found
+}
+
+/// The words that fit an argument of a row: the word itself if it is in small letters.
+fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
+    let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let spaces =
+        || debugger.stepping().spaces().iter().map(|space| space.name.to_owned()).collect::<Vec<_>>();
+    let registers = || debugger.register_names().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    match argument {
+        "PLACE" => {
+            let own = debugger.source().into_iter().flat_map(|source| source.labels().map(str::to_owned));
+            own.chain(debugger.lines().iter().filter_map(|line| line.label.clone())).collect()
+        }
+        "REGISTER" => registers(),
+        "SPACE" => spaces(),
+        "FORMULA" | "CONDITION" | "TEXT" => [registers(), spaces(), all(&["step"])].concat(),
+        "ONLY" => [all(&["if", "group", "hits"]), fitting(debugger, "CONDITION")].concat(),
+        _ if argument.starts_with(|letter: char| letter.is_ascii_lowercase()) => all(&[argument]),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the word at the end of a line that completions replace.
+pub fn last_word(line: &str) -> &str {
+    let ends = |letter: char| letter.is_whitespace() || "(+*/%&|^<>=!,{".contains(letter);
+    line.rsplit(ends).next().unwrap_or(line)
+}

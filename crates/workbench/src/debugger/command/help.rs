@@ -1,0 +1,61 @@
+//! The help of all commands.
+
+use std::fmt::Write;
+
+use super::{COMMANDS, Command};
+
+/// Returns the help of all commands, in lines of up to 80 characters.
+pub fn help() -> String {
+    let mut text = String::new();
+    for Command { names, takes, help, .. } in COMMANDS {
+        let head = format!("{:<16} {takes}", names.join(", "));
+        let _ = match head.trim_end().len() {
+            ..28 => writeln!(text, "{head:<28} {help}"),
+            _ => writeln!(text, "{head}\n{:<28} {help}", ""),
+        };
+    }
+    let mut lines = String::new();
+    for line in text.lines() {
+        lines += &wrapped(line, 29);
+    }
+    lines + HELP
+}
+
+/// Columns of a line of the help.
+const COLUMNS: usize = 80;
+
+/// Breaks a line between words; what follows begins at column `indent`.
+fn wrapped(line: &str, indent: usize) -> String {
+    let (mut lines, mut rest) = (String::new(), line.to_owned());
+    while rest.chars().count() > COLUMNS {
+        let end = rest.char_indices().nth(COLUMNS).map_or(rest.len(), |(end, _)| end);
+        let Some(at) = rest[..end].rfind(' ').filter(|at| *at > indent) else { break };
+        let _ = writeln!(lines, "{}", rest[..at].trim_end());
+        rest = format!("{:indent$}{}", "", &rest[at + 1..]);
+    }
+    lines + rest.trim_end() + "\n"
+}
+
+const HELP: &str = "
+PLACE: an address, a label of the source or the listing, or a line of the source
+  as :20 or FILE.s:20. A line without an instruction means the next with one.
+FORMULA: registers ($r3, R1.x, temp0.r), $r3@5 in lane 5, memory g[0x10], step,
+  numbers, + - * / % & | ^ << >> and parentheses. A number with a point is a
+  float, one with a minus sign an integer, otherwise unsigned (0x… too).
+  Registers of R500 are floats, so that 2 is 2.0 next to them.
+CONDITION: formulas with == != < <= > >= && ||; true for any active lane unless
+  each register in it names a lane.
+ONLY: if CONDITION, group NUMBER, hits 3 (the third time), hits >= 3, hits % 3;
+  several of them fit.
+LANES: 0-3,8, all, none, or bits as 0x…
+set mask LANES                which lanes take part in the next instruction
+set token N mask LANES        Tesla: an entry of the stack, 0 is the innermost;
+  or address PLACE, or type BRANCH, CALL, CALL_LIM, BREAK, QUADON, JOINAT
+set entry N active LANES      R700: an entry of the stack; of a loop also break
+set counter branch LANE N     R500: the branch counter of a lane that waits
+set counter loop N COUNT      R500, R700: iterations that a loop has left
+set predicate …               R500: r, g, b, a or alu and LANES; R700: LANES
+A trap always stops; a step backward undoes it. What `set` and `write` change
+stays changed when its place is passed again. After the end, registers, memory
+and stacks of the last state can be read.
+";

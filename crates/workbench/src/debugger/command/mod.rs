@@ -1,0 +1,142 @@
+//! The debugger's command line: a line of text in, lines of text out.
+//!
+//! [`COMMANDS`] has a row for each command with its names, its arguments and its help. `help.rs` prints the rows, and
+//! `completion.rs` completes words from their arguments. The other modules have what the commands do, by subject; `call.rs`
+//! has a command's arguments and its answer.
+
+mod call;
+mod completion;
+mod events;
+mod expect;
+mod help;
+mod lanes;
+mod movement;
+mod position;
+mod program;
+mod stopping;
+mod values;
+
+use reconverge_isa::source::closest;
+
+use super::Debugger;
+use super::names::brief;
+use call::{Call, Done, Refused, shortened, text};
+
+pub use call::{Answer, CommandError};
+pub use completion::{completions, last_word};
+pub use help::help;
+pub(super) use lanes::parts;
+pub use lanes::stack;
+pub use position::BUDGET;
+pub use program::{ProgramLine, program_lines, source_lines};
+pub use values::memory;
+
+/// A command, one row of [`COMMANDS`].
+pub struct Command {
+    /// The names of the command, the shortest last.
+    pub names: &'static [&'static str],
+    /// The arguments; empty if the command takes none.
+    pub takes: &'static str,
+    /// The sentence that the help shows.
+    pub help: &'static str,
+    run: fn(&mut Call<'_>) -> Done,
+}
+
+impl Command {
+    /// Returns whether the command changes flow state, whose words depend on the machine.
+    fn sets_flow(&self) -> bool {
+        self.takes.contains(" …")
+    }
+
+    /// Returns whether the command takes one word at most.
+    fn takes_one_word(&self) -> bool {
+        !self.takes.contains([' ', '…']) && self.takes != "FORMULA"
+    }
+}
+
+const fn row(
+    names: &'static [&'static str],
+    takes: &'static str,
+    help: &'static str,
+    run: fn(&mut Call<'_>) -> Done,
+) -> Command {
+    Command { names, takes, help, run }
+}
+
+/// All commands, in the order of the help.
+#[rustfmt::skip]
+pub const COMMANDS: &[Command] = &[
+    row(&["step", "s"], "[COUNT]", "execute instructions of the group", movement::step),
+    row(&["over", "n"], "", "execute the next instruction, and what it calls", movement::over),
+    row(&["out", "o"], "", "continue until the group's stack has fewer entries", movement::out),
+    row(&["follow", "f"], "[LANE]", "continue to the next instruction that the lane takes part in", movement::follow),
+    row(&["until", "u"], "PLACE", "continue until the group is in front of a place", movement::until),
+    row(&["continue", "c"], "[COUNT]", "continue to the next stop, or for COUNT instructions", movement::resume),
+    row(&["back", "b"], "[COUNT]", "go back by instructions of the group", movement::back),
+    row(&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane took part in", movement::back_follow),
+    row(&["back-continue", "bc"], "", "go back to the last stop", movement::back_continue),
+    row(&["goto", "g"], "STEP", "go to a step: that many instructions of the launch have run", movement::go_to),
+    row(&["break", "br"], "PLACE [ONLY]", "stop in front of an instruction", stopping::break_at),
+    row(&["log"], "PLACE [ONLY] : TEXT", "write a text there instead of stopping; {FORMULA} in it is a value", stopping::log_at),
+    row(&["stop", "st"], "diverge|resume|reconverge|lane LANE|if CONDITION [ONLY]", "stop when the flow changes, or when a condition holds", stopping::stop),
+    row(&["watch", "wa"], "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]", "stop when a register or memory changes, or when an address is written", stopping::watch),
+    row(&["stops"], "", "list the stops", stopping::stops),
+    row(&["delete", "d"], "NUMBER|all", "remove a stop", stopping::delete),
+    row(&["where", "w"], "", "the next instruction, its lanes, and the place in the launch", lanes::place),
+    row(&["lanes", "l"], "", "every lane, and why it runs or does not", lanes::lanes),
+    row(&["why", "y"], "[LANE]", "why the lane runs or does not", lanes::why),
+    row(&["stack", "k"], "", "the machine's own stack, innermost first", lanes::stack_rows),
+    row(&["print", "p"], "FORMULA", "a value: $r1, $r3@5 + 1, g[0x10]; lanes with equal values share a line", values::print),
+    row(&["registers", "r"], "[REGISTER…]", "registers of the lane, or these registers of all lanes", values::registers),
+    row(&["table", "t"], "[REGISTER…]", "lanes by registers: those that are not 0, or these", values::registers_by_lane),
+    row(&["memory", "m"], "SPACE ADDRESS [BYTES]", "bytes of a memory", values::bytes),
+    row(&["set"], "REGISTER[@LANE] NUMBER | mask|token|entry|counter|predicate …", "change a register of the lane, or flow state", values::set),
+    row(&["write"], "SPACE ADDRESS NUMBER…", "change 32-bit words of a memory", values::write),
+    row(&["list", "i"], "[PLACE]", "the program around the next instruction, or a place", program::list),
+    row(&["source", "v"], "[PLACE]", "the source around the next instruction, or a place", program::source),
+    row(&["events", "e"], "", "the effects of the last instruction", events::events),
+    row(&["group"], "[NUMBER]", "the group that questions are about", lanes::group),
+    row(&["lane"], "[NUMBER]", "the lane that questions are about", lanes::lane),
+    row(&["groups"], "", "the groups that run", lanes::groups),
+    row(&["state"], "", "a number that is equal for equal states", expect::state),
+    row(&["mark"], "", "remember this state for `expect marked`", expect::mark),
+    row(&["expect"], "CONDITION | at PLACE | lane LANE WORD | marked", "end a script with status 1 unless it holds", expect::expect),
+    row(&["help", "h"], "", "this list", |_| text(help())),
+    row(&["quit", "q"], "", "end", |_| Ok(Answer { quit: true, ..Answer::default() })),
+];
+
+/// All names of commands.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().flat_map(|command| command.names.iter().copied())
+}
+
+/// Carries out a line. An empty line and one that begins with `#` do nothing.
+///
+/// # Errors
+/// The line is not a command, or an expectation does not hold.
+pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> {
+    let line = line.split_once(" #").map_or(line, |(line, _)| line).trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(Answer::default());
+    }
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    let command = COMMANDS.iter().find(|command| command.names.contains(&name)).ok_or_else(|| {
+        let meant = closest(name, names()).map(|meant| format!(", did you mean `{meant}`?"));
+        CommandError::Unknown(shortened(name), meant.unwrap_or_default())
+    })?;
+    let mut call = Call { debugger, rest, words: rest.split_whitespace().collect() };
+    let most = if command.takes.is_empty() { 0 } else { 1 };
+    let done = match call.words.get(most).filter(|_| command.takes_one_word()) {
+        Some(more) => Err(Refused::Usage(format!("`{more}` is too much"))),
+        None => (command.run)(&mut call),
+    };
+    done.map_err(|refused| match refused {
+        Refused::Usage(why) => CommandError::Usage {
+            command: command.names[0],
+            takes: if command.takes.is_empty() { "nothing" } else { command.takes },
+            why: brief(&why),
+        },
+        Refused::Fails(found) => CommandError::Expectation { wanted: shortened(rest), found },
+    })
+}

@@ -1,0 +1,37 @@
+//! The end of a movement and the next instruction, as text.
+
+use crate::debugger::{Debugger, Halt};
+use crate::error::counted;
+use crate::session::GroupState;
+
+/// Maximum number of instructions that one command executes, if it has no other.
+pub const BUDGET: u64 = 100_000_000;
+
+/// Describes the end of a movement, and the next instruction.
+pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
+    let what = match halt {
+        Halt::There => String::new(),
+        Halt::Stop(why) => format!("{why}\n"),
+        Halt::End => "the launch has ended, or the group has\n".to_owned(),
+        Halt::Start => "at the start of the launch\n".to_owned(),
+        Halt::Trap(message) => format!("{message}\n"),
+        Halt::Budget => format!("{BUDGET} instructions without a stop: `continue` goes on\n"),
+        Halt::Interrupted => "interrupted\n".to_owned(),
+    };
+    what + &position(debugger)
+}
+
+/// The next instruction of the group, its lanes, and the place in the launch.
+pub(super) fn position(debugger: &Debugger) -> String {
+    let group = debugger.group();
+    let head = format!("group {group}, after {}: ", counted(debugger.position(), "instruction"));
+    match debugger.stepping().state(group) {
+        GroupState::Waiting => format!("{head}waits for the groups before it\n"),
+        GroupState::Ended => format!("{head}ended\n"),
+        GroupState::Running => {
+            let Some(issue) = debugger.issue() else { return format!("{head}ended\n") };
+            let text = debugger.instruction(issue.pc);
+            format!("{head}{}  {text}  for lanes {}\n", debugger.placed(issue.pc), issue.mask)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Commands that set stops, list them and remove them.
+
+use reconverge_isa::source::closest;
+
+use super::call::{Answer, Call, Done, address, bracketed, lines, range, text};
+use crate::debugger::Debugger;
+use crate::debugger::formula::Formula;
+use crate::debugger::log::LogText;
+use crate::debugger::names::{no_hits, number, place_of};
+use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
+
+pub(super) fn break_at(call: &mut Call<'_>) -> Done {
+    let (head, only) = only(call.debugger, &call.words)?;
+    let address = address(call.debugger, head.first())?;
+    if let Some(more) = head.get(1) {
+        return Err(no_narrowing(more).into());
+    }
+    let number = call.debugger.stops.add(On::Address(address), only, call.rest);
+    text(format!("stop {number} at {}\n", call.debugger.placed(address)))
+}
+
+pub(super) fn log_at(call: &mut Call<'_>) -> Done {
+    let (head, text_of) = call.rest.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
+    let words: Vec<&str> = head.split_whitespace().collect();
+    let (head, only) = only(call.debugger, &words)?;
+    let address = address(call.debugger, head.first())?;
+    if let Some(more) = head.get(1) {
+        return Err(no_narrowing(more).into());
+    }
+    let log = Some(LogText::parse(call.debugger, text_of.trim())?);
+    let number = call.debugger.stops.add(On::Address(address), Only { log, ..only }, call.rest);
+    text(format!("stop {number} writes at {}\n", call.debugger.placed(address)))
+}
+
+pub(super) fn stop(call: &mut Call<'_>) -> Done {
+    let (head, only) = only(call.debugger, &call.words)?;
+    let on = match head[..] {
+        ["lane", _] => On::Lane(call.lane(1)?),
+        ["lane"] => return Err("the number of a lane is missing".to_owned().into()),
+        [] if only.condition.is_some() => On::Always,
+        [name] => {
+            let change = FlowChange::ALL.into_iter().find(|change| change.name() == name);
+            let meant = || closest(name, FlowChange::ALL.map(FlowChange::name));
+            On::Flow(change.ok_or_else(|| match meant() {
+                Some(meant) => format!("`{name}` is none of these, did you mean `{meant}`?"),
+                None => format!("`{name}` is none of these; `break PLACE` stops at an instruction"),
+            })?)
+        }
+        [] => {
+            let flow = FlowChange::ALL.map(FlowChange::name).join(", ");
+            return Err(format!("expected {flow}, lane LANE or if CONDITION").into());
+        }
+        [_, more, ..] => return Err(no_narrowing(more).into()),
+    };
+    let number = call.debugger.stops.add(on, only, call.rest);
+    text(format!("stop {number}: {}\n", call.rest))
+}
+
+pub(super) fn watch(call: &mut Call<'_>) -> Done {
+    let debugger = &*call.debugger;
+    let (head, only) = only(debugger, &call.words)?;
+    let is_space = |name: &str| debugger.stepping().spaces().iter().any(|space| space.name == name);
+    let on = match head[..] {
+        [word] if !is_space(bracketed(word).map_or(word, |(space, _)| space)) => match number(word) {
+            Some(address) => On::Store(address),
+            None => {
+                let (register, of) = place_of(debugger, word)?;
+                On::Change(Watched::Register(register, of))
+            }
+        },
+        [_, ..] => {
+            let (space, address, bytes) = range(debugger, &head, 4)?;
+            let (lane, bytes) = (debugger.lane(), bytes as usize);
+            let there = debugger.stepping().memory(space, debugger.group(), lane, address, bytes).len();
+            if there < bytes {
+                return Err(format!("{space} has {there} of {bytes} bytes from {address:#x} on").into());
+            }
+            On::Change(Watched::Memory { space, lane, address, bytes })
+        }
+        [] => return Err("a register, memory or an address is missing".to_owned().into()),
+    };
+    let what = if matches!(on, On::Store(_)) { "is written" } else { "changes" };
+    let number = call.debugger.stops.add(on, only, call.rest);
+    text(format!("stop {number} when {} {what}\n", head.join(" ")))
+}
+
+pub(super) fn stops(call: &mut Call<'_>) -> Done {
+    lines(call.debugger.stops.iter().map(|stop| format!("{:>3}  {}", stop.number, stop.text)), "no stops")
+}
+
+pub(super) fn delete(call: &mut Call<'_>) -> Done {
+    let stops = &mut call.debugger.stops;
+    match call.words[..] {
+        ["all"] => stops.clear(),
+        [word] => {
+            let number =
+                word.parse().map_err(|_| format!("`{word}` is not the number of a stop, or `all`"))?;
+            if !stops.remove(number) {
+                return Err(format!("stop {number} does not exist: `stops` lists them").into());
+            }
+        }
+        _ => return Err("the number of a stop is missing, or `all`".to_owned().into()),
+    }
+    Ok(Answer::default())
+}
+
+/// States that a word after a place does not narrow a stop down.
+fn no_narrowing(word: &str) -> String {
+    format!("`{word}` narrows nothing down: `if CONDITION`, `group NUMBER` and `hits 3` do")
+}
+
+/// The words before what narrows a stop down, and that.
+fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Only), String> {
+    const BEGINS: [&str; 3] = ["if", "hits", "group"];
+    let first = words.iter().position(|word| BEGINS.contains(word)).unwrap_or(words.len());
+    let (head, mut rest) = words.split_at(first);
+    let mut only = Only::default();
+    while let [what, after @ ..] = rest {
+        let end = after.iter().position(|word| BEGINS.contains(word)).unwrap_or(after.len());
+        let text = after[..end].join(" ");
+        let known = match *what {
+            "if" => only.condition.is_some(),
+            "hits" => only.hits.is_some(),
+            _ => only.group.is_some(),
+        };
+        if known {
+            return Err(format!("`{what}` stands there twice"));
+        }
+        match *what {
+            "if" => only.condition = Some(Formula::parse(debugger, &text)?),
+            "hits" => only.hits = Some(Hits::parse(&text).ok_or_else(|| no_hits(&text))?),
+            _ => {
+                let group = text.parse().ok().filter(|group| *group < debugger.stepping().groups());
+                let last = debugger.stepping().groups().saturating_sub(1);
+                only.group = Some(group.ok_or_else(|| format!("`{text}` is not a group of 0 to {last}"))?);
+            }
+        }
+        rest = &after[end..];
+    }
+    Ok((head.to_vec(), only))
+}

@@ -1,0 +1,222 @@
+//! The arguments of a launch request: one table, which reads requests and is the JSON schema of editors.
+
+use reconverge_isa::source::closest;
+use serde_json::{Map, Value, json};
+
+/// The type of a launch argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArgumentType {
+    /// A text.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// A whole number, from 0 on.
+    Number,
+    /// A whole number, or a text such as `8x8`.
+    Size,
+    /// A list of texts, or one text.
+    Texts,
+}
+
+impl ArgumentType {
+    /// Returns the name for messages and documents.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ArgumentType::Text => "a text",
+            ArgumentType::Flag => "true or false",
+            ArgumentType::Number => "a whole number",
+            ArgumentType::Size => "a whole number or a text such as \"8x8\"",
+            ArgumentType::Texts => "a list of texts",
+        }
+    }
+
+    /// Returns the type as JSON schema.
+    fn schema(self) -> Value {
+        match self {
+            ArgumentType::Text => json!({ "type": "string" }),
+            ArgumentType::Flag => json!({ "type": "boolean" }),
+            ArgumentType::Number => json!({ "type": "integer", "minimum": 0 }),
+            ArgumentType::Size => json!({ "type": ["integer", "string"] }),
+            ArgumentType::Texts => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
+        }
+    }
+
+    /// Returns the words of a value for a command line; `None` if the value has another type.
+    fn words(self, value: &Value) -> Option<Vec<String>> {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let number = |value: &Value| value.as_u64().map(|number| number.to_string());
+        match self {
+            ArgumentType::Text => text(value).map(|word| vec![word]),
+            ArgumentType::Flag => value.as_bool().map(|flag| vec![flag.to_string()]),
+            ArgumentType::Number => number(value).map(|word| vec![word]),
+            ArgumentType::Size => number(value).or_else(|| text(value)).map(|word| vec![word]),
+            ArgumentType::Texts => match value.as_array() {
+                Some(list) => list.iter().map(text).collect(),
+                None => text(value).map(|word| vec![word]),
+            },
+        }
+    }
+}
+
+/// An argument of a launch request, one row of [`ARGUMENTS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaunchArgument {
+    /// The name.
+    pub name: &'static str,
+    /// The type.
+    pub kind: ArgumentType,
+    /// The option of `run` that has the value, if the argument is one.
+    pub option: Option<&'static str>,
+    /// The sentence for editors and documents.
+    pub help: &'static str,
+}
+
+const fn row(
+    name: &'static str,
+    kind: ArgumentType,
+    option: Option<&'static str>,
+    help: &'static str,
+) -> LaunchArgument {
+    LaunchArgument { name, kind, option, help }
+}
+
+/// All arguments of a launch request.
+#[rustfmt::skip]
+pub const ARGUMENTS: [LaunchArgument; 18] = {
+    use ArgumentType::{Flag, Number, Size, Text, Texts};
+    [
+        row("program",     Text,   None,               "The file: a source (.s), another program or a launch file"),
+        row("machine",     Text,   Some("--isa"),      "The machine of the program, if the file does not state it: r500, r700 or tesla"),
+        row("chip",        Text,   Some("--chip"),     "The chip, for example R580, RV770 or sm_13"),
+        row("kernel",      Text,   Some("--kernel"),   "The program of this name, if the file has several"),
+        row("lanes",       Number, Some("--lanes"),    "Number of lanes (not for kernels)"),
+        row("grid",        Size,   Some("--grid"),     "Blocks of a kernel, 4 or \"4x2\""),
+        row("block",       Size,   Some("--block"),    "Threads of a block, 64 or \"8x8\""),
+        row("buf",         Texts,  Some("--buf"),      "Buffers in the order of the parameters: [\"a=in.npy\", \"out=u32[12]\"]"),
+        row("arg",         Texts,  Some("--arg"),      "Other parameters in their order: [\"n=256\"]"),
+        row("input",       Texts,  Some("--input"),    "Registers at the start: [\"R0=1.0,2.0\"]"),
+        row("const",       Texts,  Some("--const"),    "Constants: [\"3=1,2,3,4\"]"),
+        row("engine",      Text,   Some("--engine"),   "The engine, as for `run`; the values do not depend on it"),
+        row("mode",        Text,   Some("--mode"),     "strict: undefined behaviour traps; lenient: it does what is recommended"),
+        row("watchdog",    Number, Some("--watchdog"), "Number of instructions that a group may issue"),
+        row("args",        Texts,  None,               "Further options of `run`, one word each: [\"--shared\", \"512\"]"),
+        row("stopOnEntry", Flag,   None,               "Stop at the first instruction (default: true)"),
+        row("stopAtEnd",   Flag,   None,               "Stay at the end, where values can be read and steps back are possible (default: false)"),
+        row("noDebug",     Flag,   None,               "Run to the end without a stop (default: false)"),
+    ]
+};
+
+/// Names that editors use for themselves and pass on. A name that begins with `__` is one too.
+/// Source: Visual Studio Code, "Launch.json attributes".
+const OF_EDITORS: [&str; 10] = [
+    "type",
+    "request",
+    "name",
+    "presentation",
+    "preLaunchTask",
+    "postDebugTask",
+    "internalConsoleOptions",
+    "debugServer",
+    "serverReadyAction",
+    "suppressMultipleSessionView",
+];
+
+/// A launch request, read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LaunchRequest {
+    /// The file, if the request names one.
+    pub program: Option<String>,
+    /// The options of `run`, as words of a command line.
+    pub options: Vec<String>,
+    /// Whether the launch stops at its first instruction.
+    pub stop_on_entry: bool,
+    /// Whether the session stays at the end of the launch.
+    pub stop_at_end: bool,
+    /// Whether the launch runs without stops.
+    pub no_debug: bool,
+}
+
+impl LaunchRequest {
+    /// Reads the arguments of a launch request.
+    ///
+    /// # Errors
+    /// An argument is unknown or has another type; the message names it and what fits.
+    pub fn read(arguments: &Value) -> Result<LaunchRequest, String> {
+        let mut request = LaunchRequest { stop_on_entry: true, ..LaunchRequest::default() };
+        let none = Map::new();
+        let given = match arguments {
+            Value::Null => &none,
+            Value::Object(given) => given,
+            other => return Err(format!("launch arguments: expected an object, found {other}")),
+        };
+        if let Some(name) = given.keys().find(|name| !is_known(name)) {
+            return Err(unknown(name));
+        }
+        // In the order of the table: `args` come after the options that have names.
+        for row in &ARGUMENTS {
+            let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };
+            let words = row.kind.words(value);
+            let words = words.ok_or_else(|| {
+                format!("launch argument `{}`: expected {}, found {value}", row.name, row.kind.name())
+            })?;
+            request.take(row, words);
+        }
+        Ok(request)
+    }
+
+    fn take(&mut self, row: &LaunchArgument, words: Vec<String>) {
+        let is_set = words.first().is_some_and(|word| word == "true");
+        match (row.option, row.name) {
+            // With `=`, a value that begins with `-` is still one.
+            (Some(option), _) => self.options.extend(words.iter().map(|word| format!("{option}={word}"))),
+            (None, "program") => self.program = words.into_iter().next(),
+            (None, "stopOnEntry") => self.stop_on_entry = is_set,
+            (None, "stopAtEnd") => self.stop_at_end = is_set,
+            (None, "noDebug") => self.no_debug = is_set,
+            (None, _) => self.options.extend(words),
+        }
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    ARGUMENTS.iter().any(|row| row.name == name) || OF_EDITORS.contains(&name) || name.starts_with("__")
+}
+
+/// States that a launch argument is unknown.
+fn unknown(name: &str) -> String {
+    let names = ARGUMENTS.map(|row| row.name);
+    let more = match closest(name, names) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("expected one of {}", names.join(", ")),
+    };
+    format!("unknown launch argument `{name}`, {more}")
+}
+
+/// Returns a message about options of `run` with the launch arguments that they are.
+pub fn in_arguments(message: &str) -> String {
+    let is_named = |option: &str| {
+        let ends = |letter: char| !(letter.is_alphanumeric() || letter == '-');
+        message.split(ends).any(|word| word == option)
+    };
+    let argument = |row: &LaunchArgument| {
+        let option = row.option.filter(|option| is_named(option))?;
+        Some(format!("{option} is `{}`", row.name))
+    };
+    let arguments: Vec<String> = ARGUMENTS.iter().filter_map(argument).collect();
+    match arguments.is_empty() {
+        true => message.to_owned(),
+        false => format!("{}; in a launch request {}", message.trim_end(), arguments.join(", ")),
+    }
+}
+
+/// Returns the JSON schema of launch requests, as `configurationAttributes.launch` of an extension's manifest has it.
+pub fn schema() -> Value {
+    let property = |row: &LaunchArgument| {
+        let mut property = row.kind.schema();
+        property["description"] = json!(row.help);
+        (row.name.to_owned(), property)
+    };
+    // `noDebug` is the editor's command, not an attribute.
+    let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
+    json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
+}
