@@ -17,13 +17,15 @@ export function treeSitterFiles(machines) {
     "(word) @variable",
     "(member) @variable.other.member",
     "(operator) @operator",
+    "(closing) @punctuation.bracket",
     matching("word", "constant", "^[A-Z][A-Z0-9_]+$"),
     matching("word", "type.builtin", `^(${spaces.join("|")})$`),
     anyOf("word", "attribute", all("modifiers")),
+    matching("word", "variable.builtin", `^${oneOf(registers)}$`),
+    // `b32` is a type of Tesla; R700 has no buffer of that number.
     anyOf("word", "type", all("types")),
     anyOf("word", "keyword.control", all("prefixes")),
     anyOf("word", "function.builtin", all("mnemonics")),
-    matching("word", "variable.builtin", `^${oneOf(registers)}$`),
     "(label) @label",
     "(jump) @label",
     // R700 writes a colon after instructions and slots.

@@ -7,6 +7,14 @@ import { isOurs, usableCommand } from "./context";
 
 const TYPE = "reconverge";
 
+/** Keys of a configuration that do not say what a program starts from. */
+const ABOUT_SESSION = /^(type|request|name|program|stopOnEntry|stopAtEnd|noDebug|presentation|preLaunchTask|postDebugTask|internalConsoleOptions|__.*)$/;
+
+/** Whether a configuration states inputs, and so needs no launch file and no question. */
+function statesInputs(configuration: vscode.DebugConfiguration): boolean {
+  return Object.keys(configuration).some((key) => !ABOUT_SESSION.test(key));
+}
+
 /** Whether a breakpoint is set in a file. */
 function hasBreakpoint(file: string): boolean {
   return vscode.debug.breakpoints.some(
@@ -35,8 +43,7 @@ class Configurations implements vscode.DebugConfigurationProvider {
       return undefined;
     }
     const resolved = { ...configuration, type: TYPE, request: "launch", name: configuration.name || "Program in the editor" };
-    // Options of a launch.json are complete.
-    if (configuration["args"]) return { ...resolved, program: here.fileName, source: here.fileName };
+    if (statesInputs(configuration)) return { ...resolved, program: here.fileName, source: here.fileName };
     const launch = await launchOf(this.context, here);
     return launch && { stopAtEnd: true, ...resolved, ...launch, source: here.fileName };
   }
@@ -54,8 +61,9 @@ class Adapters implements vscode.DebugAdapterDescriptorFactory {
   async createDebugAdapterDescriptor(session: vscode.DebugSession): Promise<vscode.DebugAdapterDescriptor | undefined> {
     const command = await usableCommand();
     if (!command) return undefined;
-    const { cwd, program } = session.configuration as { cwd?: string; program?: string };
-    const folder = cwd ?? (program ? dirname(program) : session.workspaceFolder?.uri.fsPath);
+    // Inputs name files from the folder of the program.
+    const { program } = session.configuration as { program?: string };
+    const folder = program ? dirname(program) : session.workspaceFolder?.uri.fsPath;
     return new vscode.DebugAdapterExecutable(command, ["debug", "--dap"], folder ? { cwd: folder } : undefined);
   }
 }
