@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { binary, editors, root, samples } from "./shared.mjs";
+import { binary, editors, root, samples } from "../shared.mjs";
 
 const folder = join(editors, "compiler-explorer");
 

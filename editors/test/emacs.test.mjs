@@ -1,12 +1,12 @@
 // Faces, the mode and the language server in Emacs, without a screen.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { binary, editors, KINDS, place, samples, without } from "./shared.mjs";
+import { binary, editors, KINDS, place, samples, without } from "../shared.mjs";
 
 const skip = without("emacs");
 const mode = join(editors, "emacs/reconverge-mode.el");
@@ -58,4 +58,27 @@ test("Emacs: the mode compiles without a warning", { skip }, () => {
   ], { encoding: "utf8" });
   assert.equal(status, 0, stderr);
   assert.doesNotMatch(stderr, /warning|error/i);
+});
+
+/** The folders of Debian's packages of Emacs Lisp; Emacs 29 has eglot itself. */
+const packages = existsSync("/usr/share/emacs/site-lisp/elpa")
+  ? readdirSync("/usr/share/emacs/site-lisp/elpa").flatMap((name) => ["-L", join("/usr/share/emacs/site-lisp/elpa", name)])
+  : [];
+const eglot = skip || (spawnSync("emacs", ["--batch", "-Q", ...packages, "--eval", "(require 'eglot)"]).status === 0 ? false : "eglot is not here");
+
+test("Emacs: eglot starts the language server and shows an error", { skip: eglot }, () => {
+  const folder = mkdtempSync(join(tmpdir(), "reconverge-emacs-"));
+  const file = join(folder, "wrong.s");
+  writeFileSync(file, readFileSync(join(samples, "collatz.s"), "utf8").replace("breakaddr", "brekaddr"));
+  const printed = inEmacs(`
+    (require 'eglot)
+    (setq reconverge-command (getenv "RECONVERGE") eglot-sync-connect 10 eglot-autoshutdown t)
+    (find-file ${quoted(file)})
+    (apply #'eglot (let ((found (eglot--guess-contact))) found))
+    (let ((tries 200))
+      (while (and (> tries 0) (not (flymake-diagnostics)))
+        (setq tries (1- tries))
+        (accept-process-output nil 0.05)))
+    (princ (mapconcat #'flymake-diagnostic-text (flymake-diagnostics) "\n"))`, ...packages);
+  assert.match(printed, /brekaddr/);
 });

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { binary, editors } from "./shared.mjs";
+import { binary, editors } from "../shared.mjs";
 
 test("the grammars are what the generator writes from the command's tables", () => {
   const env = { ...process.env, RECONVERGE: binary };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import vm from "node:vm";
 
-import { editors, KINDS, place, samples, sources, without } from "./shared.mjs";
+import { editors, KINDS, place, samples, sources, without } from "../shared.mjs";
 
 const folder = join(editors, "helix/tree-sitter-reconverge");
 const queries = readFileSync(join(editors, "helix/queries/reconverge/highlights.scm"), "utf8");

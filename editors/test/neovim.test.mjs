@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { binary, editors, KINDS, place, samples, without } from "./shared.mjs";
+import { binary, editors, KINDS, place, samples, without } from "../shared.mjs";
 
 const skip = without("nvim");
 

@@ -1,4 +1,4 @@
-// Which launch belongs to a source: a launch file of its folder, or options that the user states once.
+// The launch of a source: a launch file of its folder, or options that the user states once.
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import * as vscode from "vscode";
@@ -25,7 +25,7 @@ async function launchFiles(source: string): Promise<string[]> {
 
 const key = (source: string) => `options:${source}`;
 
-/** Asks for the options of a source. Returns `undefined` if the user closes the question. */
+/** Shows an input box for the options of a source. Returns `undefined` if the user closes it. */
 async function askedOptions(context: vscode.ExtensionContext, source: string, value: string): Promise<string | undefined> {
   const answer = await vscode.window.showInputBox({
     title: `Options of reconverge run for ${basename(source)}`,
@@ -44,7 +44,7 @@ async function askedOptions(context: vscode.ExtensionContext, source: string, va
   return answer;
 }
 
-/** Programs of a source, or nothing if it does not assemble: the run then says why. */
+/** Returns the programs of a source; none if it does not assemble. The run then reports the errors. */
 async function programs(source: string, more: string[]): Promise<Listed[]> {
   const path = await usableCommand();
   if (!path) return [];

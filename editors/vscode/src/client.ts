@@ -13,8 +13,17 @@ export async function startClient(): Promise<void> {
   if (!command) return;
   const server: ServerOptions = { command, args: ["lsp"] };
   const options: LanguageClientOptions = {
-    documentSelector: LANGUAGES.flatMap((language) => [{ language, scheme: "file" }, { language, scheme: "untitled" }]),
-    synchronize: { configurationSection: "reconverge" },
+    documentSelector: [
+      ...LANGUAGES.flatMap((language) => [{ language, scheme: "file" }, { language, scheme: "untitled" }]),
+      // Launch files. The server has nothing to say about other files of this format.
+      { scheme: "file", pattern: "**/*.toml" },
+    ],
+    initializationOptions: vscode.workspace.getConfiguration("reconverge"),
+    synchronize: {
+      configurationSection: "reconverge",
+      // Included files and launch files.
+      fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{s,asm,inc,toml}"),
+    },
   };
   client = new LanguageClient("reconverge", "Reconverge", server, options);
   try {

@@ -1,4 +1,4 @@
-// The command `reconverge`: whether it can be used, and what it answers.
+// Runs of the command `reconverge`, and a check that the extension can use it.
 import { execFile } from "node:child_process";
 
 /** The oldest version that has what the extension uses. */
@@ -33,9 +33,9 @@ export function answered(path: string, args: string[], cwd?: string, signal?: Ab
 function reason(error: { code?: unknown; message?: string } | null): string {
   switch (error?.code) {
     case "ENOENT":
-      return "there is no such command";
+      return "the command does not exist";
     case "EACCES":
-      return "it is not a program that may be run";
+      return "the file is not executable";
     default:
       return error?.message ?? "for an unknown reason";
   }

@@ -16,7 +16,7 @@ function current(): vscode.TextDocument | undefined {
   return undefined;
 }
 
-/** Why a command failed, in the output channel. */
+/** Shows the messages of a command that failed. Returns whether it failed. */
 function failed(output: vscode.OutputChannel, { status, stderr }: Answer): boolean {
   if (status === 0) return false;
   output.appendLine(stderr.trimEnd());

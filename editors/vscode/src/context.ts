@@ -1,4 +1,4 @@
-// What the parts of the extension share: settings, the machine of a document, and messages.
+// Settings, the machine of a document, and messages, for all parts of the extension.
 import * as vscode from "vscode";
 
 import { answered, checked, CommandError, type Answer } from "./command";
@@ -17,7 +17,7 @@ export function isOurs(document: vscode.TextDocument): boolean {
   return LANGUAGES.includes(document.languageId);
 }
 
-/** Returns the machine of a document. A language that the user chose decides where the text states none. */
+/** Returns the machine of a document. If the text states none, the language of the document decides. */
 export function machineOfDocument(document: vscode.TextDocument): Found | undefined {
   const setting = vscode.workspace.getConfiguration("reconverge", document).get<string>("machine");
   const found = machineOf(document.getText(), document.fileName, setting);
@@ -26,7 +26,7 @@ export function machineOfDocument(document: vscode.TextDocument): Found | undefi
   return chosen && { machine: chosen, stated: false };
 }
 
-/** Options that tell the command the machine where the text does not. */
+/** Returns the options that state the machine of a document to the command; none if its text states it. */
 export function machineOptions(document: vscode.TextDocument): string[] {
   const found = machineOfDocument(document);
   return found && !found.stated ? ["--isa", found.machine] : [];

@@ -1,9 +1,9 @@
-// Which language a document has: that of the machine that its text states.
+// The language of a document is that of the machine that its text states.
 import * as vscode from "vscode";
 
 import { isOurs, LANGUAGES, machineOfDocument } from "./context";
 
-/** Gives documents the language of their machine, when they open and when their text states another one. */
+/** Sets the language of a document when it opens, and when its text states another machine. */
 export function followMachines(context: vscode.ExtensionContext): void {
   const status = vscode.languages.createLanguageStatusItem("reconverge.machine", LANGUAGES);
   status.name = "Machine";

@@ -1,4 +1,4 @@
-// What F5 and the commands launch for a source: its launch file, or the source with options.
+// Launches of a source: a launch file that names it, or the source with options.
 import { basename } from "node:path";
 
 /** A launch: FILE of `reconverge run`, and its options. */

@@ -1,12 +1,12 @@
-// The machine of a text, as `reconverge asm` finds it: `.isa`, or else the machine of the chip of `.chip`. The name of the file and the
-// setting decide where the text does not; commands then need --isa.
+// The machine of a text, as `reconverge asm` finds it: `.isa`, or else the machine of the chip of `.chip`. If the text states none, the name
+// of the file or the setting decides, and commands need --isa.
 import chips from "./chips.json";
 
 export type Machine = keyof typeof chips;
 
 export const MACHINES = Object.keys(chips) as Machine[];
 
-/** Where the machine of a text comes from. */
+/** The machine of a text, and its origin. */
 export interface Found {
   machine: Machine;
   /** The text states it, so the command finds it as well. */

@@ -9,7 +9,7 @@ import oniguruma from "vscode-oniguruma";
 import textmate from "vscode-textmate";
 
 import { statedMachine } from "../dist/tests/machine.js";
-import { editors, KINDS, place, samples, sources } from "../../test/shared.mjs";
+import { editors, KINDS, place, samples, sources } from "../../shared.mjs";
 
 const SCOPES = {
   comment: "comment.line", directive: "keyword.control.directive", mnemonic: "keyword.mnemonic", type: "storage.type",

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { checked, older } from "../dist/tests/command.js";
 import { launches, suggested, words } from "../dist/tests/launches.js";
 import { machineOf, statedMachine } from "../dist/tests/machine.js";
-import { binary, root, sources } from "../../test/shared.mjs";
+import { binary, root, sources } from "../../shared.mjs";
 
 test("the text states the machine as it does for the command", () => {
   for (const { name, text } of sources()) {
@@ -59,7 +59,7 @@ test("a command that is missing, another or too old is named with the remedy", a
     return join(folder, name);
   };
   const fails = (path, pattern) => assert.rejects(checked(path), pattern);
-  await fails(join(folder, "none"), /cannot be started: there is no such command.*reconverge\.path/);
+  await fails(join(folder, "none"), /cannot be started: the command does not exist.*reconverge\.path/);
   await fails(program("other", "echo hello"), /is another program: `--version` answers "hello"/);
   await fails(program("old", "echo reconverge 0.0.9"), /is version 0\.0\.9, which is too old.*needs 0\.1\.0/);
   await fails(program("bare", '[ "$1" = --version ] && echo reconverge 0.1.0'), /has no `reconverge lsp`/);

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const editors = resolve(dirname(fileURLToPath(import.meta.url)), "..");
+export const editors = dirname(fileURLToPath(import.meta.url));
 export const root = resolve(editors, "..");
 export const samples = join(root, "docs/samples");
 export const binary = resolve(process.env.RECONVERGE ?? join(root, "target/debug/reconverge"));
