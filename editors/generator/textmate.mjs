@@ -1,4 +1,4 @@
-// TextMate grammars, for VS Code and other editors that read them.
+// TextMate grammars, for VS Code and other editors that read them. The scopes are ones that themes give different colours.
 import { textmate } from "./dialects.mjs";
 import { literal, NAMING, oneOf, SHARED } from "./texts.mjs";
 
@@ -44,14 +44,14 @@ function own(text) {
     rules.push(captured("(?:^|(?<=:))\\s*([0-9]+)\\b(?=\\s+(?:[xyzwt?]|[A-Z]\\w*):|\\s+[A-Z])", "constant.numeric.address"));
     rules.push(captured("(?<![\\w.])([xyzwt?]):(?=\\s)", "keyword.other.slot"));
   }
-  add("variable.language.register", text.registers, oneOf);
+  add("variable.parameter.register", text.registers, oneOf);
   add("support.variable.builtin", text.builtins, oneOf);
   for (const space of text.spaces) rules.push(captured(`(${plain(space).replace(/\\\[$/, "")})(?=\\[)`, "support.variable.space"));
   if (text.conditions.length > 0) {
     rules.push(captured(`\\((${text.conditions.join("|")})(?=\\s+\\$c|\\))`, "keyword.other.condition"));
   }
   add("keyword.control.prefix", text.prefixes, words);
-  add("keyword.mnemonic", text.mnemonics, words);
+  add("support.function.mnemonic", text.mnemonics, words);
   add("storage.type", text.types, words);
   add("storage.modifier", text.modifiers, words);
   return rules;

@@ -29,7 +29,7 @@ async function launched(context: vscode.ExtensionContext, verb: string, title: s
   const document = current();
   const launch = document && (await launchOf(context, document));
   if (!launch) return undefined;
-  const answer = await ask(title, [verb, launch.program, ...launch.args, ...more], dirname(launch.program));
+  const answer = await ask(title, [verb, basename(launch.program), ...launch.args, ...more], dirname(launch.program));
   return answer && { answer, name: basename(document.fileName), launch };
 }
 

@@ -12,8 +12,8 @@ import { statedMachine } from "../dist/tests/machine.js";
 import { editors, KINDS, place, samples, sources } from "../../shared.mjs";
 
 const SCOPES = {
-  comment: "comment.line", directive: "keyword.control.directive", mnemonic: "keyword.mnemonic", type: "storage.type",
-  register: "variable.language.register", number: "constant.numeric", label: "entity.name.label",
+  comment: "comment.line", directive: "keyword.control.directive", mnemonic: "support.function.mnemonic", type: "storage.type",
+  register: "variable.parameter.register", number: "constant.numeric", label: "entity.name.label",
   condition: "keyword.other.condition", prefix: "keyword.control.prefix", space: "support.variable.space",
   flag: "support.constant.flag", slot: "keyword.other.slot",
 };
@@ -73,7 +73,7 @@ test("every word of every source has a scope", async () => {
 });
 
 test("every instruction of every source begins with a word that the grammar knows", async () => {
-  const known = ["keyword.mnemonic", "keyword.control.prefix", "storage.modifier", "entity.name.function", "keyword.control.directive"];
+  const known = ["support.function.mnemonic", "keyword.control.prefix", "storage.modifier", "entity.name.function", "keyword.control.directive"];
   for (const { name, text } of sources()) {
     const machine = statedMachine(text);
     const lines = new Map();
