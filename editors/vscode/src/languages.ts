@@ -15,8 +15,8 @@ export function followMachines(context: vscode.ExtensionContext): void {
     status.severity = found ? vscode.LanguageStatusSeverity.Information : vscode.LanguageStatusSeverity.Warning;
   };
   const follow = async (document: vscode.TextDocument) => {
-    const assembler = document.languageId === "asm" || document.languageId === "plaintext";
-    if (!isOurs(document) && !(assembler && /\.(s|asm)$/.test(document.fileName))) return;
+    // Another extension may have the language of `.s`.
+    if (!isOurs(document) && !/\.(s|asm)$/.test(document.fileName)) return;
     const found = machineOfDocument(document);
     const language = found && `reconverge-${found.machine}`;
     if (language && language !== document.languageId && (found.stated || isOurs(document))) {
