@@ -43,11 +43,13 @@ mod explain;
 mod features;
 mod files;
 mod forms;
+mod framed;
 mod interrupt;
 mod launch;
 mod limits;
 mod lint;
 mod list;
+mod lsp;
 mod man;
 mod messages;
 mod page;
@@ -107,6 +109,8 @@ enum Command {
     Explain(explain::Explain),
     /// Show the legal forms of a mnemonic
     Forms(forms::Forms),
+    /// Serve an editor: messages, explanations and completions for sources
+    Lsp(lsp::Lsp),
     /// Find where programs break the rules of their machine
     Lint(lint::Lint),
     /// Draw the control flow of a program
@@ -233,6 +237,7 @@ fn main() -> ExitCode {
         Command::Patch(args) => patch::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Forms(args) => forms::run(&args),
+        Command::Lsp(args) => lsp::run(&args),
         Command::Lint(args) => lint::run(&args),
         Command::Cfg(args) => cfg::run(&args, chosen(&matches)),
         Command::Run(args) => run::run(&args, chosen(&matches)),

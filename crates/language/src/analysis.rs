@@ -252,7 +252,7 @@ impl Analysis {
                 // Slots of one group are at consecutive addresses.
                 let from = slots.partition_point(|slot| slot.start <= *at);
                 let first_is_slot = from.checked_sub(1).is_some_and(|before| slots[before].end >= *at);
-                let of_group = slots[from..].iter().take_while(|slot| slot.start < next && first_is_slot);
+                let of_group = slots[from..].iter().take_while(|slot| slot.end < next && first_is_slot);
                 found.extend(
                     of_group.zip(1..).map(|(slot, nth)| self.instruction(program, address + nth, slot.start)),
                 );

@@ -218,6 +218,9 @@ impl NameTable {
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
             let is_directive = line.directive(text).is_some();
+            // The arguments of a macro may be anything.
+            let first_word = line.statement(text).first().map_or("", |lexeme| lexeme.text(text));
+            let is_call = known.has(&self.definitions, first_word, NameSort::Macro);
             let mut brackets = 0_i32;
             for lexeme in line.code() {
                 let name = lexeme.text(text);
@@ -236,15 +239,16 @@ impl NameTable {
                     LexemeKind::Word if brackets > 0 => {
                         &[NameSort::Constant, NameSort::Alias, NameSort::Parameter, NameSort::Variable]
                     }
-                    LexemeKind::Word if isa == Isa::R700 || is_directive => &[
+                    LexemeKind::Word if is_call => &[
                         NameSort::Constant,
                         NameSort::Alias,
-                        NameSort::Macro,
-                        NameSort::Program,
-                        NameSort::MacroParameter,
+                        NameSort::Label,
                         NameSort::Parameter,
                         NameSort::Variable,
                     ],
+                    LexemeKind::Word if isa == Isa::R700 || is_directive => {
+                        &[NameSort::Constant, NameSort::Alias, NameSort::Parameter, NameSort::Variable]
+                    }
                     LexemeKind::Word => &[NameSort::Constant, NameSort::Alias, NameSort::Label],
                     _ => continue,
                 };
@@ -288,6 +292,11 @@ impl Known {
             known.entry(definition.name.clone()).or_default().push(index);
         }
         Known(known)
+    }
+
+    /// Whether a name stands for something of a sort.
+    fn has(&self, definitions: &[Definition], name: &str, sort: NameSort) -> bool {
+        self.0.get(name).is_some_and(|all| all.iter().any(|index| definitions[*index].sort == sort))
     }
 
     /// The definition that a name at a place means, and whether the place is one of its definitions. Names of an earlier sort

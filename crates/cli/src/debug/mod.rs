@@ -9,7 +9,7 @@ mod screen;
 #[cfg(feature = "terminal")]
 mod terminal;
 
-use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::io::{BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -26,6 +26,7 @@ use serde_json::Value;
 use crate::args::Answer;
 #[cfg(not(feature = "terminal"))]
 use crate::features;
+use crate::framed::{Incoming, read_message, write_message};
 use crate::launch::{LaunchArgs, Ready};
 use crate::{files, messages};
 
@@ -173,13 +174,6 @@ fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
 }
 
-/// What a client sends.
-enum Incoming {
-    Message(Value),
-    /// Bytes that are no message: what is wrong with them.
-    Malformed(String),
-}
-
 /// The Debug Adapter Protocol: messages behind `Content-Length` headers.
 fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
@@ -206,10 +200,7 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     for message in incoming {
         let mut failed = None;
         let mut send = |message: Value| {
-            let text = message.to_string();
-            let sent =
-                write!(output, "Content-Length: {}\r\n\r\n{text}", text.len()).and_then(|()| output.flush());
-            failed = failed.take().or(sent.err());
+            failed = failed.take().or(write_message(&mut output, &message).err());
         };
         match message {
             Incoming::Malformed(why) => send(adapter.malformed(&why)),
@@ -260,48 +251,4 @@ fn launched(
     };
     let debug = Debug::from_arg_matches(matches).map_err(|error| error.to_string())?;
     open(&debug.launch, matches).map_err(|error| launch::in_arguments(&format!("{error:#}")))
-}
-
-/// The most bytes of a message.
-const MOST_BYTES: usize = 1 << 24;
-
-/// The next message; `None` at the end of the input.
-fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
-    const HEADER: &str = "Content-Length:";
-    let malformed = |why: String| Some(Incoming::Malformed(why));
-    let mut length = None;
-    let mut lines = 0;
-    loop {
-        let mut line = Vec::new();
-        if input.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
-            return None;
-        }
-        let line = String::from_utf8_lossy(&line);
-        let line = line.trim_end();
-        if line.is_empty() && lines > 0 {
-            break;
-        }
-        lines += usize::from(!line.is_empty());
-        // Behind a message that was longer than its header said, the next header is not at the start of its line.
-        if let Some(at) = line.find(HEADER) {
-            length = Some(line[at + HEADER.len()..].trim().to_owned());
-        }
-    }
-    let Some(length) = length else {
-        return malformed(format!("a message without `{HEADER} BYTES` before it"));
-    };
-    let Some(length) = length.parse().ok().filter(|length| *length <= MOST_BYTES) else {
-        return malformed(format!("`{HEADER} {length}`: a number of bytes to {MOST_BYTES} fits there"));
-    };
-    let mut bytes = Vec::new();
-    let read = input.take(length as u64).read_to_end(&mut bytes);
-    if read.is_err() || bytes.len() < length {
-        return malformed(format!("a message of {} bytes, but {HEADER} says {length}", bytes.len()));
-    }
-    match serde_json::from_slice(&bytes) {
-        Ok(message) => Some(Incoming::Message(message)),
-        Err(error) => malformed(format!(
-            "a message that is no JSON ({error}): {HEADER} counts the bytes behind the empty line, here {length}"
-        )),
-    }
 }

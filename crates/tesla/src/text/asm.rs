@@ -312,7 +312,8 @@ impl<'a> Assembler<'a> {
             let start = offset + (word.as_ptr() as usize - line.as_ptr() as usize);
             let message = format!("`{word}` is an integer, and the operation is on floats");
             let warning = Diagnostic::warning(Span::new(start, start + word.len()), message);
-            self.warnings.push(warning.help(format!("write `{word}.0`, or its bits as a hexadecimal number")));
+            self.warnings
+                .push(warning.help(format!("write `{word}.0`, or its bits as a hexadecimal number")));
         }
     }
 

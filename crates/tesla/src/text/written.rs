@@ -395,7 +395,10 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_refused_at_its_place() {
         for (line, message) in [
-            ("add f32 $r0 $r1 -4", "16..18: `-4` is an integer, and the operation is on floats (write `-4.0`)"),
+            (
+                "add f32 $r0 $r1 -4",
+                "16..18: `-4` is an integer, and the operation is on floats (write `-4.0`)",
+            ),
             (
                 "(lg $c0) exit nop",
                 "9..13: `exit` is not predicated: it acts for all lanes that are active (`ret`",

@@ -1,0 +1,63 @@
+//! JSON messages behind `Content-Length` headers, as the Debug Adapter Protocol and the Language Server Protocol have them.
+
+use std::io::{self, BufRead, Read, Write};
+
+use serde_json::Value;
+
+/// What a client sends.
+pub(crate) enum Incoming {
+    Message(Value),
+    /// Bytes that are no message: what is wrong with them.
+    Malformed(String),
+}
+
+/// The most bytes of a message.
+const MOST_BYTES: usize = 1 << 24;
+
+/// The next message; `None` at the end of the input.
+pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
+    const HEADER: &str = "Content-Length:";
+    let malformed = |why: String| Some(Incoming::Malformed(why));
+    let mut length = None;
+    let mut lines = 0;
+    loop {
+        let mut line = Vec::new();
+        if input.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
+            return None;
+        }
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim_end();
+        if line.is_empty() && lines > 0 {
+            break;
+        }
+        lines += usize::from(!line.is_empty());
+        // Behind a message that was longer than its header said, the next header is not at the start of its line.
+        if let Some(at) = line.find(HEADER) {
+            length = Some(line[at + HEADER.len()..].trim().to_owned());
+        }
+    }
+    let Some(length) = length else {
+        return malformed(format!("a message without `{HEADER} BYTES` before it"));
+    };
+    let Some(length) = length.parse().ok().filter(|length| *length <= MOST_BYTES) else {
+        return malformed(format!("`{HEADER} {length}`: a number of bytes to {MOST_BYTES} fits there"));
+    };
+    let mut bytes = Vec::new();
+    let read = input.take(length as u64).read_to_end(&mut bytes);
+    if read.is_err() || bytes.len() < length {
+        return malformed(format!("a message of {} bytes, but {HEADER} says {length}", bytes.len()));
+    }
+    match serde_json::from_slice(&bytes) {
+        Ok(message) => Some(Incoming::Message(message)),
+        Err(error) => malformed(format!(
+            "a message that is no JSON ({error}): {HEADER} counts the bytes behind the empty line, here {length}"
+        )),
+    }
+}
+
+/// Writes a message with its header.
+pub(crate) fn write_message(output: &mut impl Write, message: &Value) -> io::Result<()> {
+    let text = message.to_string();
+    write!(output, "Content-Length: {}\r\n\r\n{text}", text.len())?;
+    output.flush()
+}

@@ -1,0 +1,80 @@
+//! `reconverge lsp`: the language server. `server.rs` takes messages in their order, `documents.rs` keeps the open texts with their
+//! analyses, `answers.rs` answers requests, `refusal.rs` is what is not answered, `convert.rs` turns places into the protocol's.
+//!
+//! Source: Language Server Protocol 3.17, <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/>.
+
+mod answers;
+mod convert;
+mod documents;
+mod refusal;
+mod server;
+
+use std::collections::VecDeque;
+use std::io::BufReader;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+
+use anyhow::{Context, Result};
+use reconverge_language::TargetHint;
+
+use crate::args::{Answer, TargetArgs};
+use crate::framed::{Incoming, read_message, write_message};
+use crate::messages;
+use server::Server;
+
+/// Serve an editor: messages, explanations and completions for assembler sources and launch files
+///
+/// The command is a server of the Language Server Protocol on standard input and output. The machine of a source is the one that
+/// it states, that of the launch file next to it, that of the editor's settings, or --isa.
+#[derive(clap::Args)]
+pub(crate) struct Lsp {
+    /// Accepted for editors that state the transport: standard input and output are the only one
+    #[arg(long)]
+    stdio: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+}
+
+pub(crate) fn run(args: &Lsp) -> Result<Answer> {
+    let mut output = messages::output().context("standard output")?;
+    let (sender, incoming) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut input = BufReader::new(std::io::stdin());
+        while let Some(message) = read_message(&mut input) {
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    });
+    let TargetArgs { isa, chip, stage, .. } = args.target.clone();
+    let mut server = Server::new(TargetHint { isa, chip, stage });
+    let mut queue = VecDeque::new();
+    while !server.is_over() && fill(&mut queue, &incoming, server.is_busy()) {
+        let answers = match queue.pop_front() {
+            Some(message) => server.take(message, &queue),
+            None => server.publish_one(),
+        };
+        for answer in answers {
+            write_message(&mut output, &answer).context("standard output")?;
+        }
+    }
+    Ok(if server.ended_well() { Answer::Yes } else { Answer::No })
+}
+
+/// Adds the messages that have come to the queue, and waits for one if there is nothing to do. Returns `false` if there is nothing
+/// to do and nothing will come.
+fn fill(queue: &mut VecDeque<Incoming>, incoming: &Receiver<Incoming>, is_busy: bool) -> bool {
+    loop {
+        match incoming.try_recv() {
+            Ok(message) => queue.push_back(message),
+            Err(TryRecvError::Empty) => break,
+            Err(TryRecvError::Disconnected) => return !queue.is_empty(),
+        }
+    }
+    if queue.is_empty() && !is_busy {
+        match incoming.recv() {
+            Ok(message) => queue.push_back(message),
+            Err(_) => return false,
+        }
+    }
+    true
+}

@@ -1,0 +1,187 @@
+//! The open texts, each with the analysis of its current version.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use lsp_types::TextDocumentContentChangeEvent;
+use reconverge_isa::limits::FILE;
+use reconverge_language::{
+    Analysis, ColumnUnit, HintSort, LineStarts, Marker, Settings, TargetHint, is_launch, launch_markers,
+};
+
+use super::convert::{Placed, path_of};
+use crate::files::read_bounded;
+
+/// A text that a client has opened.
+#[derive(Debug)]
+pub(super) struct OpenText {
+    pub(super) version: i32,
+    pub(super) text: String,
+    pub(super) lines: LineStarts,
+    /// Its path, if it is a file.
+    path: Option<PathBuf>,
+    /// Whether it is a launch file or other TOML or JSON text, and no source.
+    is_fields: bool,
+    analysis: Option<Rc<Analysis>>,
+    /// The files that the analysis has read, whether or not they exist.
+    read: Vec<PathBuf>,
+    /// Whether its messages have not been published.
+    pub(super) is_dirty: bool,
+}
+
+/// All open texts, by URI.
+#[derive(Debug, Default)]
+pub(super) struct OpenTexts {
+    texts: BTreeMap<String, OpenText>,
+    /// What is known of sources that state nothing.
+    pub(super) fallback: TargetHint,
+    /// Constants for all sources.
+    pub(super) defines: Vec<String>,
+    /// The hints that are shown.
+    pub(super) hints: Vec<HintSort>,
+    /// The unit of the client's columns.
+    pub(super) unit: ColumnUnit,
+}
+
+impl OpenTexts {
+    pub(super) fn open(&mut self, uri: &str, language: &str, version: i32, text: String) {
+        let path = path_of(uri);
+        let ending = uri.rsplit('.').next().unwrap_or_default();
+        let is_fields = matches!(language, "toml" | "json" | "jsonc") || matches!(ending, "toml" | "json");
+        let lines = LineStarts::new(&text);
+        let opened = OpenText {
+            version,
+            text,
+            lines,
+            path,
+            is_fields,
+            analysis: None,
+            read: Vec::new(),
+            is_dirty: true,
+        };
+        self.texts.insert(uri.to_owned(), opened);
+        self.changed(uri);
+    }
+
+    pub(super) fn close(&mut self, uri: &str) -> bool {
+        let path = self.texts.get(uri).and_then(|text| text.path.clone());
+        let closed = self.texts.remove(uri).is_some();
+        path.into_iter().for_each(|path| self.changed_file(&path));
+        closed
+    }
+
+    pub(super) fn get(&self, uri: &str) -> Option<&OpenText> {
+        self.texts.get(uri)
+    }
+
+    /// Changes a text. Returns `false` if it is not open.
+    pub(super) fn change(
+        &mut self,
+        uri: &str,
+        version: i32,
+        changes: Vec<TextDocumentContentChangeEvent>,
+    ) -> bool {
+        let unit = self.unit;
+        let Some(open) = self.texts.get_mut(uri) else { return false };
+        for change in changes {
+            match change.range {
+                Some(range) => {
+                    let span = Placed { text: &open.text, lines: &open.lines, unit }.span(range);
+                    open.text.replace_range(span.start..span.end, &change.text);
+                }
+                None => open.text = change.text,
+            }
+            open.lines = LineStarts::new(&open.text);
+        }
+        open.version = version;
+        self.changed(uri);
+        true
+    }
+
+    /// Forgets the analyses of a text and of those that depend on it.
+    fn changed(&mut self, uri: &str) {
+        let path = self.texts.get_mut(uri).and_then(|open| {
+            open.forget();
+            open.path.clone()
+        });
+        path.into_iter().for_each(|path| self.changed_file(&path));
+    }
+
+    /// Forgets the analyses of texts that depend on a file.
+    pub(super) fn changed_file(&mut self, path: &Path) {
+        let depends = self.texts.values_mut().filter(|open| open.read.iter().any(|read| read == path));
+        depends.for_each(OpenText::forget);
+    }
+
+    /// Forgets all analyses, after a change of settings.
+    pub(super) fn forget_all(&mut self) {
+        self.texts.values_mut().for_each(OpenText::forget);
+    }
+
+    /// A text whose messages have not been published.
+    pub(super) fn next_dirty(&self) -> Option<String> {
+        self.texts.iter().find(|(_, open)| open.is_dirty).map(|(uri, _)| uri.clone())
+    }
+
+    pub(super) fn published(&mut self, uri: &str) {
+        self.texts.get_mut(uri).into_iter().for_each(|open| open.is_dirty = false);
+    }
+
+    /// The analysis of a source; `None` if it is not open, or no source.
+    pub(super) fn analysis(&mut self, uri: &str) -> Option<Rc<Analysis>> {
+        let open = self.texts.get(uri).filter(|open| !open.is_fields)?;
+        if let Some(known) = &open.analysis {
+            return Some(known.clone());
+        }
+        let mut files = Vec::new();
+        let launch = self.launch_of(open, &mut files);
+        let settings = Settings { launch, fallback: self.fallback.clone(), defines: self.defines.clone() };
+        let folder = open.path.as_deref().and_then(Path::parent);
+        let analysis = Analysis::new(&open.text, &settings, &mut |name| {
+            let folder = folder.ok_or("the text is not a file, and has no folder")?;
+            let path = folder.join(name);
+            files.push(path.clone());
+            self.read(&path)
+        });
+        let analysis = Rc::new(analysis);
+        let open = self.texts.get_mut(uri)?;
+        (open.analysis, open.read) = (Some(analysis.clone()), files);
+        Some(analysis)
+    }
+
+    /// The messages about a TOML or JSON text; `None` if it is a source, or not open.
+    pub(super) fn field_markers(&self, uri: &str) -> Option<Vec<Marker>> {
+        let open = self.texts.get(uri).filter(|open| open.is_fields)?;
+        Some(if is_launch(&open.text) { launch_markers(&open.text) } else { Vec::new() })
+    }
+
+    /// What the launch file next to a source states.
+    fn launch_of(&self, open: &OpenText, files: &mut Vec<PathBuf>) -> TargetHint {
+        let Some(path) = &open.path else { return TargetHint::default() };
+        let path = path.with_extension("toml");
+        files.push(path.clone());
+        let text = self.read(&path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        text.map(|text| TargetHint::of_launch(&text)).unwrap_or_default()
+    }
+
+    /// The bytes of a file: those of the editor, if it is open.
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let open = self.texts.values().find(|open| open.path.as_deref() == Some(path));
+        match open {
+            Some(open) => Ok(open.text.clone().into_bytes()),
+            None => read_bounded(path, &FILE).map_err(|error| format!("{error:#}")),
+        }
+    }
+}
+
+impl OpenText {
+    fn forget(&mut self) {
+        (self.analysis, self.is_dirty) = (None, true);
+    }
+
+    /// The path of a file that the text names.
+    pub(super) fn beside(&self, name: &str) -> Option<PathBuf> {
+        Some(self.path.as_deref()?.parent()?.join(name))
+    }
+}
