@@ -135,9 +135,10 @@ fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
 fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     let launch = format!("'{}' --block 32 --buf 'steps=u32[32]'", samples().join("collatz.s").display());
     let Some(terminal) = sized("small", [80, 24], &launch) else { return };
-    let screen = terminal.with("step 0  group 0 of 1");
+    let screen = terminal.when("the line of keys to its end", |screen| {
+        screen.contains("step 0  group 0 of 1") && screen.trim_end().ends_with("? help")
+    });
     assert!(screen.lines().all(|line| line.chars().count() <= 80), "{screen}");
-    assert!(screen.trim_end().ends_with("? help"), "{screen}");
     // Each of the 32 lanes has a letter.
     assert!(screen.contains("  0 A A A A A A A A A A A A A A A A"), "{screen}");
     assert!(screen.contains(" 16 A A A A A A A A A A A A A A A A"), "{screen}");
@@ -231,7 +232,7 @@ fn keys_that_are_typed_during_a_movement_are_carried_out_in_order_and_escape_end
 fn panes_have_a_gap_and_the_command_is_edited_at_a_cursor() {
     let launch = format!("'{}' --block 32 --buf 'steps=u32[32]'", samples().join("collatz.s").display());
     let Some(terminal) = sized("edited", [80, 24], &launch) else { return };
-    let screen = terminal.with("step 0  group 0 of 1");
+    let screen = terminal.when("the line of keys to its end", |screen| screen.trim_end().ends_with("? help"));
     let rows = screen.lines().skip(1).take_while(|line| !line.contains("registers of lanes"));
     assert!(rows.filter_map(|line| line.chars().nth(43)).all(|letter| letter == ' '), "{screen}");
     terminal.tmux(&["send-keys", "-l", ":tep 3"]);

@@ -87,8 +87,8 @@ pub trait Inspect {
         register_name(&self.registers(), number)
     }
 
-    /// Returns a register of a group that runs or has ended, by lane. Returns `None` if the register does not exist, if
-    /// the group has not begun, or if its last state was discarded.
+    /// Returns a register of a group that runs or has ended, by lane. Returns `None` for an unknown register,
+    /// before the group begins, and after its last state was discarded.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// The machine's memory.

@@ -862,3 +862,15 @@ fn braces_of_log_points_are_balanced_or_doubled() {
     let step = output.as_str().unwrap().strip_prefix('{').and_then(|rest| rest.strip_suffix("} is {step}\n"));
     assert!(step.is_some_and(|step| step.parse::<u64>().is_ok()), "{output}");
 }
+
+#[test]
+fn a_launch_without_debugging_passes_breakpoints() {
+    let mut client = Client { has_source: true, ..Client::new(collatz()) };
+    client.ask("initialize", json!({}));
+    client.ask("launch", json!({ "noDebug": true }));
+    let line = client.line("set");
+    assert_eq!(client.set_lines(json!([{ "line": line }]))[0]["verified"], true);
+    let (_, events) = client.send("configurationDone", json!({}));
+    let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["exited", "terminated"]);
+}

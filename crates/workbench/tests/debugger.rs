@@ -228,7 +228,7 @@ fn a_wrong_line_says_what_the_command_takes() {
     assert!(refused("step x").contains("`step` takes [COUNT]: `x` is not a number"), "{}", refused("step x"));
     assert!(refused("why 99").contains("is not a lane of 0 to"), "{}", refused("why 99"));
     assert!(refused("break nowhere").contains("neither an instruction's address nor a label"));
-    assert!(refused("registers q7").contains("is not a register; there is"));
+    assert!(refused("registers q7").contains("is not a register such as temp0.r"));
     assert!(refused("where now").contains("`now` is too much"));
 }
 
@@ -372,7 +372,7 @@ fn p_prints_a_register_and_formulas() {
     let refused = |debugger: &mut Debugger, line: &str| command::run(debugger, line).unwrap_err().to_string();
     for (line, why) in [
         ("p $r3@5 +", "expected a register, memory or a number at the end"),
-        ("p $q3", "is not a register; there is $r, $a, $c"),
+        ("p $q3", "is not a register such as $r0, $a0, $c0"),
         ("p $r3@99", "is not a lane of 0 to"),
         ("p ($r3@5", "a parenthesis is not closed"),
         ("p 1 / 0", "division by zero"),
@@ -440,7 +440,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     let address = debugger.spelled(debugger.lines()[1].address.unwrap());
     assert_eq!(
         ask(&mut debugger, &format!("set token 0 address {address}")),
-        format!("token 0 address is {address}\n")
+        format!("token 0 address is {}\n", debugger.named(debugger.lines()[1].address.unwrap()))
     );
     assert_eq!(ask(&mut debugger, "set token 0 type joinat"), "token 0 type is JOINAT\n");
     assert!(ask(&mut debugger, "stack").starts_with("  0  JOINAT  to "));
@@ -455,7 +455,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
         ("set counter branch 0 1", "flow state of r500"),
         ("set entry 0 active 1", "flow state of r700"),
         ("set tokn 0 mask 1", "did you mean `token`?"),
-        ("set mask 3-1", "outside the lanes"),
+        ("set mask 3-1", "has the larger lane first"),
     ] {
         let text = refused(&mut debugger, line);
         assert!(text.contains(why), "{line}: {text}");
@@ -721,6 +721,7 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("break 0 group 9", "`9` is not a group of 0 to 0"),
         ("break 0 if", "a formula is missing"),
         ("log 0", "` : TEXT` is missing"),
+        ("log : x", "a place is missing"),
         ("log 0 :", "` : TEXT` is missing"),
         ("log 0 : a } b", "a brace `}` closes nothing; `}}` writes one"),
         ("log 0 : a { b", "a brace `{` is not closed; `{{` writes one"),
@@ -730,6 +731,8 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("stop lane", "the number of a lane is missing"),
         ("watch", "a register, memory or an address is missing"),
         ("watch g", "an address in g is missing"),
+        ("watch $r1 $r2", "`$r2` narrows nothing down"),
+        ("watch 0x999999999", "`0x999999999` is not an address: a number of 32 bits"),
         ("watch $r1@99", "`99` is not a lane of 0 to 31"),
         ("watch g 0 0", "`0` is not a number of bytes"),
         ("set", "a register and a number are missing, or flow state: mask, token, counter, entry, predicate"),
@@ -742,7 +745,11 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         ("print $r1 +", "expected a register, memory or a number at the end"),
         ("print $r1 $r2", "expected an operator, found `$r2`"),
         ("print g", "memory needs an address, such as `g[0x10]`"),
-        ("print $q1", "`$q1` is not a register"),
+        ("print $q1", "`$q1` is not a register such as $r0, $a0, $c0"),
+        ("print q[0]", "unknown memory `q`; expected one of "),
+        ("print $r999", "`$r999`: $r has numbers 0 to "),
+        ("set mask 5-3", "`5-3` has the larger lane first"),
+        ("set mask", "expected mask LANES or token N"),
         ("registers $r1,$r2", "one blank between registers"),
         ("expect", "a condition is missing"),
         ("expect at", "a place is missing"),

@@ -623,16 +623,21 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Lines, those that are too long for the width in several.
+/// Returns lines, and those that are too long for the width in several, after a blank or a comma if one is in the second half.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();
     for line in lines {
         let letters: Vec<char> = line.chars().collect();
-        if letters.is_empty() {
-            folded.push(Line::raw(""));
+        let mut rest = &letters[..];
+        while rest.len() > width {
+            let blank = rest[..width].iter().rposition(|letter| [' ', ','].contains(letter));
+            let end = blank.map_or(width, |at| at + 1);
+            let (part, more) = rest.split_at(if end > width / 2 { end } else { width });
+            folded.push(Line::raw(part.iter().collect::<String>()));
+            rest = more;
         }
-        folded.extend(letters.chunks(width).map(|part| Line::raw(part.iter().collect::<String>())));
+        folded.push(Line::raw(rest.iter().collect::<String>()));
     }
     folded
 }
@@ -788,6 +793,16 @@ mod tests {
             let text = drawn(&mut screen, &debugger);
             assert!(text.contains(&format!(" to {}, ", last.0)), "{text}");
         }
+    }
+
+    #[test]
+    fn long_lines_are_folded_between_numbers_and_words() {
+        let texts =
+            |line: &str| folded([line].into_iter(), 12).iter().map(Line::to_string).collect::<Vec<_>>();
+        assert_eq!(texts("lanes 1,3,15,17,19"), ["lanes 1,3,", "15,17,19"]);
+        assert_eq!(texts("aaaaaaaaaaaaaaaa"), ["aaaaaaaaaaaa", "aaaa"]);
+        assert_eq!(texts("a bbbbbbbbbbbbbbb"), ["a bbbbbbbbbb", "bbbbb"]);
+        assert_eq!(texts(""), [""]);
     }
 
     #[test]

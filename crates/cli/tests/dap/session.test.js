@@ -9,10 +9,13 @@ import { binary, go, here, root, samples, scopes, started, stopped, top, variabl
 
 /** A launch of each machine that diverges, and the address of an instruction behind the divergence. */
 const launches = {
-  r500: { program: join(samples, "tutorial-r500.s"), args: ["--input", "temp0=2,9,16,100,5,3,-1,40,1,200"], width: 24 },
-  r700: { program: join(samples, "tutorial-r700.s"), args: ["--lanes", "16", "--input", "R0=0..16"], width: 8 },
-  tesla: { program: join(samples, "tutorial-tesla.s"), args: ["--block", "32", "--buf", "out=u32[32]"], width: 8 },
+  r500: { program: join(samples, "tutorial-r500.s"), args: ["--input", "temp0=2,9,16,100,5,3,-1,40,1,200"] },
+  r700: { program: join(samples, "tutorial-r700.s"), args: ["--lanes", "16", "--input", "R0=0..16"] },
+  tesla: { program: join(samples, "tutorial-tesla.s"), args: ["--block", "32", "--buf", "out=u32[32]"] },
 };
+
+/** The bytes of an instruction of each machine. */
+const widths = { r500: 24, r700: 8, tesla: 8 };
 
 /** A session of a machine that has stopped at its first instruction. */
 const launched = (machine, set) => stopped(launches[machine], set);
@@ -65,7 +68,7 @@ for (const machine of Object.keys(launches)) {
     await Promise.all([client.waitForEvent("terminated"), client.continueRequest({ threadId: 1 })]);
   });
 
-  test(`${machine}: exactly the lines asked for, of one spelling, bytes instead of locations`, async () => {
+  test(`${machine}: exactly the lines asked for, of one spelling, with bytes and the line of the source`, async () => {
     const client = await launched(machine);
     const pointer = (await top(client)).instructionPointerReference;
     assert.match(pointer, /^0x[0-9a-f]+$/);
@@ -76,9 +79,13 @@ for (const machine of Object.keys(launches)) {
       assert.equal(new Set(lines.map(({ address }) => address)).size, instructionCount, "addresses are distinct");
       for (const line of lines) {
         assert.match(line.address, /^0x[0-9a-f]+$/);
-        assert.equal(line.location, undefined);
-        if (line.presentationHint === "invalid") assert.equal(line.instructionBytes, undefined);
-        else assert.match(line.instructionBytes, /^([0-9a-f]{2} )+[0-9a-f]{2}$/);
+        if (line.presentationHint === "invalid") {
+          assert.deepEqual([line.instructionBytes, line.location], [undefined, undefined]);
+        } else {
+          assert.match(line.instructionBytes, /^([0-9a-f]{2} )+[0-9a-f]{2}$/);
+          assert.equal(line.location.path, launches[machine].program);
+          assert.ok(line.line > 0);
+        }
       }
       const here = lines[-instructionOffset];
       if (here) assert.deepEqual([here.address, here.presentationHint], [pointer, undefined]);
@@ -89,7 +96,7 @@ for (const machine of Object.keys(launches)) {
     assert.deepEqual(far.body.instructions.map((line) => line.presentationHint), Array(5).fill("invalid"));
     // Offsets of breakpoints count bytes.
     const at = (offset) => ({ instructionReference: pointer, offset });
-    const width = launches[machine].width;
+    const width = widths[machine];
     const { body } = await client.customRequest("setInstructionBreakpoints", { breakpoints: [at(width), at(width - 1)] });
     assert.deepEqual(body.breakpoints.map(({ verified }) => verified), [true, false]);
     assert.equal(Number(body.breakpoints[0].instructionReference), Number(pointer) + width);
@@ -104,7 +111,7 @@ for (const machine of Object.keys(launches)) {
     for (const name of ["all lanes", "masks", "stack", "memory"]) assert.ok(names.includes(name), name);
     const idle = names.filter((name) => /^lane \d+ \((off: |parked at )/.test(name));
     assert.ok(idle.length > 0, names.join());
-    if (machine === "tesla") assert.match(idle[0], /^lane \d+ \(parked at 0x28: branch\)$/);
+    if (machine === "tesla") assert.match(idle[0], /^lane \d+ \(parked at 0x28 \(:14\): branch\)$/);
     assert.ok(names.some((name) => /^lane \d+ \(active\)$/.test(name)));
     const [register] = await variables(client, "all lanes");
     assert.ok(register.indexedVariables >= 10);

@@ -198,11 +198,11 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
 fn fits(isa: Isa) -> String {
     match isa {
         Isa::R500 => {
-            "set mask LANES, counter branch LANE VALUE, counter loop N VALUE or predicate r|g|b|a|alu LANES"
+            "expected mask LANES, counter branch LANE VALUE, counter loop N VALUE or predicate r|g|b|a|alu LANES"
         }
-        Isa::R700 => "set mask LANES, entry N active|break LANES, counter loop N VALUE or predicate LANES",
+        Isa::R700 => "expected mask LANES, entry N active|break LANES, counter loop N VALUE or predicate LANES",
         Isa::Tesla => {
-            "set mask LANES or token N mask LANES|address ADDRESS|type TYPE; a predicate is a register, $c0"
+            "expected mask LANES or token N mask LANES|address ADDRESS|type TYPE; a predicate is a register, $c0"
         }
     }
     .to_owned()

@@ -9,7 +9,7 @@ use reconverge_simt::{Lane, Mask};
 
 use super::Debugger;
 use super::names::{brief, number, register, shown, shown_in};
-use crate::session::{GroupState, Register, SpaceOf, Stepping};
+use crate::session::{GroupState, Register, RegisterClass, SpaceOf, Stepping};
 
 /// A formula, parsed.
 #[derive(Clone, Debug, PartialEq)]
@@ -547,6 +547,14 @@ impl<'a> Parser<'a> {
         }
         if name == "step" {
             return Ok(Tree::Step);
+        }
+        let begins_a_class = |class: &RegisterClass| {
+            let begin = name.get(..class.name.len());
+            begin.is_some_and(|begin| begin.eq_ignore_ascii_case(class.name))
+        };
+        if self.rest.starts_with('[') && !self.debugger.stepping().registers().iter().any(begins_a_class) {
+            let all: Vec<&str> = spaces.iter().map(|space| space.name).collect();
+            return Err(format!("unknown memory `{name}`; expected one of {}", all.join(", ")));
         }
         // `temp[3].r`, `R1.x`
         if self.rest.starts_with('[') {

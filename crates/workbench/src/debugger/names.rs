@@ -71,7 +71,10 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
         let (Ok(first), Ok(last)) = bounds else {
             return Err(format!("`{part}` is not a lane: lanes are written as 0-3,8, all or none"));
         };
-        if first > last || last > 63 || !all.has(Lane(last)) {
+        if first > last {
+            return Err(format!("`{part}` has the larger lane first"));
+        }
+        if last > 63 || !all.has(Lane(last)) {
             return Err(format!("`{part}` is outside the lanes of the group, {all}"));
         }
         (first..=last).for_each(|lane| lanes.insert(Lane(lane)));
@@ -87,8 +90,12 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
         rest.is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_alphabetic()))
     });
     let Some(class) = class.max_by_key(|class| class.name.len()) else {
-        let names: Vec<&str> = classes.iter().map(|class| class.name).collect();
-        return Err(format!("`{word}` is not a register; there is {}", names.join(", ")));
+        let example = |class: &RegisterClass| match class.channels.get(..1) {
+            Some(channel) => format!("{}0.{channel}", class.name),
+            None => format!("{}0", class.name),
+        };
+        let examples: Vec<String> = classes.iter().map(example).collect();
+        return Err(format!("`{word}` is not a register such as {}", examples.join(", ")));
     };
     let rest = &lower[class.name.len()..];
     let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));
@@ -96,16 +103,20 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
     // A class of one register has no number.
     let number = if digits.is_empty() && class.count == 1 { Ok(0) } else { digits.parse() };
     let number = number.ok().filter(|number| *number < class.count);
-    let number =
-        number.ok_or_else(|| format!("{} has numbers 0 to {}", class.name, class.count.saturating_sub(1)))?;
+    let number = number.ok_or_else(|| {
+        format!("`{word}`: {} has numbers 0 to {}", class.name, class.count.saturating_sub(1))
+    })?;
     let channel = match channel {
         None if class.channels.is_empty() => 0,
-        None => return Err(format!("{word} has channels: {word}.{}", &class.channels[..1])),
+        None => {
+            let channels: Vec<String> = class.channels.chars().map(|name| format!("{word}.{name}")).collect();
+            return Err(format!("`{word}` has channels: {}", channels.join(", ")));
+        }
         Some(name) => [class.channels, "xyzw"]
             .iter()
             .find_map(|channels| channels.find(name))
             .filter(|channel| name.len() == 1 && *channel < class.channels.len())
-            .ok_or_else(|| format!("the channels of {} are {}", class.name, class.channels))?,
+            .ok_or_else(|| format!("`{word}`: the channels of {} are {}", class.name, class.channels))?,
     };
     Ok(Register { class: class.name, number, channel })
 }

@@ -20,7 +20,12 @@ pub(super) fn break_at(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn log_at(call: &mut Call<'_>) -> Done {
-    let (head, text_of) = call.rest.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
+    // The text after a place may be missing, and the place before a text.
+    let line = format!(" {} ", call.rest);
+    let (head, text_of) = line.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
+    if text_of.trim().is_empty() {
+        return Err("` : TEXT` is missing".to_owned().into());
+    }
     let words: Vec<&str> = head.split_whitespace().collect();
     let (head, only) = only(call.debugger, &words)?;
     let address = address(call.debugger, head.first())?;
@@ -63,11 +68,19 @@ pub(super) fn watch(call: &mut Call<'_>) -> Done {
     let on = match head[..] {
         [word] if !is_space(bracketed(word).map_or(word, |(space, _)| space)) => match number(word) {
             Some(address) => On::Store(address),
+            None if word.starts_with(|letter: char| letter.is_ascii_digit()) => {
+                return Err(
+                    format!("`{word}` is not an address: a number of 32 bits, such as 0x10, is").into()
+                );
+            }
             None => {
                 let (register, of) = place_of(debugger, word)?;
                 On::Change(Watched::Register(register, of))
             }
         },
+        [word, more, ..] if place_of(debugger, word).is_ok() => {
+            return Err(no_narrowing(more).into());
+        }
         [_, ..] => {
             let (space, address, bytes) = range(debugger, &head, 4)?;
             let (lane, bytes) = (debugger.lane(), bytes as usize);
