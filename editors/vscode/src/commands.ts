@@ -55,10 +55,20 @@ async function written<T>(name: string, use: (path: string) => Promise<T>): Prom
   }
 }
 
+/** The open panels, by title. */
+const panels = new Map<string, vscode.WebviewPanel>();
+
+/** Shows HTML in the panel of this title. */
 function panel(type: string, title: string, html: string): void {
-  const options = { enableScripts: true, retainContextWhenHidden: true };
-  const made = vscode.window.createWebviewPanel(`reconverge.${type}`, title, vscode.ViewColumn.Beside, options);
-  made.webview.html = html;
+  let shown = panels.get(title);
+  if (!shown) {
+    const options = { enableScripts: true, retainContextWhenHidden: true };
+    shown = vscode.window.createWebviewPanel(`reconverge.${type}`, title, vscode.ViewColumn.Beside, options);
+    shown.onDidDispose(() => panels.delete(title));
+    panels.set(title, shown);
+  }
+  shown.webview.html = html;
+  shown.reveal(undefined, true);
 }
 
 async function showPage(context: vscode.ExtensionContext, output: vscode.OutputChannel): Promise<void> {

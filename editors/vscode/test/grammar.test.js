@@ -1,15 +1,12 @@
 // The TextMate grammars over the sources of docs/samples, docs/exercises and docs/notebooks, with the tokenizer of VS Code.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
-import { before, test } from "node:test";
-
-import oniguruma from "vscode-oniguruma";
-import textmate from "vscode-textmate";
+import { test } from "node:test";
 
 import { statedMachine } from "../dist/tests/machine.js";
-import { editors, KINDS, place, samples, sources } from "../../shared.mjs";
+import { KINDS, place, samples, sources } from "../../shared.mjs";
+import { tokens } from "./tokens.js";
 
 const SCOPES = {
   comment: "comment.line", directive: "keyword.control.directive", mnemonic: "support.function.mnemonic", type: "storage.type",
@@ -17,36 +14,6 @@ const SCOPES = {
   condition: "keyword.other.condition", prefix: "keyword.control.prefix", space: "support.variable.space",
   flag: "support.constant.flag", slot: "keyword.other.slot",
 };
-
-let registry;
-before(async () => {
-  const wasm = readFileSync(createRequire(import.meta.url).resolve("vscode-oniguruma/release/onig.wasm"));
-  await oniguruma.loadWASM(wasm);
-  registry = new textmate.Registry({
-    onigLib: Promise.resolve({
-      createOnigScanner: (patterns) => new oniguruma.OnigScanner(patterns),
-      createOnigString: (text) => new oniguruma.OnigString(text),
-    }),
-    loadGrammar: async (scope) => {
-      const name = scope.replace("source.", "").replace(".", "-");
-      const path = join(editors, `vscode/syntaxes/${name}.tmLanguage.json`);
-      return textmate.parseRawGrammar(readFileSync(path, "utf8"), path);
-    },
-  });
-});
-
-/** The tokens of each line: their place, text and innermost scope. */
-async function tokens(text, machine) {
-  const grammar = await registry.loadGrammar(machine ? `source.reconverge.${machine}` : "source.reconverge");
-  let state = textmate.INITIAL;
-  return text.split("\n").flatMap((line, number) => {
-    const read = grammar.tokenizeLine(line, state);
-    state = read.ruleStack;
-    return read.tokens.map(({ startIndex, endIndex, scopes }) => ({
-      line: number, start: startIndex, end: endIndex, text: line.slice(startIndex, endIndex), scope: scopes.slice(1).at(-1) ?? "",
-    }));
-  });
-}
 
 for (const [sample, kinds] of Object.entries(KINDS)) {
   test(`${sample}: each kind of word has its scope`, async () => {

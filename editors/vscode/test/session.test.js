@@ -9,9 +9,11 @@ import { after, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import support from "@vscode/debugadapter-testsupport";
-import protocol from "vscode-languageserver-protocol/node.js";
+import protocol from "vscode-languageserver-protocol/node";
 
+import { statedMachine } from "../dist/tests/machine.js";
 import { binary, place, samples, sources } from "../../shared.mjs";
+import { tokens } from "./tokens.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const ended = [];
@@ -180,4 +182,28 @@ test("the server has an answer to every request of the extension, for every sour
     const { data } = await document.ask(protocol.SemanticTokensRequest.type);
     assert.ok(data.length > 0, `${name} has no tokens`);
   }
+});
+
+test("the colours of the grammars are those of the server", async () => {
+  const expected = {
+    comment: /^comment/, decorator: /^keyword\.control\.directive/, keyword: /^(support\.function\.mnemonic|keyword\.control\.prefix|storage)/,
+    label: /^(entity\.name\.label|variable\.other)/, number: /^(constant\.numeric|support\.constant|variable\.other\.member)/,
+  };
+  const { connection, offered } = await server();
+  const { tokenTypes } = offered.semanticTokensProvider.legend;
+  const different = [];
+  for (const { name, text } of sources()) {
+    const document = new Document(connection, `untitled:colours/${name}`, text);
+    await document.open();
+    const { data } = await document.ask(protocol.SemanticTokensRequest.type);
+    const parts = await tokens(text, statedMachine(text));
+    for (let at = 0, line = 0, character = 0; at < data.length; at += 5) {
+      character = data[at] === 0 ? character + data[at + 1] : data[at + 1];
+      line += data[at];
+      const type = tokenTypes[data[at + 3]];
+      const found = parts.find((part) => part.line === line && part.start <= character && character < part.end);
+      if (expected[type] && !expected[type].test(found?.scope ?? "")) different.push(`${name}:${line + 1}: ${type} \`${text.split("\n")[line].slice(character, character + data[at + 2])}\` is ${found?.scope}`);
+    }
+  }
+  assert.deepEqual(different, []);
 });

@@ -56,6 +56,14 @@ async function started(folder) {
   throw new Error("code-server does not answer");
 }
 
+/** Chooses a command of the extension in the palette. */
+async function command(page, title) {
+  await page.locator(".tab", { hasText: "collatz.s" }).first().click();
+  await page.keyboard.press("F1");
+  await page.locator(".quick-input-widget input:visible").first().fill(`>Reconverge: ${title}`);
+  await page.locator(".quick-input-list .monaco-list-row .label-name", { hasText: new RegExp(`^Reconverge: ${title}$`) }).first().click();
+}
+
 test("an error with its fix, a breakpoint that F5 reaches, the page of the run", { skip, timeout: 240_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "reconverge-folder-"));
   const text = readFileSync(join(samples, "collatz.s"), "utf8");
@@ -103,10 +111,16 @@ test("an error with its fix, a breakpoint that F5 reaches, the page of the run",
   if (SCREENSHOT) await page.screenshot({ path: SCREENSHOT });
   await page.keyboard.press("Shift+F5");
 
-  // The page of the run in a panel, in frames within frames.
-  await page.keyboard.press("F1");
-  await page.keyboard.type("Show the Page of a Run");
-  await page.keyboard.press("Enter");
-  const panel = page.frameLocator("iframe.webview").frameLocator("iframe");
-  await panel.getByText("reconverge", { exact: false }).first().waitFor();
+  // The commands use the options that were stated for F5. Panels are frames within frames.
+  await command(page, "Show the Page of a Run");
+  const frame = (title) => page.frameLocator(`iframe.webview[name]:visible`).frameLocator(`iframe[title="${title}"]`);
+  await frame("Run of collatz.s").getByText("214 instructions").first().waitFor();
+  await command(page, "Run");
+  await page.locator(".output-view .view-line", { hasText: "214" }).first().waitFor();
+  await command(page, "Count Instructions and Lanes");
+  await page.locator(".output-view .view-line", { hasText: "g14" }).first().waitFor();
+  await command(page, "Disassemble");
+  await page.locator(".tab", { hasText: "collatz.dis.s" }).waitFor();
+  await command(page, "Show the Control-Flow Graph");
+  await frame("Graph of collatz.s").locator("svg").first().waitFor();
 });
