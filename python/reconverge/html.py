@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import json
 import re
 from html import escape
 from typing import TYPE_CHECKING
@@ -37,22 +37,30 @@ _TOKEN = re.compile(
 
 
 class Page:
-    """A page of HTML; a notebook shows it inline."""
+    """A page of HTML; a notebook shows it inline.
 
-    def __init__(self, text: str, height: int = 720) -> None:
-        self.text, self.height = text, height
+    ``place`` is where the page of a run opens, as the end of its address has it: ``step=12`` or ``step=12&lane=3``.
+    """
+
+    def __init__(self, text: str, height: int = 720, place: str = "") -> None:
+        self.text, self.height, self.place = text, height, place
 
     def save(self, path: str) -> None:
-        """Writes it to a file."""
+        """Writes the page to a file."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self.text)
 
     def __repr__(self) -> str:
-        return f"<Page of {len(self.text)} characters>"
+        return f"<Page at {self.place}>" if self.place else "<Page>"
 
     def _repr_html_(self) -> str:
-        data = base64.b64encode(self.text.encode()).decode()
-        return f'<iframe src="data:text/html;base64,{data}" width="100%" height="{self.height}" style="border:0"></iframe>'
+        # A frame has its text in an attribute: an address `data:` has at most 2 MB in Chromium, and some editors do not load it. The
+        # page changes the end of its address, which must stay that of the frame and not become that of the notebook.
+        head = '<head><base href="about:srcdoc">'
+        if self.place:
+            head += f"<script>location.hash = {json.dumps(self.place)}</script>"
+        text = self.text.replace("<head>", head, 1)
+        return f'<iframe srcdoc="{escape(text)}" width="100%" height="{self.height}" style="border:0"></iframe>'
 
 
 class Picture:

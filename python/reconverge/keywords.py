@@ -239,7 +239,8 @@ class _Common(TypedDict, total=False):
 
 
 class LaunchKeywords(_Common, total=False):
-    """The keywords of :meth:`reconverge.Program.launch`, ``run``, ``session``, ``trace`` and ``stats``.
+    """The keywords of :meth:`reconverge.Program.launch`, ``run``, ``session``, ``trace``, ``report``
+    and ``stats``.
 
     The places in ``inputs``, ``constants``, ``buffers`` and ``textures`` are those of the command line's options. ``params`` has the
     parameters of a Tesla kernel by name: an array is a buffer, a number is a value. The others are fields of launch files.

@@ -255,6 +255,10 @@ class Program(Sequence[Instruction]):
         """What happens in a run; keywords are those of :meth:`launch`."""
         return self.launch(**launch).trace()
 
+    def report(self, **launch: Unpack[LaunchKeywords]) -> html.Page:
+        """The page that shows a run; keywords are those of :meth:`launch`."""
+        return self.launch(**launch).report()
+
     def stats(self, **launch: Unpack[LaunchKeywords]) -> Stats:
         """Counts by instruction of a run; keywords are those of :meth:`launch`."""
         return self.launch(**launch).stats()

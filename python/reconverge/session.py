@@ -594,6 +594,15 @@ class Session:
         """What is left so far, by name; complete at the end."""
         return self._native.outputs()
 
+    def report(self) -> html.Page:
+        """The page of the session's launch, at the step where the session is.
+
+        The page runs the launch anew: it does not have changes of registers and memory.
+        """
+        page = self.launch.report()
+        page.place = f"step={self.instructions}"
+        return page
+
     def snapshot(self) -> Snapshot:
         """The place where the launch is."""
         return Snapshot(self._native.snapshot(), self.instructions, self.launch.title)

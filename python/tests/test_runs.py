@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,24 @@ def test_notebooks_show_a_result_and_the_report(nested: reconverge.Launch) -> No
     assert "13" in nested.run()._repr_html_()
     page = nested.report()
     assert page.text.startswith("<!doctype html>") or "<html" in page.text[:200].lower()
-    assert page._repr_html_().startswith("<iframe")
+    before, text, after = page._repr_html_().split('"', 2)
+    assert before == "<iframe srcdoc=" and after.endswith("></iframe>")
+    assert unescape(text).replace('<base href="about:srcdoc">', "") == page.text
+
+
+def test_a_program_has_the_page_of_a_run() -> None:
+    page = reconverge.assemble(DOUBLE).report(lanes=4)
+    assert repr(page) == "<Page>" and "RV770" in page.text.upper()
+
+
+def test_the_page_of_a_session_opens_at_its_step(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    session.step(3)
+    page = session.report()
+    assert repr(page) == "<Page at step=3>"
+    shown = unescape(page._repr_html_())
+    assert '<base href="about:srcdoc"><script>location.hash = "step=3"</script>' in shown
+    assert page.text == nested.report().text, "the file has no place"
 
 
 def test_conditions_on_counts_are_judged(samples: Path) -> None:

@@ -820,15 +820,15 @@ fn launch_arguments_are_options_of_run() {
 
 #[test]
 fn the_manifest_of_the_extension_and_the_page_have_each_launch_argument() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    let read = |name: &str| std::fs::read_to_string(docs.join(name)).unwrap();
-    let manifest: Value = serde_json::from_str(&read("samples/vscode/package.json")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let manifest: Value = serde_json::from_str(&read("editors/vscode/package.json")).unwrap();
     let schema = schema();
     assert_eq!(
         manifest["contributes"]["debuggers"][0]["configurationAttributes"]["launch"], schema,
         "`reconverge debug --dap-schema` prints it"
     );
-    let page = read("debugger.md");
+    let page = read("docs/debugger.md");
     for row in &ARGUMENTS {
         let option = row.option.map(|option| format!("`{option}`")).unwrap_or_default();
         let line = format!("| `{}` | {} | {option} | {} |", row.name, row.kind.name(), row.help);

@@ -1,0 +1,1 @@
+vim.filetype.add({ extension = { s = require("reconverge").filetype, asm = require("reconverge").filetype } })
