@@ -105,7 +105,7 @@ fn numbers_and_names_are_read_as_people_write_them() {
     folder.write("a.s", ".isa tesla\n.param s[0x10] 4 n\nmov b32 $r0, b32 s[n]\nmul f32 $r1, $r0, 2\ncvt u32 $r2, blockIdx.x\nexit nop\n");
     let (_, messages) = folder.run("asm a.s -o a.hex", 0);
     assert!(messages.contains("`2` is an integer, and the operation is on floats"), "{messages}");
-    assert!(messages.contains("write 2.0"), "{messages}");
+    assert!(messages.contains("write `2.0`"), "{messages}");
     for (line, message) in [
         ("mov b32 $r0 b32 s[m]", "there is no parameter `m`"),
         ("ld b32 $r1 g14[$r2+4]", "takes no offset"),

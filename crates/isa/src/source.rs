@@ -199,6 +199,47 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
     }
 }
 
+/// The text that the advice of a message proposes for its place, if it proposes one: `did you mean`, `write`, or the one text that fits.
+///
+/// ```
+/// use reconverge_isa::source::{proposed, suggest};
+/// assert_eq!(proposed(&suggest("jmup", ["jump", "loop"])), Some("jump"));
+/// assert_eq!(proposed(&suggest("1", ["r500"])), Some("r500"));
+/// assert_eq!(proposed("write `.gprs 4`"), Some(".gprs 4"));
+/// assert_eq!(proposed(&suggest("1", ["jump", "loop"])), None);
+/// ```
+pub fn proposed(help: &str) -> Option<&str> {
+    let quoted = |before: &str| help.split_once(before)?.1.split_once('`');
+    let meant = quoted("did you mean `").or_else(|| quoted("write `"));
+    let only = || quoted("`").filter(|(_, rest)| help.starts_with('`') && *rest == " fits here");
+    meant.or_else(only).map(|(text, _)| text)
+}
+
+/// A directive: a line that begins with a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectiveRow {
+    /// Name with its point.
+    pub name: &'static str,
+    /// Operands, as messages and documentation show them; may be empty.
+    pub operands: &'static str,
+    /// Meaning.
+    pub about: &'static str,
+    /// Whether a program begins with it.
+    pub begins_program: bool,
+}
+
+impl DirectiveRow {
+    /// A row of a table.
+    pub const fn new(name: &'static str, operands: &'static str, about: &'static str) -> DirectiveRow {
+        DirectiveRow { name, operands, about, begins_program: false }
+    }
+
+    /// The directive that begins a program, with the name of the program.
+    pub const fn program(name: &'static str) -> DirectiveRow {
+        DirectiveRow { begins_program: true, ..DirectiveRow::new(name, "NAME", "begins a program") }
+    }
+}
+
 /// The bytes of a word: letters, digits, `_` and `$`.
 const IN_WORD: [bool; 256] = {
     let mut table = [false; 256];

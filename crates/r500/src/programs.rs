@@ -1,12 +1,23 @@
 //! A text of several programs: `.program` begins each, and what stands before the first, `.isa` and `.chip`, is for all.
 
-use reconverge_isa::source::{Cursor, Diagnostic, Span, name_of};
+use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, name_of};
 
 use crate::chip::Chip;
 use crate::pvs;
 use crate::text::Assembled;
 use crate::text::asm;
 use crate::text::reading::{Line, MOST_ERRORS, lines};
+
+/// The directives of programs of both units, each once.
+pub fn directives() -> Vec<DirectiveRow> {
+    let mut all = vec![DirectiveRow::program(".program")];
+    for row in asm::DIRECTIVES.iter().chain(pvs::text::asm::DIRECTIVES) {
+        if all.iter().all(|known| known.name != row.name) {
+            all.push(*row);
+        }
+    }
+    all
+}
 
 /// The lines of one program.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::Image;
-use reconverge_isa::source::Diagnostic;
+use reconverge_isa::source::{Diagnostic, DirectiveRow};
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_simt::uses::UsesAt;
 use thiserror::Error;
@@ -58,6 +58,9 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// All mnemonics, sorted.
     fn mnemonics(&self) -> Vec<&'static str>;
+
+    /// The directives of the machine's text. Those that all machines have are in [`reconverge_isa::expand`].
+    fn directives(&self) -> Vec<DirectiveRow>;
 
     /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
     fn keeps(&self, program: &Program, back: &Program) -> bool;

@@ -26,7 +26,7 @@ use expression::{Reach, Wrong};
 use line::{Part, Shown};
 
 use crate::limits::EXPANSION;
-use crate::source::{Diagnostic, SourceFile, Span, lines, suggest, word_len};
+use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, word_len};
 
 /// A file that a source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +48,26 @@ pub struct Given {
 
 /// The directives, with what follows them.
 #[rustfmt::skip]
-const DIRECTIVES: [(&str, Directive); 13] = [
-    (".equ", Directive::Equ), (".alias", Directive::Alias), (".include", Directive::Include),
-    (".macro", Directive::Macro), (".endm", Directive::EndMacro),
-    (".rept", Directive::Repeat), (".endr", Directive::EndRepeat),
-    (".if", Directive::If), (".ifdef", Directive::IfDefined), (".ifndef", Directive::IfDefined),
-    (".elif", Directive::Else), (".else", Directive::Else), (".endif", Directive::EndIf),
+const DIRECTIVES: [(Directive, DirectiveRow); 13] = [
+    (Directive::Equ,       DirectiveRow::new(".equ", "NAME, EXPRESSION", "the following lines use the value under this name")),
+    (Directive::Alias,     DirectiveRow::new(".alias", "NAME, TEXT", "the following lines use the text under this name")),
+    (Directive::Include,   DirectiveRow::new(".include", "\"FILE\"", "the lines of a file")),
+    (Directive::Macro,     DirectiveRow::new(".macro", "NAME PARAMETER, PARAMETER=TEXT", "begins a macro")),
+    (Directive::EndMacro,  DirectiveRow::new(".endm", "", "ends a macro")),
+    (Directive::Repeat,    DirectiveRow::new(".rept", "COUNT, NAME", "repeats the lines; `\\NAME` counts from 0")),
+    (Directive::EndRepeat, DirectiveRow::new(".endr", "", "ends repeated lines")),
+    (Directive::If,        DirectiveRow::new(".if", "EXPRESSION", "the following lines if the value is not 0")),
+    (Directive::IfDefined, DirectiveRow::new(".ifdef", "NAME", "the following lines if the name is defined")),
+    (Directive::IfDefined, DirectiveRow::new(".ifndef", "NAME", "the following lines if the name is not defined")),
+    (Directive::Else,      DirectiveRow::new(".elif", "EXPRESSION", "the following lines if no branch before was taken and the value is not 0")),
+    (Directive::Else,      DirectiveRow::new(".else", "", "the following lines if no branch before was taken")),
+    (Directive::EndIf,     DirectiveRow::new(".endif", "", "ends a condition")),
 ];
+
+/// The directives that the texts of all machines have.
+pub fn directives() -> impl Iterator<Item = DirectiveRow> {
+    DIRECTIVES.into_iter().map(|(_, row)| row)
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directive {
@@ -79,8 +92,8 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     }
     let (name, rest) = line.split_at(1 + word_len(&line[1..]));
     let ends = rest.chars().next().is_none_or(|next| next.is_whitespace() || next == '"' || next == '(');
-    let found = DIRECTIVES.iter().find(|(known, _)| ends && *known == name)?;
-    Some((found.1, name, rest))
+    let (found, _) = DIRECTIVES.iter().find(|(_, row)| ends && row.name == name)?;
+    Some((*found, name, rest))
 }
 
 /// Whether a text has anything to expand. A listing has not, and costs the search for it only.
@@ -121,6 +134,20 @@ pub struct Expanded {
     pieces: Vec<Piece>,
     contexts: Vec<Context>,
     files: Vec<Arc<SourceFile>>,
+    constants: Vec<ConstantAt>,
+}
+
+/// A constant that `.equ` defines.
+#[derive(Clone, Debug)]
+pub struct ConstantAt {
+    /// Name.
+    pub name: String,
+    /// Value.
+    pub value: Value,
+    /// Place of the directive.
+    pub span: Span,
+    /// The file of the place, if it is one that the source includes.
+    pub file: Option<Arc<SourceFile>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -150,6 +177,14 @@ pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagn
     if given.defines.is_empty() && !has_any(source) {
         return Ok(None);
     }
+    match expand_partly(source, given) {
+        (expanded, errors) if errors.is_empty() => Ok(Some(expanded)),
+        (_, errors) => Err(errors),
+    }
+}
+
+/// Resolves what [`expand`] resolves, as far as it can. The text lacks the lines that are wrong; the messages say what is.
+pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>) {
     let own = Arc::new(SourceFile { name: String::new(), text: source.to_owned() });
     let mut expander = Expander {
         given,
@@ -158,6 +193,7 @@ pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagn
             pieces: Vec::new(),
             contexts: vec![Context { what: String::new(), file: 0, parent: None }],
             files: vec![own],
+            constants: Vec::new(),
         },
         constants: HashMap::new(),
         aliases: HashMap::new(),
@@ -170,10 +206,7 @@ pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagn
     expander.defines();
     let own: Vec<Line> = whole(source);
     expander.block(&own, 0);
-    match expander.errors.is_empty() {
-        true => Ok(Some(expander.out)),
-        false => Err(expander.errors),
-    }
+    (expander.out, expander.errors)
 }
 
 impl Expanded {
@@ -202,6 +235,20 @@ impl Expanded {
             (context, at) = (parent, part.at);
         }
         at
+    }
+
+    /// The constants that `.equ` defines, in the order of their lines.
+    pub fn constants(&self) -> &[ConstantAt] {
+        &self.constants
+    }
+
+    /// The parts of the source itself that other text replaces, with that text, in the order of the plain text.
+    pub fn replaced(&self) -> impl Iterator<Item = (Span, &str)> {
+        let ends = self.pieces.iter().skip(1).map(|piece| piece.start).chain([self.text.len()]);
+        let own = |piece: &Piece| piece.context == 0 && !piece.part.verbatim;
+        self.pieces.iter().zip(ends).filter(move |(piece, _)| own(piece)).map(|(piece, end)| {
+            (Span::new(piece.part.at, piece.part.at + piece.part.len), &self.text[piece.start..end])
+        })
     }
 
     /// Where a part of the plain text comes from: the context, and the place in the context's file.
@@ -541,6 +588,10 @@ impl Expander<'_> {
             return;
         };
         let Some(value) = self.value(line, behind, context) else { return };
+        let (part, file) = (line.shown.all(), self.out.contexts[context].file);
+        let file = (file > 0).then(|| self.out.files[file].clone());
+        let span = Span::new(part.at, part.at + part.len);
+        self.out.constants.push(ConstantAt { name: name.to_owned(), value, span, file });
         let before = self.constants.insert(name.to_owned(), value);
         if before.is_some_and(|before| before != value) || self.aliases.contains_key(name) {
             self.error(context, line.shown.all(), format!("`{name}` already has another value"), "");

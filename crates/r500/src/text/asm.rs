@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, suggest};
 use reconverge_isa::word::FieldValue;
 
 use super::asm_alu::{alpha_half, alu_line, tex_line};
@@ -52,8 +52,23 @@ const UNIT: Directives = Directives {
     state: STATE,
     elsewhere: &["RS_", "0x"],
     numbered: true,
-    directives: &[".isa", ".chip", ".base", ".const", ".int", ".bool", ".out", ".state", ".word", ".data"],
+    directives: DIRECTIVES,
 };
+
+/// The directives of a program of the fragment processor.
+#[rustfmt::skip]
+pub(crate) const DIRECTIVES: &[DirectiveRow] = &[
+    DirectiveRow::new(".isa", "r500", "the machine"),
+    DirectiveRow::new(".chip", "NAME", "the chip"),
+    DirectiveRow::new(".base", "N", "slot of the first instruction"),
+    DirectiveRow::new(".const", "N X Y Z W", "float constant"),
+    DirectiveRow::new(".int", "N KR KG KB", "integer constant: count, initial aL, step"),
+    DirectiveRow::new(".bool", "N true|false", "boolean constant"),
+    DirectiveRow::new(".out", "A|B|C|D FORMAT CHANNEL…", "render target: format and channels"),
+    DirectiveRow::new(".state", "REGISTER VALUE", "a state register"),
+    DirectiveRow::new(".word", "W0 W1 W2 W3 W4 W5", "an instruction as words"),
+    DirectiveRow::new(".data", "WORD", "a word that is no whole instruction"),
+];
 
 impl Assembler {
     fn line(&mut self, mut cursor: Cursor<'_>) -> Parsed<()> {

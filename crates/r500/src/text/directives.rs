@@ -2,7 +2,7 @@
 
 use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
-use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, suggest};
 
 use super::reading::{Parsed, number, state_value, vector, word};
 use crate::chip::{CHIPS, Chip};
@@ -32,7 +32,7 @@ pub(crate) struct Directives {
     /// Whether a number at the end of a name is not compared with the manual's names.
     pub numbered: bool,
     /// Directives that the unit has.
-    pub directives: &'static [&'static str],
+    pub directives: &'static [DirectiveRow],
 }
 
 /// Everything that the directives of one source have set.
@@ -78,7 +78,7 @@ impl Stated {
             ".data" => self.data.push(word(cursor, "a 32-bit word")?),
             _ => {
                 return Err(Diagnostic::error(span, format!("unknown directive `{name}`"))
-                    .help(suggest(name, unit.directives.iter().copied())));
+                    .help(suggest(name, unit.directives.iter().map(|row| row.name))));
             }
         }
         Ok(())

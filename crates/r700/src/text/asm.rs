@@ -24,6 +24,7 @@ use crate::code::{CfOp, Code, CodeOptions, ExportKind};
 use crate::uses::registers_needed;
 use alu::Group;
 use amd::Dialect;
+pub use directive::DIRECTIVES;
 use lex::{Parse, Token, tokens, wrong};
 
 /// What a text says of a program.

@@ -8,6 +8,7 @@ mod asm;
 mod attr;
 mod dis;
 
+pub use asm::DIRECTIVES;
 pub use asm::{Assembled, assemble, assemble_all, is_amd};
 pub use dis::{Disassembly, Options, Syntax, disassemble, disassemble_into};
 pub(crate) use dis::{Home, home, instruction};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Sampler, Slot, Variable};
-use reconverge_isa::source::{Cursor, Diagnostic, Span, lines, parse_number, suggest};
+use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, lines, parse_number, suggest};
 use reconverge_isa::write::{LabelUse, Line, LineReader, NameHash, Prefixes, Reader};
 
 use super::written::{ACCESSES, Names, PARAMETERS, bits_of, written};
@@ -60,9 +60,28 @@ impl Prefixes for Prefix {
 
 /// The directives.
 #[rustfmt::skip]
-const DIRECTIVES: [&str; 21] = [
-    ".isa", ".chip", ".type", ".module", ".abi", ".pointers", ".variable", ".sampler", ".const", ".data", ".kernel",
-    ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param", ".state", ".word",
+pub const DIRECTIVES: &[DirectiveRow] = &[
+    DirectiveRow::new(".isa", "tesla", "the machine"),
+    DirectiveRow::new(".chip", "NAME", "the chip"),
+    DirectiveRow::new(".type", "VP|GP|FP|CP", "the program type"),
+    DirectiveRow::new(".module", "NAME", "begins a module"),
+    DirectiveRow::new(".abi", "N", "of a module: `abiversion` of a text cubin"),
+    DirectiveRow::new(".pointers", "BYTES", "of a module: 4 or 8 bytes per pointer"),
+    DirectiveRow::new(".variable", "NAME BYTES PLACE", "of a module: a variable in a constant bank, `c0[0x10]`, or in memory, `global c14[0x0]`"),
+    DirectiveRow::new(".sampler", "NAME UNIT", "a texture of a module or a program"),
+    DirectiveRow::new(".const", "BANK OFFSET WORD…", "contents of a constant bank"),
+    DirectiveRow::new(".data", "WORD…", "more contents of the `.const` or `.variable` before"),
+    DirectiveRow::program(".kernel"),
+    DirectiveRow::new(".base", "ADDRESS", "address of the program's first word"),
+    DirectiveRow::new(".reg", "N", "registers that the program needs"),
+    DirectiveRow::new(".shared", "BYTES", "shared memory that the program needs"),
+    DirectiveRow::new(".local", "BYTES", "local memory that the program needs"),
+    DirectiveRow::new(".bar", "N", "barriers that the program needs"),
+    DirectiveRow::new(".stack", "N", "entries of the stack that the program needs"),
+    DirectiveRow::new(".params", "BYTES", "size of the parameters"),
+    DirectiveRow::new(".param", "s[0x10] BYTES NAME", "a parameter of the kernel"),
+    DirectiveRow::new(".state", "NAME VALUE", "another number that the container states of the program"),
+    DirectiveRow::new(".word", "WORD…", "words as they are"),
 ];
 
 /// Those of a module; `.sampler`, `.const` and `.data` are of both.
@@ -293,7 +312,7 @@ impl<'a> Assembler<'a> {
             let start = offset + (word.as_ptr() as usize - line.as_ptr() as usize);
             let message = format!("`{word}` is an integer, and the operation is on floats");
             let warning = Diagnostic::warning(Span::new(start, start + word.len()), message);
-            self.warnings.push(warning.help(format!("write {word}.0, or its bits as a hexadecimal number")));
+            self.warnings.push(warning.help(format!("write `{word}.0`, or its bits as a hexadecimal number")));
         }
     }
 
@@ -488,7 +507,8 @@ impl<'a> Assembler<'a> {
             }
             unknown => {
                 let message = format!("there is no directive `{unknown}`");
-                self.errors.push(Diagnostic::error(span, message).help(suggest(unknown, DIRECTIVES)));
+                let names = DIRECTIVES.iter().map(|row| row.name);
+                self.errors.push(Diagnostic::error(span, message).help(suggest(unknown, names)));
                 return;
             }
         }

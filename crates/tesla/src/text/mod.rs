@@ -22,7 +22,7 @@ mod notes;
 mod state;
 mod written;
 
-pub use asm::{Assembled, Prefix, assemble};
+pub use asm::{Assembled, DIRECTIVES, Prefix, assemble};
 pub use dis::{
     Listing, Member, disassemble, disassemble_image, disassemble_marked, disassemble_program, nesting,
 };

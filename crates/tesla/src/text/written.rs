@@ -235,7 +235,7 @@ fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
     match (kind, whole) {
         (Type::Float, true) => Err((
             format!("`{text}` is an integer, and the operation is on floats"),
-            format!("write {text}.0"),
+            format!("write `{text}.0`"),
         )),
         (Type::Integer | Type::Bits16, false) => {
             let help = "its bits are written as a number: `0x3f800000` is 1.0";
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_refused_at_its_place() {
         for (line, message) in [
-            ("add f32 $r0 $r1 -4", "16..18: `-4` is an integer, and the operation is on floats (write -4.0)"),
+            ("add f32 $r0 $r1 -4", "16..18: `-4` is an integer, and the operation is on floats (write `-4.0`)"),
             (
                 "(lg $c0) exit nop",
                 "9..13: `exit` is not predicated: it acts for all lanes that are active (`ret`",

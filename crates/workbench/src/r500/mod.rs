@@ -13,7 +13,7 @@ use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Stage};
-use reconverge_isa::source::{Diagnostic, program_line};
+use reconverge_isa::source::{Diagnostic, DirectiveRow, program_line};
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::graph::graph;
 use reconverge_r500::lint::{RULES, lint};
@@ -89,6 +89,10 @@ impl Machine for R500 {
 
     fn mnemonics(&self) -> Vec<&'static str> {
         reconverge_r500::forms::mnemonics()
+    }
+
+    fn directives(&self) -> Vec<DirectiveRow> {
+        reconverge_r500::programs::directives()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

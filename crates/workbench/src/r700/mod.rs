@@ -10,7 +10,7 @@ use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{ConstantBlock, Image, Stage};
-use reconverge_isa::source::{Diagnostic, program_line};
+use reconverge_isa::source::{Diagnostic, DirectiveRow, program_line};
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
@@ -102,6 +102,10 @@ impl Machine for R700 {
 
     fn mnemonics(&self) -> Vec<&'static str> {
         reconverge_r700::forms::mnemonics()
+    }
+
+    fn directives(&self) -> Vec<DirectiveRow> {
+        text::DIRECTIVES.to_vec()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
@@ -280,12 +284,18 @@ fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
         if let (Some(declared), Some(needed)) = (declared, needed)
             && needed > declared
         {
-            let span = source.find(name).map_or(Span::default(), |at| Span::new(at, at + name.len()));
+            let span = source.find(name).map_or(Span::default(), |at| directive_at(source, at));
             let message = format!("the program needs {needed} {what}, {declared} are declared");
             found.push(Diagnostic::warning(span, message).help(format!("write `{name} {needed}`")));
         }
     }
     found
+}
+
+/// The directive at a place of a source, with its operands.
+fn directive_at(source: &str, at: usize) -> Span {
+    let line = source[at..].split(['\n', ';']).next().unwrap_or_default();
+    Span::new(at, at + line.trim_end().len())
 }
 
 /// The registers with a value at the start of a program, where its stage and state say it: of a vertex program R0, of a

@@ -11,7 +11,7 @@ use reconverge_isa::forms::Form;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Param, Stage as Any};
-use reconverge_isa::source::Diagnostic;
+use reconverge_isa::source::{Diagnostic, DirectiveRow};
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::uses::UsesAt;
 use reconverge_tesla::code::Code;
@@ -176,6 +176,10 @@ impl Machine for Tesla {
 
     fn mnemonics(&self) -> Vec<&'static str> {
         text::mnemonics()
+    }
+
+    fn directives(&self) -> Vec<DirectiveRow> {
+        text::DIRECTIVES.to_vec()
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -1,7 +1,7 @@
 //! Text to words.
 
 use reconverge_isa::program::Stage;
-use reconverge_isa::source::{Cursor, Diagnostic, suggest};
+use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, suggest};
 use reconverge_isa::{Span, WordInfo};
 
 use super::syntax::{
@@ -63,8 +63,21 @@ const UNIT: Directives = Directives {
     state: &STATE,
     elsewhere: &["VAP_"],
     numbered: false,
-    directives: &[".isa", ".stage", ".chip", ".base", ".const", ".state", ".word", ".data"],
+    directives: DIRECTIVES,
 };
+
+/// The directives of a program of the vertex unit.
+#[rustfmt::skip]
+pub(crate) const DIRECTIVES: &[DirectiveRow] = &[
+    DirectiveRow::new(".isa", "r500", "the machine"),
+    DirectiveRow::new(".stage", "vertex", "a program of the vertex unit"),
+    DirectiveRow::new(".chip", "NAME", "the chip"),
+    DirectiveRow::new(".base", "N", "slot of the first instruction"),
+    DirectiveRow::new(".const", "N X Y Z W", "constant"),
+    DirectiveRow::new(".state", "REGISTER VALUE", "a state register"),
+    DirectiveRow::new(".word", "W0 W1 W2 W3", "an instruction as words"),
+    DirectiveRow::new(".data", "WORD", "a word that is no whole instruction"),
+];
 
 impl Assembler {
     fn line(&mut self, mut cursor: Cursor<'_>) -> Parsed<()> {

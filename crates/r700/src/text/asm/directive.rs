@@ -3,7 +3,7 @@
 //! A directive takes exactly the operands that its row names; everything else is an error with its place.
 
 use reconverge_isa::program::Stage;
-use reconverge_isa::source::suggest;
+use reconverge_isa::source::{DirectiveRow, suggest};
 
 use super::amd::Dialect;
 use super::lex::{Parse, Token, chan_of, number, wrong};
@@ -11,26 +11,27 @@ use super::operand::signed_literal;
 use super::{Asm, LIMIT};
 use crate::chip::{CHIPS, Chip};
 
-/// Every directive, with its operands for messages.
-const DIRECTIVES: [(&str, &str); 18] = [
-    ("isa", "r700"),
-    ("syntax", "amd|latte|own"),
-    ("chip", "NAME"),
-    ("program", "NAME"),
-    ("stage", "ps|vs|gs|es|fs|dc|cs, pixel|vertex|…"),
-    ("gprs", "n"),
-    ("stack", "entries"),
-    ("start", "n or @label"),
-    ("const", "buffer|file first word…"),
-    ("loop", "n value"),
-    ("bool", "value"),
-    ("state", "REGISTER value"),
-    ("org", "n"),
-    ("word", "w0, w1"),
-    ("zero", "n"),
-    ("dword", "w"),
-    ("slot", "w0, w1"),
-    ("literal", "component, w"),
+/// Every directive.
+#[rustfmt::skip]
+pub const DIRECTIVES: &[DirectiveRow] = &[
+    DirectiveRow::new(".isa", "r700", "the machine"),
+    DirectiveRow::new(".syntax", "amd|latte|own", "how numbers and clauses are read"),
+    DirectiveRow::new(".chip", "NAME", "the chip, before the first instruction"),
+    DirectiveRow::program(".program"),
+    DirectiveRow::new(".stage", "ps|vs|gs|es|fs|dc|cs, pixel|vertex|…", "the kind of the program"),
+    DirectiveRow::new(".gprs", "n", "NUM_GPRS: registers that the program needs"),
+    DirectiveRow::new(".stack", "entries", "STACK_SIZE: entries of the stack that the program needs"),
+    DirectiveRow::new(".start", "n or @label", "the first instruction"),
+    DirectiveRow::new(".const", "buffer|file first word…", "words of a constant buffer or of the constant file"),
+    DirectiveRow::new(".loop", "n value", "loop constant n"),
+    DirectiveRow::new(".bool", "value", "the word of boolean constants"),
+    DirectiveRow::new(".state", "REGISTER value", "a register by name or address"),
+    DirectiveRow::new(".org", "n", "address of the next words"),
+    DirectiveRow::new(".word", "w0, w1", "two words as they are"),
+    DirectiveRow::new(".zero", "n", "n pairs of zeros"),
+    DirectiveRow::new(".dword", "w", "an odd last word"),
+    DirectiveRow::new(".slot", "w0, w1", "in an ALU clause: a slot as it is"),
+    DirectiveRow::new(".literal", "component, w", "in an ALU clause: a literal that no operand reads"),
 ];
 
 /// Kinds of programs (MAN p. 37); `cs` are the kernels of CAL images and of LLVM, which the hardware runs as one of the others.
@@ -105,8 +106,9 @@ const CONSTANT_FILE: u32 = 16;
 
 impl Asm<'_> {
     pub(super) fn directive(&mut self, name: &str, at: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
-        let Some((_, shape)) = DIRECTIVES.iter().find(|(known, _)| *known == name) else {
-            let known = DIRECTIVES.iter().map(|(known, _)| *known);
+        let Some(DirectiveRow { operands: shape, .. }) = DIRECTIVES.iter().find(|row| row.name[1..] == *name)
+        else {
+            let known = DIRECTIVES.iter().map(|row| &row.name[1..]);
             return Err(wrong(at, "unknown directive").help(suggest(name, known)));
         };
         let usage = || format!("as in `.{name} {shape}`");

@@ -1,0 +1,303 @@
+//! The analysis of one version of a source text.
+
+use std::sync::OnceLock;
+
+use reconverge_isa::expand::{Expanded, Given, expand_partly, included_by};
+use reconverge_isa::lint::Finding;
+use reconverge_isa::source::lines;
+use reconverge_isa::{Diagnostic, Isa, Program, Span};
+use reconverge_workbench::listing::Lines;
+use reconverge_workbench::machine::Assembled;
+use reconverge_workbench::text::included;
+use reconverge_workbench::{Style, Target};
+
+use crate::choice::{ChosenBy, TargetHint, fewest, stated, with_hints};
+use crate::lexemes::{LexedLine, LexemeKind, lex};
+use crate::lines::LineStarts;
+use crate::names::{NameTable, SheetFile};
+use crate::passes::{Passes, assemble_partly};
+use crate::vocabulary::vocabulary;
+
+/// What is known of a source besides its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// What the launch file next to the source states.
+    pub launch: TargetHint,
+    /// What the user's settings state, for sources of which nothing else is known.
+    pub fallback: TargetHint,
+    /// Constants, `NAME` or `NAME=EXPRESSION`.
+    pub defines: Vec<String>,
+}
+
+/// An instruction of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InstructionAt {
+    /// Number of the program.
+    pub(crate) program: usize,
+    /// Address in the machine's unit.
+    pub(crate) address: u32,
+    /// A byte of its line in the source. Instructions of a macro or of an included file have the line that asks for them.
+    pub(crate) at: usize,
+    /// Whether the line is the instruction itself.
+    pub(crate) own: bool,
+}
+
+/// The analysis of one version of a source text.
+///
+/// Every query takes a byte of the text, or a part of the text, and has an answer for any text.
+#[derive(Debug)]
+pub struct Analysis {
+    text: String,
+    lines: LineStarts,
+    settings: Settings,
+    given: Given,
+    target: Target,
+    chosen_by: ChosenBy,
+    /// The source and the files that it includes.
+    pub(crate) files: Vec<SheetFile>,
+    pub(crate) expanded: Option<Expanded>,
+    pub(crate) expansion_errors: Vec<Diagnostic>,
+    passes: Passes,
+    pub(crate) names: NameTable,
+    instructions: OnceLock<Vec<InstructionAt>>,
+    listings: OnceLock<Vec<Lines>>,
+    findings: OnceLock<Vec<(usize, Finding)>>,
+}
+
+impl Analysis {
+    /// Analyses a text. `read` returns the bytes of a file that the text includes, by its path from the folder of the source, or
+    /// why it cannot be read.
+    pub fn new(
+        text: &str,
+        settings: &Settings,
+        read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>,
+    ) -> Analysis {
+        let files = included(text, read);
+        Analysis::of(text, settings.clone(), Given { files, defines: settings.defines.clone() })
+    }
+
+    /// The analysis of another text in the same place, with the same included files.
+    pub(crate) fn again(&self, text: &str) -> Analysis {
+        Analysis::of(text, self.settings.clone(), self.given.clone())
+    }
+
+    fn of(text: &str, settings: Settings, given: Given) -> Analysis {
+        let (expanded, expansion_errors) = match needs_expansion(text, &given) {
+            true => {
+                let (expanded, errors) = expand_partly(text, &given);
+                (Some(expanded), errors)
+            }
+            false => (None, Vec::new()),
+        };
+        let plain = expanded.as_ref().map_or(text, |expanded| &expanded.text);
+        let (target, chosen_by) = stated(plain, &settings.launch, &settings.fallback).unwrap_or_else(|| {
+            let target = |isa| with_hints(isa, plain, &settings.launch, &settings.fallback);
+            let errors = |isa| assemble_partly(&target(isa), plain).errors.len();
+            (target(fewest(errors, |isa| mnemonics_in(plain, isa))), ChosenBy::Fewest)
+        });
+        let passes = assemble_partly(&target, plain);
+        let isa = target.isa;
+        let mut files = vec![SheetFile::new("", text, Some(isa))];
+        for file in &given.files {
+            files.extend(file.text.as_ref().ok().map(|text| SheetFile::new(&file.name, text, Some(isa))));
+        }
+        let names = NameTable::new(&files, isa);
+        Analysis {
+            text: text.to_owned(),
+            lines: LineStarts::new(text),
+            settings,
+            given,
+            target,
+            chosen_by,
+            files,
+            expanded,
+            expansion_errors,
+            passes,
+            names,
+            instructions: OnceLock::new(),
+            listings: OnceLock::new(),
+            findings: OnceLock::new(),
+        }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The lines of the text, for positions.
+    pub fn lines(&self) -> &LineStarts {
+        &self.lines
+    }
+
+    /// The machine.
+    pub fn isa(&self) -> Isa {
+        self.target.isa
+    }
+
+    /// How the machine was found.
+    pub fn chosen_by(&self) -> ChosenBy {
+        self.chosen_by
+    }
+
+    /// The machine, with the chip and the program type of the source where they are known.
+    pub fn target(&self) -> Target {
+        match self.assembled() {
+            Some(assembled) => Target {
+                chip: self.target.chip.clone().or(assembled.target.chip.clone()),
+                stage: assembled.target.stage.or(self.target.stage),
+                isa: self.target.isa,
+            },
+            None => self.target.clone(),
+        }
+    }
+
+    /// The files that the source includes, by their paths from its folder.
+    pub fn included(&self) -> impl Iterator<Item = &str> {
+        self.given.files.iter().map(|file| file.name.as_str())
+    }
+
+    /// The programs of the source without the lines that are wrong; `None` if not even that assembles.
+    pub fn assembled(&self) -> Option<&Assembled> {
+        self.passes.assembled.as_ref()
+    }
+
+    /// Whether the whole source assembles.
+    pub fn is_complete(&self) -> bool {
+        self.expansion_errors.is_empty() && self.passes.errors.is_empty() && self.passes.assembled.is_some()
+    }
+
+    /// The errors of the assembler, with places in the text that it reads.
+    pub(crate) fn plain_errors(&self) -> &[Diagnostic] {
+        &self.passes.errors
+    }
+
+    /// The text that the assembler reads.
+    pub(crate) fn plain(&self) -> &str {
+        self.expanded.as_ref().map_or(&self.text, |expanded| &expanded.text)
+    }
+
+    /// The source for a byte of the text that the assembler reads.
+    pub(crate) fn in_source(&self, plain: usize) -> usize {
+        let at = self.expanded.as_ref().map_or(plain, |expanded| expanded.offset_in_source(plain));
+        at.min(self.text.len())
+    }
+
+    /// The line at a byte.
+    pub(crate) fn line_at(&self, offset: usize) -> &LexedLine {
+        &self.files[0].lines[self.lines.line(offset.min(self.text.len()))]
+    }
+
+    /// The instructions by the lines of the source.
+    pub(crate) fn instructions(&self) -> &[InstructionAt] {
+        self.instructions.get_or_init(|| self.find_instructions())
+    }
+
+    /// The instructions of a line, from 0.
+    pub(crate) fn instructions_in(&self, line: usize) -> &[InstructionAt] {
+        let all = self.instructions();
+        let (start, end) = (self.lines.start(&self.text, line), self.lines.end(&self.text, line));
+        let from = all.partition_point(|found| found.at < start);
+        let to = all.partition_point(|found| found.at <= end);
+        &all[from..to.max(from)]
+    }
+
+    /// The listing of each program, by addresses.
+    pub(crate) fn listing(&self, program: usize) -> Option<&Lines> {
+        let all = self.listings.get_or_init(|| {
+            let Some(assembled) = self.assembled() else { return Vec::new() };
+            let listing = |program: &Program| {
+                let target = self.target_of(program);
+                let listing = target.machine().disassemble(&target, program, Style::default());
+                listing.map_or_else(|_| Lines::default(), |listing| listing.instructions(&program.words))
+            };
+            assembled.image.programs.iter().map(listing).collect()
+        });
+        all.get(program)
+    }
+
+    /// The target of one of the programs.
+    pub(crate) fn target_of(&self, program: &Program) -> Target {
+        let target = self.target();
+        let target = self
+            .assembled()
+            .map_or(target.clone(), |assembled| target.for_program(&assembled.image, program));
+        Target { stage: program.stage.or(target.stage), ..target }
+    }
+
+    /// Where the programs break rules of their machine: number of the program and finding. Only a source without errors is judged.
+    pub(crate) fn findings(&self) -> &[(usize, Finding)] {
+        self.findings.get_or_init(|| {
+            let Some(assembled) = self.assembled().filter(|_| self.is_complete()) else { return Vec::new() };
+            let of = |(number, program)| {
+                let found = reconverge_workbench::lint::findings(&self.target_of(program), program);
+                found.unwrap_or_default().into_iter().map(move |finding| (number, finding))
+            };
+            assembled.image.programs.iter().enumerate().flat_map(of).collect()
+        })
+    }
+
+    /// The instructions with their lines. The assembler states the first line of an R700 group; the lines of its other slots follow.
+    fn find_instructions(&self) -> Vec<InstructionAt> {
+        let Some(assembled) = self.assembled() else { return Vec::new() };
+        let plain = self.plain();
+        let slots = if self.isa() == Isa::R700 { slot_lines(plain) } else { Vec::new() };
+        let mut found = Vec::new();
+        for (program, starts) in assembled.lines.iter().enumerate() {
+            let mut starts: Vec<(u32, usize)> = starts.clone();
+            starts.sort_unstable_by_key(|(_, at)| *at);
+            for (index, (address, at)) in starts.iter().enumerate() {
+                found.push(self.instruction(program, *address, *at));
+                let next = starts.get(index + 1).map_or(usize::MAX, |(_, next)| *next);
+                // Slots of one group are at consecutive addresses.
+                let from = slots.partition_point(|slot| slot.start <= *at);
+                let first_is_slot = from.checked_sub(1).is_some_and(|before| slots[before].end >= *at);
+                let of_group = slots[from..].iter().take_while(|slot| slot.start < next && first_is_slot);
+                found.extend(
+                    of_group.zip(1..).map(|(slot, nth)| self.instruction(program, address + nth, slot.start)),
+                );
+            }
+        }
+        found.sort_by_key(|instruction| (instruction.at, instruction.program, instruction.address));
+        found
+    }
+
+    fn instruction(&self, program: usize, address: u32, plain: usize) -> InstructionAt {
+        let at = self.in_source(plain);
+        let same = |at: usize, text: &str| {
+            text[at.min(text.len())..].split([' ', '\t', '\n', ',', ';']).next().map(str::to_owned)
+        };
+        let own = self.expanded.is_none() || same(at, &self.text) == same(plain, self.plain());
+        InstructionAt { program, address, at, own }
+    }
+}
+
+/// Whether a text has something to expand, or constants are given.
+fn needs_expansion(text: &str, given: &Given) -> bool {
+    // `expand` itself decides by the same look at the text.
+    !given.defines.is_empty()
+        || !included_by(text, "").is_empty()
+        || !matches!(reconverge_isa::expand::expand(text, given), Ok(None))
+}
+
+/// The lines of a text that are slots of an ALU group. (R700)
+fn slot_lines(plain: &str) -> Vec<Span> {
+    let is_slot = |(start, line): (usize, &str)| {
+        let lexed = lex(line, Some(Isa::R700));
+        let statement = lexed.first()?.statement(line);
+        let mut words = statement.iter().skip_while(|lexeme| lexeme.kind == LexemeKind::Number);
+        let (slot, colon) = (words.next()?.text(line), words.next()?.text(line));
+        let first = statement.first()?.span.start;
+        (matches!(slot, "x" | "y" | "z" | "w" | "t" | "?") && colon == ":")
+            .then(|| Span::new(start + first, start + line.len()))
+    };
+    lines(plain).filter_map(is_slot).collect()
+}
+
+/// The lines of a text that have a mnemonic of a machine.
+fn mnemonics_in(plain: &str, isa: Isa) -> usize {
+    let words = vocabulary(isa);
+    let has =
+        |line: &LexedLine| line.code().iter().any(|lexeme| words.mnemonics.contains(lexeme.text(plain)));
+    lex(plain, Some(isa)).iter().filter(|line| has(line)).count()
+}

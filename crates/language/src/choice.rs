@@ -1,0 +1,89 @@
+//! The machine, chip and program type that a source is for.
+
+use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
+use reconverge_isa::source::lines;
+use reconverge_workbench::Target;
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::target::{isa_of_chip, isa_of_source};
+
+/// What is known of a source besides its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetHint {
+    /// The machine.
+    pub isa: Option<Isa>,
+    /// The chip.
+    pub chip: Option<String>,
+    /// The step of the pipeline.
+    pub stage: Option<Stage>,
+}
+
+impl TargetHint {
+    /// Only the machine.
+    pub fn of(isa: Isa) -> TargetHint {
+        TargetHint { isa: Some(isa), ..TargetHint::default() }
+    }
+
+    /// What a launch file states. A text that is no launch file states nothing.
+    pub fn of_launch(text: &str) -> TargetHint {
+        let Ok(fields) = LaunchFile::fields(text) else { return TargetHint::default() };
+        let field = |name: &str| fields.get(name).and_then(|value| value.as_str());
+        TargetHint {
+            isa: field("isa").and_then(|isa| isa.parse().ok()),
+            chip: field("chip").map(str::to_owned),
+            stage: field("stage").and_then(|stage| stage.parse().ok()),
+        }
+    }
+
+    fn machine(&self) -> Option<Isa> {
+        self.isa.or_else(|| self.chip.as_deref().and_then(isa_of_chip))
+    }
+}
+
+/// How the machine of a source was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// The source states it, or is AMD's text.
+    Source,
+    /// The launch file next to the source states it.
+    Launch,
+    /// A setting states it.
+    Setting,
+    /// The assembler of this machine finds the fewest errors.
+    Fewest,
+}
+
+/// Returns the target of a source and how it was found; `None` if neither the text nor the hints name a machine. `plain` is the
+/// text with its macros resolved.
+pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> Option<(Target, ChosenBy)> {
+    let (isa, by) = if let Some(isa) = isa_of_source(plain) {
+        (isa, ChosenBy::Source)
+    } else if let Some(isa) = launch.machine() {
+        (isa, ChosenBy::Launch)
+    } else {
+        (setting.machine()?, ChosenBy::Setting)
+    };
+    Some((with_hints(isa, plain, launch, setting), by))
+}
+
+/// The target of a source for a machine: the chip and program type are those of the hints, if they are for the machine and the
+/// source states no chip.
+pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
+    let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));
+    let chip = [launch, setting].into_iter().find_map(|hint| {
+        let chip = hint.chip.as_deref().filter(|chip| isa_of_chip(chip) == Some(isa))?;
+        Target::new(isa, Some(chip)).ok()
+    });
+    let stage = launch
+        .stage
+        .or(setting.stage)
+        .filter(|_| launch.machine().or(setting.machine()).is_none_or(|of| of == isa));
+    let target = chip.filter(|_| !states_chip()).unwrap_or_else(|| Target::of(isa));
+    Target { stage, ..target }
+}
+
+/// Returns the machine whose assembler finds the fewest errors, and of several the one that has the most of the mnemonics.
+pub(crate) fn fewest(errors: impl Fn(Isa) -> usize, mnemonics: impl Fn(Isa) -> usize) -> Isa {
+    let rank = |isa: &Isa| (errors(*isa), std::cmp::Reverse(mnemonics(*isa)));
+    Isa::ALL.into_iter().min_by_key(rank).unwrap_or(Isa::Tesla)
+}

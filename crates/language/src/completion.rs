@@ -1,0 +1,327 @@
+//! What fits at a place of a source.
+
+use std::collections::{BTreeSet, HashSet};
+
+use reconverge_isa::source::DirectiveRow;
+use reconverge_isa::{Isa, Span};
+use reconverge_workbench::Target;
+use reconverge_workbench::machine;
+use reconverge_workbench::target::{ChipName, chips};
+
+use crate::analysis::Analysis;
+use crate::hover::of_forms;
+use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
+use crate::names::NameSort;
+use crate::vocabulary::{Piece, pieces, vocabulary};
+
+/// What a proposal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProposalSort {
+    /// A mnemonic.
+    Mnemonic,
+    /// A form of a mnemonic: an example to change.
+    Form,
+    /// A directive.
+    Directive,
+    /// A word of an instruction, or a value of a directive.
+    Word,
+    /// A register.
+    Register,
+    /// A name of the source.
+    Name(NameSort),
+}
+
+/// A text that fits at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// What it is.
+    pub sort: ProposalSort,
+    /// The text that a list shows.
+    pub label: String,
+    /// A remark next to it; may be empty.
+    pub detail: String,
+    /// The part of the source that it replaces.
+    pub span: Span,
+    /// The text that replaces it.
+    pub text: String,
+}
+
+/// Registers after the last one in use that are proposed.
+const MORE_REGISTERS: u32 = 2;
+
+/// Registers of one kind that are proposed, at most.
+const MOST_REGISTERS: u32 = 128;
+
+/// The forms of a mnemonic, as Markdown; `None` for another word.
+pub fn mnemonic_help(isa: Isa, mnemonic: &str) -> Option<String> {
+    let forms = machine(isa).forms(&Target::of(isa), mnemonic);
+    (!forms.is_empty()).then(|| of_forms(&forms))
+}
+
+/// A place in a line.
+struct Spot<'a> {
+    /// The line up to the place, in lexemes.
+    before: LexedLine,
+    /// The text of the line up to the place.
+    text: &'a str,
+    /// What has been written of the word there.
+    typed: &'a str,
+    /// The part of the source that a proposal replaces.
+    span: Span,
+}
+
+impl Spot<'_> {
+    /// The lexemes of the statement before the word.
+    fn statement(&self) -> &[Lexeme] {
+        let statement = self.before.statement(self.text);
+        let kept =
+            statement.iter().take_while(|lexeme| lexeme.span.start < self.text.len() - self.typed.len());
+        &statement[..kept.count()]
+    }
+
+    fn before_word(&self) -> Option<char> {
+        self.text[..self.text.len() - self.typed.len()].chars().next_back()
+    }
+}
+
+impl Analysis {
+    /// What fits at a byte.
+    pub fn complete(&self, offset: usize) -> Vec<Proposal> {
+        let mut offset = offset.min(self.text().len());
+        while !self.text().is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let start = self.line_at(offset).span.start;
+        let text = &self.text()[start..offset];
+        let typed_from = text
+            .rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '$'))
+            .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
+        let Some(before) = lex(text, Some(self.isa())).pop() else { return Vec::new() };
+        if before.comment().is_some() || before.lexemes.last().is_some_and(|last| is_open_text(*last, text)) {
+            return Vec::new();
+        }
+        let spot =
+            Spot { before, text, typed: &text[typed_from..], span: Span::new(start + typed_from, offset) };
+        let mut found = self.proposals(&spot, offset);
+        let mut known = HashSet::new();
+        found.retain(|proposal| known.insert((proposal.label.clone(), proposal.text.clone())));
+        found
+    }
+
+    fn proposals(&self, spot: &Spot<'_>, offset: usize) -> Vec<Proposal> {
+        let statement = spot.statement();
+        let directive = statement.first().filter(|first| first.kind == LexemeKind::Directive);
+        match spot.before_word() {
+            Some('.') if statement.len() <= 1 && directive.is_none() => return self.directives(spot),
+            Some('.') => return Vec::new(),
+            Some('@') => return self.names_of(spot, offset, &[NameSort::Label], ""),
+            Some('\\') => return self.names_of(spot, offset, &[NameSort::MacroParameter], ""),
+            _ => {}
+        }
+        if let Some(directive) = directive {
+            let row = vocabulary(self.isa()).directive(directive.text(spot.text));
+            let mut found = row.map(|row| self.values(spot, row)).unwrap_or_default();
+            found.extend(self.names_of(spot, offset, &[NameSort::Constant], ""));
+            return found;
+        }
+        let words = vocabulary(self.isa());
+        let mnemonics: Vec<&str> = statement
+            .iter()
+            .map(|lexeme| lexeme.text(spot.text))
+            .filter(|word| words.mnemonics.contains(word))
+            .collect();
+        let last = statement.last().map(|last| last.text(spot.text));
+        let mut found = Vec::new();
+        // An operation follows a slot or a destination.
+        let inside = self.isa() == Isa::R500 && last == Some("=")
+            || self.isa() == Isa::R700 && last == Some(":") && mnemonics.is_empty();
+        if mnemonics.is_empty() || inside {
+            found.extend(self.mnemonics(spot, !inside));
+            if !inside {
+                found.extend(self.names_of(spot, offset, &[NameSort::Macro], ""));
+            }
+            return found;
+        }
+        for mnemonic in mnemonics.iter().rev() {
+            found.extend(self.operands(spot, mnemonic, offset));
+        }
+        found.extend(self.names_of(spot, offset, &[NameSort::Constant, NameSort::Alias], ""));
+        if spot.text.matches('[').count() > spot.text.matches(']').count() {
+            found.extend(self.names_of(spot, offset, &[NameSort::Parameter, NameSort::Variable], ""));
+        }
+        found
+    }
+
+    fn directives(&self, spot: &Spot<'_>) -> Vec<Proposal> {
+        let span = Span::new(spot.span.start - 1, spot.span.end);
+        let proposal = |row: &DirectiveRow| Proposal {
+            sort: ProposalSort::Directive,
+            label: row.name.to_owned(),
+            detail: format!("{}: {}", row.operands, row.about).trim_start_matches(": ").to_owned(),
+            span,
+            text: row.name.to_owned(),
+        };
+        vocabulary(self.isa()).directives.iter().map(proposal).collect()
+    }
+
+    /// The values of a directive that are words.
+    fn values(&self, spot: &Spot<'_>, row: &DirectiveRow) -> Vec<Proposal> {
+        let mut found = Vec::new();
+        if row.name == ".chip" {
+            let names = chips(self.isa()).into_iter().flat_map(ChipName::names);
+            found.extend(names.map(|name| self.word(spot, name, "chip")));
+        }
+        for operand in row.operands.split([' ', ',']) {
+            let words = operand.split('|').filter(|word| operand.contains('|') || *word == self.isa().name());
+            let plain = words
+                .filter(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+            found.extend(plain.map(|word| self.word(spot, word, row.about)));
+        }
+        found
+    }
+
+    fn word(&self, spot: &Spot<'_>, text: &str, detail: &str) -> Proposal {
+        Proposal {
+            sort: ProposalSort::Word,
+            label: text.to_owned(),
+            detail: detail.to_owned(),
+            span: spot.span,
+            text: text.to_owned(),
+        }
+    }
+
+    /// The mnemonics that lead a line, or those that follow a slot or a destination; behind a mnemonic that is written in full,
+    /// its forms.
+    fn mnemonics(&self, spot: &Spot<'_>, leading: bool) -> Vec<Proposal> {
+        let mut found = Vec::new();
+        for entry in vocabulary(self.isa()).entries.iter().filter(|entry| entry.leads == leading) {
+            let text = entry.written();
+            found.push(Proposal {
+                sort: ProposalSort::Mnemonic,
+                label: entry.name.to_owned(),
+                detail: entry.form.clone(),
+                span: spot.span,
+                text: text.to_owned(),
+            });
+        }
+        if leading && spot.statement().is_empty() && !spot.typed.is_empty() {
+            for form in self.forms(spot.typed) {
+                found.push(Proposal {
+                    sort: ProposalSort::Form,
+                    label: form.text,
+                    detail: form.about,
+                    span: spot.span,
+                    text: form.example,
+                });
+            }
+        }
+        found
+    }
+
+    /// The words, registers and labels of the forms of a mnemonic.
+    fn operands(&self, spot: &Spot<'_>, mnemonic: &str, offset: usize) -> Vec<Proposal> {
+        let mut found = Vec::new();
+        let mnemonics = &vocabulary(self.isa()).mnemonics;
+        for form in self.forms(mnemonic) {
+            for piece in pieces(&form) {
+                match piece {
+                    Piece::Fixed(word) if word == mnemonic => {}
+                    Piece::Fixed(word) if is_placeholder(&word, self.isa(), mnemonics) => {}
+                    Piece::Fixed(word) => found.push(self.word(spot, &word, mnemonic)),
+                    Piece::Numbered(prefix, suffix) => found.extend(self.registers(spot, &prefix, &suffix)),
+                    Piece::Bracketed(name, choices) => {
+                        let fits = |choice: &&String| {
+                            choice.len() > 1
+                                && !choice.contains(['@', '-', '+'])
+                                && !is_placeholder(choice, self.isa(), mnemonics)
+                        };
+                        let texts = choices.iter().filter(fits).map(|choice| format!("{name}({choice})"));
+                        found.extend(texts.map(|text| self.word(spot, &text, mnemonic)));
+                        let labels = choices.iter().any(|choice| choice == "@LABEL");
+                        if labels {
+                            found.extend(self.labelled(spot, &name, offset));
+                        }
+                    }
+                    Piece::LabelName => found.extend(self.names_of(spot, offset, &[NameSort::Label], "")),
+                }
+            }
+        }
+        found
+    }
+
+    /// `ADDR(@label)` for each label. (R700)
+    fn labelled(&self, spot: &Spot<'_>, name: &str, offset: usize) -> Vec<Proposal> {
+        let labels = self.names_of(spot, offset, &[NameSort::Label], "");
+        let attribute = |label: Proposal| {
+            let text = format!("{name}(@{})", label.label);
+            Proposal { label: text.clone(), text, ..label }
+        };
+        labels.into_iter().map(attribute).collect()
+    }
+
+    /// The numbered registers: those in use and a few more.
+    fn registers(&self, spot: &Spot<'_>, prefix: &str, suffix: &str) -> Vec<Proposal> {
+        let used = self.used(prefix);
+        let count = used.last().map_or(0, |last| last + 1);
+        let proposal = |number: u32| {
+            let text = format!("{prefix}{number}{suffix}");
+            Proposal {
+                sort: ProposalSort::Register,
+                label: text.clone(),
+                detail: if used.contains(&number) { "in use" } else { "not in use" }.to_owned(),
+                span: spot.span,
+                text,
+            }
+        };
+        (0..(count + MORE_REGISTERS).min(MOST_REGISTERS)).map(proposal).collect()
+    }
+
+    /// The numbers that follow a beginning in the source.
+    fn used(&self, prefix: &str) -> BTreeSet<u32> {
+        let text = self.text();
+        let fresh =
+            |at: &usize| !text[..*at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+        let number = |at: usize| {
+            let rest = &text[at + prefix.len()..];
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..digits].parse().ok().filter(|number| *number < MOST_REGISTERS)
+        };
+        text.match_indices(prefix).map(|(at, _)| at).filter(fresh).filter_map(number).collect()
+    }
+
+    fn names_of(&self, spot: &Spot<'_>, offset: usize, sorts: &[NameSort], detail: &str) -> Vec<Proposal> {
+        let known = self.names.known_at(offset).filter(|definition| sorts.contains(&definition.sort));
+        let proposal = |definition: &crate::names::Definition| {
+            let value = self.constant(definition).map(|constant| format!("= {}", constant.value));
+            let detail = if detail.is_empty() { definition.sort.noun() } else { detail };
+            Proposal {
+                sort: ProposalSort::Name(definition.sort),
+                label: definition.name.clone(),
+                detail: value.unwrap_or_else(|| detail.to_owned()),
+                span: spot.span,
+                text: definition.name.clone(),
+            }
+        };
+        known.map(proposal).collect()
+    }
+}
+
+/// Whether a text in quotation marks has no end yet.
+fn is_open_text(lexeme: Lexeme, text: &str) -> bool {
+    let inside = lexeme.text(text);
+    lexeme.kind == LexemeKind::Text && (inside.len() < 2 || !inside.ends_with('"'))
+}
+
+/// Whether a word of a form stands for something else: capital letters in Tesla's forms; in the others a word such as SRC0, MASK
+/// or OPERAND.
+fn is_placeholder(word: &str, isa: Isa, mnemonics: &HashSet<&'static str>) -> bool {
+    const PLACEHOLDERS: [&str; 14] = [
+        "MASK", "SSSS", "OPERAND", "SOURCE", "OP", "SRC0", "SRC1", "SRC2", "FIRST", "LAST", "CBN", "BYTES",
+        "LABEL", "DST",
+    ];
+    let capital = word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    match isa {
+        Isa::Tesla => capital,
+        Isa::R500 | Isa::R700 => PLACEHOLDERS.contains(&word) || mnemonics.contains(word),
+    }
+}

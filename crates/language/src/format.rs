@@ -1,0 +1,256 @@
+//! The layout of a source: indentation, one space between words, operands and comments in columns.
+//!
+//! Labels and directives begin a line. Instructions follow four spaces (Tesla), or begin the line with the lines of their clause
+//! four spaces in (R700), or are indented by the constructs that they are in (R500). Comments stay as they are, those at the end
+//! of consecutive lines in one column.
+
+use reconverge_isa::{Isa, Span};
+
+use crate::analysis::Analysis;
+use crate::lexemes::{LexedLine, Lexeme, LexemeKind};
+use crate::outline::is_control;
+use crate::references::{TextChange, changed};
+use crate::vocabulary::vocabulary;
+
+/// Spaces of one step.
+const STEP: usize = 4;
+
+/// Longest operation after which operands are in a column. (R700)
+const WIDEST: usize = 16;
+
+/// A line with its new layout, without its comment.
+struct LaidOut {
+    code: String,
+    comment: Option<Lexeme>,
+    /// Column of the comment so far, in characters.
+    column: usize,
+}
+
+impl Analysis {
+    /// The changes that lay the text out. They have been tried: the programs stay as they are. A text whose programs would be
+    /// others is left alone.
+    pub fn format(&self) -> Vec<TextChange> {
+        let lines = self.layout();
+        let mut changes = Vec::new();
+        for (line, new) in self.files[0].lines.iter().zip(lines) {
+            if self.text()[line.span.start..line.span.end] != new {
+                changes.push(TextChange { span: line.span, text: new });
+            }
+        }
+        match changes.is_empty() || self.is_same(&changed(self.text(), &changes)) {
+            true => changes,
+            false => Vec::new(),
+        }
+    }
+
+    /// [`Analysis::format`] for the lines that a part of the text touches.
+    pub fn format_part(&self, part: Span) -> Vec<TextChange> {
+        let touches = |change: &TextChange| change.span.start <= part.end && part.start <= change.span.end;
+        self.format().into_iter().filter(touches).collect()
+    }
+
+    fn layout(&self) -> Vec<String> {
+        let depths = self.depths();
+        let columns = self.operand_columns();
+        let text = self.text();
+        let mut number_width = 0;
+        let mut lines: Vec<LaidOut> = Vec::new();
+        for (index, line) in self.files[0].lines.iter().enumerate() {
+            let code = self.code_of(line, depths[index], columns[index], &mut number_width);
+            let comment = line.comment();
+            let column =
+                comment.map_or(0, |comment| text[line.span.start..comment.span.start].chars().count());
+            lines.push(LaidOut { code, comment, column });
+        }
+        with_comments(&lines, text)
+    }
+
+    /// How many constructs each line is in. (R500)
+    fn depths(&self) -> Vec<usize> {
+        let mut depths = vec![0; self.files[0].lines.len()];
+        for block in self.blocks().into_iter().filter(|block| block.construct) {
+            for line in block.first + 1..block.last {
+                if !block.middles.contains(&line) {
+                    depths[line] += 1;
+                }
+            }
+        }
+        depths
+    }
+
+    /// For each line of an ALU clause the width of the longest operation in it. (R700)
+    fn operand_columns(&self) -> Vec<usize> {
+        let lines = &self.files[0].lines;
+        let mut columns = vec![0; lines.len()];
+        if self.isa() != Isa::R700 {
+            return columns;
+        }
+        let widths: Vec<Option<usize>> = lines.iter().map(|line| self.operation_width(line)).collect();
+        let mut from = 0;
+        while from < lines.len() {
+            let run = widths[from..].iter().take_while(|width| width.is_some()).count();
+            let widest =
+                widths[from..from + run].iter().flatten().copied().filter(|width| *width <= WIDEST).max();
+            columns[from..from + run].fill(widest.unwrap_or(0));
+            from += run.max(1);
+        }
+        columns
+    }
+
+    /// Characters of the operation of a slot.
+    fn operation_width(&self, line: &LexedLine) -> Option<usize> {
+        let parts = slot_parts(line.statement(self.text()), self.text())?;
+        let end = parts.operands.map_or(line.code_end, |first| first.span.start);
+        Some(self.text()[parts.operation.span.start..end].trim_end().chars().count())
+    }
+
+    /// A line without its comment.
+    fn code_of(&self, line: &LexedLine, depth: usize, column: usize, number_width: &mut usize) -> String {
+        let text = self.text();
+        let statement = line.statement(text);
+        let Some(first) = statement.first() else {
+            return self.spaced(line.code());
+        };
+        let heads = &line.code()[..line.code().len() - statement.len()];
+        let mut out = self.spaced(heads);
+        let indent = match self.isa() {
+            _ if first.kind == LexemeKind::Directive && !self.in_clause(first.text(text)) => 0,
+            Isa::Tesla => STEP,
+            Isa::R500 => STEP * depth + 2 * usize::from(first.text(text) == "+"),
+            Isa::R700 if is_control(statement.iter().map(|lexeme| lexeme.text(text))) => 0,
+            // AMD's names of control flow have no colon.
+            Isa::R700 if self.is_amd_control(statement) => 0,
+            Isa::R700 => STEP,
+        };
+        let width = out.chars().count();
+        let least = if width > 0 { width + 1 } else { 0 };
+        out.push_str(&" ".repeat(indent.max(least) - width));
+        match slot_parts(statement, text).filter(|_| self.isa() == Isa::R700) {
+            Some(parts) => {
+                match parts.number {
+                    Some(number) => {
+                        *number_width = number.text(text).len() + 1;
+                        out.push_str(number.text(text));
+                        out.push(' ');
+                    }
+                    None => out.push_str(&" ".repeat(*number_width)),
+                }
+                let end = parts.operands.map_or(line.code_end, |first| first.span.start);
+                let operation = self.spaced_text(Span::new(parts.operation.span.start, end));
+                out.push_str(&format!("{}: {operation:<column$} ", parts.slot.text(text)));
+                if let Some(first) = parts.operands {
+                    out.push_str(&self.spaced_text(Span::new(first.span.start, line.code_end)));
+                }
+                out.truncate(out.trim_end().len());
+            }
+            None => {
+                *number_width = if indent == 0 { 0 } else { *number_width };
+                out.push_str(&self.spaced(statement));
+            }
+        }
+        out
+    }
+
+    /// Whether a directive is a line of a clause. (R700)
+    fn in_clause(&self, name: &str) -> bool {
+        self.isa() == Isa::R700 && matches!(name, ".slot" | ".literal")
+    }
+
+    /// Whether a statement is a control-flow instruction of AMD's text. The instructions that stand in a clause are known.
+    fn is_amd_control(&self, statement: &[Lexeme]) -> bool {
+        let text = self.text();
+        let word = statement
+            .iter()
+            .find(|lexeme| lexeme.kind == LexemeKind::Word)
+            .map_or("", |word| word.text(text));
+        let known = vocabulary(Isa::R700).entries.iter().find(|entry| entry.name == word);
+        known.is_some_and(|entry| entry.written().ends_with(':'))
+    }
+
+    /// The characters of lexemes in a row, with one space in place of several.
+    fn spaced(&self, lexemes: &[Lexeme]) -> String {
+        match (lexemes.first(), lexemes.last()) {
+            (Some(first), Some(last)) => self.spaced_text(Span::new(first.span.start, last.span.end)),
+            _ => String::new(),
+        }
+    }
+
+    fn spaced_text(&self, span: Span) -> String {
+        let (mut out, mut quoted, mut space) = (String::new(), false, false);
+        for character in self.text()[span.start..span.end].chars() {
+            quoted ^= character == '"';
+            if !quoted && matches!(character, ' ' | '\t') {
+                space = true;
+                continue;
+            }
+            if std::mem::take(&mut space) && !out.is_empty() {
+                out.push(' ');
+            }
+            out.push(character);
+        }
+        out
+    }
+}
+
+/// The parts of a slot of an ALU group. (R700)
+struct SlotParts {
+    number: Option<Lexeme>,
+    slot: Lexeme,
+    operation: Lexeme,
+    /// The first lexeme after the operation.
+    operands: Option<Lexeme>,
+}
+
+fn slot_parts(statement: &[Lexeme], text: &str) -> Option<SlotParts> {
+    let number = statement.first().copied().filter(|first| first.kind == LexemeKind::Number);
+    let rest = if number.is_some() { &statement[1..] } else { statement };
+    let ([slot, colon], [operation, more @ ..]) = (rest.first_chunk::<2>()?, rest.get(2..)?) else {
+        return None;
+    };
+    let fits =
+        slot.span.end - slot.span.start == 1 && slot.kind != LexemeKind::Number && colon.text(text) == ":";
+    // `MUL*2` is one operation.
+    let operands = more.iter().copied().find(|lexeme| text[..lexeme.span.start].ends_with([' ', '\t']));
+    fits.then_some(SlotParts { number, slot: *slot, operation: *operation, operands })
+}
+
+/// The lines with their comments. Comments at the end of consecutive lines keep their column if they have one in common.
+fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
+    let mut out = Vec::with_capacity(lines.len());
+    let mut from = 0;
+    while from < lines.len() {
+        let trails = |line: &&LaidOut| line.comment.is_some() && !line.code.is_empty();
+        let run = lines[from..].iter().take_while(trails).count();
+        if run == 0 {
+            out.push(alone(&lines[from], lines[from + 1..].first(), text));
+            from += 1;
+            continue;
+        }
+        let run = &lines[from..from + run];
+        let widest = run.iter().map(|line| line.code.chars().count()).max().unwrap_or(0);
+        let common = run.iter().all(|line| line.column == run[0].column) && run[0].column > widest;
+        let column = if common { run[0].column } else { widest + 2 };
+        for line in run {
+            let space = " ".repeat(column.saturating_sub(line.code.chars().count()));
+            let comment = line.comment.map_or("", |comment| comment.text(text).trim_end());
+            out.push(format!("{}{space}{comment}", line.code));
+        }
+        from += run.len();
+    }
+    out
+}
+
+/// A line that is code or a comment alone. A comment at the start of its line stays there, another one is indented as the next line.
+fn alone(line: &LaidOut, next: Option<&LaidOut>, text: &str) -> String {
+    let Some(comment) = line.comment else { return line.code.clone() };
+    let code = next.map_or("", |next| next.code.as_str());
+    let indent = code.len() - code.trim_start().len();
+    let indent = if line.column == 0 {
+        0
+    } else if code.is_empty() {
+        line.column
+    } else {
+        indent
+    };
+    format!("{}{}", " ".repeat(indent), comment.text(text).trim_end())
+}

@@ -1,0 +1,100 @@
+//! Hints that an editor shows between the characters of a source: addresses, words, values.
+
+use reconverge_isa::Span;
+
+use crate::analysis::{Analysis, InstructionAt};
+use crate::names::NameSort;
+
+/// What a hint shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HintSort {
+    /// The address of an instruction.
+    Address,
+    /// The words of an instruction.
+    Words,
+    /// The value of a constant or an expression.
+    Value,
+}
+
+/// A text between two characters of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InlineHint {
+    /// The byte before which the text is shown.
+    pub at: usize,
+    /// The text.
+    pub text: String,
+    /// What the text is.
+    pub sort: HintSort,
+}
+
+/// Words of one instruction that are shown, at most.
+const MOST_WORDS: usize = 6;
+
+impl Analysis {
+    /// The hints of a part of the text. A text with errors has no addresses, since they may depend on the lines that are wrong.
+    pub fn hints(&self, part: Span) -> Vec<InlineHint> {
+        let mut found = Vec::new();
+        self.instruction_hints(part, &mut found);
+        self.value_hints(part, &mut found);
+        found.sort_by_key(|hint| hint.at);
+        found
+    }
+
+    fn instruction_hints(&self, part: Span, found: &mut Vec<InlineHint>) {
+        let all = self.instructions();
+        let from = all.partition_point(|instruction| instruction.at < part.start);
+        let inside = all[from..].iter().take_while(|instruction| instruction.at <= part.end);
+        for instruction in inside.filter(|instruction| instruction.own) {
+            if self.is_complete() {
+                let text = self.isa().spelled(instruction.address);
+                found.push(InlineHint { at: instruction.at, text, sort: HintSort::Address });
+            }
+            if let Some(text) = self.words_of(*instruction) {
+                let end =
+                    self.line_at(instruction.at).code().last().map_or(instruction.at, |last| last.span.end);
+                found.push(InlineHint { at: end, text, sort: HintSort::Words });
+            }
+        }
+    }
+
+    /// The words of an instruction.
+    fn words_of(&self, instruction: InstructionAt) -> Option<String> {
+        let line = self.listing(instruction.program)?.at(instruction.address)?;
+        let words: Vec<String> =
+            line.words.iter().take(MOST_WORDS).map(|word| format!("{word:08x}")).collect();
+        (!words.is_empty()).then(|| words.join(" "))
+    }
+
+    fn value_hints(&self, part: Span, found: &mut Vec<InlineHint>) {
+        let Some(expanded) = &self.expanded else { return };
+        let inside = |span: Span| part.start <= span.start && span.end <= part.end;
+        for constant in
+            expanded.constants().iter().filter(|constant| constant.file.is_none() && inside(constant.span))
+        {
+            let line = self.line_at(constant.span.start);
+            let value = line.statement(self.text()).iter().rfind(|lexeme| line.code_end >= lexeme.span.end);
+            let written = value.map_or("", |value| value.text(self.text()));
+            let text = constant.value.to_string();
+            if written != text {
+                let end = line.code().last().map_or(constant.span.end, |last| last.span.end);
+                found.push(InlineHint { at: end, text: format!("= {text}"), sort: HintSort::Value });
+            }
+        }
+        // Aliases show their text when the cursor is on them; only numbers are hints.
+        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        for (span, text) in expanded.replaced().filter(|(span, text)| inside(*span) && is_number(text)) {
+            if self
+                .names
+                .at(0, span.start)
+                .is_none_or(|at| self.names.definitions[at.definition].sort != NameSort::Macro)
+            {
+                found.push(InlineHint {
+                    at: span.end,
+                    text: format!("= {}", text.trim()),
+                    sort: HintSort::Value,
+                });
+            }
+        }
+        found.dedup();
+    }
+}

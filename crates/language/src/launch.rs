@@ -1,0 +1,63 @@
+//! Messages about launch files.
+
+use reconverge_isa::Span;
+use reconverge_isa::source::proposed;
+use reconverge_workbench::launch::{LaunchFile, LaunchFileError};
+
+use crate::lines::LineStarts;
+use crate::markers::{Marker, MarkerLevel};
+
+/// Whether a TOML text is a launch file: it names a machine or a program.
+pub fn is_launch(text: &str) -> bool {
+    let begins =
+        |line: &str, key: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
+    let mut top = text.lines().map(str::trim).take_while(|line| !line.starts_with('['));
+    top.any(|line| ["isa", "program"].iter().any(|key| begins(line, key)))
+}
+
+/// The messages about a launch file. Only its text is checked, not the program that it names.
+pub fn launch_markers(text: &str) -> Vec<Marker> {
+    let Err(error) = LaunchFile::parse(text) else { return Vec::new() };
+    let lines = LineStarts::new(text);
+    let of_line = |number: usize| {
+        let (start, end) = (lines.start(text, number), lines.end(text, number));
+        Span::new(start, end.max(start))
+    };
+    let span = match &error {
+        LaunchFileError::Toml(error) => error.span().map(|span| Span::new(span.start, span.end)),
+        LaunchFileError::Field { line, .. } => line.map(|line| of_line(line - 1)),
+        _ => None,
+    };
+    let message = match &error {
+        LaunchFileError::Toml(error) => error.message().to_owned(),
+        error => error.to_string(),
+    };
+    // The line is the marker's place.
+    let message = match message.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
+        Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.to_owned(),
+        _ => message,
+    };
+    let span = span.filter(|span| text.get(span.start..span.end).is_some()).unwrap_or_else(|| of_line(0));
+    let proposal = proposed(&message).map(str::to_owned);
+    vec![Marker { span, level: MarkerLevel::Error, rule: None, message, related: Vec::new(), proposal }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_field_is_marked_in_its_line() {
+        let text = "isa = \"tesla\"\nblok = [8, 1, 1]\n";
+        let markers = launch_markers(text);
+        assert_eq!(&text[markers[0].span.start..markers[0].span.end], "blok = [8, 1, 1]");
+        assert!(
+            markers[0].message.starts_with("unknown key `blok`: did you mean `block`?"),
+            "{}",
+            markers[0].message
+        );
+        assert!(launch_markers("isa = \"tesla\"\n").is_empty());
+        assert_eq!(launch_markers("isa = \n")[0].span.start / 7, 0);
+        assert!(is_launch(text) && !is_launch("[package]\nname = \"x\"\n"));
+    }
+}

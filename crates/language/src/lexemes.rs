@@ -1,0 +1,222 @@
+//! A source text as lines of lexemes, whatever the machine.
+//!
+//! The assemblers read a line by their own rules; lexemes serve what an editor does with a text that may be wrong: names under
+//! the cursor, colours, alignment. The characters of a lexeme are always those of the text.
+
+use reconverge_isa::source::{number_len, word_len};
+use reconverge_isa::{Isa, Span};
+
+/// What a lexeme is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LexemeKind {
+    /// `.equ`, with its point.
+    Directive,
+    /// The name of a label where it is defined, without `@` and colon.
+    Label,
+    /// The name after `@`, without it. (R700)
+    LabelUse,
+    /// Letters, digits, `_` and `$`.
+    Word,
+    /// A word directly after a point: a component.
+    Component,
+    /// A number.
+    Number,
+    /// A text in quotation marks, with them.
+    Text,
+    /// The name after `\`, without it.
+    Parameter,
+    /// An address between `/*` and `*/`. (Tesla)
+    Listing,
+    /// Any other character.
+    Mark,
+    /// A comment.
+    Comment,
+}
+
+/// A part of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lexeme {
+    /// What the lexeme is.
+    pub kind: LexemeKind,
+    /// Its place.
+    pub span: Span,
+}
+
+impl Lexeme {
+    /// Its characters.
+    pub fn text(self, source: &str) -> &str {
+        &source[self.span.start..self.span.end]
+    }
+}
+
+/// A line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LexedLine {
+    /// The line without its end of line.
+    pub span: Span,
+    /// One past the last byte before the comment.
+    pub code_end: usize,
+    /// The lexemes in their order; a comment is the last.
+    pub lexemes: Vec<Lexeme>,
+}
+
+impl LexedLine {
+    /// The lexemes before the comment.
+    pub fn code(&self) -> &[Lexeme] {
+        match self.lexemes.split_last() {
+            Some((last, rest)) if last.kind == LexemeKind::Comment => rest,
+            _ => &self.lexemes,
+        }
+    }
+
+    /// The comment.
+    pub fn comment(&self) -> Option<Lexeme> {
+        self.lexemes.last().copied().filter(|last| last.kind == LexemeKind::Comment)
+    }
+
+    /// The lexemes after the labels and the listing's address at the start of the line.
+    pub fn statement<'l>(&'l self, source: &str) -> &'l [Lexeme] {
+        let code = self.code();
+        let heads = code.iter().position(|lexeme| {
+            let colon = lexeme.kind == LexemeKind::Mark && matches!(lexeme.text(source), ":" | "@");
+            !matches!(lexeme.kind, LexemeKind::Label | LexemeKind::Listing) && !colon
+        });
+        &code[heads.unwrap_or(code.len())..]
+    }
+
+    /// The directive that the line begins with, after labels.
+    pub fn directive<'s>(&self, source: &'s str) -> Option<&'s str> {
+        let first = self.statement(source).first().filter(|first| first.kind == LexemeKind::Directive)?;
+        Some(first.text(source))
+    }
+
+    /// The lexeme at a byte; at the end of one lexeme and before no other, that one.
+    pub fn at(&self, offset: usize) -> Option<Lexeme> {
+        let inside = |lexeme: &&Lexeme| lexeme.span.start <= offset && offset < lexeme.span.end;
+        let before = |lexeme: &&Lexeme| lexeme.span.end == offset;
+        let is_name = |lexeme: &Lexeme| lexeme.kind != LexemeKind::Mark;
+        let found = self.lexemes.iter().find(inside);
+        found.filter(|lexeme| is_name(lexeme)).or_else(|| self.lexemes.iter().find(before)).or(found).copied()
+    }
+}
+
+/// The lines of a text. Labels are recognised as the machine writes them: `@name:` for R700, `name:` for the others.
+pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
+    let mut start = 0;
+    text.split('\n')
+        .map(|line| {
+            let at = start;
+            start += line.len() + 1;
+            lex_line(line.strip_suffix('\r').unwrap_or(line), at, isa)
+        })
+        .collect()
+}
+
+/// Bytes of the name that ends with a colon at the start of `rest`, without the colon.
+fn label_len(rest: &str) -> usize {
+    let len =
+        rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || b"_$".contains(&byte))).unwrap_or(0);
+    if rest[len..].starts_with(':') && !rest.starts_with(|c: char| c.is_ascii_digit()) { len } else { 0 }
+}
+
+fn lex_line(line: &str, base: usize, isa: Option<Isa>) -> LexedLine {
+    let code = reconverge_isa::source::lines(line).next().map_or(line, |(_, code)| code);
+    let mut lexemes: Vec<Lexeme> = Vec::new();
+    let (mut at, mut heads) = (0, true);
+    while at < code.len() {
+        let rest = &code[at..];
+        let first = rest.chars().next().unwrap_or(' ');
+        if first.is_whitespace() {
+            at += first.len_utf8();
+            continue;
+        }
+        let touches = at > 0 && !code[..at].ends_with(char::is_whitespace);
+        let before = if touches { code.as_bytes()[at - 1] } else { b' ' };
+        let label = if heads && (isa != Some(Isa::R700) || before == b'@') { label_len(rest) } else { 0 };
+        let (kind, len) = match first {
+            _ if label > 0 => (LexemeKind::Label, label),
+            '"' => (LexemeKind::Text, text_len(rest)),
+            '/' if heads && rest.starts_with("/*") => {
+                (LexemeKind::Listing, rest.find("*/").map_or(rest.len(), |end| end + 2))
+            }
+            '.' if heads && word_len(&rest[1..]) > 0 => (LexemeKind::Directive, 1 + word_len(&rest[1..])),
+            '0'..='9' => (LexemeKind::Number, number_len(rest).max(1)),
+            'a'..='z' | 'A'..='Z' | '_' | '$' => {
+                let long = |byte: u8| byte.is_ascii_alphanumeric() || b"_$".contains(&byte);
+                let len = rest.bytes().position(|byte| !long(byte)).unwrap_or(rest.len());
+                let kind = match before {
+                    b'.' => LexemeKind::Component,
+                    b'@' => LexemeKind::LabelUse,
+                    b'\\' => LexemeKind::Parameter,
+                    _ => LexemeKind::Word,
+                };
+                (kind, len)
+            }
+            other => (LexemeKind::Mark, other.len_utf8()),
+        };
+        // A label may stand before a statement; anything else begins one.
+        let is_head = matches!(kind, LexemeKind::Label | LexemeKind::Listing)
+            || kind == LexemeKind::Mark && matches!(first, ':' | '@');
+        heads &= is_head;
+        lexemes.push(Lexeme { kind, span: Span::new(base + at, base + at + len) });
+        at += len;
+    }
+    if code.len() < line.len() {
+        let span = Span::new(base + code.len(), base + line.len());
+        lexemes.push(Lexeme { kind: LexemeKind::Comment, span });
+    }
+    LexedLine { span: Span::new(base, base + line.len()), code_end: base + code.len(), lexemes }
+}
+
+/// Bytes of the text in quotation marks at the start of `rest`.
+fn text_len(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in rest.bytes().enumerate().skip(1) {
+        match byte {
+            b'"' if !escaped => return at + 1,
+            b'\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    rest.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(line: &str, isa: Isa) -> Vec<(LexemeKind, String)> {
+        let lexed = &lex(line, Some(isa))[0];
+        lexed.lexemes.iter().map(|lexeme| (lexeme.kind, lexeme.text(line).to_owned())).collect()
+    }
+
+    #[test]
+    fn labels_are_those_of_the_machine() {
+        use LexemeKind::*;
+        let of = |line, isa| kinds(line, isa).into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
+        assert_eq!(of("odd: bra odd", Isa::Tesla), [Label, Mark, Word, Word]);
+        assert_eq!(of("@odd: JUMP: ADDR(@odd)", Isa::R700)[..4], [Mark, Label, Mark, Word]);
+        assert_eq!(of("JUMP: ADDR(@odd)", Isa::R700), [Word, Mark, Word, Mark, Mark, LabelUse, Mark]);
+        assert_eq!(of("/*0010*/ a: nop ; b: c", Isa::Tesla), [Listing, Label, Mark, Word, Comment]);
+    }
+
+    #[test]
+    fn a_directive_stands_at_the_start_and_a_component_after_a_name() {
+        use LexemeKind::*;
+        assert_eq!(
+            kinds(".equ N, 0x1f \"a;b", Isa::R500).iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+            [Directive, Word, Mark, Number, Text, Comment]
+        );
+        let parts = kinds("ADD R0.x, \\a.y", Isa::R500);
+        assert_eq!((parts[3].0, parts[6].0, parts[8].0), (Component, Parameter, Component));
+    }
+
+    #[test]
+    fn the_lexeme_before_a_cursor_is_the_one_under_it() {
+        let line = "bra odd";
+        let lexed = &lex(line, Some(Isa::Tesla))[0];
+        assert_eq!(lexed.at(7).map(|found| found.text(line)), Some("odd"));
+        assert_eq!(lexed.at(3).map(|found| found.text(line)), Some("bra"));
+        assert_eq!(lexed.at(0).map(|found| found.text(line)), Some("bra"));
+    }
+}

@@ -1,0 +1,54 @@
+//! What an editor shows of an assembler source: messages with fixes, explanations, completions, definitions.
+//!
+//! * [`Analysis`]: one version of a text with the machine that it is for. Its methods are the questions of an editor.
+//! * [`Settings`]: what is known of a source besides its text.
+//! * [`LineStarts`]: lines and columns, in the unit of the editor's choice.
+//!
+//! Nothing here reads files, prints, or starts threads; the caller gives included files to [`Analysis::new`]. The mnemonics,
+//! forms, directives and registers are those of the machines' tables.
+//!
+//! ```
+//! use reconverge_language::{Analysis, Settings};
+//!
+//! let text = ".isa tesla\n.equ N, 4\n    movv b32 $r0 N\n    exit nop\n";
+//! let analysis = Analysis::new(text, &Settings::default(), &mut |_| Err("there is no such file".to_owned()));
+//! let markers = analysis.markers();
+//! assert_eq!(&text[markers[0].span.start..markers[0].span.end], "movv");
+//! let remedy = &analysis.remedies(markers[0].span)[0];
+//! assert_eq!(remedy.text, "mov");
+//! let hover = analysis.hover(text.find("N, 4").unwrap()).unwrap();
+//! assert!(hover.markdown.contains("N = 4"));
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod choice;
+mod completion;
+mod format;
+mod hints;
+mod hover;
+mod launch;
+mod lexemes;
+mod lines;
+mod markers;
+mod names;
+mod outline;
+mod passes;
+mod references;
+mod tokens;
+mod vocabulary;
+
+pub use analysis::{Analysis, Settings};
+pub use choice::{ChosenBy, TargetHint};
+pub use completion::{Proposal, ProposalSort, mnemonic_help};
+pub use hints::{HintSort, InlineHint};
+pub use hover::Explained;
+pub use launch::{is_launch, launch_markers};
+pub use lexemes::{LexedLine, Lexeme, LexemeKind, lex};
+pub use lines::{ColumnUnit, LineStarts};
+pub use markers::{FilePlace, Marker, MarkerLevel, Remedy};
+pub use names::{Definition, NameSort};
+pub use outline::{FoldedLines, OutlineEntry};
+pub use references::{RenameError, TextChange, changed};
+pub use tokens::{Colour, ColouredPart};

@@ -1,0 +1,103 @@
+//! Positions in a text as editors count them: a line and a column in a unit of the editor's choice.
+
+/// Unit of columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ColumnUnit {
+    /// Bytes of UTF-8.
+    #[default]
+    Utf8,
+    /// 16-bit units of UTF-16.
+    Utf16,
+}
+
+impl ColumnUnit {
+    fn len(self, character: char) -> usize {
+        match self {
+            ColumnUnit::Utf8 => character.len_utf8(),
+            ColumnUnit::Utf16 => character.len_utf16(),
+        }
+    }
+}
+
+/// The first bytes of the lines of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineStarts(Vec<usize>);
+
+impl LineStarts {
+    /// The lines of a text. A text has at least one line, which may be empty.
+    pub fn new(text: &str) -> LineStarts {
+        let behind = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        LineStarts([0].into_iter().chain(behind).collect())
+    }
+
+    /// The number of lines.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The line, from 0, of a byte.
+    pub fn line(&self, offset: usize) -> usize {
+        self.0.partition_point(|start| *start <= offset) - 1
+    }
+
+    /// The first byte of a line, from 0; the end of `text` for lines after its last.
+    pub fn start(&self, text: &str, line: usize) -> usize {
+        self.0.get(line).copied().unwrap_or(text.len())
+    }
+
+    /// One past the last byte of a line without its end of line.
+    pub fn end(&self, text: &str, line: usize) -> usize {
+        let end = self.0.get(line + 1).map_or(text.len(), |next| next - 1);
+        let start = self.start(text, line);
+        start + text[start..end].strip_suffix('\r').unwrap_or(&text[start..end]).len()
+    }
+
+    /// Line and column, both from 0, of a byte of the text. A byte inside a character has the column of the character.
+    pub fn position(&self, text: &str, offset: usize, unit: ColumnUnit) -> (usize, usize) {
+        let offset = offset.min(text.len());
+        let line = self.line(offset);
+        let before = text[self.0[line]..]
+            .char_indices()
+            .take_while(|(at, c)| self.0[line] + at + c.len_utf8() <= offset);
+        (line, before.map(|(_, character)| unit.len(character)).sum())
+    }
+
+    /// The byte at a line and column, both from 0. A column after the end of its line is that end, a line after the last is the
+    /// end of the text.
+    pub fn offset(&self, text: &str, line: usize, column: usize, unit: ColumnUnit) -> usize {
+        if line >= self.count() {
+            return text.len();
+        }
+        let (start, end) = (self.start(text, line), self.end(text, line));
+        let mut left = column;
+        for (at, character) in text[start..end].char_indices() {
+            if left < unit.len(character) {
+                return start + at;
+            }
+            left -= unit.len(character);
+        }
+        end
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_in_the_units_of_the_editor() {
+        let text = "a\u{1f600}b\r\n\u{e9}x";
+        let lines = LineStarts::new(text);
+        assert_eq!(lines.count(), 2);
+        let at = text.find('b').unwrap();
+        assert_eq!(lines.position(text, at, ColumnUnit::Utf8), (0, 5));
+        assert_eq!(lines.position(text, at, ColumnUnit::Utf16), (0, 3));
+        assert_eq!(lines.offset(text, 0, 3, ColumnUnit::Utf16), at);
+        // Inside the pair of units of one character: its start.
+        assert_eq!(lines.offset(text, 0, 2, ColumnUnit::Utf16), 1);
+        assert_eq!(lines.offset(text, 0, 99, ColumnUnit::Utf16), at + 1);
+        assert_eq!(lines.offset(text, 1, 1, ColumnUnit::Utf16), text.len() - 1);
+        assert_eq!(lines.offset(text, 7, 0, ColumnUnit::Utf8), text.len());
+        assert_eq!(lines.position(text, 999, ColumnUnit::Utf16), (1, 2));
+    }
+}

@@ -1,0 +1,248 @@
+//! Messages about a source: errors and warnings of the assembler, findings of the rules, and how the machine was chosen.
+
+use reconverge_isa::lint::Severity;
+use reconverge_isa::source::{Level, closest, proposed};
+use reconverge_isa::{Diagnostic, Span};
+
+use crate::analysis::Analysis;
+use crate::choice::ChosenBy;
+
+/// Severity of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkerLevel {
+    /// The text has no meaning, or a program breaks a rule and traps.
+    Error,
+    /// The text has probably not the intended meaning, or the behaviour is undefined.
+    Warning,
+    /// Allowed, and probably not meant.
+    Note,
+    /// A remark about the analysis itself.
+    Hint,
+}
+
+/// A place in the source or in a file that it includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlace {
+    /// Path of the file from the folder of the source; `None` for the source itself.
+    pub file: Option<String>,
+    /// The place in the file.
+    pub span: Span,
+}
+
+/// A message about a place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// The place.
+    pub span: Span,
+    /// Its severity.
+    pub level: MarkerLevel,
+    /// Name of the rule that is broken, for findings.
+    pub rule: Option<&'static str>,
+    /// The message, with its advice.
+    pub message: String,
+    /// Other places, with what is there.
+    pub related: Vec<(FilePlace, String)>,
+    /// The text that the advice proposes.
+    pub(crate) proposal: Option<String>,
+}
+
+/// A change that mends what a message is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// What the change does.
+    pub title: String,
+    /// The message that goes away.
+    pub marker: Marker,
+    /// The part of the text to replace.
+    pub span: Span,
+    /// The new text.
+    pub text: String,
+}
+
+impl Analysis {
+    /// The messages about the source, in the order of the text.
+    pub fn markers(&self) -> Vec<Marker> {
+        let mut found: Vec<Marker> = Vec::new();
+        found.extend(self.expansion_errors.iter().map(|error| self.marker(error, None)));
+        let warnings = self.assembled().map_or(&[][..], |assembled| &assembled.warnings);
+        for diagnostic in self.plain_errors().iter().chain(warnings) {
+            let plain = diagnostic.span.start;
+            let placed = match &self.expanded {
+                Some(expanded) => expanded.in_source(diagnostic.clone()),
+                None => diagnostic.clone(),
+            };
+            found.push(self.marker(&placed, Some(plain)));
+        }
+        found.extend(self.found_by_rules());
+        found.extend(self.chosen_machine());
+        found.sort_by_key(|marker| marker.span.start);
+        found.dedup();
+        found
+    }
+
+    /// The changes that mend what the messages within a part of the text are about. Each has been tried: without it, the source
+    /// has the message; with it, the source has not.
+    pub fn remedies(&self, part: Span) -> Vec<Remedy> {
+        let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
+        let before = self.markers();
+        let mut found = Vec::new();
+        for marker in before.iter().filter(|marker| touches(marker)) {
+            for (span, text) in self.replacements(marker) {
+                if self.mends(marker, &before, span, &text) {
+                    let old = &self.text()[span.start..span.end];
+                    let title = match old.is_empty() {
+                        true => format!("Insert `{}`", text.trim()),
+                        false => format!("Replace `{old}` by `{text}`"),
+                    };
+                    found.push(Remedy { title, marker: marker.clone(), span, text });
+                    break;
+                }
+            }
+        }
+        found
+    }
+
+    /// The replacements that a message proposes: for its place, or for the word in it that is most like the proposal.
+    fn replacements(&self, marker: &Marker) -> Vec<(Span, String)> {
+        let Some(proposal) = &marker.proposal else { return Vec::new() };
+        if marker.level == MarkerLevel::Hint {
+            return vec![(Span::default(), proposal.clone())];
+        }
+        let span = marker.span;
+        let Some(old) = self.text().get(span.start..span.end) else { return Vec::new() };
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+        let mut found = Vec::new();
+        let words = old.split(|c| !is_word(c)).filter(|word| !word.is_empty());
+        for word in words.filter(|word| closest(word, [proposal.as_str()]).is_some()) {
+            let start = span.start + (word.as_ptr() as usize - old.as_ptr() as usize);
+            found.push((Span::new(start, start + word.len()), proposal.clone()));
+        }
+        found.push((span, proposal.clone()));
+        found
+    }
+
+    /// Whether a change removes a message and adds none of its severity.
+    fn mends(&self, marker: &Marker, before: &[Marker], span: Span, text: &str) -> bool {
+        let changed = format!("{}{text}{}", &self.text()[..span.start], &self.text()[span.end..]);
+        let after = self.again(&changed).markers();
+        let count = |all: &[Marker], level| all.iter().filter(|other| other.level == level).count();
+        let gone = !after
+            .iter()
+            .any(|other| other.message == marker.message && other.span.start == marker.span.start);
+        gone && count(&after, marker.level) < count(before, marker.level)
+            && (marker.level == MarkerLevel::Error
+                || count(&after, MarkerLevel::Error) <= count(before, MarkerLevel::Error))
+    }
+
+    /// The message of an assembler. One about an included file has the line that includes the file. `plain` is its place in the
+    /// text that the assembler reads.
+    fn marker(&self, diagnostic: &Diagnostic, plain: Option<usize>) -> Marker {
+        let mut message = diagnostic.message.clone();
+        if let Some(help) = &diagnostic.help {
+            message += &format!("\n{help}");
+        }
+        let level = match diagnostic.level {
+            Level::Error => MarkerLevel::Error,
+            Level::Warning => MarkerLevel::Warning,
+        };
+        let mut related = Vec::new();
+        let mut span = diagnostic.span;
+        if let Some((span, what)) = diagnostic.related.as_deref() {
+            related.push((FilePlace { file: None, span: *span }, (*what).to_owned()));
+        }
+        if let Some(file) = &diagnostic.file {
+            related.push((FilePlace { file: Some(file.name.clone()), span }, diagnostic.message.clone()));
+            span = match plain {
+                Some(plain) => self.statement_at(self.in_source(plain)),
+                None => self.include_of(&file.name),
+            };
+        }
+        let proposal = diagnostic.help.as_deref().and_then(proposed).filter(|_| diagnostic.file.is_none());
+        Marker {
+            span: self.shown(span),
+            level,
+            rule: None,
+            message,
+            related,
+            proposal: proposal.map(str::to_owned),
+        }
+    }
+
+    /// A span inside the text, at least one character long if its line has one.
+    fn shown(&self, span: Span) -> Span {
+        let text = self.text();
+        let mut start = span.start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let mut end = span.end.clamp(start, text.len());
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        if start < end {
+            return Span::new(start, end);
+        }
+        let next = text[start..].chars().next().filter(|next| !matches!(next, '\n' | '\r'));
+        Span::new(start, start + next.map_or(0, char::len_utf8))
+    }
+
+    /// The statement of the line at a byte.
+    pub(crate) fn statement_at(&self, offset: usize) -> Span {
+        let line = self.line_at(offset);
+        match (line.statement(self.text()), line.span) {
+            ([first, .., last], _) => Span::new(first.span.start, last.span.end),
+            ([only], _) => only.span,
+            ([], span) => span,
+        }
+    }
+
+    /// The line that includes a file, perhaps by way of others: the first `.include`.
+    fn include_of(&self, name: &str) -> Span {
+        let own = &self.files[0];
+        let includes = own.lines.iter().filter(|line| line.directive(&own.text) == Some(".include"));
+        let mut includes = includes.map(|line| line.span);
+        let named = includes.clone().find(|span| own.text[span.start..span.end].contains(name));
+        named.or_else(|| includes.next()).unwrap_or_default()
+    }
+
+    fn found_by_rules(&self) -> Vec<Marker> {
+        let marker = |(program, finding): &(usize, reconverge_isa::lint::Finding)| {
+            let own = self
+                .instructions()
+                .iter()
+                .filter(|found| found.program == *program && found.address <= finding.pc);
+            let at = own.max_by_key(|found| found.address).map_or(0, |found| found.at);
+            let rule = finding.rule;
+            let fix = if rule.fix.is_empty() { String::new() } else { format!("\nfix: {}", rule.fix) };
+            Marker {
+                span: self.shown(self.statement_at(at)),
+                level: match rule.severity {
+                    Severity::Error => MarkerLevel::Error,
+                    Severity::Warning => MarkerLevel::Warning,
+                    Severity::Note => MarkerLevel::Note,
+                },
+                rule: Some(rule.name),
+                message: format!("{}\nrule: {} ({}){fix}", finding.message, rule.demands, rule.source),
+                related: Vec::new(),
+                proposal: None,
+            }
+        };
+        self.findings().iter().map(marker).collect()
+    }
+
+    /// How the machine was chosen, if nothing states it.
+    fn chosen_machine(&self) -> Option<Marker> {
+        let isa = self.isa();
+        let has_code = self.files[0].lines.iter().any(|line| !line.code().is_empty());
+        (self.chosen_by() == ChosenBy::Fewest && has_code).then(|| Marker {
+            span: self.shown(Span::default()),
+            level: MarkerLevel::Hint,
+            rule: None,
+            message: format!(
+                "nothing states the machine: the assembler of {isa} finds the fewest errors\nwrite `.isa {isa}` in the first line"
+            ),
+            related: Vec::new(),
+            proposal: Some(format!(".isa {isa}\n")),
+        })
+    }
+}

@@ -1,0 +1,375 @@
+//! The names of a source and of the files that it includes: where they are defined and where they are used.
+
+use std::collections::HashMap;
+
+use reconverge_isa::{Isa, Span};
+
+use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
+use crate::vocabulary::{Vocabulary, vocabulary};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NameSort {
+    /// A label.
+    Label,
+    /// A constant of `.equ`.
+    Constant,
+    /// An alias.
+    Alias,
+    /// A macro.
+    Macro,
+    /// A parameter of a macro, or the number of a repetition.
+    MacroParameter,
+    /// A program.
+    Program,
+    /// A parameter of a kernel. (Tesla)
+    Parameter,
+    /// A variable of a module. (Tesla)
+    Variable,
+}
+
+impl NameSort {
+    /// The sort as messages name it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            NameSort::Label => "label",
+            NameSort::Constant => "constant",
+            NameSort::Alias => "alias",
+            NameSort::Macro => "macro",
+            NameSort::MacroParameter => "parameter of a macro",
+            NameSort::Program => "program",
+            NameSort::Parameter => "parameter",
+            NameSort::Variable => "variable",
+        }
+    }
+}
+
+/// The definition of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// What the name stands for.
+    pub sort: NameSort,
+    /// The name.
+    pub name: String,
+    /// Number of the file; 0 is the source itself.
+    pub file: usize,
+    /// The name's place in its file.
+    pub span: Span,
+    /// The construct: the line, or all lines of a macro or a program.
+    pub whole: Span,
+    /// Where the name is known, in its file; `None` for names that are known everywhere.
+    pub scope: Option<Span>,
+}
+
+/// A place where a name is defined or used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Occurrence {
+    /// Number of the definition. All definitions of one name have the number of the first.
+    pub(crate) definition: usize,
+    /// Number of the file.
+    pub(crate) file: usize,
+    /// The place.
+    pub(crate) span: Span,
+    /// Whether the place defines the name.
+    pub(crate) defines: bool,
+}
+
+/// A file with its lines.
+#[derive(Clone, Debug)]
+pub(crate) struct SheetFile {
+    /// Its path from the folder of the source; empty for the source.
+    pub(crate) name: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// Its lines.
+    pub(crate) lines: Vec<LexedLine>,
+}
+
+impl SheetFile {
+    pub(crate) fn new(name: &str, text: &str, isa: Option<Isa>) -> SheetFile {
+        SheetFile { name: name.to_owned(), text: text.to_owned(), lines: lex(text, isa) }
+    }
+}
+
+/// All names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NameTable {
+    pub(crate) definitions: Vec<Definition>,
+    pub(crate) occurrences: Vec<Occurrence>,
+}
+
+impl NameTable {
+    /// Reads the names of the files.
+    pub(crate) fn new(files: &[SheetFile], isa: Isa) -> NameTable {
+        let words = vocabulary(isa);
+        let mut table = NameTable::default();
+        for (number, file) in files.iter().enumerate() {
+            table.define(number, file, words);
+        }
+        let known = Known::of(&table.definitions);
+        for (number, file) in files.iter().enumerate() {
+            table.find_uses(number, file, isa, &known);
+        }
+        table
+    }
+
+    /// The occurrence at a byte of a file.
+    pub(crate) fn at(&self, file: usize, offset: usize) -> Option<Occurrence> {
+        let touches = |found: &&Occurrence| {
+            found.file == file && found.span.start <= offset && offset <= found.span.end
+        };
+        self.occurrences.iter().find(touches).copied()
+    }
+
+    /// All occurrences of a definition.
+    pub(crate) fn of(&self, definition: usize) -> impl Iterator<Item = Occurrence> {
+        self.occurrences.iter().filter(move |found| found.definition == definition).copied()
+    }
+
+    /// The definitions that are known at a byte of the source.
+    pub(crate) fn known_at(&self, offset: usize) -> impl Iterator<Item = &Definition> {
+        let known = move |scope: Span| scope.start <= offset && offset <= scope.end;
+        self.definitions.iter().filter(move |found| match found.scope {
+            Some(scope) => found.file == 0 && known(scope),
+            None => true,
+        })
+    }
+
+    /// Reads the definitions of a file.
+    fn define(&mut self, number: usize, file: &SheetFile, words: &Vocabulary) {
+        let text = file.text.as_str();
+        let ends = program_ends(file, words);
+        let mut blocks: Vec<(Vec<usize>, usize)> = Vec::new();
+        let add = |table: &mut NameTable, sort, lexeme: Lexeme, whole, scope| {
+            let name = lexeme.text(text).to_owned();
+            table.definitions.push(Definition { sort, name, file: number, span: lexeme.span, whole, scope });
+            table.definitions.len() - 1
+        };
+        for line in &file.lines {
+            let program = program_of(&ends, line.span.start);
+            for label in line.code().iter().filter(|lexeme| lexeme.kind == LexemeKind::Label) {
+                add(self, NameSort::Label, *label, line.span, Some(program));
+            }
+            let statement = line.statement(text);
+            let Some(directive) = line.directive(text) else { continue };
+            let first = statement.get(1).copied().filter(|lexeme| lexeme.kind == LexemeKind::Word);
+            match (directive, first) {
+                (".equ", Some(name)) => drop(add(self, NameSort::Constant, name, line.span, None)),
+                (".alias", Some(name)) => drop(add(self, NameSort::Alias, name, line.span, None)),
+                (".macro", Some(name)) => {
+                    let of = add(self, NameSort::Macro, name, line.span, None);
+                    let mut inner = vec![of];
+                    for parameter in parameters(&statement[2..], text) {
+                        inner.push(add(
+                            self,
+                            NameSort::MacroParameter,
+                            parameter,
+                            line.span,
+                            Some(line.span),
+                        ));
+                    }
+                    blocks.push((inner, line.span.start));
+                }
+                (".rept", _) => {
+                    let comma = statement.iter().position(|lexeme| lexeme.text(text) == ",");
+                    let name = comma.and_then(|at| statement.get(at + 1)).copied();
+                    let name = name.filter(|lexeme| lexeme.kind == LexemeKind::Word);
+                    let inner = name
+                        .map(|name| add(self, NameSort::MacroParameter, name, line.span, Some(line.span)));
+                    blocks.push((inner.into_iter().collect(), line.span.start));
+                }
+                (".macro", None) => blocks.push((Vec::new(), line.span.start)),
+                (".endm" | ".endr", _) => {
+                    if let Some((inner, start)) = blocks.pop() {
+                        let block = Span::new(start, line.span.end);
+                        for index in inner {
+                            let definition = &mut self.definitions[index];
+                            definition.whole = block;
+                            definition.scope = definition.scope.map(|_| block);
+                        }
+                    }
+                }
+                (".param", _) => {
+                    let last = statement.last().copied().filter(|lexeme| lexeme.kind == LexemeKind::Word);
+                    if let Some(name) = last {
+                        add(self, NameSort::Parameter, name, line.span, Some(program));
+                    }
+                }
+                (".variable", Some(name)) => drop(add(self, NameSort::Variable, name, line.span, None)),
+                (name, _) if words.directive(name).is_some_and(|row| row.begins_program) => {
+                    if let (Some(first), Some(last)) = (statement.get(1), statement.last())
+                        && first.span.start < last.span.end
+                    {
+                        let lexeme = Lexeme {
+                            kind: LexemeKind::Word,
+                            span: Span::new(first.span.start, last.span.end),
+                        };
+                        add(self, NameSort::Program, lexeme, program, Some(program));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads the uses of names in a file.
+    fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &Known) {
+        let text = file.text.as_str();
+        for line in &file.lines {
+            let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
+            let is_directive = line.directive(text).is_some();
+            let mut brackets = 0_i32;
+            for lexeme in line.code() {
+                let name = lexeme.text(text);
+                let sorts: &[NameSort] = match lexeme.kind {
+                    LexemeKind::Mark => {
+                        brackets += i32::from(name == "[") - i32::from(name == "]");
+                        continue;
+                    }
+                    LexemeKind::Label => &[NameSort::Label],
+                    LexemeKind::LabelUse if isa == Isa::R700 => &[NameSort::Label],
+                    LexemeKind::Parameter => &[NameSort::MacroParameter],
+                    LexemeKind::Word if text[..lexeme.span.start].ends_with(['%', '#']) => continue,
+                    LexemeKind::Word if first == Some(lexeme.span.start) => {
+                        &[NameSort::Macro, NameSort::Constant, NameSort::Alias]
+                    }
+                    LexemeKind::Word if brackets > 0 => {
+                        &[NameSort::Constant, NameSort::Alias, NameSort::Parameter, NameSort::Variable]
+                    }
+                    LexemeKind::Word if isa == Isa::R700 || is_directive => &[
+                        NameSort::Constant,
+                        NameSort::Alias,
+                        NameSort::Macro,
+                        NameSort::Program,
+                        NameSort::MacroParameter,
+                        NameSort::Parameter,
+                        NameSort::Variable,
+                    ],
+                    LexemeKind::Word => &[NameSort::Constant, NameSort::Alias, NameSort::Label],
+                    _ => continue,
+                };
+                let found = known.find(&self.definitions, name, number, lexeme.span, sorts);
+                if let Some((definition, defines)) = found {
+                    self.occurrences.push(Occurrence {
+                        definition,
+                        file: number,
+                        span: lexeme.span,
+                        defines,
+                    });
+                }
+            }
+        }
+        // Names of programs may be of several lexemes.
+        for (index, definition) in self.definitions.iter().enumerate() {
+            if definition.sort == NameSort::Program && definition.file == number {
+                self.occurrences.retain(|found| {
+                    found.file != number
+                        || found.span.start < definition.span.start
+                        || found.span.end > definition.span.end
+                });
+                self.occurrences.push(Occurrence {
+                    definition: index,
+                    file: number,
+                    span: definition.span,
+                    defines: true,
+                });
+            }
+        }
+    }
+}
+
+/// The definitions of each name.
+struct Known(HashMap<String, Vec<usize>>);
+
+impl Known {
+    fn of(definitions: &[Definition]) -> Known {
+        let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, definition) in definitions.iter().enumerate() {
+            known.entry(definition.name.clone()).or_default().push(index);
+        }
+        Known(known)
+    }
+
+    /// The definition that a name at a place means, and whether the place is one of its definitions. Names of an earlier sort
+    /// hide those of a later one.
+    fn find(
+        &self,
+        definitions: &[Definition],
+        name: &str,
+        file: usize,
+        span: Span,
+        sorts: &[NameSort],
+    ) -> Option<(usize, bool)> {
+        let all = self.0.get(name)?;
+        if let Some(own) =
+            all.iter().find(|index| definitions[**index].span == span && definitions[**index].file == file)
+        {
+            let own_definition = &definitions[*own];
+            let first = all.iter().find(|index| {
+                let other = &definitions[**index];
+                other.sort == own_definition.sort
+                    && other.scope == own_definition.scope
+                    && (other.scope.is_none() || other.file == file)
+            });
+            return Some((*first.unwrap_or(own), true));
+        }
+        sorts.iter().find_map(|sort| {
+            let of_sort = || all.iter().copied().filter(|index| definitions[*index].sort == *sort);
+            let inside = |index: &usize| {
+                let definition = &definitions[*index];
+                definition.scope.is_none_or(|scope| {
+                    definition.file == file && scope.start <= span.start && span.end <= scope.end
+                })
+            };
+            // The innermost of several blocks; a macro before the programs may use the label of one.
+            let innermost = of_sort().filter(inside).min_by_key(|index| {
+                definitions[*index].scope.map_or(usize::MAX, |scope| scope.end - scope.start)
+            });
+            let only = || {
+                (*sort == NameSort::Label)
+                    .then(|| of_sort().next())
+                    .flatten()
+                    .filter(|_| of_sort().count() == 1)
+            };
+            innermost.or_else(only).map(|index| (index, false))
+        })
+    }
+}
+
+/// The places where the programs of a file begin, and its end.
+fn program_ends(file: &SheetFile, words: &Vocabulary) -> Vec<usize> {
+    let begins = |line: &&LexedLine| {
+        line.directive(&file.text)
+            .and_then(|name| words.directive(name))
+            .is_some_and(|row| row.begins_program)
+    };
+    let mut ends: Vec<usize> = file.lines.iter().filter(begins).map(|line| line.span.start).collect();
+    ends.push(file.text.len() + 1);
+    ends
+}
+
+/// The program that a byte is in: from its first line to the next program.
+fn program_of(ends: &[usize], offset: usize) -> Span {
+    let next = ends.partition_point(|start| *start <= offset);
+    let start = next.checked_sub(1).map_or(0, |before| ends[before]);
+    Span::new(start, ends.get(next).copied().unwrap_or(start).saturating_sub(1))
+}
+
+/// The parameters of `.macro`: each name that begins or follows a comma.
+fn parameters<'l>(lexemes: &'l [Lexeme], text: &'l str) -> impl Iterator<Item = Lexeme> + 'l {
+    let mut depth = 0_i32;
+    let mut fresh = true;
+    lexemes.iter().copied().filter(move |lexeme| {
+        let mark = lexeme.text(text);
+        match mark {
+            "(" | "[" => depth += 1,
+            ")" | "]" => depth -= 1,
+            "," if depth == 0 => {
+                fresh = true;
+                return false;
+            }
+            _ => {}
+        }
+        std::mem::replace(&mut fresh, false) && lexeme.kind == LexemeKind::Word
+    })
+}

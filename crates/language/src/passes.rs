@@ -1,0 +1,94 @@
+//! An assembler's view of a text that may be wrong: lines with errors are left out until the rest assembles.
+
+use reconverge_isa::Diagnostic;
+use reconverge_isa::source::lines;
+use reconverge_workbench::machine::Assembled;
+use reconverge_workbench::{Target, assemble};
+
+use crate::lexemes::{LexemeKind, lex};
+
+/// Times that a text is assembled, at most.
+const MOST: usize = 8;
+
+/// Errors after which an assembler may stop, so that a later pass finds more.
+const MANY: usize = 20;
+
+/// The result.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passes {
+    /// The programs without the lines that have errors. Places are those of the whole text.
+    pub(crate) assembled: Option<Assembled>,
+    /// The errors, in the order of the text.
+    pub(crate) errors: Vec<Diagnostic>,
+}
+
+/// Assembles a plain text.
+pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
+    let mut found = Passes::default();
+    let mut text: Option<String> = None;
+    for pass in 0..MOST {
+        let errors = match assemble(target, text.as_deref().unwrap_or(plain)) {
+            Ok(assembled) => {
+                found.assembled = Some(assembled);
+                break;
+            }
+            Err(errors) => errors,
+        };
+        let blanked = blanked(target, text.as_deref().unwrap_or(plain), &errors);
+        if pass == 0 || found.errors.len() >= MANY {
+            found.errors.extend(errors);
+        }
+        if blanked.as_deref() == text.as_deref() || blanked.is_none() {
+            break;
+        }
+        text = blanked;
+    }
+    Diagnostic::sort(&mut found.errors);
+    found.errors.dedup();
+    found
+}
+
+/// The text with spaces in place of the lines that have errors. Labels stay, unless nothing else is left of the line. `None` if
+/// no line is left that could be wrong.
+fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
+    let mut bytes = text.as_bytes().to_vec();
+    let starts: Vec<(usize, &str)> = lines(text).collect();
+    let mut changed = false;
+    for error in errors {
+        let index = starts.partition_point(|(start, _)| *start <= error.span.start).checked_sub(1)?;
+        let (start, line) = starts[index];
+        let lexed = lex(line, Some(target.isa));
+        let statement = lexed.first().and_then(|lexed| lexed.statement(line).first().copied());
+        let whole = lexed.first().and_then(|lexed| lexed.lexemes.first().copied());
+        // A directive that is wrong as a place in the text, such as a second chip, stays wrong without its line only.
+        let from = statement.or(whole).filter(|first| first.kind != LexemeKind::Comment);
+        let Some(from) = from else { continue };
+        bytes[start + from.span.start..start + line.len()].fill(b' ');
+        changed = true;
+    }
+    changed.then(|| String::from_utf8(bytes).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_isa::Isa;
+
+    use super::*;
+
+    #[test]
+    fn lines_without_errors_are_assembled_all_the_same() {
+        let text = "a: nop\nb: nopp $r0\nbra b\nexit nop\n";
+        let passes = assemble_partly(&Target::of(Isa::Tesla), text);
+        assert_eq!(passes.errors.len(), 1, "{:?}", passes.errors);
+        let assembled = passes.assembled.expect("the other lines");
+        assert_eq!(assembled.image.programs[0].words.len(), 6);
+        assert_eq!(assembled.lines[0][1].1, text.find("bra").unwrap());
+    }
+
+    #[test]
+    fn errors_beyond_the_limit_of_an_assembler_are_found() {
+        let text = "OUT nopp\n".repeat(30);
+        let passes = assemble_partly(&Target::of(Isa::R500), &text);
+        assert_eq!(passes.errors.len(), 30);
+    }
+}

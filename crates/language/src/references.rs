@@ -1,0 +1,216 @@
+//! Where names are defined and used, and their change.
+
+use reconverge_isa::Span;
+use reconverge_isa::source::closest;
+
+use crate::analysis::Analysis;
+use crate::lexemes::{Lexeme, LexemeKind, lex};
+use crate::markers::{FilePlace, MarkerLevel};
+use crate::names::{Definition, NameSort, Occurrence};
+use crate::vocabulary::vocabulary;
+
+/// Why a name is not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RenameError {
+    /// No name is at the place.
+    NoName,
+    /// Names of this sort are not changed.
+    Sort(NameSort),
+    /// The new name has characters that a name does not have.
+    Malformed {
+        /// The new name.
+        name: String,
+    },
+    /// The new name is in use.
+    Taken {
+        /// The new name.
+        name: String,
+        /// What it stands for: a sort of names, or `mnemonic`.
+        by: &'static str,
+    },
+    /// The name is also in a file that the source includes.
+    OtherFile {
+        /// The name.
+        name: String,
+        /// The file.
+        file: String,
+    },
+    /// The programs would be others.
+    Changes {
+        /// The new name.
+        name: String,
+    },
+}
+
+impl std::fmt::Display for RenameError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RenameError::NoName => f.write_str(
+                "no name is here: labels, constants, aliases, macros and parameters can be renamed",
+            ),
+            RenameError::Sort(sort) => {
+                write!(f, "a {} is not renamed: other files use its name", sort.noun())
+            }
+            RenameError::Malformed { name } => {
+                write!(f, "`{name}` is not a name: letters, digits and `_` fit, and no digit first")
+            }
+            RenameError::Taken { name, by } => write!(f, "`{name}` is already a {by}"),
+            RenameError::OtherFile { name, file } => {
+                write!(f, "`{name}` is also in {file}: rename it there and here by hand")
+            }
+            RenameError::Changes { name } => {
+                write!(f, "with the name `{name}`, the programs would be others")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RenameError {}
+
+/// A part of the text and its replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextChange {
+    /// The part.
+    pub span: Span,
+    /// The new text.
+    pub text: String,
+}
+
+/// The text after changes that do not overlap.
+pub fn changed(text: &str, changes: &[TextChange]) -> String {
+    let mut sorted: Vec<&TextChange> = changes.iter().collect();
+    sorted.sort_by_key(|change| (change.span.start, change.span.end));
+    let (mut out, mut copied) = (String::new(), 0);
+    for change in sorted {
+        if change.span.start >= copied && change.span.end <= text.len() {
+            out.push_str(&text[copied..change.span.start]);
+            out.push_str(&change.text);
+            copied = change.span.end;
+        }
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+impl Analysis {
+    /// Where the name at a byte is defined; the included file, on a line that includes one.
+    pub fn definition(&self, offset: usize) -> Option<FilePlace> {
+        if let Some(found) = self.names.at(0, offset) {
+            let definition = &self.names.definitions[found.definition];
+            return Some(self.place(definition.file, definition.span));
+        }
+        let line = self.line_at(offset);
+        let path =
+            line.statement(self.text()).get(1).filter(|_| line.directive(self.text()) == Some(".include"))?;
+        let name = path.text(self.text()).trim_matches('"');
+        self.included()
+            .any(|file| file == name)
+            .then(|| FilePlace { file: Some(name.to_owned()), span: Span::default() })
+    }
+
+    /// The places of the name at a byte, in the source and in the files that it includes. `definitions` adds those that define it.
+    pub fn references(&self, offset: usize, definitions: bool) -> Vec<FilePlace> {
+        let Some(found) = self.names.at(0, offset) else { return Vec::new() };
+        let kept = |other: &Occurrence| definitions || !other.defines;
+        self.names.of(found.definition).filter(kept).map(|other| self.place(other.file, other.span)).collect()
+    }
+
+    /// The places of the name at a byte in the source itself, and whether each defines it.
+    pub fn highlights(&self, offset: usize) -> Vec<(Span, bool)> {
+        let Some(found) = self.names.at(0, offset) else { return Vec::new() };
+        let own = self.names.of(found.definition).filter(|other| other.file == 0);
+        own.map(|other| (other.span, other.defines)).collect()
+    }
+
+    /// The text of a file that the source includes.
+    pub fn included_text(&self, name: &str) -> Option<&str> {
+        self.files.iter().skip(1).find(|file| file.name == name).map(|file| file.text.as_str())
+    }
+
+    /// The name at a byte that [`Analysis::rename`] would change.
+    ///
+    /// # Errors
+    /// No name is there, or names of its sort are not changed.
+    pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
+        let (found, definition) = self.name_at(offset)?;
+        Ok((found.span, &definition.name))
+    }
+
+    /// The changes that give the name at a byte another one. They have been tried: the programs stay as they are.
+    ///
+    /// # Errors
+    /// See [`RenameError`].
+    pub fn rename(&self, offset: usize, name: &str) -> Result<Vec<TextChange>, RenameError> {
+        let (found, definition) = self.name_at(offset)?;
+        let owned = || name.to_owned();
+        if !is_name(name) {
+            return Err(RenameError::Malformed { name: owned() });
+        }
+        if name == definition.name {
+            return Ok(Vec::new());
+        }
+        let hides = |other: &&Definition| {
+            other.name == name
+                && (other.scope.is_none() || definition.scope.is_none() || other.scope == definition.scope)
+        };
+        if let Some(other) = self.names.definitions.iter().find(hides) {
+            return Err(RenameError::Taken { name: owned(), by: other.sort.noun() });
+        }
+        if definition.sort != NameSort::Label && vocabulary(self.isa()).mnemonics.contains(name) {
+            return Err(RenameError::Taken { name: owned(), by: "mnemonic" });
+        }
+        let mut changes = Vec::new();
+        for other in self.names.of(found.definition) {
+            if other.file != 0 {
+                let file = self.files[other.file].name.clone();
+                return Err(RenameError::OtherFile { name: definition.name.clone(), file });
+            }
+            changes.push(TextChange { span: other.span, text: owned() });
+        }
+        match self.is_same(&changed(self.text(), &changes)) {
+            true => Ok(changes),
+            false => Err(RenameError::Changes { name: owned() }),
+        }
+    }
+
+    fn name_at(&self, offset: usize) -> Result<(Occurrence, &Definition), RenameError> {
+        let found = self.names.at(0, offset).ok_or(RenameError::NoName)?;
+        let definition = &self.names.definitions[found.definition];
+        match definition.sort {
+            NameSort::Program => Err(RenameError::Sort(definition.sort)),
+            _ => Ok((found, definition)),
+        }
+    }
+
+    /// Whether another text has the same programs, and as many errors.
+    pub(crate) fn is_same(&self, text: &str) -> bool {
+        let other = self.again(text);
+        let words = |analysis: &Analysis| {
+            let programs = analysis.assembled().map(|assembled| assembled.image.programs.clone());
+            programs.map(|programs| {
+                programs.into_iter().map(|program| (program.words, program.base)).collect::<Vec<_>>()
+            })
+        };
+        let errors = |analysis: &Analysis| {
+            analysis.markers().iter().filter(|marker| marker.level == MarkerLevel::Error).count()
+        };
+        words(self) == words(&other) && errors(self) == errors(&other)
+    }
+
+    fn place(&self, file: usize, span: Span) -> FilePlace {
+        FilePlace { file: (file != 0).then(|| self.files[file].name.clone()), span }
+    }
+
+    /// The name of the source that is most like a word.
+    pub fn closest_name(&self, word: &str) -> Option<&str> {
+        closest(word, self.names.definitions.iter().map(|definition| definition.name.as_str()))
+    }
+}
+
+/// Whether a text is one name.
+fn is_name(text: &str) -> bool {
+    let only = |lexemes: &[Lexeme]| matches!(lexemes, [only] if only.kind == LexemeKind::Word);
+    let fits = lex(text, None).first().is_some_and(|line| only(&line.lexemes));
+    fits && !text.contains(['\n', '$']) && text.trim() == text
+}

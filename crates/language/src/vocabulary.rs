@@ -1,0 +1,219 @@
+//! The words of a machine's text, read from its tables: mnemonics, forms, directives, registers.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use reconverge_isa::Isa;
+use reconverge_isa::expand;
+use reconverge_isa::forms::Form;
+use reconverge_isa::source::DirectiveRow;
+use reconverge_workbench::{Target, machine};
+
+/// The words of a machine.
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    /// Mnemonics.
+    pub(crate) mnemonics: HashSet<&'static str>,
+    /// Mnemonics with the place in a line at which they stand, sorted.
+    pub(crate) entries: Vec<MnemonicEntry>,
+    /// Directives of the machine and those of all texts.
+    pub(crate) directives: Vec<DirectiveRow>,
+    /// Beginnings of numbered registers: `$r`, `R`, `temp[`.
+    pub(crate) registers: HashSet<String>,
+}
+
+/// A mnemonic.
+#[derive(Debug)]
+pub(crate) struct MnemonicEntry {
+    /// The mnemonic.
+    pub(crate) name: &'static str,
+    /// The text of its first form.
+    pub(crate) form: String,
+    /// Whether a line begins with it; otherwise it follows a slot (R700) or a destination (R500).
+    pub(crate) leads: bool,
+}
+
+impl MnemonicEntry {
+    /// The characters that stand in a line: with its colon for a control-flow instruction. (R700)
+    pub(crate) fn written(&self) -> &str {
+        match self.form.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':')) {
+            true => &self.form[..self.name.len() + 1],
+            false => self.name,
+        }
+    }
+}
+
+/// The words of a machine. They are read once.
+pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
+    static ALL: [OnceLock<Vocabulary>; 3] = [const { OnceLock::new() }; 3];
+    ALL[isa as usize].get_or_init(|| {
+        let machine = machine(isa);
+        let mnemonics: HashSet<&'static str> = machine.mnemonics().into_iter().collect();
+        let target = Target::of(isa);
+        let (mut registers, mut entries) = (HashSet::new(), Vec::new());
+        for mnemonic in machine.mnemonics() {
+            let forms = machine.forms(&target, mnemonic);
+            let form = forms.first().map(|form| form.text.clone()).unwrap_or_default();
+            let after = form.strip_prefix(mnemonic);
+            let ends =
+                after.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'));
+            let leads = ends || isa == Isa::Tesla;
+            entries.push(MnemonicEntry { name: mnemonic, form, leads });
+            for form in forms {
+                for piece in pieces(&form) {
+                    if let Piece::Numbered(prefix, _) = piece
+                        && !mnemonics.contains(prefix.as_str())
+                    {
+                        registers.insert(prefix);
+                    }
+                }
+            }
+        }
+        let directives = machine.directives().into_iter().chain(expand::directives()).collect();
+        Vocabulary { mnemonics, entries, directives, registers }
+    })
+}
+
+impl Vocabulary {
+    /// The directive of a name.
+    pub(crate) fn directive(&self, name: &str) -> Option<&DirectiveRow> {
+        self.directives.iter().find(|row| row.name == name)
+    }
+
+    /// Whether a word is a register: a known beginning and a number, perhaps with letters after it. `next` is the character
+    /// after the word.
+    pub(crate) fn is_register(&self, word: &str, next: Option<char>) -> bool {
+        if next == Some('[') && self.registers.contains(&format!("{word}[")) {
+            return true;
+        }
+        if word.starts_with('$') {
+            return true;
+        }
+        let digits = word.find(|c: char| c.is_ascii_digit());
+        digits.is_some_and(|at| at > 0 && self.registers.contains(&word[..at]))
+    }
+}
+
+/// A part of the text of a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    /// A word that stands in the text as it is.
+    Fixed(String),
+    /// A beginning that a number follows, and what follows the number: `$rN`, `temp[N]`, `$rNl`.
+    Numbered(String, String),
+    /// `NAME(`, with what may stand in the brackets.
+    Bracketed(String, Vec<String>),
+    /// A label.
+    LabelName,
+}
+
+/// The words that the text of a form and its places name.
+pub(crate) fn pieces(form: &Form) -> Vec<Piece> {
+    let mut found = Vec::new();
+    for text in std::iter::once(form.text.as_str()).chain(form.places.iter().map(|(_, text)| text.as_str())) {
+        pieces_of(text, &mut found);
+    }
+    found
+}
+
+fn pieces_of(text: &str, found: &mut Vec<Piece>) {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let mut rest = text;
+    let mut before = ' ';
+    while let Some(at) = rest.find(is_word) {
+        before = rest[..at].chars().next_back().unwrap_or(before);
+        let len = rest[at..].find(|c| !is_word(c)).unwrap_or(rest.len() - at);
+        let (word, after) = (&rest[at..at + len], &rest[at + len..]);
+        let component = before == '.' || before == '<';
+        rest = after;
+        let last_before = std::mem::replace(&mut before, word.chars().next_back().unwrap_or(' '));
+        if component || last_before == '#' {
+            continue;
+        }
+        if let Some(inside) = after.strip_prefix('(')
+            && let Some((inside, behind)) = inside.split_once(')')
+            && word.chars().any(|c| c.is_ascii_uppercase())
+            && word.len() > 1
+        {
+            let choices = inside.split('|').filter(|choice| !choice.is_empty());
+            found.push(Piece::Bracketed(word.to_owned(), choices.map(str::to_owned).collect()));
+            rest = behind;
+            continue;
+        }
+        if after.starts_with("[N]") || after.starts_with("[N+") {
+            found.push(Piece::Numbered(format!("{word}["), "]".to_owned()));
+            rest = &after[2..];
+            continue;
+        }
+        if word == "LABEL" {
+            found.push(Piece::LabelName);
+            continue;
+        }
+        // `$rN`, `RN`, `$rNl`: a number after a short name.
+        if let Some((prefix, suffix)) = word.split_once('N')
+            && (prefix.starts_with('$') && prefix.len() > 1 || prefix.len() == 1)
+            && suffix.chars().all(|c| c.is_ascii_lowercase())
+            && suffix.len() <= 1
+        {
+            found.push(Piece::Numbered(prefix.to_owned(), suffix.to_owned()));
+            continue;
+        }
+        // `R0`, as examples have it.
+        let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        if word.len() - digits.len() == 1
+            && !digits.is_empty()
+            && digits.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            found.push(Piece::Numbered(word[..1].to_owned(), String::new()));
+            continue;
+        }
+        let number = word.starts_with(|c: char| c.is_ascii_digit());
+        let placeholder = word.len() == 1 || after.starts_with('=');
+        if !number && !placeholder {
+            found.push(Piece::Fixed(word.to_owned()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<Piece> {
+        let mut found = Vec::new();
+        pieces_of(text, &mut found);
+        found
+    }
+
+    #[test]
+    fn the_text_of_a_form_names_its_words() {
+        use Piece::*;
+        let fixed = |text: &str| Fixed(text.to_owned());
+        let numbered = |prefix: &str, suffix: &str| Numbered(prefix.to_owned(), suffix.to_owned());
+        assert_eq!(
+            of("add [sat] b32 $rN $rNl"),
+            [fixed("add"), fixed("sat"), fixed("b32"), numbered("$r", ""), numbered("$r", "l")]
+        );
+        assert_eq!(of("bra LABEL"), [fixed("bra"), LabelName]);
+        let omod = Bracketed("OMOD".to_owned(), vec!["M2".to_owned(), "M4".to_owned()]);
+        let register = || numbered("R", "");
+        assert_eq!(
+            of("MUL R0.x, RN.x [OMOD(M2|M4)] [CLAMP]"),
+            [fixed("MUL"), register(), register(), omod, fixed("CLAMP")]
+        );
+        assert_eq!(of("temp[N].MASK"), [numbered("temp[", "]")]);
+    }
+
+    #[test]
+    fn every_machine_has_mnemonics_directives_and_registers() {
+        for (isa, register) in [(Isa::R500, "temp["), (Isa::R700, "R"), (Isa::Tesla, "$r")] {
+            let words = vocabulary(isa);
+            assert!(words.registers.contains(register), "{isa}: {:?}", words.registers);
+            assert!(
+                words.mnemonics.len() > 50
+                    && words.directive(".equ").is_some()
+                    && words.directive(".isa").is_some()
+            );
+        }
+    }
+}
