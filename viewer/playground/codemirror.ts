@@ -1,8 +1,8 @@
 // The editor of CodeMirror. It is a script of its own, `editor.js`, which sets RECONVERGE_EDITOR.
 
-import { autocompletion, completionKeymap, type CompletionContext } from "@codemirror/autocomplete";
+import { autocompletion, completionKeymap, type Completion, type CompletionContext } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
+import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, RangeSetBuilder, StateEffect, StateField } from "@codemirror/state";
 import {
@@ -19,7 +19,8 @@ import {
   type ViewUpdate,
 } from "@codemirror/view";
 import { make } from "../src/dom";
-import type { EditorOptions, TextEditor } from "./text-editor";
+import { markdown } from "./markdown";
+import type { EditorOptions, Fix, TextEditor } from "./text-editor";
 
 /** The colours of the lines that are seen. */
 function colours(tokens: EditorOptions["tokens"]) {
@@ -67,22 +68,23 @@ const current = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-function editor({ label, tokens, changed, moved, words, forms }: EditorOptions): TextEditor {
-  const complete = async (context: CompletionContext) => {
-    const word = context.matchBefore(/[\w.]+/);
-    const line = context.state.doc.lineAt(context.pos);
-    const before = line.text.slice(0, (word?.from ?? context.pos) - line.from);
-    // An instruction begins after a label, a predicate, the slot of an ALU group, or the number of a clause's instruction.
-    const starts = /^\s*(?:[\w.]+:\s*)?(?:\d+\s+)?(?:\([^)]*\)\s*)?(?:[xyzwt]: *)?(?:(?:join|exit)\s+)?$/.test(before);
-    if (!starts || (!word && !context.explicit)) return null;
-    const options = (await words!()).map((text) => ({ label: text, type: "keyword" }));
-    return { from: word?.from ?? context.pos, options, validFor: /^[\w.]*$/ };
+/** The pictures of proposals. */
+const KINDS = { mnemonic: "function", form: "text", directive: "keyword", word: "constant", register: "variable", name: "namespace" };
+
+function editor({ label, tokens, changed, moved, complete, hover }: EditorOptions): TextEditor {
+  const proposals = async (context: CompletionContext) => {
+    const { pos, explicit } = context;
+    if (!explicit && !context.matchBefore(/[\w.$@]/)) return null;
+    const found = await complete!(pos);
+    const options = found.map(({ kind, label, detail, text }): Completion => ({ label, detail, apply: text, type: KINDS[kind] }));
+    return { from: found[0]?.from ?? pos, options, validFor: /^[\w.$]*$/ };
   };
-  const hover = hoverTooltip(async (view, at) => {
-    const range = view.state.wordAt(at);
-    const lines = range ? await forms!(view.state.sliceDoc(range.from, range.to)) : [];
-    if (!range || lines.length === 0) return null;
-    return { pos: range.from, end: range.to, create: () => ({ dom: make("pre", "forms", lines.join("\n")) }) };
+  const explained = hoverTooltip(async (_, at) => {
+    const found = await hover!(at);
+    if (!found) return null;
+    const dom = make("div", "explained");
+    dom.append(...markdown(found.markdown));
+    return { pos: found.from, end: found.to, create: () => ({ dom }) };
   });
   let line = 0;
   const watch = EditorView.updateListener.of((update) => {
@@ -104,8 +106,8 @@ function editor({ label, tokens, changed, moved, words, forms }: EditorOptions):
         current,
         colours(tokens),
         watch,
-        words ? autocompletion({ override: [complete] }) : [],
-        forms ? hover : [],
+        complete ? autocompletion({ override: [proposals] }) : [],
+        hover ? explained : [],
         // Mod-Enter runs the program.
         keymap.of([
           { key: "Mod-Enter", run: () => true },
@@ -119,6 +121,7 @@ function editor({ label, tokens, changed, moved, words, forms }: EditorOptions):
       ],
     }),
   });
+  const change = ({ from, to, text }: Fix) => view.dispatch({ changes: { from, to, insert: text } });
   return {
     element: view.dom,
     get text() {
@@ -129,7 +132,13 @@ function editor({ label, tokens, changed, moved, words, forms }: EditorOptions):
     },
     mark(marks) {
       const { length } = view.state.doc;
-      const inside = marks.map((mark) => ({ ...mark, from: Math.min(mark.from, length), to: Math.min(mark.to, length) }));
+      const inside = marks.map(({ severity, from, to, message, fixes }): Diagnostic => ({
+        severity,
+        from: Math.min(from, length),
+        to: Math.min(to, length),
+        message,
+        actions: fixes.map((fix) => ({ name: fix.title, apply: () => change(fix) })),
+      }));
       view.dispatch(setDiagnostics(view.state, inside));
     },
     current(number) {
@@ -144,6 +153,7 @@ function editor({ label, tokens, changed, moved, words, forms }: EditorOptions):
       view.focus();
     },
     focus: () => view.focus(),
+    change,
   };
 }
 

@@ -9,20 +9,18 @@ interface EngineGiven {
 }
 
 declare global {
-  // eslint-disable-next-line no-var
   var RECONVERGE_ENGINE: EngineGiven | undefined;
 }
 
 /** A message about a place of the source; `crates/playground/src/source.rs` writes it. */
 export interface SourcePlace {
-  severity: "error" | "warning";
+  severity: "error" | "warning" | "info";
   from: number;
   to: number;
   line: number;
-  column: number;
   message: string;
-  help: string;
   rule?: string;
+  fixes?: { title: string; from: number; to: number; text: string }[];
 }
 
 /** Why a request has no reply. */

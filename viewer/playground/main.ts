@@ -8,9 +8,10 @@ import "../src/style.css";
 import "./playground.css";
 import { EngineError, engines, Stopped, type Engine, type SourcePlace } from "./engine";
 import { linked, linkTo, type LinkedLaunch } from "./link";
+import { markdown } from "./markdown";
 import { plainEditor } from "./plain";
 import { SAMPLES, type Sample } from "./samples";
-import type { Mark, TextEditor } from "./text-editor";
+import type { Hovered, Mark, Proposal, TextEditor } from "./text-editor";
 import { launchTokens, programTokens } from "./tokens";
 
 interface Described {
@@ -19,9 +20,10 @@ interface Described {
 }
 
 interface Diagnosed {
-  isa: string | null;
+  isa: string;
   chip: string | null;
-  diagnostics: SourcePlace[];
+  source: SourcePlace[];
+  launch: SourcePlace[];
 }
 
 interface Ran {
@@ -35,10 +37,6 @@ interface Ran {
   passed: boolean | null;
   trap: { message: string; line: number | null; details: string[]; endless: boolean } | null;
   short: boolean;
-}
-
-interface Explained {
-  instructions: { address: string; text: string; meaning: string[]; flow: string[]; source: string }[];
 }
 
 /** What the page of a run sends: the place in it, and the line of the source with the next instruction. */
@@ -55,6 +53,16 @@ const DRAFT = "reconverge-playground";
 const FIRST = "nested-if.tesla";
 
 const count = (number: number, what: string) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
+
+declare global {
+  /** Asks the engine of runs: for the console of a browser, and for tests. */
+  var RECONVERGE_ASK: ((request: object) => Promise<unknown>) | undefined;
+}
+
+/** A message in one line. */
+const inLine = (message: string) => message.replace(/\n/g, "; ");
+
+const mark = (place: SourcePlace): Mark => ({ ...place, fixes: place.fixes ?? [] });
 
 /** Calls a function after a pause in which it was not called again. */
 function afterwards(act: () => void): () => void {
@@ -136,11 +144,8 @@ class Playground {
         this.line = line;
         explain();
       },
-      words: async () => (await this.asked<{ mnemonics: string[] }>({ request: "complete" }))?.mnemonics ?? [],
-      forms: async (mnemonic) => {
-        const forms = await this.asked<{ forms: { text: string; about: string }[] }>({ request: "forms", mnemonic });
-        return (forms?.forms ?? []).map(({ text, about }) => (about ? `${text}    ${about}` : text));
-      },
+      complete: async (at) => (await this.asked<Proposal[]>({ request: "complete", at })) ?? [],
+      hover: (at) => this.asked<Hovered>({ request: "hover", at }),
     });
     this.launch = editor({ label: "Launch file", tokens: launchTokens, changed: look });
     app.append(this.bar(), this.alert, this.columns(), this.page);
@@ -389,7 +394,9 @@ class Playground {
     const text = this.source.text;
     const found = await this.asked<Diagnosed>({ request: "diagnose" });
     if (!found || text !== this.source.text) return;
-    this.show(found.diagnostics);
+    this.show(found.source);
+    this.launch.mark(found.launch.map(mark));
+    this.showLaunch(found.launch[0]);
     const { isa, chip } = found;
     if (isa !== this.known.isa || chip !== this.known.chip) {
       this.known = { isa, chip };
@@ -403,31 +410,39 @@ class Playground {
     document.documentElement.dataset["diagnosed"] = String(Number(document.documentElement.dataset["diagnosed"] ?? 0) + 1);
   }
 
-  private show(diagnostics: SourcePlace[]): void {
-    const text = ({ message, help }: SourcePlace) => (help ? `${message} (${help})` : message);
-    this.source.mark(diagnostics.map((place): Mark => ({ ...place, message: text(place) })));
-    const entries = diagnostics.map((place) => {
+  private show(places: SourcePlace[]): void {
+    this.source.mark(places.map(mark));
+    const entries = places.map((place) => {
       const entry = make("li", place.severity);
-      const what = `line ${place.line}: ${place.severity}: ${text(place)}`;
-      const go = button(what, `go to line ${place.line}`, () => this.source.goTo(place.from));
+      const text = `line ${place.line}: ${place.severity}: ${inLine(place.message)}`;
+      const go = button(text, `go to line ${place.line}`, () => this.source.goTo(place.from));
+      // The text says more than the title.
       go.removeAttribute("aria-label");
       entry.append(go);
+      for (const fix of place.fixes ?? []) {
+        entry.append(button(fix.title, fix.title, () => this.source.change(fix)));
+      }
       return entry;
     });
     this.messages.replaceChildren(...entries);
   }
 
+  private showLaunch(place: { line?: number; message: string } | undefined): void {
+    this.launchMessage.textContent = place ? `${place.line ? `line ${place.line}: ` : ""}${inLine(place.message)}` : "";
+  }
+
+  /** Explains the instruction of the cursor's line. */
   private async explain(): Promise<void> {
-    const found = await this.asked<Explained>({ request: "explain", line: this.line });
-    this.about.replaceChildren();
-    for (const { address, text, meaning, flow, source } of found?.instructions ?? []) {
-      this.about.append(make("code", "", `${address}  ${text.split(/\s+/).join(" ")}`));
-      for (const sentence of [...meaning, ...flow]) this.about.append(make("p", "", sentence));
-      if (source) this.about.append(make("p", "source", source));
-    }
+    const lines = this.source.text.split("\n");
+    const code = (lines[this.line - 1] ?? "").replace(/;.*/, "");
+    const at = lines.slice(0, this.line - 1).reduce((sum, text) => sum + text.length + 1, 0);
+    const first = code.search(/\S/);
+    const found = first < 0 ? null : await this.asked<Hovered>({ request: "hover", at: at + first });
+    this.about.replaceChildren(...(found ? markdown(found.markdown) : []));
   }
 
   private say(text: string): void {
+    this.status.className = "status";
     this.status.textContent = text;
   }
 
@@ -458,10 +473,10 @@ class Playground {
     this.say("Not run.");
     if (!(error instanceof EngineError)) throw error;
     if (error.of === "source") {
-      if (error.diagnostics.length > 0) this.show(error.diagnostics);
+      // The messages about the source are there already, with their fixes.
       this.say(`Not run: ${error.message}`);
     } else if (error.of === "launch") {
-      this.launchMessage.textContent = error.line ? `line ${error.line}: ${error.message}` : error.message;
+      this.showLaunch(error);
     } else {
       this.alert.textContent = error.message;
     }
@@ -493,7 +508,7 @@ class Playground {
     ];
     const verdict = ran.passed === null ? "" : ran.passed ? "Passed: all is as the launch expects. " : "Failed. ";
     this.say(`${verdict}${ran.trap ? "Trapped." : counts.join(", ")}; ${seconds.toFixed(2)} s.`);
-    if (ran.passed !== null) this.results.append(make("p", ran.passed ? "passed" : "failed", ran.passed ? "passed" : "failed"));
+    this.status.className = ran.passed === null ? "status" : `status ${ran.passed ? "passed" : "failed"}`;
     const { trap } = ran;
     if (trap) {
       const text = make("p", "trap", trap.endless ? `endless: ${trap.message}` : trap.message);
@@ -542,6 +557,7 @@ async function start(): Promise<void> {
   const app = document.getElementById("app")!;
   try {
     const { editor, runs } = await engines();
+    globalThis.RECONVERGE_ASK = (request) => runs.ask(request);
     await new Playground(app, editor, runs).start();
   } catch (error) {
     app.prepend(make("p", "trap", error instanceof Error ? error.message : String(error)));

@@ -85,5 +85,9 @@ export function plainEditor({ label, tokens, changed, moved }: EditorOptions): T
       cursor();
     },
     focus: () => area.focus(),
+    change({ from, to, text }) {
+      area.setRangeText(text, from, to, "end");
+      area.dispatchEvent(new Event("input"));
+    },
   };
 }

@@ -5,10 +5,36 @@ import type { Token } from "./tokens";
 
 /** A message about a place of a text, in UTF-16 code units. */
 export interface Mark {
-  severity: "error" | "warning";
+  severity: "error" | "warning" | "info";
   from: number;
   to: number;
   message: string;
+  fixes: Fix[];
+}
+
+/** A change of a text that mends what a message is about. */
+export interface Fix {
+  title: string;
+  from: number;
+  to: number;
+  text: string;
+}
+
+/** A text that fits at a place. */
+export interface Proposal {
+  kind: "mnemonic" | "form" | "directive" | "word" | "register" | "name";
+  label: string;
+  detail: string;
+  /** First UTF-16 code unit of the part that it replaces; the last is at the cursor. */
+  from: number;
+  text: string;
+}
+
+/** The explanation of a part of the text. */
+export interface Hovered {
+  from: number;
+  to: number;
+  markdown: string;
 }
 
 export interface EditorOptions {
@@ -19,10 +45,8 @@ export interface EditorOptions {
   changed: () => void;
   /** Called after the cursor has moved to another line, from 1. */
   moved?: (line: number) => void;
-  /** Words that fit at the start of an instruction. */
-  words?: () => Promise<string[]>;
-  /** Legal forms of a word of the text, a line each; empty for another word. */
-  forms?: (word: string) => Promise<string[]>;
+  complete?: (at: number) => Promise<Proposal[]>;
+  hover?: (at: number) => Promise<Hovered | null>;
 }
 
 export interface TextEditor {
@@ -35,11 +59,12 @@ export interface TextEditor {
   /** Puts the cursor at a place. */
   goTo(at: number): void;
   focus(): void;
+  /** Replaces a part of the text. */
+  change(fix: Fix): void;
 }
 
 export type MakeEditor = (options: EditorOptions) => TextEditor;
 
 declare global {
-  // eslint-disable-next-line no-var
   var RECONVERGE_EDITOR: MakeEditor | undefined;
 }

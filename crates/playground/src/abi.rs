@@ -28,7 +28,10 @@ static PANIC: Mutex<String> = Mutex::new(String::new());
 fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
-        LIMITS.iter().for_each(|(limit, value)| drop(limit.set(*value)));
+        for (limit, value) in LIMITS {
+            // Each value is one that the limit can have.
+            let _ = limit.set(value);
+        }
         std::panic::set_hook(Box::new(|panic| {
             *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
         }));

@@ -7,7 +7,7 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
 use serde::Serialize;
 
-use crate::source::{SourcePlace, place};
+use crate::source::{SourcePlace, error_at};
 
 /// The part of a request that is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -61,7 +61,7 @@ impl PlayError {
             [only] => only.to_string(),
             _ => format!("the program has {} errors", errors.len()),
         };
-        let diagnostics = errors.iter().map(|error| place(source, error)).collect();
+        let diagnostics = errors.iter().map(|error| error_at(source, error)).collect();
         PlayError { diagnostics, ..PlayError::of(FaultyPart::Source, message) }
     }
 

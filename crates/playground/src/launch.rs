@@ -1,9 +1,11 @@
 //! A launch of a source: run, judged, and recorded for the page of a run.
 
+use std::borrow::Cow;
+
 use reconverge_isa::Program;
 use reconverge_simt::Options;
 use reconverge_workbench::error::Error;
-use reconverge_workbench::launch::{LaunchFile, LaunchFileError, choose_program};
+use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::report::{Bounds, Report, ReportOutcome, Subject};
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::Files;
@@ -28,32 +30,38 @@ impl Files for InPlace {
     }
 }
 
+/// Returns a launch file that states a machine: the one of the source, if it has none of its own. Also returns the number of
+/// bytes that come before its own text. `None` if neither states one.
+pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
+    // A text that cannot be read has its own error.
+    if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
+        return Some((Cow::Borrowed(launch), 0));
+    }
+    let isa = isa_of(source)?;
+    Some(match launch.trim_start().strip_prefix('{') {
+        Some(rest) => {
+            let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+            let added = format!("{{\"isa\": \"{isa}\"{comma}");
+            (Cow::Owned(format!("{added}{rest}")), added.len())
+        }
+        None => {
+            let added = format!("isa = \"{isa}\"\n");
+            (Cow::Owned(format!("{added}{launch}")), added.len())
+        }
+    })
+}
+
 /// Returns the launch of a text, for the machine that the text or else the source states.
 ///
 /// # Errors
 /// The text cannot be read, or no machine is stated.
-pub(crate) fn launch_of(text: &str, source: &str) -> Result<LaunchFile, PlayError> {
-    match LaunchFile::parse(text) {
-        Err(LaunchFileError::NoMachine) => {
-            let isa = isa_of(source, None).ok_or_else(|| {
-                PlayError::of(
-                    FaultyPart::Launch,
-                    "no machine is stated: choose one, or begin the program with .isa or .chip",
-                )
-            })?;
-            let (text, added) = match text.trim_start().strip_prefix('{') {
-                Some(rest) => (format!("{{\"isa\": \"{isa}\"{} {rest}", comma(rest)), 0),
-                None => (format!("isa = \"{isa}\"\n{text}"), 1),
-            };
-            LaunchFile::parse(&text).map_err(|error| PlayError::launch_file(&error, added))
-        }
-        launch => launch.map_err(|error| PlayError::launch_file(&error, 0)),
-    }
-}
-
-/// The comma between a first field and the rest of an object, which may have none.
-fn comma(rest: &str) -> &'static str {
-    if rest.trim_start().starts_with('}') { "" } else { "," }
+fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
+    let Some((text, added)) = with_machine(launch, source) else {
+        let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
+        return Err(PlayError::of(FaultyPart::Launch, message));
+    };
+    let lines = text[..added].matches('\n').count();
+    LaunchFile::parse(&text).map_err(|error| PlayError::launch_file(&error, lines))
 }
 
 /// A launch that is ready.
@@ -66,7 +74,7 @@ struct PreparedLaunch {
 fn prepared(source: &str, launch: &str) -> Result<PreparedLaunch, PlayError> {
     let launch = launch_of(launch, source)?;
     let opened =
-        opened(source, Some(&launch)).map_err(|error| PlayError::open(FaultyPart::Source, source, &error))?;
+        opened(source, &launch).map_err(|error| PlayError::open(FaultyPart::Source, source, &error))?;
     let kernel = launch.common.kernel.as_deref();
     if kernel.is_none() && opened.image.programs.len() > 1 {
         let names: Vec<&str> =

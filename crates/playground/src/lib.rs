@@ -5,7 +5,7 @@
 //! on both.
 //!
 //! * [`request`]: the requests, one variant each; a reply is `{"reply": …}` or `{"error": …}` ([`error`]).
-//! * [`source`]: a source text to its programs; diagnostics with places as a browser counts them.
+//! * [`source`]: a source text in an editor: messages, explanations, proposals.
 //! * [`launch`]: runs a launch file of a source, judges it, and records it for the page of a run.
 //! * [`words`]: words to text and back.
 //! * [`describe`]: machines, chips and limits; the kernels of `bench` with their hashes.
@@ -13,9 +13,9 @@
 //! Nothing here reads files: a launch in the playground states its values in place.
 //!
 //! ```
-//! let request = r#"{"request": "diagnose", "source": ".isa tesla\nexti nop\n"}"#;
+//! let request = r#"{"request": "diagnose", "source": ".isa tesla\nmovv b32 $r0 0x4\nexit nop\n"}"#;
 //! let reply = String::from_utf8(reconverge_playground::answer(request.as_bytes())).unwrap();
-//! assert!(reply.contains(r#""line":2"#) && reply.contains("exit"), "{reply}");
+//! assert!(reply.contains(r#""line":2"#) && reply.contains("mov"), "{reply}");
 //! ```
 
 #[cfg(target_family = "wasm")]
@@ -48,14 +48,9 @@ fn answered(request: PlayRequest) -> Result<Vec<u8>, PlayError> {
     match request {
         PlayRequest::Describe => bytes(&describe::describe()),
         PlayRequest::Kernel { isa, kernel, lanes } => bytes(&describe::run_kernel(&isa, &kernel, lanes)?),
-        PlayRequest::Diagnose { source, launch } => bytes(&source::diagnose(&source, launch.as_deref())?),
-        PlayRequest::Explain { source, launch, line } => {
-            bytes(&source::explain(&source, launch.as_deref(), line)?)
-        }
-        PlayRequest::Complete { source, launch } => bytes(&source::complete(&source, launch.as_deref())?),
-        PlayRequest::Forms { source, launch, mnemonic } => {
-            bytes(&source::forms(&source, launch.as_deref(), &mnemonic)?)
-        }
+        PlayRequest::Diagnose { source, launch } => bytes(&source::diagnose(&source, &launch)),
+        PlayRequest::Hover { source, launch, at } => bytes(&source::hover(&source, &launch, at)),
+        PlayRequest::Complete { source, launch, at } => bytes(&source::complete(&source, &launch, at)),
         PlayRequest::Run { source, launch } => bytes(&launch::run(&source, &launch)?),
         PlayRequest::Record { source, launch, title } => bytes(&launch::record(&source, &launch, &title)?),
         PlayRequest::Disassemble(words) => bytes(&words::disassemble(&words)?),

@@ -18,41 +18,33 @@ pub enum PlayRequest {
         /// Lanes.
         lanes: u32,
     },
-    /// The diagnostics of a source: errors and warnings of the assembler, and the rules that it breaks.
+    /// The messages about a source and its launch file, with fixes.
     Diagnose {
-        /// The program.
-        source: String,
-        /// The launch file, which may state machine and chip.
-        #[serde(default)]
-        launch: Option<String>,
-    },
-    /// The explanation of the instructions that a line of the source has.
-    Explain {
         /// The program.
         source: String,
         /// The launch file.
         #[serde(default)]
-        launch: Option<String>,
-        /// The line, from 1.
-        line: usize,
+        launch: String,
     },
-    /// The mnemonics of the machine.
+    /// The explanation of a place of the source.
+    Hover {
+        /// The program.
+        source: String,
+        /// The launch file.
+        #[serde(default)]
+        launch: String,
+        /// The place in UTF-16 code units.
+        at: usize,
+    },
+    /// The texts that fit at a place of the source.
     Complete {
         /// The program.
         source: String,
         /// The launch file.
         #[serde(default)]
-        launch: Option<String>,
-    },
-    /// The legal forms of a mnemonic.
-    Forms {
-        /// The program.
-        source: String,
-        /// The launch file.
-        #[serde(default)]
-        launch: Option<String>,
-        /// The mnemonic.
-        mnemonic: String,
+        launch: String,
+        /// The place in UTF-16 code units.
+        at: usize,
     },
     /// Runs the launch and judges it.
     Run {
