@@ -1,4 +1,4 @@
-// The editor of CodeMirror. It is a script of its own, `editor.js`, which sets RECONVERGE_EDITOR.
+// The editor with CodeMirror, as a separate script, `editor.js`. The script sets RECONVERGE_EDITOR.
 
 import { autocompletion, completionKeymap, type Completion, type CompletionContext } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";

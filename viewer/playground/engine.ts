@@ -2,7 +2,7 @@
 
 import WorkerScript from "./worker?worker&inline";
 
-/** Sets by `engine.js`, which stands beside the page: a WebAssembly module, gzip in base64; or that the page's server answers. */
+/** The value that `engine.js` sets: a WebAssembly module, gzip in base64, or that the server of the page answers. */
 interface EngineGiven {
   wasm?: string;
   served?: boolean;
@@ -36,7 +36,7 @@ export class EngineError extends Error {
   }
 }
 
-/** Somebody pressed Stop. */
+/** The run was stopped. */
 export class Stopped extends Error {}
 
 export interface Engine {
@@ -136,11 +136,11 @@ async function unpacked(packed: string): Promise<WebAssembly.Module> {
   return WebAssembly.compile(await new Response(stream).arrayBuffer());
 }
 
-/** Returns two engines: for the editor, and for runs. What runs long does not keep the editor waiting. */
+/** Returns two engines, for the editor and for runs: the editor does not wait for a long run. */
 export async function engines(): Promise<{ editor: Engine; runs: Engine }> {
   const given = globalThis.RECONVERGE_ENGINE;
   if (given?.served) return { editor: new Served(), runs: new Served() };
-  if (!given?.wasm) throw new Error("engine.js is not beside the page: scripts/build-web writes both");
+  if (!given?.wasm) throw new Error("engine.js is missing next to the page: scripts/build-web writes both");
   const module = await unpacked(given.wasm);
   globalThis.RECONVERGE_ENGINE = undefined;
   return { editor: new InWorker(module), runs: new InWorker(module) };

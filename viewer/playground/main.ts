@@ -39,7 +39,7 @@ interface Ran {
   short: boolean;
 }
 
-/** What the page of a run sends: the place in it, and the line of the source with the next instruction. */
+/** A message from the page of a run: the place in it, and the line of the source with the next instruction. */
 interface Moved {
   place?: string;
   line?: number;
@@ -245,7 +245,7 @@ class Playground {
     return columns;
   }
 
-  /** The launch as a file beside the program. */
+  /** The launch as a file that names the program's file. */
   private launchFile(): string {
     const program = `program = "${this.title}.s"\n`;
     return /^isa = .*\n/m.test(this.launch.text)

@@ -1,4 +1,4 @@
-// The samples of docs/, as they are there.
+// The samples and exercises of docs/.
 
 const files = import.meta.glob<string>(["../../docs/samples/*.{s,toml}", "../../docs/exercises/*.{s,toml,md}"], {
   query: "?raw",
@@ -7,7 +7,7 @@ const files = import.meta.glob<string>(["../../docs/samples/*.{s,toml}", "../../
 });
 
 export interface Sample {
-  /** The name of the launch file without its ending. */
+  /** Name of the launch file, without `.toml`. */
   name: string;
   /** The heading of the samples of its kind. */
   kind: string;

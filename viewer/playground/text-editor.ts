@@ -1,5 +1,5 @@
-// What the playground needs of an editor. `editor.js`, where it is there, has one made of CodeMirror (codemirror.ts); `plain.ts`
-// has one that is a text area.
+// The interface of an editor. `editor.js` has one with CodeMirror (codemirror.ts); without that script, the page uses a text area
+// (plain.ts).
 
 import type { Token } from "./tokens";
 
@@ -12,7 +12,7 @@ export interface Mark {
   fixes: Fix[];
 }
 
-/** A change of a text that mends what a message is about. */
+/** A change of the text that fixes the problem of a message. */
 export interface Fix {
   title: string;
   from: number;

@@ -1,7 +1,7 @@
 //! `reconverge serve`
 //!
-//! [`server`] answers a browser: the page, and the requests that the page sends. Each request runs in a process of its own,
-//! `reconverge serve --answer`, which ends when its time is used up or the page asks for that.
+//! [`server`] answers a browser: the page, and the requests that the page sends. Each request runs in a separate process,
+//! `reconverge serve --answer`. The process ends with the reply, after its time, or when the page stops it.
 
 #[cfg(feature = "serve")]
 mod answering;
@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     /// Bound the time of each run
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
-    /// Serve the page of this folder, which scripts/build-web made; it has a larger editor
+    /// Serve the page of this folder of scripts/build-web, which has a larger editor
     #[arg(long, value_name = "DIR")]
     page: Option<PathBuf>,
     /// Answer requests of standard input, one per line, on standard output

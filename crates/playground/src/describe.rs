@@ -1,4 +1,4 @@
-//! What the engine has: machines with their chips, limits, and the kernels of `bench`.
+//! The machines of the engine with their chips, its limits, and the kernels of `bench`.
 
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{LANES, MEMORY};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{FaultyPart, PlayError};
 
-/// What the engine has.
+/// The machines and limits of the engine.
 #[derive(Clone, Debug, Serialize)]
 pub struct EngineDescribed {
     /// The version of this crate.
@@ -33,7 +33,7 @@ pub struct MachineShown {
     pub chips: Vec<&'static str>,
 }
 
-/// Returns what the engine has.
+/// Returns the machines and limits of the engine.
 pub fn describe() -> EngineDescribed {
     let machine = |isa: Isa| MachineShown {
         isa: isa.name(),
@@ -48,7 +48,7 @@ pub fn describe() -> EngineDescribed {
     }
 }
 
-/// What a kernel of `bench` left.
+/// The result of a kernel of `bench`.
 #[derive(Clone, Debug, Serialize)]
 pub struct KernelRan {
     /// The hash of the counts of all lanes.

@@ -45,12 +45,12 @@ struct ErrorReply<'a> {
 }
 
 impl PlayError {
-    /// An error of a part, in words.
+    /// An error in a part of the request.
     pub fn of(of: FaultyPart, message: impl ToString) -> PlayError {
         PlayError { of, message: in_place(message.to_string()), line: None, diagnostics: Vec::new() }
     }
 
-    /// A request that is not one.
+    /// An error in the request itself.
     pub fn request(error: serde_json::Error) -> PlayError {
         PlayError::of(FaultyPart::Request, error)
     }

@@ -30,8 +30,8 @@ impl Files for InPlace {
     }
 }
 
-/// Returns a launch file that states a machine: the one of the source, if it has none of its own. Also returns the number of
-/// bytes that come before its own text. `None` if neither states one.
+/// Returns a launch file that states a machine, which the source states if the launch file does not. Also returns the number of
+/// bytes before the text of the launch file. `None` if neither states a machine.
 pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
     // A text that cannot be read has its own error.
     if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {

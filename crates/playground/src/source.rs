@@ -32,17 +32,17 @@ pub struct SourcePlace {
     pub to: usize,
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong, and what would fit.
+    /// The problem, and what would fit.
     pub message: String,
     /// The name of the rule that is broken, for findings of lint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
-    /// Changes that mend it.
+    /// Fixes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixes: Vec<SourceFix>,
 }
 
-/// A change of a text.
+/// A fix: a part of the text and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFix {
     /// What the change does.

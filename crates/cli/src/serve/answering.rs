@@ -1,4 +1,4 @@
-//! Requests of the page, each in a process of its own.
+//! Requests of the page. Each runs in a separate process.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read, Write};

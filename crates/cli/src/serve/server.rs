@@ -19,7 +19,7 @@ use crate::messages::note;
 /// The page; `npm run build` in viewer/ makes it.
 const PAGE: &str = include_str!("../../assets/playground.html");
 
-/// The script that tells the page to send its requests to the server.
+/// The script that makes the page send its requests to the server.
 const ENGINE: &str = "globalThis.RECONVERGE_ENGINE = { served: true };\n";
 
 /// The largest body of a request, in bytes.
@@ -150,7 +150,7 @@ impl Serving {
     }
 }
 
-/// Why a request does not come from the page of this server; `None` if it may.
+/// Returns the reason to refuse a request; `None` if it can come from the page of this server.
 ///
 /// A page of another site can have its own name point to this machine (DNS rebinding): its requests have that name in `Host`.
 /// So a host is accepted as `localhost` or as an address.
