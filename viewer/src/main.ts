@@ -55,6 +55,16 @@ function isDark(): boolean {
   return getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
 }
 
+/** Whether another page shows this one, as the playground does. Then that page has the address, and hears of the places. */
+const isEmbedded = window.parent !== window;
+
+/** What the page that shows this one sends. */
+interface Sent {
+  /** A key, as if it were pressed here. */
+  key?: string;
+  theme?: "light" | "dark";
+}
+
 async function start(): Promise<void> {
   const app = document.getElementById("app")!;
   const packed = JSON.parse(document.getElementById("runs")!.textContent ?? "[]") as PackedRun[];
@@ -99,10 +109,11 @@ async function start(): Promise<void> {
     legend(states);
     for (const pane of panes) pane.timeline.draw();
   };
-  const toggleTheme = () => {
-    document.documentElement.dataset["theme"] = isDark() ? "light" : "dark";
+  const setTheme = (theme: string) => {
+    document.documentElement.dataset["theme"] = theme;
     recolour();
   };
+  const toggleTheme = () => setTheme(isDark() ? "light" : "dark");
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   // A page on paper is light.
   const print = () => {
@@ -150,7 +161,11 @@ async function start(): Promise<void> {
     window.clearTimeout(waiting);
     waiting = window.setTimeout(() => {
       const hash = linkTo(panes, panes.indexOf(active));
-      if (location.hash !== hash) history.replaceState(null, "", hash);
+      if (isEmbedded) {
+        window.parent.postMessage({ place: hash, line: active.writtenLine() }, "*");
+      } else if (location.hash !== hash) {
+        history.replaceState(null, "", hash);
+      }
     }, 150);
   };
   const fromAddress = (address: string) => {
@@ -163,7 +178,15 @@ async function start(): Promise<void> {
   // The address of the event: the one of the page may have changed since.
   window.addEventListener("hashchange", (event) => fromAddress(event.newURL));
   choose(active);
-  fromAddress(location.href);
+  // A page that shows this one writes the place into it.
+  fromAddress(`about:blank${document.documentElement.dataset["place"] ?? location.hash}`);
+  if (isEmbedded) {
+    window.addEventListener("message", ({ source, data }: MessageEvent<Sent>) => {
+      if (source !== window.parent) return;
+      if (data.theme) setTheme(data.theme);
+      if (data.key) document.dispatchEvent(new KeyboardEvent("keydown", { key: data.key }));
+    });
+  }
 
   search.addEventListener("input", () => {
     const counts = panes.map((pane) => pane.search(search.value));

@@ -4,7 +4,7 @@ import type { Run } from "./data";
 import { button, make } from "./dom";
 
 /** What heads a report, below its title. `goToTrap` shows the step that trapped. */
-export function outcome(run: Run, goToTrap: () => void): HTMLElement {
+export function outcome(run: Pick<Run, "outcome" | "notes">, goToTrap: () => void): HTMLElement {
   const { trap, mismatches, findings, outputs, more_outputs, fidelity } = run.outcome;
   const element = make("div", "outcome");
   if (trap) {

@@ -45,6 +45,11 @@ export class Pane {
     this.go(run.stepsOf[0]?.[0] ?? 0);
   }
 
+  /** The line of the source with the instruction of the step, from 1; 0 if it is not known. */
+  writtenLine(): number {
+    return this.run.listing[this.run.line[this.step] ?? -1]?.written?.line ?? 0;
+  }
+
   private head(): HTMLElement {
     const { run } = this;
     const { totals } = run;

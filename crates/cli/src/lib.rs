@@ -51,6 +51,7 @@
 //! * `campaign` (off): the command `campaign`, with `parquet`.
 //! * `parquet` (off): traces as tables of Parquet.
 //! * `terminal` (off): the debugger's screen, and history and completion on its command line.
+//! * `serve` (off): the command `serve`.
 //! * `webgl` (off): the command `webgl`.
 //! * `window` (off): the window of `drm --screen window`.
 //! * `full` (off): all of these.

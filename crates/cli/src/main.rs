@@ -44,6 +44,8 @@ mod features;
 mod files;
 mod forms;
 mod framed;
+#[cfg(any(feature = "serve", all(target_os = "linux", feature = "webgl")))]
+mod http;
 mod interrupt;
 mod launch;
 mod limits;
@@ -58,6 +60,7 @@ mod patch;
 mod piglit;
 mod replay;
 mod run;
+mod serve;
 mod shown;
 mod stats;
 mod timeout;
@@ -146,6 +149,8 @@ enum Command {
     Piglit(Box<piglit::Piglit>),
     /// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
     Webgl(Box<webgl::Webgl>),
+    /// Serve the playground to a browser on this machine
+    Serve(serve::Serve),
     /// Print the completions of a shell
     Completions(man::Completions),
     /// Print the manual page, or write the pages of all commands into a folder
@@ -257,6 +262,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Piglit(args) => piglit::run(&args),
         Command::Webgl(args) => webgl::run(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Completions(args) => man::completions(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     };

@@ -7,8 +7,6 @@
 #[cfg(all(target_os = "linux", feature = "webgl"))]
 mod browser;
 #[cfg(all(target_os = "linux", feature = "webgl"))]
-mod http;
-#[cfg(all(target_os = "linux", feature = "webgl"))]
 mod runner;
 #[cfg(all(target_os = "linux", feature = "webgl"))]
 mod server;

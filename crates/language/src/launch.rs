@@ -24,12 +24,12 @@ pub fn launch_markers(text: &str) -> Vec<Marker> {
         Span::new(start, end.max(start))
     };
     let span = match &error {
-        LaunchFileError::Toml(error) => error.span().map(|span| Span::new(span.start, span.end)),
+        LaunchFileError::Toml { error, .. } => error.span().map(|span| Span::new(span.start, span.end)),
         LaunchFileError::Field { line, .. } => line.map(|line| of_line(line - 1)),
         _ => None,
     };
     let message = match &error {
-        LaunchFileError::Toml(error) => error.message().to_owned(),
+        LaunchFileError::Toml { error, .. } => error.message().to_owned(),
         error => error.to_string(),
     };
     // The line is the marker's place.

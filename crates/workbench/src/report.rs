@@ -129,9 +129,9 @@ struct ReportGrade {
     operations: Vec<(&'static str, u64)>,
 }
 
-/// How a run ended.
+/// How a run ended, as the page shows it: the first rows of the outputs, what is not as expected, how exact operations were.
 #[derive(Clone, Debug, Default, Serialize)]
-struct ReportOutcome {
+pub struct ReportOutcome {
     trap: Option<ReportTrap>,
     mismatches: Vec<String>,
     findings: Vec<String>,
@@ -352,6 +352,25 @@ fn shown(isa: Isa, line: &Line) -> String {
     text.replace(" : + ", " + ").trim_end_matches(" :").to_owned()
 }
 
+impl ReportOutcome {
+    /// What a run left.
+    pub fn of(result: &RunResult) -> ReportOutcome {
+        let fidelity = Fidelity::ALL.into_iter().filter_map(|grade| {
+            let of = result.report.operations.iter().filter(|(_, (known, _))| *known == grade);
+            let operations: Vec<_> = of.map(|(name, (_, times))| (*name, *times)).collect();
+            (!operations.is_empty()).then(|| ReportGrade { grade: grade.name(), operations })
+        });
+        ReportOutcome {
+            trap: None,
+            mismatches: result.mismatches.clone(),
+            findings: result.findings.clone(),
+            more_outputs: result.outputs.len().saturating_sub(OUTPUTS),
+            outputs: result.outputs.iter().take(OUTPUTS).map(|(name, array)| output(name, array)).collect(),
+            fidelity: fidelity.collect(),
+        }
+    }
+}
+
 /// What a run left, or the trap that ended it.
 fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
     let result = match ended {
@@ -363,19 +382,7 @@ fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
         }
         Err(other) => return Err(other),
     };
-    let fidelity = Fidelity::ALL.into_iter().filter_map(|grade| {
-        let of = result.report.operations.iter().filter(|(_, (known, _))| *known == grade);
-        let operations: Vec<_> = of.map(|(name, (_, times))| (*name, *times)).collect();
-        (!operations.is_empty()).then(|| ReportGrade { grade: grade.name(), operations })
-    });
-    Ok(ReportOutcome {
-        trap: None,
-        mismatches: result.mismatches,
-        findings: result.findings,
-        more_outputs: result.outputs.len().saturating_sub(OUTPUTS),
-        outputs: result.outputs.iter().take(OUTPUTS).map(|(name, array)| output(name, array)).collect(),
-        fidelity: fidelity.collect(),
-    })
+    Ok(ReportOutcome::of(&result))
 }
 
 fn output(name: &str, array: &Array) -> ReportOutput {

@@ -33,7 +33,7 @@ pub(super) struct OpenText {
 /// All open texts, by URI.
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
-    texts: BTreeMap<String, OpenText>,
+    pub(super) texts: BTreeMap<String, OpenText>,
     /// The machine, chip and stage of sources that do not state them.
     pub(super) fallback: TargetHint,
     /// Constants for all sources.

@@ -12,11 +12,15 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::http::{PageRequest, Reply};
+use crate::http::{PageRequest, Reply};
+
 use super::verdict::{Assertion, FileEnd, FileVerdict};
 
 /// The page that runs the files.
 const PAGE: &str = include_str!("../../assets/webgl.html");
+
+/// The largest body of a request, in bytes: the assertions of a file.
+const BODY: usize = 256 << 20;
 
 /// The files to run, and what has come of them.
 #[derive(Debug)]
@@ -132,7 +136,7 @@ struct Answers {
 impl Answers {
     /// Answers the request of a connection. The browser may have given up waiting.
     fn serve(&self, stream: &TcpStream) {
-        if let Ok(Some(request)) = PageRequest::read(stream) {
+        if let Ok(Some(request)) = PageRequest::read(stream, BODY) {
             let _ = self.reply(&request).write(stream, request.method == "HEAD");
         }
     }

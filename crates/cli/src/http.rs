@@ -13,31 +13,34 @@ const HEAD: usize = 64 << 10;
 /// The largest number of lines in the head of a request.
 const LINES: usize = 64;
 
-/// The largest body of a request, in bytes.
-const BODY: usize = 256 << 20;
-
 /// A request.
-#[derive(Debug, PartialEq)]
-pub(super) struct PageRequest {
-    pub(super) method: String,
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct PageRequest {
+    pub(crate) method: String,
     /// The path, and what follows `?`.
-    pub(super) target: String,
+    pub(crate) target: String,
+    /// The value of `Host`.
+    pub(crate) host: Option<String>,
+    /// The value of `Origin`.
+    pub(crate) origin: Option<String>,
+    /// The value of `Content-Type`.
+    pub(crate) media: Option<String>,
     /// The value of `Range`.
-    pub(super) range: Option<String>,
-    pub(super) body: Vec<u8>,
+    pub(crate) range: Option<String>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl PageRequest {
-    /// Reads the request of a connection; `None` if the connection ends without one.
+    /// Reads the request of a connection, whose body has at most `most` bytes; `None` if the connection ends without one.
     ///
     /// # Errors
-    /// It cannot be read, is not a request of HTTP/1, or exceeds [`HEAD`], [`LINES`] or [`BODY`].
-    pub(super) fn read(stream: &TcpStream) -> Result<Option<PageRequest>> {
+    /// It cannot be read, is not a request of HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.
+    pub(crate) fn read(stream: &TcpStream, most: usize) -> Result<Option<PageRequest>> {
         stream.set_read_timeout(Some(WAIT))?;
-        PageRequest::read_from(stream)
+        PageRequest::read_from(stream, most)
     }
 
-    fn read_from(mut stream: impl Read) -> Result<Option<PageRequest>> {
+    fn read_from(mut stream: impl Read, most: usize) -> Result<Option<PageRequest>> {
         let refused = |why: &str| Error::new(ErrorKind::InvalidData, why);
         let mut bytes = Vec::new();
         let mut part = [0; 4096];
@@ -51,10 +54,13 @@ impl PageRequest {
                     line.and_then(|line| std::str::from_utf8(line.value).ok()).map(str::trim)
                 };
                 let body = header("Content-Length").map_or(Ok(0), str::parse);
-                let body = body.ok().filter(|body| *body <= BODY).ok_or_else(|| refused("Content-Length"))?;
+                let body = body.ok().filter(|body| *body <= most).ok_or_else(|| refused("Content-Length"))?;
                 let mut request = PageRequest {
                     method: head.method.unwrap_or_default().to_owned(),
                     target: head.path.unwrap_or_default().to_owned(),
+                    host: header("Host").map(str::to_owned),
+                    origin: header("Origin").map(str::to_owned),
+                    media: header("Content-Type").map(str::to_owned),
                     range: header("Range").map(str::to_owned),
                     body: bytes.split_off(length),
                 };
@@ -80,7 +86,7 @@ impl PageRequest {
 }
 
 /// An answer.
-pub(super) struct Reply {
+pub(crate) struct Reply {
     status: u16,
     /// Lines of the head, each with its end.
     lines: String,
@@ -89,22 +95,30 @@ pub(super) struct Reply {
 
 impl Reply {
     /// Returns an answer without a body.
-    pub(super) fn status(status: u16) -> Reply {
+    pub(crate) fn status(status: u16) -> Reply {
         Reply { status, lines: String::new(), body: Vec::new() }
     }
 
     /// Returns an answer with a body of this media type.
-    pub(super) fn new(media: &str, body: Vec<u8>) -> Reply {
+    pub(crate) fn new(media: &str, body: Vec<u8>) -> Reply {
         Reply { status: 200, lines: format!("Content-Type: {media}\r\n"), body }
     }
 
     /// Returns an answer with a part of a file; `place` is the value of `Content-Range`.
-    pub(super) fn part(media: &str, body: Vec<u8>, place: &str) -> Reply {
+    #[cfg(all(target_os = "linux", feature = "webgl"))]
+    pub(crate) fn part(media: &str, body: Vec<u8>, place: &str) -> Reply {
         let lines = format!("Content-Type: {media}\r\nContent-Range: {place}\r\n");
         Reply { status: 206, lines, body }
     }
 
-    pub(super) fn json(value: &serde_json::Value) -> Reply {
+    /// Returns an answer of another status than 200, with a text.
+    #[cfg(feature = "serve")]
+    pub(crate) fn refused(status: u16, why: &str) -> Reply {
+        Reply { status, ..Reply::new("text/plain", why.as_bytes().to_vec()) }
+    }
+
+    #[cfg(all(target_os = "linux", feature = "webgl"))]
+    pub(crate) fn json(value: &serde_json::Value) -> Reply {
         Reply::new("application/json", value.to_string().into_bytes())
     }
 
@@ -112,7 +126,7 @@ impl Reply {
     ///
     /// # Errors
     /// The connection ended.
-    pub(super) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
+    pub(crate) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
         let Reply { status, lines, body } = self;
         // The reason after the status may be empty. (RFC 9112, section 4)
         let fixed = "Accept-Ranges: bytes\r\nCache-Control: no-store\r\nConnection: close\r\n";
@@ -147,22 +161,24 @@ mod unit {
         let request = PageRequest {
             method: "POST".to_owned(),
             target: "/verdict?a".to_owned(),
+            host: Some("x".to_owned()),
             range: Some("bytes=0-1".to_owned()),
             body: b"abc".to_vec(),
+            ..PageRequest::default()
         };
-        assert_eq!(PageRequest::read_from(&text[..]).unwrap().as_ref(), Some(&request));
-        assert_eq!(PageRequest::read_from(Slowly(text)).unwrap(), Some(request));
-        assert_eq!(PageRequest::read_from(&b""[..]).unwrap(), None);
+        assert_eq!(PageRequest::read_from(&text[..], 3).unwrap().as_ref(), Some(&request));
+        assert_eq!(PageRequest::read_from(Slowly(text), 3).unwrap(), Some(request));
+        assert_eq!(PageRequest::read_from(&b""[..], 3).unwrap(), None);
     }
 
     #[test]
     fn requests_that_are_cut_off_or_too_large_are_errors() {
-        let kind = |text: &[u8]| PageRequest::read_from(text).unwrap_err().kind();
+        let kind = |text: &[u8]| PageRequest::read_from(text, 3).unwrap_err().kind();
         assert_eq!(kind(b"GET / HT"), ErrorKind::UnexpectedEof);
         assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab"), ErrorKind::UnexpectedEof);
         assert_eq!(kind(b"\x00\r\n\r\n"), ErrorKind::InvalidData);
         assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), ErrorKind::InvalidData);
-        assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: 268435457\r\n\r\n"), ErrorKind::InvalidData);
+        assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\n"), ErrorKind::InvalidData);
         let long = [b"GET /".to_vec(), vec![b'a'; 2 * HEAD]].concat();
         assert_eq!(kind(&long), ErrorKind::InvalidData);
     }

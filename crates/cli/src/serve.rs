@@ -1,0 +1,53 @@
+//! `reconverge serve`
+//!
+//! [`server`] answers a browser: the page, and the requests that the page sends. Each request runs in a separate process,
+//! `reconverge serve --answer`. The process ends with the reply, after its time, or when the page stops it.
+
+#[cfg(feature = "serve")]
+mod answering;
+#[cfg(feature = "serve")]
+mod server;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::args::Answer;
+use crate::timeout::Seconds;
+
+/// Serve the playground to a browser on this machine
+///
+/// The page has an editor, and runs programs with the engines of this command. It reads no files of this machine. Ctrl-C ends the
+/// server.
+#[derive(clap::Args)]
+pub(crate) struct Serve {
+    /// The port; 0 chooses a free one
+    #[arg(long, value_name = "N", default_value_t = 8660)]
+    port: u16,
+    /// The address of this machine to listen on; with another address than the default, other machines reach the server
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
+    address: IpAddr,
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
+    /// Bound the time of each run
+    #[arg(long, value_name = "SECONDS", default_value = "60")]
+    timeout: Seconds,
+    /// Serve the page of this folder of scripts/build-web, which has a larger editor
+    #[arg(long, value_name = "DIR")]
+    page: Option<PathBuf>,
+    /// Answer requests of standard input, one per line, on standard output
+    #[arg(long, hide = true, conflicts_with_all = ["port", "address", "open", "timeout", "page"])]
+    answer: bool,
+}
+
+#[cfg(feature = "serve")]
+pub(crate) fn run(args: &Serve) -> Result<Answer> {
+    if args.answer { answering::answer_lines() } else { server::run(args) }
+}
+
+#[cfg(not(feature = "serve"))]
+pub(crate) fn run(_args: &Serve) -> Result<Answer> {
+    anyhow::bail!(crate::features::missing("`reconverge serve`", "serve"))
+}

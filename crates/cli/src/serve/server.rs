@@ -1,0 +1,210 @@
+//! The server of the page.
+
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::Serve;
+use super::answering::Answering;
+use crate::args::Answer;
+use crate::http::{PageRequest, Reply};
+use crate::messages::note;
+
+/// The page; `npm run build` in viewer/ makes it.
+const PAGE: &str = include_str!("../../assets/playground.html");
+
+/// The script that makes the page send its requests to the server.
+const ENGINE: &str = "globalThis.RECONVERGE_ENGINE = { served: true };\n";
+
+/// The largest body of a request, in bytes.
+const BODY: usize = 16 << 20;
+
+/// Serves the page until Ctrl-C.
+///
+/// # Errors
+/// The port is in use, or the folder of `--page` has no page.
+pub(super) fn run(args: &Serve) -> Result<Answer> {
+    let address = SocketAddr::new(args.address, args.port);
+    let listener = TcpListener::bind(address)
+        .with_context(|| format!("{address}: --port N chooses another port, --port 0 a free one"))?;
+    let address = listener.local_addr().with_context(|| address.to_string())?;
+    let pages = Pages::new(args.page.as_ref())?;
+    let serving = Arc::new(Serving { pages, timeout: args.timeout.0, answering: Answering::default() });
+    let host = if address.ip().is_unspecified() { "localhost".to_owned() } else { host(address.ip()) };
+    let place = format!("http://{host}:{}/", address.port());
+    say!("{place}");
+    crate::messages::finish();
+    note("Ctrl-C ends the server");
+    if !address.ip().is_loopback() {
+        note("other machines reach the server: whoever does can run programs on it");
+    }
+    if args.open {
+        open(&place);
+    }
+    // A thread for each connection: a browser opens several at once, and leaves some of them unused.
+    for stream in listener.incoming().flatten() {
+        let serving = Arc::clone(&serving);
+        thread::spawn(move || serving.serve(&stream));
+    }
+    Ok(Answer::Yes)
+}
+
+/// An address as the host of a URL.
+fn host(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+/// Opens a page in the browser of the desktop.
+fn open(place: &str) {
+    let (program, first): (_, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/C", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let quiet = Stdio::null;
+    let started =
+        Command::new(program).args(first).arg(place).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    if let Err(error) = started {
+        note(&format!("--open: {program}: {error}; open {place} in a browser"));
+    }
+}
+
+/// The files of the page.
+struct Pages {
+    page: Vec<u8>,
+    /// The script with the editor of CodeMirror; empty without it.
+    editor: Vec<u8>,
+}
+
+impl Pages {
+    /// The page of this command, or that of a folder with its editor.
+    fn new(folder: Option<&PathBuf>) -> Result<Pages> {
+        let Some(folder) = folder else {
+            return Ok(Pages { page: PAGE.as_bytes().to_vec(), editor: Vec::new() });
+        };
+        let read = |name: &str| {
+            let path = folder.join(name);
+            let place = || format!("--page: {}: scripts/build-web writes it", crate::shown::path(&path));
+            fs::read(&path).with_context(place)
+        };
+        Ok(Pages { page: read("index.html")?, editor: read("editor.js")? })
+    }
+}
+
+/// The data of the answers.
+struct Serving {
+    pages: Pages,
+    timeout: Duration,
+    answering: Answering,
+}
+
+impl Serving {
+    /// Answers the request of a connection. The browser may have given up waiting.
+    fn serve(&self, stream: &TcpStream) {
+        match PageRequest::read(stream, BODY) {
+            Ok(Some(request)) => drop(self.reply(&request).write(stream, request.method == "HEAD")),
+            Ok(None) => {}
+            Err(error) => drop(Reply::refused(400, &format!("{error}\n")).write(stream, false)),
+        }
+    }
+
+    fn reply(&self, request: &PageRequest) -> Reply {
+        if let Some(why) = foreign(request) {
+            return Reply::refused(403, &format!("{why}\n"));
+        }
+        let (path, name) = request.target.split_once('?').unwrap_or((&request.target, ""));
+        let file = |media, content: &[u8]| Reply::new(media, content.to_vec());
+        match (&*request.method, path) {
+            ("GET" | "HEAD", "/" | "/index.html") => file("text/html; charset=utf-8", &self.pages.page),
+            ("GET" | "HEAD", "/engine.js") => file("text/javascript", ENGINE.as_bytes()),
+            ("GET" | "HEAD", "/editor.js") => file("text/javascript", &self.pages.editor),
+            ("POST", "/answer") => self.answer(name, request),
+            ("POST", "/stop") => {
+                self.answering.stop(name);
+                Reply::status(204)
+            }
+            ("GET" | "HEAD", _) => Reply::status(404),
+            _ => Reply::status(405),
+        }
+    }
+
+    fn answer(&self, name: &str, request: &PageRequest) -> Reply {
+        // A page of another origin cannot send this type without asking first, and the server has no answer to that.
+        if request.media.as_deref() != Some("application/json") {
+            return Reply::refused(415, "a request is application/json\n");
+        }
+        match self.answering.answer(name, &request.body, self.timeout) {
+            Ok(Some(reply)) => Reply::new("application/json", reply),
+            Ok(None) => Reply::refused(503, "too many runs at the same time: stop one of them\n"),
+            Err(error) => Reply::refused(500, &format!("{error:#}\n")),
+        }
+    }
+}
+
+/// Returns the reason to refuse a request; `None` if it can come from the page of this server.
+///
+/// A page of another site can have its own name point to this machine (DNS rebinding): its requests have that name in `Host`.
+/// So a host is accepted as `localhost` or as an address.
+fn foreign(request: &PageRequest) -> Option<&'static str> {
+    let Some(host) = request.host.as_deref() else { return Some("a request has a Host") };
+    if !is_address(host) {
+        return Some("Host is neither localhost nor an address");
+    }
+    let own =
+        |origin: &str| origin.strip_prefix("http://").is_some_and(|origin| origin.eq_ignore_ascii_case(host));
+    request
+        .origin
+        .as_deref()
+        .is_some_and(|origin| !own(origin))
+        .then_some("a page of another origin sends this")
+}
+
+/// Whether a host, with a port or without, is `localhost` or an address.
+fn is_address(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let plain = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || plain.parse::<IpAddr>().is_ok()
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn a_name_of_another_site_is_no_host_of_the_server() {
+        for own in ["localhost", "LOCALHOST:8660", "127.0.0.1:1", "[::1]:8660", "10.0.0.2"] {
+            assert!(is_address(own), "{own}");
+        }
+        for other in ["example.com", "localhost.example.com:8660", "127.0.0.1.example.com", "", "[::1", "a:b"]
+        {
+            assert!(!is_address(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_another_origin_is_refused() {
+        let request = |host: &str, origin: Option<&str>| PageRequest {
+            host: Some(host.to_owned()),
+            origin: origin.map(str::to_owned),
+            ..PageRequest::default()
+        };
+        assert_eq!(foreign(&request("localhost:1", None)), None);
+        assert_eq!(foreign(&request("localhost:1", Some("http://localhost:1"))), None);
+        for other in ["http://localhost:2", "https://localhost:1", "null", "http://example.com"] {
+            assert!(foreign(&request("localhost:1", Some(other))).is_some(), "{other}");
+        }
+        assert!(foreign(&PageRequest::default()).is_some());
+    }
+}

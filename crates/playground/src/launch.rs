@@ -1,0 +1,209 @@
+//! A launch of a source: run, judged, and recorded for the page of a run.
+
+use std::borrow::Cow;
+
+use reconverge_isa::Program;
+use reconverge_simt::Options;
+use reconverge_workbench::error::Error;
+use reconverge_workbench::launch::{LaunchFile, choose_program};
+use reconverge_workbench::report::{Bounds, Report, ReportOutcome, Subject};
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::values::Files;
+use reconverge_workbench::{Opened, Session};
+use serde::Serialize;
+
+use crate::error::{FaultyPart, PlayError};
+use crate::source::{isa_of, opened};
+
+/// Steps, values and bytes of a recorded run, at most: a page of it opens in less than a second.
+const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
+
+/// Instructions of all groups up to which a run is recorded at once.
+const AT_ONCE: u64 = 2_000_000;
+
+/// The files of a launch in the playground: none.
+struct InPlace;
+
+impl Files for InPlace {
+    fn read(&self, _: &str) -> Result<Vec<u8>, String> {
+        Err("the playground has no files: state the values in the launch".to_owned())
+    }
+}
+
+/// Returns a launch file that states a machine, which the source states if the launch file does not. Also returns the number of
+/// bytes before the text of the launch file. `None` if neither states a machine.
+pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
+    // A text that cannot be read has its own error.
+    if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
+        return Some((Cow::Borrowed(launch), 0));
+    }
+    let isa = isa_of(source)?;
+    Some(match launch.trim_start().strip_prefix('{') {
+        Some(rest) => {
+            let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+            let added = format!("{{\"isa\": \"{isa}\"{comma}");
+            (Cow::Owned(format!("{added}{rest}")), added.len())
+        }
+        None => {
+            let added = format!("isa = \"{isa}\"\n");
+            (Cow::Owned(format!("{added}{launch}")), added.len())
+        }
+    })
+}
+
+/// Returns the launch of a text, for the machine that the text or else the source states.
+///
+/// # Errors
+/// The text cannot be read, or no machine is stated.
+fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
+    let Some((text, added)) = with_machine(launch, source) else {
+        let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
+        return Err(PlayError::of(FaultyPart::Launch, message));
+    };
+    let lines = text[..added].matches('\n').count();
+    LaunchFile::parse(&text).map_err(|error| PlayError::launch_file(&error, lines))
+}
+
+/// A launch that is ready.
+struct PreparedLaunch {
+    launch: LaunchFile,
+    opened: Opened,
+    program: Program,
+}
+
+fn prepared(source: &str, launch: &str) -> Result<PreparedLaunch, PlayError> {
+    let launch = launch_of(launch, source)?;
+    let opened =
+        opened(source, &launch).map_err(|error| PlayError::open(FaultyPart::Source, source, &error))?;
+    let kernel = launch.common.kernel.as_deref();
+    if kernel.is_none() && opened.image.programs.len() > 1 {
+        let names: Vec<&str> =
+            opened.image.programs.iter().filter_map(|program| program.name.as_deref()).collect();
+        let message = format!(
+            "the source has several programs: add a line such as kernel = \"{}\" to the launch; there is {}",
+            names.first().unwrap_or(&"main"),
+            names.join(", ")
+        );
+        return Err(PlayError::of(FaultyPart::Launch, message));
+    }
+    let program = choose_program(&opened.image, kernel)?.clone();
+    Ok(PreparedLaunch { launch, opened, program })
+}
+
+/// The trap that ended a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct TrapShown {
+    /// All of it in one sentence.
+    pub message: String,
+    /// The line of the source.
+    pub line: Option<usize>,
+    /// What is known beside the message: instruction, registers, the nearest memory.
+    pub details: Vec<String>,
+    /// Whether the program is stopped because it may be endless.
+    pub endless: bool,
+}
+
+/// What a run left.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct LaunchReply {
+    /// The machine.
+    pub isa: &'static str,
+    /// The chip, if it is stated.
+    pub chip: Option<String>,
+    /// Outputs, findings and exactness, as the page of a run has them.
+    pub outcome: ReportOutcome,
+    /// Instructions issued to groups.
+    pub group_instructions: u64,
+    /// The same, summed over the lanes that took part.
+    pub lane_instructions: u64,
+    /// Decisions that split the lanes of a group.
+    pub divergent_branches: u64,
+    /// Conditions on counts that hold.
+    pub held: Vec<String>,
+    /// Whether everything is as the launch expects; `None` if it expects nothing.
+    pub passed: Option<bool>,
+    /// The trap that ended the run.
+    pub trap: Option<TrapShown>,
+    /// Whether the run is short enough to be recorded at once.
+    pub short: bool,
+}
+
+/// Runs a launch, and compares it with what it expects.
+///
+/// # Errors
+/// The source does not assemble, or the launch cannot be. A trap is a result.
+pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
+    let PreparedLaunch { launch, opened, program } = prepared(source, launch)?;
+    let options = Options::default();
+    let ran = launch.run(&opened.image, &program, &options, &InPlace);
+    let target = opened.target.for_program(&opened.image, &program);
+    let mut reply = LaunchReply {
+        isa: target.isa.name(),
+        chip: launch.common.chip.clone().or_else(|| target.chip_name().map(str::to_owned)),
+        ..LaunchReply::default()
+    };
+    if let Err(Error::Trap(trapped)) = &ran {
+        let mut trapped = trapped.clone();
+        launch.look(&mut trapped, &opened, &program, &options, &InPlace);
+        reply.trap = Some(TrapShown {
+            message: trapped.message.clone(),
+            line: trapped.line,
+            details: trapped.details("program"),
+            endless: trapped.is_endless(),
+        });
+        // A run that reaches the watchdog is recorded only on request.
+        reply.short = !trapped.is_endless();
+    }
+    match launch.judged(ran, "program") {
+        Ok((result, wrong)) => {
+            reply.passed = launch.expects_something().then_some(wrong.is_empty());
+            let recorded = reply.short || result.is_some();
+            fill(&mut reply, RunResult { mismatches: wrong, ..result.unwrap_or_default() });
+            reply.short &= recorded;
+        }
+        Err(Error::Trap(_)) => reply.passed = launch.expects_something().then_some(false),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(reply)
+}
+
+fn fill(reply: &mut LaunchReply, result: RunResult) {
+    reply.outcome = ReportOutcome::of(&result);
+    reply.group_instructions = result.statistics.instructions;
+    reply.lane_instructions = result.statistics.lane_instructions;
+    reply.divergent_branches = result.statistics.divergent_branches;
+    reply.short = reply.group_instructions <= AT_ONCE;
+    reply.held = result.held;
+}
+
+/// Runs a launch and records it. The reply is a run as the page of `--html` has it.
+///
+/// # Errors
+/// The source does not assemble, or the launch cannot be.
+pub fn record(source: &str, launch: &str, title: &str) -> Result<Report, PlayError> {
+    let PreparedLaunch { launch, opened, program } = prepared(source, launch)?;
+    let options = launch.options(&Options::default())?;
+    let session: Session = launch.prepare(&opened.image, &program, &InPlace)?;
+    let subject = Subject { title, opened: &opened, program: &program, source: Some(source) };
+    Ok(Report::of(subject, &session, &options, RECORDED)?)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    const SOURCE: &str = ".isa tesla\n.kernel k\nexit nop\n";
+
+    #[test]
+    fn the_machine_of_the_source_fills_in_and_lines_stay() {
+        assert!(launch_of("block = [4]\n", SOURCE).is_ok());
+        assert!(launch_of("{}", SOURCE).is_ok() && launch_of("{\"block\": [4]}", SOURCE).is_ok());
+        for text in ["block = [4]\nblcok = 3\n", "isa = \"tesla\"\nblcok = 3\n"] {
+            let error = launch_of(text, SOURCE).unwrap_err();
+            assert_eq!(error.line, Some(2), "{error:?}");
+            assert!(error.message.starts_with("unknown key `blcok`: did you mean `block`?"), "{error:?}");
+        }
+        let none = launch_of("", "nop\n").unwrap_err();
+        assert!(none.message.starts_with("no machine is stated"), "{none:?}");
+    }
+}

@@ -1,0 +1,63 @@
+//! The engine of the playground: [`answer`] takes a request and returns a reply, both JSON.
+//!
+//! The page in `viewer/playground` sends the requests. In a browser this crate is a WebAssembly module ([`abi`] has its
+//! functions, on that target only); `reconverge serve` and its tests call [`answer`] natively. Replies are the same bytes
+//! on both.
+//!
+//! * [`request`]: the requests, one variant each; a reply is `{"reply": …}` or `{"error": …}` ([`error`]).
+//! * [`source`]: a source text in an editor: messages, explanations, proposals.
+//! * [`launch`]: runs a launch file of a source, judges it, and records it for the page of a run.
+//! * [`words`]: words to text and back.
+//! * [`describe`]: machines, chips and limits; the kernels of `bench` with their hashes.
+//!
+//! Nothing here reads files: a launch in the playground states its values in place.
+//!
+//! ```
+//! let request = r#"{"request": "diagnose", "source": ".isa tesla\nmovv b32 $r0 0x4\nexit nop\n"}"#;
+//! let reply = String::from_utf8(reconverge_playground::answer(request.as_bytes())).unwrap();
+//! assert!(reply.contains(r#""line":2"#) && reply.contains("mov"), "{reply}");
+//! ```
+
+#[cfg(target_family = "wasm")]
+pub mod abi;
+pub mod describe;
+pub mod error;
+pub mod launch;
+pub mod request;
+pub mod source;
+pub mod words;
+
+use serde::Serialize;
+
+use error::PlayError;
+use request::PlayRequest;
+
+/// A reply without an error.
+#[derive(Serialize)]
+struct Replied<T> {
+    reply: T,
+}
+
+/// Answers a request, the bytes of a JSON object that [`PlayRequest`] describes. Returns the bytes of the reply.
+pub fn answer(request: &[u8]) -> Vec<u8> {
+    let answered = serde_json::from_slice(request).map_err(PlayError::request).and_then(answered);
+    answered.unwrap_or_else(|error| error.to_json())
+}
+
+fn answered(request: PlayRequest) -> Result<Vec<u8>, PlayError> {
+    match request {
+        PlayRequest::Describe => bytes(&describe::describe()),
+        PlayRequest::Kernel { isa, kernel, lanes } => bytes(&describe::run_kernel(&isa, &kernel, lanes)?),
+        PlayRequest::Diagnose { source, launch } => bytes(&source::diagnose(&source, &launch)),
+        PlayRequest::Hover { source, launch, at } => bytes(&source::hover(&source, &launch, at)),
+        PlayRequest::Complete { source, launch, at } => bytes(&source::complete(&source, &launch, at)),
+        PlayRequest::Run { source, launch } => bytes(&launch::run(&source, &launch)?),
+        PlayRequest::Record { source, launch, title } => bytes(&launch::record(&source, &launch, &title)?),
+        PlayRequest::Disassemble(words) => bytes(&words::disassemble(&words)?),
+        PlayRequest::RoundTrip(words) => bytes(&words::round_trip(&words)?),
+    }
+}
+
+fn bytes<T: Serialize>(reply: &T) -> Result<Vec<u8>, PlayError> {
+    serde_json::to_vec(&Replied { reply }).map_err(PlayError::request)
+}

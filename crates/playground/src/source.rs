@@ -1,0 +1,256 @@
+//! A source text as the page's editor sees it: messages with fixes, explanations, proposals. `reconverge_language` has the
+//! answers; this module counts places as a browser does.
+
+use reconverge_isa::expand::Given;
+use reconverge_isa::source::Diagnostic;
+use reconverge_isa::{Isa, Span};
+use reconverge_language::{
+    Analysis, Marker, MarkerLevel, ProposalSort, Settings, TargetHint, launch_markers,
+};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::open::OpenError;
+use reconverge_workbench::text::Source;
+use reconverge_workbench::{Known, Opened, open};
+use serde::Serialize;
+
+use crate::launch::with_machine;
+
+/// Messages for which fixes are tried: each fix is assembled.
+const MENDED: usize = 8;
+
+/// Proposals of a reply, at most.
+const PROPOSED: usize = 400;
+
+/// A message about a place of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourcePlace {
+    /// `error`, `warning` or `info`.
+    pub severity: &'static str,
+    /// First UTF-16 code unit, as texts of a browser are counted.
+    pub from: usize,
+    /// One past the last UTF-16 code unit.
+    pub to: usize,
+    /// Line, from 1.
+    pub line: usize,
+    /// The problem, and what would fit.
+    pub message: String,
+    /// The name of the rule that is broken, for findings of lint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
+    /// Fixes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fixes: Vec<SourceFix>,
+}
+
+/// A fix: a part of the text and its replacement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourceFix {
+    /// What the change does.
+    pub title: String,
+    /// First UTF-16 code unit of the part to replace.
+    pub from: usize,
+    /// One past its last UTF-16 code unit.
+    pub to: usize,
+    /// The new text.
+    pub text: String,
+}
+
+/// Messages about a source and its launch file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diagnosed {
+    /// The machine.
+    pub isa: &'static str,
+    /// The chip, if it is stated.
+    pub chip: Option<String>,
+    /// The messages about the source, in the order of their places.
+    pub source: Vec<SourcePlace>,
+    /// The messages about the launch file.
+    pub launch: Vec<SourcePlace>,
+}
+
+/// Number of UTF-16 code units before a byte of a text.
+fn units(text: &str, byte: usize) -> usize {
+    text[..text.floor_char_boundary(byte)].encode_utf16().count()
+}
+
+/// The byte at a number of UTF-16 code units; the end for more than the text has.
+fn byte(text: &str, units: usize) -> usize {
+    let mut left = units;
+    let at = text.char_indices().find(|(_, character)| match left.checked_sub(character.len_utf16()) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    at.map_or(text.len(), |(at, _)| at)
+}
+
+fn place(text: &str, span: Span, severity: &'static str, message: String) -> SourcePlace {
+    SourcePlace {
+        severity,
+        from: units(text, span.start),
+        to: units(text, span.end),
+        line: span.line_column(text).0,
+        message,
+        rule: None,
+        fixes: Vec::new(),
+    }
+}
+
+/// Returns an error of the assembler as the page shows it.
+pub(crate) fn error_at(source: &str, error: &Diagnostic) -> SourcePlace {
+    place(source, error.span, "error", error.to_string())
+}
+
+fn marked(text: &str, marker: &Marker) -> SourcePlace {
+    let severity = match marker.level {
+        MarkerLevel::Error => "error",
+        MarkerLevel::Warning => "warning",
+        MarkerLevel::Note | MarkerLevel::Hint => "info",
+    };
+    SourcePlace { rule: marker.rule, ..place(text, marker.span, severity, marker.message.clone()) }
+}
+
+fn analysis(source: &str, launch: &str) -> Analysis {
+    let settings = Settings { launch: TargetHint::of_launch(launch), ..Settings::default() };
+    Analysis::new(source, &settings, &mut |_| Err("the playground has no files".to_owned()))
+}
+
+/// Returns the messages about a source and its launch file.
+pub fn diagnose(source: &str, launch: &str) -> Diagnosed {
+    let analysis = analysis(source, launch);
+    let mended = |(number, marker): (usize, &Marker)| {
+        let mut place = marked(source, marker);
+        if number < MENDED {
+            let remedies = analysis.remedies(marker.span);
+            let own = remedies.into_iter().filter(|remedy| remedy.marker == *marker);
+            place.fixes = own
+                .map(|remedy| SourceFix {
+                    title: remedy.title,
+                    from: units(source, remedy.span.start),
+                    to: units(source, remedy.span.end),
+                    text: remedy.text,
+                })
+                .collect();
+        }
+        place
+    };
+    let target = analysis.target();
+    Diagnosed {
+        isa: target.isa.name(),
+        chip: target.chip_name().map(str::to_owned),
+        source: analysis.markers().iter().enumerate().map(mended).collect(),
+        launch: launch_places(source, launch),
+    }
+}
+
+/// The messages about a launch file. The machine of the source fills in.
+fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
+    let Some((text, added)) = with_machine(launch, source) else { return Vec::new() };
+    let places = launch_markers(&text).into_iter().map(|mut marker| {
+        let back = |at: usize| at.saturating_sub(added);
+        marker.span = Span::new(back(marker.span.start), back(marker.span.end));
+        marked(launch, &marker)
+    });
+    places.collect()
+}
+
+/// The explanation of a place.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hovered {
+    /// First UTF-16 code unit of the part that is explained.
+    pub from: usize,
+    /// One past its last UTF-16 code unit.
+    pub to: usize,
+    /// The explanation, as Markdown.
+    pub markdown: String,
+}
+
+/// Explains what is at a place, in UTF-16 code units; `None` if there is nothing to explain.
+pub fn hover(source: &str, launch: &str, at: usize) -> Option<Hovered> {
+    let explained = analysis(source, launch).hover(byte(source, at))?;
+    let (from, to) = (units(source, explained.span.start), units(source, explained.span.end));
+    Some(Hovered { from, to, markdown: explained.markdown })
+}
+
+/// A text that fits at a place.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownProposal {
+    /// `mnemonic`, `form`, `directive`, `word`, `register` or `name`.
+    pub kind: &'static str,
+    /// The text that a list shows.
+    pub label: String,
+    /// A remark next to it; may be empty.
+    pub detail: String,
+    /// First UTF-16 code unit of the part that it replaces.
+    pub from: usize,
+    /// The text that replaces it.
+    pub text: String,
+}
+
+/// Returns what fits at a place, in UTF-16 code units.
+pub fn complete(source: &str, launch: &str, at: usize) -> Vec<ShownProposal> {
+    let found = analysis(source, launch).complete(byte(source, at)).into_iter().take(PROPOSED);
+    let shown = found.map(|proposal| ShownProposal {
+        kind: match proposal.sort {
+            ProposalSort::Mnemonic => "mnemonic",
+            ProposalSort::Form => "form",
+            ProposalSort::Directive => "directive",
+            ProposalSort::Word => "word",
+            ProposalSort::Register => "register",
+            ProposalSort::Name(_) => "name",
+        },
+        label: proposal.label,
+        detail: proposal.detail,
+        from: units(source, proposal.span.start),
+        text: proposal.text,
+    });
+    shown.collect()
+}
+
+/// The machine that a source states.
+pub(crate) fn isa_of(source: &str) -> Option<Isa> {
+    Source::new(source, &Given::default()).ok()?.isa()
+}
+
+/// Opens a source for a launch, which may state machine, chip and program type.
+///
+/// # Errors
+/// The source does not assemble, or is not for this machine or chip.
+pub(crate) fn opened(source: &str, launch: &LaunchFile) -> Result<Opened, OpenError> {
+    let chip = launch.common.chip.clone();
+    let stage = launch.stage().ok().flatten();
+    open(source.as_bytes(), true, &Known { isa: Some(launch.isa), chip, stage, ..Known::default() })
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn places_count_as_a_browser_does() {
+        // Two UTF-16 units of one character, of four bytes.
+        let source = "; 𝄞\n.isa tesla\nmovv b32 $r0 0x4\nexit nop\n";
+        let diagnosed = diagnose(source, "");
+        let place = &diagnosed.source[0];
+        assert_eq!((place.from, place.to, place.line), (16, 20, 3), "{place:?}");
+        let fix = place.fixes.first().unwrap_or_else(|| panic!("{place:?}"));
+        assert_eq!((fix.from, fix.to, fix.text.as_str()), (16, 20, "mov"), "{fix:?}");
+        assert!(hover(source, "", 1).is_none());
+        let proposals = complete(source, "", 18);
+        assert!(
+            proposals.iter().any(|proposal| proposal.label == "mov" && proposal.from == 16),
+            "{proposals:?}"
+        );
+    }
+
+    #[test]
+    fn messages_about_the_launch_are_at_its_own_lines() {
+        for launch in ["block = [4]\nblcok = [1]\n", "isa = \"tesla\"\nblcok = [1]\n"] {
+            let place = &diagnose(".isa tesla\nexit nop\n", launch).launch[0];
+            assert_eq!(place.line, 2, "{place:?}");
+            assert_eq!(&launch[place.from..place.to], "blcok = [1]");
+        }
+    }
+}

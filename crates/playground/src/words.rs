@@ -1,0 +1,100 @@
+//! Words to text and back.
+
+use reconverge_isa::Program;
+use reconverge_isa::program::Stage;
+use reconverge_workbench::{Known, Opened, Style, open, round_trip as returns, round_trip_image};
+use serde::Serialize;
+
+use crate::error::{FaultyPart, PlayError};
+use crate::request::WordsGiven;
+
+/// The text of a file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Disassembled {
+    /// The machine.
+    pub isa: &'static str,
+    /// The format of the file.
+    pub format: &'static str,
+    /// The text, which assembles to the same words.
+    pub text: String,
+}
+
+/// Words that came back.
+#[derive(Clone, Debug, Serialize)]
+pub struct RoundTripped {
+    /// The programs of the file.
+    pub programs: Vec<ProgramBack>,
+    /// Why the file as a whole does not come back, if so.
+    pub difference: Option<String>,
+}
+
+/// A program that was disassembled and assembled again.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProgramBack {
+    /// Its name.
+    pub name: Option<String>,
+    /// Words.
+    pub words: usize,
+    /// The text between.
+    pub text: String,
+    /// Why the words do not come back, if so.
+    pub difference: Option<String>,
+}
+
+fn given(words: &WordsGiven) -> Result<Opened, PlayError> {
+    let wrong = |message: String| PlayError::of(FaultyPart::Words, message);
+    let bytes = match (&words.text, &words.base64) {
+        (Some(text), None) => text.as_bytes().to_vec(),
+        (None, Some(text)) => {
+            decoded(text).ok_or_else(|| wrong("base64: not a text of this form".to_owned()))?
+        }
+        _ => return Err(wrong("either text or base64 has the words".to_owned())),
+    };
+    let isa = words.isa.as_deref().map(str::parse).transpose();
+    let isa = isa.map_err(|error: reconverge_isa::program::UnknownIsa| wrong(error.to_string()))?;
+    let stage = words.stage.as_deref().map(|name| {
+        let known = Stage::ALL.into_iter().find(|stage| stage.name() == name);
+        known.ok_or_else(|| wrong(format!("stage: unknown value `{name}`")))
+    });
+    let known = Known { isa, chip: words.chip.clone(), stage: stage.transpose()?, ..Known::default() };
+    open(&bytes, false, &known).map_err(|error| PlayError::open(FaultyPart::Words, "", &error))
+}
+
+/// The bytes of base64 (RFC 4648, section 4); `None` for another text.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.decode(text).ok()
+}
+
+/// Returns the text of words.
+///
+/// # Errors
+/// The words are not a program of a known machine.
+pub fn disassemble(words: &WordsGiven) -> Result<Disassembled, PlayError> {
+    let opened = given(words)?;
+    let style = Style { structure: true, idioms: true, ..Style::default() };
+    let text = opened.target.machine().image_text(&opened.target, &opened.image, style)?;
+    Ok(Disassembled { isa: opened.target.isa.name(), format: opened.image.format, text })
+}
+
+/// Disassembles words and assembles the text again.
+///
+/// # Errors
+/// The words are not a program of a known machine.
+pub fn round_trip(words: &WordsGiven) -> Result<RoundTripped, PlayError> {
+    let opened = given(words)?;
+    let program = |program: &Program| -> Result<ProgramBack, PlayError> {
+        let target = opened.target.for_program(&opened.image, program);
+        let listing = target.machine().disassemble(&target, program, Style::default())?;
+        let difference = returns(&target, program).err();
+        Ok(ProgramBack {
+            name: program.name.clone(),
+            words: program.words.len(),
+            text: listing.text,
+            difference,
+        })
+    };
+    let programs = opened.image.programs.iter().map(program).collect::<Result<_, _>>()?;
+    let difference = round_trip_image(&opened.target, &opened.image).err();
+    Ok(RoundTripped { programs, difference })
+}
