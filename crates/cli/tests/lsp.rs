@@ -440,6 +440,7 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
     );
     // The included file is open, and loses its constant before it is saved.
     client.open(&uri("lib.inc"), "reconverge", ".equ WIDTH, 4\n");
+    assert!(client.messages(&uri("a.s"), 1).is_empty());
     client.change(&uri("lib.inc"), 2, json!([{ "text": ".equ HEIGHT, 4\n" }]));
     let found = client.messages(&uri("a.s"), 1);
     assert!(found.iter().any(|message| message["severity"] == 1), "{found:?}");
