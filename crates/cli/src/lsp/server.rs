@@ -67,7 +67,8 @@ struct ClientSettings {
 impl Server {
     pub(super) fn new(given: TargetHint) -> Server {
         let hints = HINTS.map(|(_, sort)| sort).to_vec();
-        let texts = OpenTexts { fallback: given.clone(), hints, ..OpenTexts::default() };
+        let mut texts = OpenTexts::default();
+        (texts.fallback, texts.hints) = (given.clone(), hints);
         Server { phase: Phase::New, ended_well: false, given, texts }
     }
 
