@@ -4,10 +4,10 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde_json::Value;
 
-/// What a client sends.
+/// Input from a client.
 pub(crate) enum Incoming {
     Message(Value),
-    /// Bytes that are no message: what is wrong with them.
+    /// Bytes that are not a message, with the reason.
     Malformed(String),
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
             break;
         }
         lines += usize::from(!line.is_empty());
-        // Behind a message that was longer than its header said, the next header is not at the start of its line.
+        // After a message that was longer than its header said, the next header is not at the start of its line.
         if let Some(at) = line.find(HEADER) {
             length = Some(line[at + HEADER.len()..].trim().to_owned());
         }
@@ -50,7 +50,7 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
     match serde_json::from_slice(&bytes) {
         Ok(message) => Some(Incoming::Message(message)),
         Err(error) => malformed(format!(
-            "a message that is no JSON ({error}): {HEADER} counts the bytes behind the empty line, here {length}"
+            "a message that is not JSON ({error}): {HEADER} counts the bytes after the empty line, here {length}"
         )),
     }
 }

@@ -2,28 +2,28 @@
 
 use std::sync::OnceLock;
 
-use reconverge_isa::expand::{Expanded, Given, expand_partly, included_by};
+use reconverge_isa::expand::{Expanded, Given, expand, expand_partly};
 use reconverge_isa::lint::Finding;
 use reconverge_isa::source::lines;
 use reconverge_isa::{Diagnostic, Isa, Program, Span};
 use reconverge_workbench::listing::Lines;
 use reconverge_workbench::machine::Assembled;
 use reconverge_workbench::text::included;
-use reconverge_workbench::{Style, Target};
+use reconverge_workbench::{Style, Target, assemble};
 
 use crate::choice::{ChosenBy, TargetHint, fewest, stated, with_hints};
 use crate::lexemes::{LexedLine, LexemeKind, lex};
 use crate::lines::LineStarts;
 use crate::names::{NameTable, SheetFile};
-use crate::passes::{Passes, assemble_partly};
+use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// What is known of a source besides its text.
+/// Facts about a source that its text does not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What the launch file next to the source states.
+    /// Statements of the launch file next to the source.
     pub launch: TargetHint,
-    /// What the user's settings state, for sources of which nothing else is known.
+    /// Settings of the user, for sources without other statements.
     pub fallback: TargetHint,
     /// Constants, `NAME` or `NAME=EXPRESSION`.
     pub defines: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct InstructionAt {
     pub(crate) program: usize,
     /// Address in the machine's unit.
     pub(crate) address: u32,
-    /// A byte of its line in the source. Instructions of a macro or of an included file have the line that asks for them.
+    /// A byte of its line in the source. Instructions of a macro or of an included file have the line that uses the macro or includes the file.
     pub(crate) at: usize,
     /// Whether the line is the instruction itself.
     pub(crate) own: bool,
@@ -82,17 +82,18 @@ impl Analysis {
     }
 
     fn of(text: &str, settings: Settings, given: Given) -> Analysis {
-        let (expanded, expansion_errors) = match needs_expansion(text, &given) {
-            true => {
+        let (expanded, expansion_errors) = match expand(text, &given) {
+            Ok(expanded) => (expanded, Vec::new()),
+            Err(_) => {
                 let (expanded, errors) = expand_partly(text, &given);
                 (Some(expanded), errors)
             }
-            false => (None, Vec::new()),
         };
         let plain = expanded.as_ref().map_or(text, |expanded| &expanded.text);
         let (target, chosen_by) = stated(plain, &settings.launch, &settings.fallback).unwrap_or_else(|| {
             let target = |isa| with_hints(isa, plain, &settings.launch, &settings.fallback);
-            let errors = |isa| assemble_partly(&target(isa), plain).errors.len();
+            let errors =
+                |isa| assemble(&target(isa), plain).map_or_else(|errors| errors.len().min(MANY), |_| 0);
             (target(fewest(errors, |isa| mnemonics_in(plain, isa))), ChosenBy::Fewest)
         });
         let passes = assemble_partly(&target, plain);
@@ -135,7 +136,7 @@ impl Analysis {
         self.target.isa
     }
 
-    /// How the machine was found.
+    /// The way in which the machine was found.
     pub fn chosen_by(&self) -> ChosenBy {
         self.chosen_by
     }
@@ -165,6 +166,11 @@ impl Analysis {
     /// Whether the whole source assembles.
     pub fn is_complete(&self) -> bool {
         self.expansion_errors.is_empty() && self.passes.errors.is_empty() && self.passes.assembled.is_some()
+    }
+
+    /// The number of errors of the assembler.
+    pub(crate) fn error_count(&self) -> usize {
+        self.expansion_errors.len() + self.passes.errors.len()
     }
 
     /// The errors of the assembler, with places in the text that it reads.
@@ -270,14 +276,6 @@ impl Analysis {
         let own = self.expanded.is_none() || same(at, &self.text) == same(plain, self.plain());
         InstructionAt { program, address, at, own }
     }
-}
-
-/// Whether a text has something to expand, or constants are given.
-fn needs_expansion(text: &str, given: &Given) -> bool {
-    // `expand` itself decides by the same look at the text.
-    !given.defines.is_empty()
-        || !included_by(text, "").is_empty()
-        || !matches!(reconverge_isa::expand::expand(text, given), Ok(None))
 }
 
 /// The lines of a text that are slots of an ALU group. (R700)

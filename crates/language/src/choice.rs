@@ -7,7 +7,7 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::target::{isa_of_chip, isa_of_source};
 
-/// What is known of a source besides its text.
+/// Facts about a source that its text does not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHint {
     /// The machine.
@@ -24,7 +24,7 @@ impl TargetHint {
         TargetHint { isa: Some(isa), ..TargetHint::default() }
     }
 
-    /// What a launch file states. A text that is no launch file states nothing.
+    /// Reads the statements of a launch file. Another text states nothing.
     pub fn of_launch(text: &str) -> TargetHint {
         let Ok(fields) = LaunchFile::fields(text) else { return TargetHint::default() };
         let field = |name: &str| fields.get(name).and_then(|value| value.as_str());
@@ -40,7 +40,7 @@ impl TargetHint {
     }
 }
 
-/// How the machine of a source was found.
+/// The way in which the machine of a source was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
     /// The source states it, or is AMD's text.

@@ -1,4 +1,4 @@
-//! What fits at a place of a source.
+//! Completions at a place of a source.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -12,9 +12,9 @@ use crate::analysis::Analysis;
 use crate::hover::of_forms;
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 use crate::names::NameSort;
-use crate::vocabulary::{Piece, pieces, vocabulary};
+use crate::vocabulary::{FormPiece, pieces, vocabulary};
 
-/// What a proposal is.
+/// Kind of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProposalSort {
     /// A mnemonic.
@@ -34,7 +34,7 @@ pub enum ProposalSort {
 /// A text that fits at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
-    /// What it is.
+    /// Kind of the proposal.
     pub sort: ProposalSort,
     /// The text that a list shows.
     pub label: String,
@@ -64,7 +64,7 @@ struct Spot<'a> {
     before: LexedLine,
     /// The text of the line up to the place.
     text: &'a str,
-    /// What has been written of the word there.
+    /// Start of the word at the place.
     typed: &'a str,
     /// The part of the source that a proposal replaces.
     span: Span,
@@ -85,7 +85,7 @@ impl Spot<'_> {
 }
 
 impl Analysis {
-    /// What fits at a byte.
+    /// Returns the texts that fit at a byte.
     pub fn complete(&self, offset: usize) -> Vec<Proposal> {
         let mut offset = offset.min(self.text().len());
         while !self.text().is_char_boundary(offset) {
@@ -190,8 +190,8 @@ impl Analysis {
         }
     }
 
-    /// The mnemonics that lead a line, or those that follow a slot or a destination; behind a mnemonic that is written in full,
-    /// its forms.
+    /// The mnemonics that lead a line, or those that follow a slot or a destination. After a mnemonic that is written in full, its
+    /// forms are proposed too.
     fn mnemonics(&self, spot: &Spot<'_>, leading: bool) -> Vec<Proposal> {
         let mut found = Vec::new();
         for entry in vocabulary(self.isa()).entries.iter().filter(|entry| entry.leads == leading) {
@@ -225,11 +225,13 @@ impl Analysis {
         for form in self.forms(mnemonic) {
             for piece in pieces(&form) {
                 match piece {
-                    Piece::Fixed(word) if word == mnemonic => {}
-                    Piece::Fixed(word) if is_placeholder(&word, self.isa(), mnemonics) => {}
-                    Piece::Fixed(word) => found.push(self.word(spot, &word, mnemonic)),
-                    Piece::Numbered(prefix, suffix) => found.extend(self.registers(spot, &prefix, &suffix)),
-                    Piece::Bracketed(name, choices) => {
+                    FormPiece::Fixed(word) if word == mnemonic => {}
+                    FormPiece::Fixed(word) if is_placeholder(&word, self.isa(), mnemonics) => {}
+                    FormPiece::Fixed(word) => found.push(self.word(spot, &word, mnemonic)),
+                    FormPiece::Numbered(prefix, suffix) => {
+                        found.extend(self.registers(spot, &prefix, &suffix))
+                    }
+                    FormPiece::Bracketed(name, choices) => {
                         let fits = |choice: &&String| {
                             choice.len() > 1
                                 && !choice.contains(['@', '-', '+'])
@@ -242,7 +244,7 @@ impl Analysis {
                             found.extend(self.labelled(spot, &name, offset));
                         }
                     }
-                    Piece::LabelName => found.extend(self.names_of(spot, offset, &[NameSort::Label], "")),
+                    FormPiece::LabelName => found.extend(self.names_of(spot, offset, &[NameSort::Label], "")),
                 }
             }
         }

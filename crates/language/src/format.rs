@@ -65,7 +65,7 @@ impl Analysis {
         with_comments(&lines, text)
     }
 
-    /// How many constructs each line is in. (R500)
+    /// The number of constructs around each line. (R500)
     fn depths(&self) -> Vec<usize> {
         let mut depths = vec![0; self.files[0].lines.len()];
         for block in self.blocks().into_iter().filter(|block| block.construct) {

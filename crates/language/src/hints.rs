@@ -5,7 +5,7 @@ use reconverge_isa::Span;
 use crate::analysis::{Analysis, InstructionAt};
 use crate::names::NameSort;
 
-/// What a hint shows.
+/// Content of a hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HintSort {
     /// The address of an instruction.
@@ -19,11 +19,11 @@ pub enum HintSort {
 /// A text between two characters of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlineHint {
-    /// The byte before which the text is shown.
+    /// The text is shown before this byte.
     pub at: usize,
     /// The text.
     pub text: String,
-    /// What the text is.
+    /// Kind of the text.
     pub sort: HintSort,
 }
 

@@ -1,4 +1,4 @@
-//! What a place in a source means, as Markdown.
+//! Explanations of a place in a source, as Markdown.
 
 use reconverge_isa::Span;
 use reconverge_isa::expand::ConstantAt;
@@ -26,7 +26,7 @@ pub struct Explained {
 }
 
 impl Analysis {
-    /// What is at a byte: a name, a directive, or the instruction of the line.
+    /// Explains the name, the directive or the instruction at a byte.
     pub fn hover(&self, offset: usize) -> Option<Explained> {
         let offset = offset.min(self.text().len());
         let line = self.line_at(offset);

@@ -6,7 +6,7 @@
 use reconverge_isa::source::{number_len, word_len};
 use reconverge_isa::{Isa, Span};
 
-/// What a lexeme is.
+/// Kind of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LexemeKind {
     /// `.equ`, with its point.
@@ -36,14 +36,14 @@ pub enum LexemeKind {
 /// A part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lexeme {
-    /// What the lexeme is.
+    /// Kind of the lexeme.
     pub kind: LexemeKind,
-    /// Its place.
+    /// Place of the lexeme.
     pub span: Span,
 }
 
 impl Lexeme {
-    /// Its characters.
+    /// Returns the characters of the lexeme.
     pub fn text(self, source: &str) -> &str {
         &source[self.span.start..self.span.end]
     }

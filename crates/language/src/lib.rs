@@ -1,7 +1,7 @@
-//! What an editor shows of an assembler source: messages with fixes, explanations, completions, definitions.
+//! The analysis of an assembler source for editors: messages with fixes, explanations, completions, definitions.
 //!
 //! * [`Analysis`]: one version of a text with the machine that it is for. Its methods are the questions of an editor.
-//! * [`Settings`]: what is known of a source besides its text.
+//! * [`Settings`]: facts about a source that its text does not state.
 //! * [`LineStarts`]: lines and columns, in the unit of the editor's choice.
 //!
 //! Nothing here reads files, prints, or starts threads; the caller gives included files to [`Analysis::new`]. The mnemonics,

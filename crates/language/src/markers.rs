@@ -6,6 +6,7 @@ use reconverge_isa::{Diagnostic, Span};
 
 use crate::analysis::Analysis;
 use crate::choice::ChosenBy;
+use crate::lexemes::LexedLine;
 
 /// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,22 +35,22 @@ pub struct FilePlace {
 pub struct Marker {
     /// The place.
     pub span: Span,
-    /// Its severity.
+    /// Severity of the message.
     pub level: MarkerLevel,
     /// Name of the rule that is broken, for findings.
     pub rule: Option<&'static str>,
     /// The message, with its advice.
     pub message: String,
-    /// Other places, with what is there.
+    /// Other places, each with a message.
     pub related: Vec<(FilePlace, String)>,
     /// The text that the advice proposes.
     pub(crate) proposal: Option<String>,
 }
 
-/// A change that mends what a message is about.
+/// A change that removes a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
-    /// What the change does.
+    /// Description of the change.
     pub title: String,
     /// The message that goes away.
     pub marker: Marker,
@@ -62,6 +63,15 @@ pub struct Remedy {
 impl Analysis {
     /// The messages about the source, in the order of the text.
     pub fn markers(&self) -> Vec<Marker> {
+        let mut found = self.assembler_markers();
+        found.extend(self.found_by_rules());
+        found.sort_by_key(|marker| marker.span.start);
+        found.dedup();
+        found
+    }
+
+    /// The messages except for the findings of the rules.
+    fn assembler_markers(&self) -> Vec<Marker> {
         let mut found: Vec<Marker> = Vec::new();
         found.extend(self.expansion_errors.iter().map(|error| self.marker(error, None)));
         let warnings = self.assembled().map_or(&[][..], |assembled| &assembled.warnings);
@@ -73,18 +83,17 @@ impl Analysis {
             };
             found.push(self.marker(&placed, Some(plain)));
         }
-        found.extend(self.found_by_rules());
         found.extend(self.chosen_machine());
         found.sort_by_key(|marker| marker.span.start);
         found.dedup();
         found
     }
 
-    /// The changes that mend what the messages within a part of the text are about. Each has been tried: without it, the source
-    /// has the message; with it, the source has not.
+    /// The changes that remove the messages within a part of the text. Each change has been tried: the changed source does not have
+    /// the message.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
-        let before = self.markers();
+        let before = self.assembler_markers();
         let mut found = Vec::new();
         for marker in before.iter().filter(|marker| touches(marker)) {
             for (span, text) in self.replacements(marker) {
@@ -124,7 +133,7 @@ impl Analysis {
     /// Whether a change removes a message and adds none of its severity.
     fn mends(&self, marker: &Marker, before: &[Marker], span: Span, text: &str) -> bool {
         let changed = format!("{}{text}{}", &self.text()[..span.start], &self.text()[span.end..]);
-        let after = self.again(&changed).markers();
+        let after = self.again(&changed).assembler_markers();
         let count = |all: &[Marker], level| all.iter().filter(|other| other.level == level).count();
         let gone = !after
             .iter()
@@ -230,10 +239,13 @@ impl Analysis {
         self.findings().iter().map(marker).collect()
     }
 
-    /// How the machine was chosen, if nothing states it.
+    /// The hint about the machine, if the source and the settings do not state it.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
-        let has_code = self.files[0].lines.iter().any(|line| !line.code().is_empty());
+        let own = &self.files[0];
+        let is_code =
+            |line: &LexedLine| !line.statement(&own.text).is_empty() && line.directive(&own.text).is_none();
+        let has_code = own.lines.iter().any(|line| is_code(line));
         (self.chosen_by() == ChosenBy::Fewest && has_code).then(|| Marker {
             span: self.shown(Span::default()),
             level: MarkerLevel::Hint,

@@ -7,7 +7,7 @@ use reconverge_isa::{Isa, Span};
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 use crate::vocabulary::{Vocabulary, vocabulary};
 
-/// What a name stands for.
+/// Meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NameSort {
     /// A label.
@@ -47,7 +47,7 @@ impl NameSort {
 /// The definition of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// What the name stands for.
+    /// Meaning of the name.
     pub sort: NameSort,
     /// The name.
     pub name: String,
@@ -77,11 +77,11 @@ pub(crate) struct Occurrence {
 /// A file with its lines.
 #[derive(Clone, Debug)]
 pub(crate) struct SheetFile {
-    /// Its path from the folder of the source; empty for the source.
+    /// Path from the folder of the source; empty for the source.
     pub(crate) name: String,
-    /// Its text.
+    /// Text of the file.
     pub(crate) text: String,
-    /// Its lines.
+    /// Lines of the file.
     pub(crate) lines: Vec<LexedLine>,
 }
 
@@ -106,7 +106,7 @@ impl NameTable {
         for (number, file) in files.iter().enumerate() {
             table.define(number, file, words);
         }
-        let known = Known::of(&table.definitions);
+        let known = ByName::of(&table.definitions);
         for (number, file) in files.iter().enumerate() {
             table.find_uses(number, file, isa, &known);
         }
@@ -213,7 +213,7 @@ impl NameTable {
     }
 
     /// Reads the uses of names in a file.
-    fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &Known) {
+    fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &ByName) {
         let text = file.text.as_str();
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
@@ -283,15 +283,15 @@ impl NameTable {
 }
 
 /// The definitions of each name.
-struct Known(HashMap<String, Vec<usize>>);
+struct ByName(HashMap<String, Vec<usize>>);
 
-impl Known {
-    fn of(definitions: &[Definition]) -> Known {
+impl ByName {
+    fn of(definitions: &[Definition]) -> ByName {
         let mut known: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, definition) in definitions.iter().enumerate() {
             known.entry(definition.name.clone()).or_default().push(index);
         }
-        Known(known)
+        ByName(known)
     }
 
     /// Whether a name stands for something of a sort.

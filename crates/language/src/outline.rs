@@ -10,7 +10,7 @@ use crate::vocabulary::vocabulary;
 /// An entry of the outline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutlineEntry {
-    /// What the name stands for.
+    /// Meaning of the name.
     pub sort: NameSort,
     /// The name.
     pub name: String,

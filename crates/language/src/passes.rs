@@ -11,7 +11,7 @@ use crate::lexemes::{LexemeKind, lex};
 const MOST: usize = 8;
 
 /// Errors after which an assembler may stop, so that a later pass finds more.
-const MANY: usize = 20;
+pub(crate) const MANY: usize = 20;
 
 /// The result.
 #[derive(Clone, Debug, Default)]

@@ -1,15 +1,14 @@
-//! Where names are defined and used, and their change.
+//! The places that define and use names, and the changes that rename them.
 
-use reconverge_isa::Span;
-use reconverge_isa::source::closest;
+use reconverge_isa::{Program, Span};
 
 use crate::analysis::Analysis;
 use crate::lexemes::{Lexeme, LexemeKind, lex};
-use crate::markers::{FilePlace, MarkerLevel};
+use crate::markers::FilePlace;
 use crate::names::{Definition, NameSort, Occurrence};
 use crate::vocabulary::vocabulary;
 
-/// Why a name is not changed.
+/// The reason why a name is not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenameError {
@@ -26,7 +25,7 @@ pub enum RenameError {
     Taken {
         /// The new name.
         name: String,
-        /// What it stands for: a sort of names, or `mnemonic`.
+        /// Meaning of the name: a sort of names, or `mnemonic`.
         by: &'static str,
     },
     /// The name is also in a file that the source includes.
@@ -131,7 +130,7 @@ impl Analysis {
     /// The name at a byte that [`Analysis::rename`] would change.
     ///
     /// # Errors
-    /// No name is there, or names of its sort are not changed.
+    /// The place does not have a name, or names of its sort are not changed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))
@@ -188,23 +187,15 @@ impl Analysis {
         let other = self.again(text);
         let words = |analysis: &Analysis| {
             let programs = analysis.assembled().map(|assembled| assembled.image.programs.clone());
-            programs.map(|programs| {
-                programs.into_iter().map(|program| (program.words, program.base)).collect::<Vec<_>>()
-            })
+            // The names of parameters may be others.
+            let parts = |program: Program| (program.words, program.base, program.constants, program.state);
+            programs.map(|programs| programs.into_iter().map(parts).collect::<Vec<_>>())
         };
-        let errors = |analysis: &Analysis| {
-            analysis.markers().iter().filter(|marker| marker.level == MarkerLevel::Error).count()
-        };
-        words(self) == words(&other) && errors(self) == errors(&other)
+        words(self) == words(&other) && self.error_count() == other.error_count()
     }
 
     fn place(&self, file: usize, span: Span) -> FilePlace {
         FilePlace { file: (file != 0).then(|| self.files[file].name.clone()), span }
-    }
-
-    /// The name of the source that is most like a word.
-    pub fn closest_name(&self, word: &str) -> Option<&str> {
-        closest(word, self.names.definitions.iter().map(|definition| definition.name.as_str()))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::lexemes::{Lexeme, LexemeKind};
 use crate::names::NameSort;
 use crate::vocabulary::{Vocabulary, vocabulary};
 
-/// What a part of a source is.
+/// Kind of a part of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// A comment, or the address of a listing.
@@ -59,7 +59,7 @@ impl Colour {
 pub struct ColouredPart {
     /// The part, which lies in one line.
     pub span: Span,
-    /// What it is.
+    /// Kind of the part.
     pub colour: Colour,
     /// Whether it defines a name.
     pub defines: bool,

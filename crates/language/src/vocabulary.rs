@@ -14,7 +14,7 @@ use reconverge_workbench::{Target, machine};
 pub(crate) struct Vocabulary {
     /// Mnemonics.
     pub(crate) mnemonics: HashSet<&'static str>,
-    /// Mnemonics with the place in a line at which they stand, sorted.
+    /// Mnemonics with their position in a line, sorted.
     pub(crate) entries: Vec<MnemonicEntry>,
     /// Directives of the machine and those of all texts.
     pub(crate) directives: Vec<DirectiveRow>,
@@ -61,7 +61,7 @@ pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
             entries.push(MnemonicEntry { name: mnemonic, form, leads });
             for form in forms {
                 for piece in pieces(&form) {
-                    if let Piece::Numbered(prefix, _) = piece
+                    if let FormPiece::Numbered(prefix, _) = piece
                         && !mnemonics.contains(prefix.as_str())
                     {
                         registers.insert(prefix);
@@ -96,19 +96,19 @@ impl Vocabulary {
 
 /// A part of the text of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    /// A word that stands in the text as it is.
+pub(crate) enum FormPiece {
+    /// A word that is part of the text.
     Fixed(String),
     /// A beginning that a number follows, and what follows the number: `$rN`, `temp[N]`, `$rNl`.
     Numbered(String, String),
-    /// `NAME(`, with what may stand in the brackets.
+    /// `NAME(`, with the alternatives between the brackets.
     Bracketed(String, Vec<String>),
     /// A label.
     LabelName,
 }
 
 /// The words that the text of a form and its places name.
-pub(crate) fn pieces(form: &Form) -> Vec<Piece> {
+pub(crate) fn pieces(form: &Form) -> Vec<FormPiece> {
     let mut found = Vec::new();
     for text in std::iter::once(form.text.as_str()).chain(form.places.iter().map(|(_, text)| text.as_str())) {
         pieces_of(text, &mut found);
@@ -116,7 +116,7 @@ pub(crate) fn pieces(form: &Form) -> Vec<Piece> {
     found
 }
 
-fn pieces_of(text: &str, found: &mut Vec<Piece>) {
+fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let mut rest = text;
     let mut before = ' ';
@@ -136,17 +136,17 @@ fn pieces_of(text: &str, found: &mut Vec<Piece>) {
             && word.len() > 1
         {
             let choices = inside.split('|').filter(|choice| !choice.is_empty());
-            found.push(Piece::Bracketed(word.to_owned(), choices.map(str::to_owned).collect()));
+            found.push(FormPiece::Bracketed(word.to_owned(), choices.map(str::to_owned).collect()));
             rest = behind;
             continue;
         }
         if after.starts_with("[N]") || after.starts_with("[N+") {
-            found.push(Piece::Numbered(format!("{word}["), "]".to_owned()));
+            found.push(FormPiece::Numbered(format!("{word}["), "]".to_owned()));
             rest = &after[2..];
             continue;
         }
         if word == "LABEL" {
-            found.push(Piece::LabelName);
+            found.push(FormPiece::LabelName);
             continue;
         }
         // `$rN`, `RN`, `$rNl`: a number after a short name.
@@ -155,7 +155,7 @@ fn pieces_of(text: &str, found: &mut Vec<Piece>) {
             && suffix.chars().all(|c| c.is_ascii_lowercase())
             && suffix.len() <= 1
         {
-            found.push(Piece::Numbered(prefix.to_owned(), suffix.to_owned()));
+            found.push(FormPiece::Numbered(prefix.to_owned(), suffix.to_owned()));
             continue;
         }
         // `R0`, as examples have it.
@@ -164,13 +164,13 @@ fn pieces_of(text: &str, found: &mut Vec<Piece>) {
             && !digits.is_empty()
             && digits.bytes().all(|byte| byte.is_ascii_digit())
         {
-            found.push(Piece::Numbered(word[..1].to_owned(), String::new()));
+            found.push(FormPiece::Numbered(word[..1].to_owned(), String::new()));
             continue;
         }
         let number = word.starts_with(|c: char| c.is_ascii_digit());
         let placeholder = word.len() == 1 || after.starts_with('=');
         if !number && !placeholder {
-            found.push(Piece::Fixed(word.to_owned()));
+            found.push(FormPiece::Fixed(word.to_owned()));
         }
     }
 }
@@ -179,7 +179,7 @@ fn pieces_of(text: &str, found: &mut Vec<Piece>) {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Vec<Piece> {
+    fn of(text: &str) -> Vec<FormPiece> {
         let mut found = Vec::new();
         pieces_of(text, &mut found);
         found
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn the_text_of_a_form_names_its_words() {
-        use Piece::*;
+        use FormPiece::*;
         let fixed = |text: &str| Fixed(text.to_owned());
         let numbered = |prefix: &str, suffix: &str| Numbered(prefix.to_owned(), suffix.to_owned());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What holds for any text: an answer without a panic, and changes that keep the programs.
+//! Properties of any text: queries do not panic, and changes keep the programs.
 
 mod programs;
 
@@ -21,7 +21,7 @@ fn words(sample: &Sample, text: &str) -> Option<Vec<Vec<u32>>> {
     Some(opened.image.programs.into_iter().map(|program| program.words).collect())
 }
 
-/// Asks everything about a text as a whole.
+/// Runs every query about a text as a whole.
 fn ask_all(analysis: &Analysis) {
     let text = analysis.text();
     let whole = Span::new(0, text.len());
@@ -40,7 +40,7 @@ fn ask_all(analysis: &Analysis) {
     analysis.format().iter().for_each(|change| inside(change.span));
 }
 
-/// Asks everything about a place.
+/// Runs every query about a place.
 fn ask_at(analysis: &Analysis, offset: usize) {
     analysis.hover(offset);
     analysis.complete(offset);

@@ -30,18 +30,18 @@ use reconverge_language::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::convert::{self, Placed};
+use super::convert::{self, TextPlaces};
 use super::documents::OpenTexts;
 use super::refusal::{Refusal, read_params};
 
-/// What a completion item needs to be described later.
+/// Data of a completion item for its description.
 #[derive(Debug, Deserialize, Serialize)]
 struct ItemData {
     machine: String,
     mnemonic: String,
 }
 
-/// What the server offers.
+/// Returns the capabilities of the server.
 pub(super) fn capabilities(unit: ColumnUnit) -> ServerCapabilities {
     let sync = TextDocumentSyncOptions {
         open_close: Some(true),
@@ -102,8 +102,8 @@ struct Asked {
 }
 
 impl Asked {
-    fn placed(&self) -> Placed<'_> {
-        Placed { text: self.analysis.text(), lines: self.analysis.lines(), unit: self.unit }
+    fn placed(&self) -> TextPlaces<'_> {
+        TextPlaces { text: self.analysis.text(), lines: self.analysis.lines(), unit: self.unit }
     }
 
     fn offset(&self, position: Position) -> usize {
@@ -193,7 +193,7 @@ pub(super) fn answer(texts: &mut OpenTexts, method: &str, params: Value) -> Resu
                 asked.analysis.remedies(part).iter().map(|remedy| action(asked, remedy)).collect::<Vec<_>>()
             })
         }
-        _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+        _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
     }
 }
 
@@ -306,7 +306,7 @@ fn location(texts: &OpenTexts, asked: &Asked, place: &FilePlace) -> Option<Locat
     };
     let path = texts.get(asked.uri.as_str())?.beside(file)?;
     let text = asked.analysis.included_text(file)?;
-    let range = Placed { text, lines: &LineStarts::new(text), unit: asked.unit }.range(place.span);
+    let range = TextPlaces { text, lines: &LineStarts::new(text), unit: asked.unit }.range(place.span);
     Some(Location::new(Uri::from_str(&convert::uri_of(&path)).ok()?, range))
 }
 
@@ -415,7 +415,7 @@ pub(super) fn diagnostics(texts: &mut OpenTexts, uri: &str) -> Option<PublishDia
     let open = texts.get(uri)?;
     let version = Some(open.version);
     if let Some(markers) = texts.field_markers(uri) {
-        let placed = Placed { text: &open.text, lines: &open.lines, unit: texts.unit };
+        let placed = TextPlaces { text: &open.text, lines: &open.lines, unit: texts.unit };
         let diagnostics = markers.iter().map(|marker| diagnostic(placed, marker, Vec::new())).collect();
         return Some(PublishDiagnosticsParams { uri: parsed, diagnostics, version });
     }
@@ -432,7 +432,11 @@ pub(super) fn diagnostics(texts: &mut OpenTexts, uri: &str) -> Option<PublishDia
     Some(PublishDiagnosticsParams { uri: parsed, diagnostics, version })
 }
 
-fn diagnostic(placed: Placed<'_>, marker: &Marker, related: Vec<DiagnosticRelatedInformation>) -> Diagnostic {
+fn diagnostic(
+    placed: TextPlaces<'_>,
+    marker: &Marker,
+    related: Vec<DiagnosticRelatedInformation>,
+) -> Diagnostic {
     Diagnostic {
         range: placed.range(marker.span),
         severity: Some(convert::severity(marker.level)),

@@ -27,13 +27,13 @@ pub(super) fn encoding(unit: ColumnUnit) -> PositionEncodingKind {
 
 /// A text with its lines, in the unit of the client.
 #[derive(Clone, Copy)]
-pub(super) struct Placed<'a> {
+pub(super) struct TextPlaces<'a> {
     pub(super) text: &'a str,
     pub(super) lines: &'a LineStarts,
     pub(super) unit: ColumnUnit,
 }
 
-impl Placed<'_> {
+impl TextPlaces<'_> {
     pub(super) fn position(self, offset: usize) -> Position {
         let (line, column) = self.lines.position(self.text, offset, self.unit);
         Position::new(line as u32, column as u32)

@@ -10,7 +10,7 @@ use reconverge_language::{
     Analysis, ColumnUnit, HintSort, LineStarts, Marker, Settings, TargetHint, is_launch, launch_markers,
 };
 
-use super::convert::{Placed, path_of};
+use super::convert::{TextPlaces, path_of};
 use crate::files::read_bounded;
 
 /// A text that a client has opened.
@@ -19,7 +19,7 @@ pub(super) struct OpenText {
     pub(super) version: i32,
     pub(super) text: String,
     pub(super) lines: LineStarts,
-    /// Its path, if it is a file.
+    /// Path of the text, if it is a file.
     path: Option<PathBuf>,
     /// Whether it is a launch file or other TOML or JSON text, and no source.
     is_fields: bool,
@@ -34,7 +34,7 @@ pub(super) struct OpenText {
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
     texts: BTreeMap<String, OpenText>,
-    /// What is known of sources that state nothing.
+    /// The machine, chip and stage of sources that do not state them.
     pub(super) fallback: TargetHint,
     /// Constants for all sources.
     pub(super) defines: Vec<String>,
@@ -87,7 +87,7 @@ impl OpenTexts {
         for change in changes {
             match change.range {
                 Some(range) => {
-                    let span = Placed { text: &open.text, lines: &open.lines, unit }.span(range);
+                    let span = TextPlaces { text: &open.text, lines: &open.lines, unit }.span(range);
                     open.text.replace_range(span.start..span.end, &change.text);
                 }
                 None => open.text = change.text,
@@ -156,7 +156,7 @@ impl OpenTexts {
         Some(if is_launch(&open.text) { launch_markers(&open.text) } else { Vec::new() })
     }
 
-    /// What the launch file next to a source states.
+    /// Reads the statements of the launch file next to a source.
     fn launch_of(&self, open: &OpenText, files: &mut Vec<PathBuf>) -> TargetHint {
         let Some(path) = &open.path else { return TargetHint::default() };
         let path = path.with_extension("toml");

@@ -1,10 +1,10 @@
-//! Requests that are refused.
+//! Refused requests.
 
 use lsp_server::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: ErrorCode,

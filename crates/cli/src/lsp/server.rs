@@ -10,14 +10,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lsp_server::{ErrorCode, Notification, Request, RequestId, Response};
 use lsp_types::notification::{
     Cancel, DidChangeConfiguration, DidChangeTextDocument, DidChangeWatchedFiles, DidCloseTextDocument,
-    DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, Notification as _, PublishDiagnostics,
-    ShowMessage,
+    DidOpenTextDocument, DidSaveTextDocument, Exit, Initialized, LogMessage, Notification as _,
+    PublishDiagnostics, ShowMessage,
 };
 use lsp_types::request::{Initialize, Request as _, Shutdown};
 use lsp_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams,
-    InitializeResult, MessageType, NumberOrString, PublishDiagnosticsParams, ServerInfo, ShowMessageParams,
+    InitializeResult, LogMessageParams, MessageType, NumberOrString, PublishDiagnosticsParams, ServerInfo,
+    ShowMessageParams,
 };
 use reconverge_isa::program::{UnknownIsa, UnknownStage};
 use reconverge_language::{HintSort, TargetHint};
@@ -29,16 +30,16 @@ use super::refusal::{Refusal, read_params};
 use super::{answers, convert};
 use crate::framed::Incoming;
 
-/// How far a connection is.
+/// Progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Before `initialize`.
+    /// The client has not sent `initialize`.
     New,
     /// Requests are answered.
     Ready,
-    /// After `shutdown`.
+    /// `shutdown` has come.
     Down,
-    /// After `exit`.
+    /// `exit` has come.
     Over,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct Server {
     phase: Phase,
     /// Whether `exit` followed `shutdown`.
     ended_well: bool,
-    /// What the command line states.
+    /// Statements of the command line.
     given: TargetHint,
     texts: OpenTexts,
 }
@@ -66,7 +67,8 @@ struct ClientSettings {
 impl Server {
     pub(super) fn new(given: TargetHint) -> Server {
         let hints = HINTS.map(|(_, sort)| sort).to_vec();
-        let texts = OpenTexts { fallback: given.clone(), hints, ..OpenTexts::default() };
+        let mut texts = OpenTexts::default();
+        (texts.fallback, texts.hints) = (given.clone(), hints);
         Server { phase: Phase::New, ended_well: false, given, texts }
     }
 
@@ -80,7 +82,7 @@ impl Server {
         self.ended_well
     }
 
-    /// Whether there is something to do without a message.
+    /// Returns whether the server has work without a message.
     pub(super) fn is_busy(&self) -> bool {
         self.phase == Phase::Ready && self.texts.next_dirty().is_some()
     }
@@ -104,7 +106,7 @@ impl Server {
             },
             None if is_call => match serde_json::from_value::<Notification>(message) {
                 Ok(notification) => self.notification(notification),
-                Err(error) => vec![refused(&Value::Null, ErrorCode::InvalidRequest, &error.to_string())],
+                Err(error) => vec![logged(error.to_string())],
             },
             id => {
                 let why = "a message without `method`";
@@ -159,7 +161,7 @@ impl Server {
         self.texts.unit = convert::unit_of(general.position_encodings.as_deref());
         self.phase = Phase::Ready;
         if let Some(options) = params.initialization_options {
-            // What is wrong is shown when the client is ready for messages; here it would come before the answer.
+            // A message about wrong options would come before the answer, which the protocol does not allow.
             let _ = self.settings(options);
         }
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -182,7 +184,8 @@ impl Server {
             // Before `initialize` and after `shutdown` they have no effect.
             (Phase::New | Phase::Down | Phase::Over, _) => Ok(Vec::new()),
         };
-        done.unwrap_or_else(|refusal| vec![refused(&Value::Null, refusal.code, &refusal.message)])
+        // A notification has no answer.
+        done.unwrap_or_else(|refusal| vec![logged(format!("{method}: {}", refusal.message))])
     }
 
     fn noted(&mut self, method: &str, params: Value) -> Result<Vec<Value>, Refusal> {
@@ -316,6 +319,10 @@ fn refused(id: &Value, code: ErrorCode, why: &str) -> Value {
 
 fn notice(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params })
+}
+
+fn logged(message: String) -> Value {
+    notice(LogMessage::METHOD, json!(LogMessageParams { typ: MessageType::ERROR, message }))
 }
 
 fn warning(message: String) -> Value {

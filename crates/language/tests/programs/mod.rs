@@ -11,7 +11,7 @@ pub(crate) struct Sample {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) folder: PathBuf,
-    /// What a launch file next to it states.
+    /// Statements of the launch file next to the source.
     pub(crate) settings: Settings,
 }
 
@@ -28,7 +28,7 @@ impl Sample {
     }
 }
 
-/// Every source of the documentation, of the corpus, and of the benchmark.
+/// Returns every source of the documentation, the corpus and the benchmark.
 pub(crate) fn samples() -> Vec<Sample> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = Vec::new();
