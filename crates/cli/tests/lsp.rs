@@ -15,7 +15,7 @@ struct Client {
     server: Child,
     input: ChildStdin,
     output: Receiver<Value>,
-    /// Notifications that have come and nobody has taken.
+    /// Notifications that the tests have not read.
     notices: VecDeque<Value>,
     number: i64,
 }
@@ -24,10 +24,14 @@ struct Client {
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Client {
-    /// Starts a server in a folder.
+    /// Starts a language server.
     fn start(arguments: &[&str]) -> Client {
+        Client::of(&[&["lsp"], arguments].concat())
+    }
+
+    /// Starts a command that has messages on standard input and output.
+    fn of(arguments: &[&str]) -> Client {
         let mut server = Command::new(env!("CARGO_BIN_EXE_reconverge"))
-            .arg("lsp")
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -95,6 +99,17 @@ impl Client {
         }
     }
 
+    /// The parameters of the next notification of a method.
+    fn notice(&mut self, method: &str) -> Value {
+        loop {
+            let message = self.next();
+            if message["method"] == method {
+                return message["params"].clone();
+            }
+            self.notices.push_back(message);
+        }
+    }
+
     /// The result of a request.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         let number = self.request(method, params);
@@ -141,6 +156,22 @@ impl Client {
                 return message["params"]["diagnostics"].as_array().cloned().unwrap_or_default();
             }
             self.notices.push_back(message);
+        }
+    }
+
+    /// Sends a request of the Debug Adapter Protocol, and waits for an event or the response of a command.
+    fn debug(&mut self, command: &str, arguments: Value, until: (&str, &str)) -> Value {
+        self.number += 1;
+        self.send(
+            &json!({ "seq": self.number, "type": "request", "command": command, "arguments": arguments }),
+        );
+        let (key, name) = until;
+        loop {
+            let message = self.next();
+            if message[key] == name {
+                return message["body"].clone();
+            }
+            assert_ne!(message["success"], false, "{message}");
         }
     }
 
@@ -286,6 +317,37 @@ fn a_session_from_a_wrong_program_to_a_renamed_label() {
     params["context"] = json!({ "includeDeclaration": true });
     assert_eq!(client.ask("textDocument/references", params).as_array().unwrap().len(), 2);
     client.finish();
+    stops_in_the_source(&new);
+}
+
+/// Debugs a source with a breakpoint in its line after the label `again`.
+fn stops_in_the_source(text: &str) {
+    let path = folder("lsp-debug").join("side.s");
+    std::fs::write(&path, text).unwrap();
+    let line = text[..text.find("again:").unwrap()].matches('\n').count() + 2;
+    let mut client = Client::of(&["debug", "--dap"]);
+    client.debug("initialize", json!({ "adapterID": "reconverge" }), ("command", "initialize"));
+    let launch = json!({ "program": path, "args": ["--block", "8"] });
+    client.debug("launch", launch, ("event", "initialized"));
+    let breakpoints = json!({ "source": { "path": path }, "breakpoints": [{ "line": line }] });
+    let set = client.debug("setBreakpoints", breakpoints, ("command", "setBreakpoints"));
+    assert_eq!(
+        (set["breakpoints"][0]["verified"].as_bool(), set["breakpoints"][0]["line"].as_u64()),
+        (Some(true), Some(line as u64))
+    );
+    let stopped = client.debug("configurationDone", json!({}), ("event", "stopped"));
+    let stopped = match stopped["reason"].as_str() {
+        Some("entry") => {
+            client.debug("continue", json!({ "threadId": stopped["threadId"] }), ("event", "stopped"))
+        }
+        _ => stopped,
+    };
+    assert_eq!(stopped["reason"], "breakpoint");
+    let stack =
+        client.debug("stackTrace", json!({ "threadId": stopped["threadId"] }), ("command", "stackTrace"));
+    assert_eq!(stack["stackFrames"][0]["line"], line);
+    client.debug("disconnect", json!({}), ("command", "disconnect"));
+    assert_eq!(client.server.wait().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -378,10 +440,11 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
     );
     // The included file is open, and loses its constant before it is saved.
     client.open(&uri("lib.inc"), "reconverge", ".equ WIDTH, 4\n");
+    assert!(client.messages(&uri("a.s"), 1).is_empty());
     client.change(&uri("lib.inc"), 2, json!([{ "text": ".equ HEIGHT, 4\n" }]));
     let found = client.messages(&uri("a.s"), 1);
     assert!(found.iter().any(|message| message["severity"] == 1), "{found:?}");
-    // A launch file has messages of its own.
+    // The server also checks launch files.
     let found = client.open(&uri("a.toml"), "toml", "isa = \"tesla\"\nblok = [1, 1, 1]\n");
     assert_eq!(found[0]["range"]["start"]["line"], 1);
     assert!(client.open(&uri("other.toml"), "toml", "[package]\nname = \"x\"\n").is_empty());
@@ -402,9 +465,8 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
         "workspace/didChangeConfiguration",
         json!({ "settings": { "reconverge": { "machine": "r501" } } }),
     );
-    let warned = client.next();
-    assert_eq!(warned["method"], "window/showMessage");
-    assert!(warned["params"]["message"].as_str().unwrap().contains("unknown machine `r501`"), "{warned}");
+    let warned = client.notice("window/showMessage");
+    assert!(warned["message"].as_str().unwrap().contains("unknown machine `r501`"), "{warned}");
     client.finish();
 }
 
@@ -449,7 +511,8 @@ fn messages_out_of_order_or_malformed_are_refused_and_the_session_goes_on() {
         "textDocument/didChange",
         json!({ "textDocument": { "uri": "file:///none.s", "version": 2 }, "contentChanges": [] }),
     );
-    assert_eq!(client.next()["error"]["code"], -32602);
+    let logged = client.notice("window/logMessage");
+    assert!(logged["message"].as_str().unwrap().contains("file:///none.s is not open"), "{logged}");
     client.tell("no/such/notification", json!({}));
     // Positions beyond the text are those of its end.
     let uri = "file:///one.s";

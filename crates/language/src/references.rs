@@ -54,7 +54,7 @@ impl std::fmt::Display for RenameError {
             RenameError::Malformed { name } => {
                 write!(f, "`{name}` is not a name: letters, digits and `_` fit, and no digit first")
             }
-            RenameError::Taken { name, by } => write!(f, "`{name}` is already a {by}"),
+            RenameError::Taken { name, by } => write!(f, "`{name}` is in use ({by})"),
             RenameError::OtherFile { name, file } => {
                 write!(f, "`{name}` is also in {file}: rename it there and here by hand")
             }

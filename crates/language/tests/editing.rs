@@ -74,7 +74,7 @@ fn a_misspelled_word_has_a_remedy_on_every_machine() {
         (".isa r500\nOUTT nop\n", "OUTT", "OUT"),
         (".isa r700\nALU:\n 0 x: MULL R0.x, R1.x, R2.x\n", "MULL", "MUL"),
         (".isa r700\n@out: JUMP: ADDR(@outt)\nNOP:\n", "outt", "out"),
-        (".isa r700\n.gprz 4\nNOP:\n", ".gprz", ".gprs"),
+        (".isa r700\n.gprz 4\nNOP:\n", "gprz", "gprs"),
         (".isa tesla\nmul f32 $r1 $r0 2\nexit nop\n", "2", "2.0"),
         (".isa r700\n.gprs 1\nALU:\n 0 x: MOV R3.x, R0.x\nNOP: END_OF_PROGRAM\n", ".gprs 1", ".gprs 4"),
     ] {
@@ -256,9 +256,9 @@ fn renaming_changes_all_uses_and_refuses_what_would_change_the_programs() {
     let new = changed(ODD, &renamed("N,", "WIDTH").unwrap());
     assert!(new.contains(".equ WIDTH, 4") && new.contains("WIDTH*2"), "{new}");
     for (of, name, why) in [
-        ("odd:", "acc", "`acc` is already a alias"),
+        ("odd:", "acc", "`acc` is in use (alias)"),
         ("odd:", "1a", "is not a name"),
-        ("N,", "add", "already a mnemonic"),
+        ("N,", "add", "in use (mnemonic)"),
         ("side", "x", "is not renamed"),
         ("0x64", "x", "no name is here"),
     ] {

@@ -59,7 +59,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// All mnemonics, sorted.
     fn mnemonics(&self) -> Vec<&'static str>;
 
-    /// The directives of the machine's text. Those that all machines have are in [`reconverge_isa::expand`].
+    /// The directives of the text of the machine. The directives of all machines are in [`reconverge_isa::expand`].
     fn directives(&self) -> Vec<DirectiveRow>;
 
     /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.

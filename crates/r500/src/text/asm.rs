@@ -67,7 +67,7 @@ pub(crate) const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".out", "A|B|C|D FORMAT CHANNEL…", "render target: format and channels"),
     DirectiveRow::new(".state", "REGISTER VALUE", "a state register"),
     DirectiveRow::new(".word", "W0 W1 W2 W3 W4 W5", "an instruction as words"),
-    DirectiveRow::new(".data", "WORD", "a word that is no whole instruction"),
+    DirectiveRow::new(".data", "WORD", "a word that is not a whole instruction"),
 ];
 
 impl Assembler {

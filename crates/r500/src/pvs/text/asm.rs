@@ -76,7 +76,7 @@ pub(crate) const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".const", "N X Y Z W", "constant"),
     DirectiveRow::new(".state", "REGISTER VALUE", "a state register"),
     DirectiveRow::new(".word", "W0 W1 W2 W3", "an instruction as words"),
-    DirectiveRow::new(".data", "WORD", "a word that is no whole instruction"),
+    DirectiveRow::new(".data", "WORD", "a word that is not a whole instruction"),
 ];
 
 impl Assembler {
