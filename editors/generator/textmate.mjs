@@ -24,12 +24,12 @@ function first() {
   ];
 }
 
-function last() {
+function last(hasFlags) {
   return [
     rule("constant.numeric", plain(SHARED.number)),
     rule("entity.name.label", plain(SHARED.jump)),
     rule("variable.other.member", "(?<=[\\w\\])|])\\.[a-z0-9_]+\\b"),
-    rule("support.constant.flag", plain(SHARED.flag)),
+    ...(hasFlags ? [rule("support.constant.flag", plain(SHARED.flag))] : []),
     rule("variable.other", plain(SHARED.name)),
     rule("keyword.operator", "[-+*/%=!<>&|^~#?]+"),
   ];
@@ -65,9 +65,9 @@ function grammar(scopeName, name, rules) {
 /** The grammars by file: one per machine, and one for a text whose machine is not known. */
 export function textmateFiles(machines) {
   const file = (name) => `vscode/syntaxes/${name}.tmLanguage.json`;
-  const files = { [file("reconverge")]: grammar("source.reconverge", "Shader machine code", [...first(), ...last()]) };
+  const files = { [file("reconverge")]: grammar("source.reconverge", "Shader machine code", [...first(), ...last(true)]) };
   for (const text of machines) {
-    const rules = [...first(), ...own(text), ...last()];
+    const rules = [...first(), ...own(text), ...last(text.hasFlags)];
     files[file(`reconverge-${text.name}`)] = grammar(`source.reconverge.${text.name}`, `Shader machine code (${text.name})`, rules);
   }
   return files;

@@ -68,6 +68,7 @@ function tesla(known, mnemonics) {
     types,
     prefixes,
     modifiers: all.filter((word) => !types.includes(word) && !prefixes.includes(word) && word.length > 1),
+    hasFlags: false,
     builtins: ["<(threadIdx|blockIdx|blockDim|gridDim)\\.[xyz]>"],
     label: NAME,
   };
@@ -89,6 +90,7 @@ function r500(known, mnemonics) {
     prefixes: [],
     mnemonics: distinct([...mnemonics, ...heads]),
     modifiers: lower.filter((word) => word.length > 1 && !/[.0-9]/.test(word) && !/^[rgba]+$/.test(word)),
+    hasFlags: true,
     builtins: [],
     label: NAME,
   };
@@ -105,6 +107,7 @@ function r700() {
     types: [],
     prefixes: [],
     modifiers: [],
+    hasFlags: true,
     builtins: [],
     // A name with a colon is an instruction or a slot.
     label: `@${NAME}`,

@@ -20,7 +20,7 @@ const LINKS = {
 function syntax(text) {
   // Of two matches at one place, Vim takes the one that is stated last.
   const lines = [
-    match("Flag", vim(SHARED.flag)),
+    ...(text.hasFlags ? [match("Flag", vim(SHARED.flag))] : []),
     match("Number", vim(SHARED.number)),
     ...words("Modifier", text.modifiers),
     ...words("Type", text.types),

@@ -3,7 +3,6 @@ if exists("b:current_syntax")
   finish
 endif
 syntax case match
-syntax match reconvergeFlag '\v<([A-Z][A-Z0-9_]+|[0-9]+_[A-Z0-9_]+)>'
 syntax match reconvergeNumber '\v#?-?<(0x[0-9a-fA-F]+|0b[01]+|[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?f?)>'
 syntax match reconvergeModifier '\v<(abs|all|any|barrier|cent|count|cube|dec|deriv|dx|dy|event|flat|half|high|inc|l0|l01|l012|l013|l02|l023|l03|l1|l12|l123|l13|l2|l23|l3|lim|live|lnone|lock|neg|not|of|offset|rm|rmi|rn|rni|rp|rpi|rz|rzi|sat|sfu|shift|texel|wait|warps)>'
 syntax match reconvergeType '\v<(b128|b16|b32|b64|b8|f16|f32|f64|s16|s24|s32|s64|s8|u16|u24|u24\.1|u24\.2|u24\.3|u24\.4|u24\.5|u24\.6|u24\.7|u32|u64|u8)>'

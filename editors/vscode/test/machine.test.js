@@ -33,9 +33,9 @@ test("`.isa` decides before `.chip`, in any case", () => {
 });
 
 test("a launch file belongs to the source that it names", () => {
-  assert.ok(launches('isa = "tesla"\nprogram = "a.s"\n', "/work/a.s"));
-  assert.ok(launches("program='./a.s'", "/work/a.s"));
-  assert.ok(!launches('# program = "a.s"\nprogram = "b.s"', "/work/a.s"));
+  assert.ok(launches('isa = "tesla"\nprogram = "a.s"\n', "/folder/a.s"));
+  assert.ok(launches("program='./a.s'", "/folder/a.s"));
+  assert.ok(!launches('# program = "a.s"\nprogram = "b.s"', "/folder/a.s"));
 });
 
 test("options are split into words as a shell does", () => {

@@ -121,7 +121,9 @@ test("a wrong program is mended, explained, completed, renamed and debugged", as
 
   const { contents } = await document.ask(protocol.HoverRequest.type, { position: place(document.text, "joinat") });
   assert.match(contents.value, /joinat/);
-  log.push("hover over joinat", ...contents.value.trim().split("\n").map((line) => `  ${line}`.trimEnd()));
+  // The table of fields is that of `explain`.
+  const [sentences] = contents.value.split("\n|");
+  log.push("hover over joinat", ...sentences.trim().split("\n").map((line) => `  ${line}`.trimEnd()));
 
   const end = place(document.text, "bra step");
   const typed = { line: end.line + 1, character: 0 };
@@ -174,8 +176,7 @@ test("the server has an answer to every request of the extension, for every sour
     const document = new Document(connection, `untitled:${name}`, text);
     await document.open();
     const position = { line: Math.floor(text.split("\n").length / 2), character: 6 };
-    const symbols = await document.ask(protocol.DocumentSymbolRequest.type);
-    assert.ok(symbols.length > 0, `${name} has no symbols`);
+    assert.ok(Array.isArray(await document.ask(protocol.DocumentSymbolRequest.type)), name);
     await document.ask(protocol.FoldingRangeRequest.type);
     await document.ask(protocol.HoverRequest.type, { position });
     await document.ask(protocol.CompletionRequest.type, { position });
