@@ -55,7 +55,7 @@ const FIRST = "nested-if.tesla";
 const count = (number: number, what: string) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 
 declare global {
-  /** Asks the engine of runs: for the console of a browser, and for tests. */
+  /** Sends a request to the engine of runs; for the console of a browser, and for tests. */
   var RECONVERGE_ASK: ((request: object) => Promise<unknown>) | undefined;
 }
 
@@ -380,7 +380,7 @@ class Playground {
     }
   }
 
-  /** Asks about the texts as they are; null where there is no answer. */
+  /** Returns the reply to a question about the texts, or null if there is none. */
   private async asked<T>(request: object): Promise<T | null> {
     try {
       return await this.language.ask<T>({ source: this.source.text, launch: this.launch.text, ...request });
