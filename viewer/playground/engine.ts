@@ -23,7 +23,7 @@ export interface SourcePlace {
   fixes?: { title: string; from: number; to: number; text: string }[];
 }
 
-/** Why a request has no reply. */
+/** The reason that a request has no reply. */
 export class EngineError extends Error {
   constructor(
     message: string,

@@ -55,7 +55,7 @@ const FIRST = "nested-if.tesla";
 const count = (number: number, what: string) => `${number.toLocaleString("en")} ${what}${number === 1 ? "" : "s"}`;
 
 declare global {
-  /** Asks the engine of runs: for the console of a browser, and for tests. */
+  /** Sends a request to the engine of runs; for the console of a browser, and for tests. */
   var RECONVERGE_ASK: ((request: object) => Promise<unknown>) | undefined;
 }
 
@@ -297,13 +297,21 @@ class Playground {
 
   private choose(): void {
     const sample = SAMPLES.find(({ name }) => name === this.samples.value);
-    const isChanged = this.source.text !== this.opened.source || this.launch.text !== this.opened.launch;
-    if (!sample || (isChanged && !window.confirm("The sample replaces the program and the launch, which have changes."))) {
+    if (!sample || (this.isChanged() && !window.confirm("The sample replaces the program and the launch, which have changes."))) {
       this.samples.value = SAMPLES.some(({ name }) => name === this.title) ? this.title : "";
       return;
     }
-    history.replaceState(null, "", location.pathname + location.search);
     this.openSample(sample);
+    this.leaveLink();
+  }
+
+  private isChanged(): boolean {
+    return this.source.text !== this.opened.source || this.launch.text !== this.opened.launch;
+  }
+
+  /** Removes the program from the address: another one is shown. */
+  private leaveLink(): void {
+    if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   }
 
   /** Opens the program of the address; false if it has none, or a damaged one. */
@@ -380,7 +388,7 @@ class Playground {
     }
   }
 
-  /** Asks about the texts as they are; null where there is no answer. */
+  /** Returns the reply to a question about the texts, or null if there is none. */
   private async asked<T>(request: object): Promise<T | null> {
     try {
       return await this.language.ask<T>({ source: this.source.text, launch: this.launch.text, ...request });
@@ -392,6 +400,7 @@ class Playground {
 
   private async diagnose(): Promise<void> {
     const text = this.source.text;
+    if (this.isChanged()) this.leaveLink();
     const found = await this.asked<Diagnosed>({ request: "diagnose" });
     if (!found || text !== this.source.text) return;
     this.show(found.source);
@@ -543,6 +552,7 @@ class Playground {
   private async share(): Promise<void> {
     const { title, place } = this;
     const hash = await linkTo({ title, source: this.source.text, launch: this.launch.text, ...(place ? { place } : {}) });
+    this.opened = { source: this.source.text, launch: this.launch.text };
     history.replaceState(null, "", hash);
     this.link.value = location.href;
     this.link.hidden = false;

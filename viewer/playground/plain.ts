@@ -1,4 +1,4 @@
-// An editor that is a text area, with the colours of its text behind it.
+// An editor with a text area. An element under the text area shows the same text in colours.
 
 import { make } from "../src/dom";
 import type { EditorOptions, Mark, TextEditor } from "./text-editor";

@@ -55,10 +55,10 @@ function isDark(): boolean {
   return getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
 }
 
-/** Whether another page shows this one, as the playground does. Then that page has the address, and hears of the places. */
+/** Whether another page shows this one, as the playground does. That page has the address, and receives the places. */
 const isEmbedded = window.parent !== window;
 
-/** What the page that shows this one sends. */
+/** A message from the page that shows this one. */
 interface Sent {
   /** A key, as if it were pressed here. */
   key?: string;

@@ -27,9 +27,9 @@ pub struct EngineDescribed {
 /// A machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct MachineShown {
-    /// Its name.
+    /// Name of the machine.
     pub isa: &'static str,
-    /// Its chips.
+    /// Names of the chips.
     pub chips: Vec<&'static str>,
 }
 
@@ -61,7 +61,7 @@ pub struct KernelRan {
     pub group_instructions: u64,
 }
 
-/// Runs a kernel of `bench` over so many lanes.
+/// Runs a kernel of `bench` over the first `lanes` lanes.
 ///
 /// # Errors
 /// No such machine or kernel, or a number of lanes that cannot be.

@@ -23,12 +23,12 @@ pub enum FaultyPart {
     Words,
 }
 
-/// Why a request has no reply.
+/// The reason that a request has no reply.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayError {
     /// The part that is at fault.
     pub of: FaultyPart,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub message: String,
     /// The line of the launch file, from 1, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]

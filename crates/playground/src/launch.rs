@@ -97,13 +97,13 @@ pub struct TrapShown {
     pub message: String,
     /// The line of the source.
     pub line: Option<usize>,
-    /// What is known beside the message: instruction, registers, the nearest memory.
+    /// Details: instruction, registers, the nearest memory.
     pub details: Vec<String>,
     /// Whether the program is stopped because it may be endless.
     pub endless: bool,
 }
 
-/// What a run left.
+/// The results of a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LaunchReply {
     /// The machine.

@@ -45,7 +45,7 @@ pub struct SourcePlace {
 /// A fix: a part of the text and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourceFix {
-    /// What the change does.
+    /// A short name of the fix.
     pub title: String,
     /// First UTF-16 code unit of the part to replace.
     pub from: usize,

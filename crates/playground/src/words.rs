@@ -24,20 +24,20 @@ pub struct Disassembled {
 pub struct RoundTripped {
     /// The programs of the file.
     pub programs: Vec<ProgramBack>,
-    /// Why the file as a whole does not come back, if so.
+    /// The first difference of the file as a whole; `None` if it comes back.
     pub difference: Option<String>,
 }
 
 /// A program that was disassembled and assembled again.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProgramBack {
-    /// Its name.
+    /// Name of the program.
     pub name: Option<String>,
     /// Words.
     pub words: usize,
     /// The text between.
     pub text: String,
-    /// Why the words do not come back, if so.
+    /// The first difference; `None` if the words come back.
     pub difference: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub(super) fn run(args: &Serve) -> Result<Answer> {
     crate::messages::finish();
     note("Ctrl-C ends the server");
     if !address.ip().is_loopback() {
-        note("other machines reach the server: whoever does can run programs on it");
+        note("other machines reach the server, and can run programs on it");
     }
     if args.open {
         open(&place);
