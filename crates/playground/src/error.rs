@@ -7,7 +7,7 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
 use serde::Serialize;
 
-use crate::source::{SourcePlace, error_at};
+use crate::place::{SourcePlace, error_at};
 
 /// The part of a request that is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -1,7 +1,5 @@
 //! A launch of a source: run, judged, and recorded for the page of a run.
 
-use std::borrow::Cow;
-
 use reconverge_isa::Program;
 use reconverge_simt::Options;
 use reconverge_workbench::error::Error;
@@ -13,7 +11,7 @@ use reconverge_workbench::{Opened, Session};
 use serde::Serialize;
 
 use crate::error::{FaultyPart, PlayError};
-use crate::source::{isa_of, opened};
+use crate::given::{opened, with_machine};
 
 /// Steps, values and bytes of a recorded run, at most: a page of it opens in less than a second.
 const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
@@ -28,27 +26,6 @@ impl Files for InPlace {
     fn read(&self, _: &str) -> Result<Vec<u8>, String> {
         Err("the playground has no files: state the values in the launch".to_owned())
     }
-}
-
-/// Returns a launch file that states a machine, which the source states if the launch file does not. Also returns the number of
-/// bytes before the text of the launch file. `None` if neither states a machine.
-pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
-    // A text that cannot be read has its own error.
-    if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
-        return Some((Cow::Borrowed(launch), 0));
-    }
-    let isa = isa_of(source)?;
-    Some(match launch.trim_start().strip_prefix('{') {
-        Some(rest) => {
-            let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-            let added = format!("{{\"isa\": \"{isa}\"{comma}");
-            (Cow::Owned(format!("{added}{rest}")), added.len())
-        }
-        None => {
-            let added = format!("isa = \"{isa}\"\n");
-            (Cow::Owned(format!("{added}{launch}")), added.len())
-        }
-    })
 }
 
 /// Returns the launch of a text, for the machine that the text or else the source states.

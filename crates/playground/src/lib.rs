@@ -6,6 +6,7 @@
 //!
 //! * [`request`]: the requests, one variant each; a reply is `{"reply": …}` or `{"error": …}` ([`error`]).
 //! * [`source`]: a source text in an editor: messages, explanations, proposals.
+//! * [`place`]: places of a text as a browser counts them.
 //! * [`launch`]: runs a launch file of a source, judges it, and records it for the page of a run.
 //! * [`words`]: words to text and back.
 //! * [`describe`]: machines, chips and limits; the kernels of `bench` with their hashes.
@@ -22,7 +23,9 @@
 pub mod abi;
 pub mod describe;
 pub mod error;
+mod given;
 pub mod launch;
+pub mod place;
 pub mod request;
 pub mod source;
 pub mod words;

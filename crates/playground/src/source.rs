@@ -1,59 +1,20 @@
 //! A source text as the page's editor sees it: messages with fixes, explanations, proposals. `reconverge_language` has the
 //! answers; this module counts places as a browser does.
 
-use reconverge_isa::expand::Given;
-use reconverge_isa::source::Diagnostic;
-use reconverge_isa::{Isa, Span};
+use reconverge_isa::Span;
 use reconverge_language::{
     Analysis, Marker, MarkerLevel, ProposalSort, Settings, TargetHint, launch_markers,
 };
-use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::open::OpenError;
-use reconverge_workbench::text::Source;
-use reconverge_workbench::{Known, Opened, open};
 use serde::Serialize;
 
-use crate::launch::with_machine;
+use crate::given::with_machine;
+use crate::place::{SourceFix, SourcePlace, byte, place, units};
 
 /// Messages for which fixes are tried: each fix is assembled.
 const MENDED: usize = 8;
 
 /// Proposals of a reply, at most.
 const PROPOSED: usize = 400;
-
-/// A message about a place of a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SourcePlace {
-    /// `error`, `warning` or `info`.
-    pub severity: &'static str,
-    /// First UTF-16 code unit, as texts of a browser are counted.
-    pub from: usize,
-    /// One past the last UTF-16 code unit.
-    pub to: usize,
-    /// Line, from 1.
-    pub line: usize,
-    /// The problem, and what would fit.
-    pub message: String,
-    /// The name of the rule that is broken, for findings of lint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rule: Option<&'static str>,
-    /// Fixes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fixes: Vec<SourceFix>,
-}
-
-/// A fix: a part of the text and its replacement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SourceFix {
-    /// A short name of the fix.
-    pub title: String,
-    /// First UTF-16 code unit of the part to replace.
-    pub from: usize,
-    /// One past its last UTF-16 code unit.
-    pub to: usize,
-    /// The new text.
-    pub text: String,
-}
 
 /// Messages about a source and its launch file.
 #[derive(Clone, Debug, Serialize)]
@@ -66,41 +27,6 @@ pub struct Diagnosed {
     pub source: Vec<SourcePlace>,
     /// The messages about the launch file.
     pub launch: Vec<SourcePlace>,
-}
-
-/// Number of UTF-16 code units before a byte of a text.
-fn units(text: &str, byte: usize) -> usize {
-    text[..text.floor_char_boundary(byte)].encode_utf16().count()
-}
-
-/// The byte at a number of UTF-16 code units; the end for more than the text has.
-fn byte(text: &str, units: usize) -> usize {
-    let mut left = units;
-    let at = text.char_indices().find(|(_, character)| match left.checked_sub(character.len_utf16()) {
-        Some(rest) => {
-            left = rest;
-            false
-        }
-        None => true,
-    });
-    at.map_or(text.len(), |(at, _)| at)
-}
-
-fn place(text: &str, span: Span, severity: &'static str, message: String) -> SourcePlace {
-    SourcePlace {
-        severity,
-        from: units(text, span.start),
-        to: units(text, span.end),
-        line: span.line_column(text).0,
-        message,
-        rule: None,
-        fixes: Vec::new(),
-    }
-}
-
-/// Returns an error of the assembler as the page shows it.
-pub(crate) fn error_at(source: &str, error: &Diagnostic) -> SourcePlace {
-    place(source, error.span, "error", error.to_string())
 }
 
 fn marked(text: &str, marker: &Marker) -> SourcePlace {
@@ -207,21 +133,6 @@ pub fn complete(source: &str, launch: &str, at: usize) -> Vec<ShownProposal> {
         text: proposal.text,
     });
     shown.collect()
-}
-
-/// The machine that a source states.
-pub(crate) fn isa_of(source: &str) -> Option<Isa> {
-    Source::new(source, &Given::default()).ok()?.isa()
-}
-
-/// Opens a source for a launch, which may state machine, chip and program type.
-///
-/// # Errors
-/// The source does not assemble, or is not for this machine or chip.
-pub(crate) fn opened(source: &str, launch: &LaunchFile) -> Result<Opened, OpenError> {
-    let chip = launch.common.chip.clone();
-    let stage = launch.stage().ok().flatten();
-    open(source.as_bytes(), true, &Known { isa: Some(launch.isa), chip, stage, ..Known::default() })
 }
 
 #[cfg(test)]

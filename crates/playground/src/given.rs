@@ -1,0 +1,46 @@
+//! The source and the launch file of a request. A launch file may leave the machine to the source.
+
+use std::borrow::Cow;
+
+use reconverge_isa::Isa;
+use reconverge_isa::expand::Given;
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::open::OpenError;
+use reconverge_workbench::text::Source;
+use reconverge_workbench::{Known, Opened, open};
+
+/// Returns a launch file that states a machine, which the source states if the launch file does not. Also returns the number of
+/// bytes before the text of the launch file. `None` if neither states a machine.
+pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
+    // A text that cannot be read has its own error.
+    if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
+        return Some((Cow::Borrowed(launch), 0));
+    }
+    let isa = isa_of(source)?;
+    Some(match launch.trim_start().strip_prefix('{') {
+        Some(rest) => {
+            let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+            let added = format!("{{\"isa\": \"{isa}\"{comma}");
+            (Cow::Owned(format!("{added}{rest}")), added.len())
+        }
+        None => {
+            let added = format!("isa = \"{isa}\"\n");
+            (Cow::Owned(format!("{added}{launch}")), added.len())
+        }
+    })
+}
+
+/// The machine that a source states.
+fn isa_of(source: &str) -> Option<Isa> {
+    Source::new(source, &Given::default()).ok()?.isa()
+}
+
+/// Opens a source for a launch, which may state machine, chip and program type.
+///
+/// # Errors
+/// The source does not assemble, or is not for this machine or chip.
+pub(crate) fn opened(source: &str, launch: &LaunchFile) -> Result<Opened, OpenError> {
+    let chip = launch.common.chip.clone();
+    let stage = launch.stage().ok().flatten();
+    open(source.as_bytes(), true, &Known { isa: Some(launch.isa), chip, stage, ..Known::default() })
+}

@@ -1,0 +1,75 @@
+//! Places of a text, as a browser counts them: in UTF-16 code units.
+
+use reconverge_isa::Span;
+use reconverge_isa::source::Diagnostic;
+use serde::Serialize;
+
+/// A message about a place of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourcePlace {
+    /// `error`, `warning` or `info`.
+    pub severity: &'static str,
+    /// First UTF-16 code unit, as texts of a browser are counted.
+    pub from: usize,
+    /// One past the last UTF-16 code unit.
+    pub to: usize,
+    /// Line, from 1.
+    pub line: usize,
+    /// The problem, and what would fit.
+    pub message: String,
+    /// The name of the rule that is broken, for findings of lint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<&'static str>,
+    /// Fixes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fixes: Vec<SourceFix>,
+}
+
+/// A fix: a part of the text and its replacement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SourceFix {
+    /// A short name of the fix.
+    pub title: String,
+    /// First UTF-16 code unit of the part to replace.
+    pub from: usize,
+    /// One past its last UTF-16 code unit.
+    pub to: usize,
+    /// The new text.
+    pub text: String,
+}
+
+/// Number of UTF-16 code units before a byte of a text.
+pub(crate) fn units(text: &str, byte: usize) -> usize {
+    text[..text.floor_char_boundary(byte)].encode_utf16().count()
+}
+
+/// The byte at a number of UTF-16 code units; the end for more than the text has.
+pub(crate) fn byte(text: &str, units: usize) -> usize {
+    let mut left = units;
+    let at = text.char_indices().find(|(_, character)| match left.checked_sub(character.len_utf16()) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    at.map_or(text.len(), |(at, _)| at)
+}
+
+/// Returns a message about a part of a text.
+pub(crate) fn place(text: &str, span: Span, severity: &'static str, message: String) -> SourcePlace {
+    SourcePlace {
+        severity,
+        from: units(text, span.start),
+        to: units(text, span.end),
+        line: span.line_column(text).0,
+        message,
+        rule: None,
+        fixes: Vec::new(),
+    }
+}
+
+/// Returns an error of the assembler as the page shows it.
+pub(crate) fn error_at(source: &str, error: &Diagnostic) -> SourcePlace {
+    place(source, error.span, "error", error.to_string())
+}
