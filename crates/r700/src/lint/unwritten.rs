@@ -54,7 +54,7 @@ impl Components {
 /// Finds where a lane continues while it is active, or resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
-    /// Target of each ELSE to which a JUMP leads: where lanes continue that it switches off.
+    /// For each ELSE to which a JUMP leads, the address at which the lanes that it switches off continue.
     over: LiteMap<u32, u32>,
 }
 
