@@ -122,7 +122,7 @@ fn two_instructions_can_run_one_clause_or_its_tail() {
     ";
     // The literal 10 makes the second group two slots long.
     assert_eq!(run_four(source, |_| {}), [11 + 11 + 10 + 1; 4]);
-    // A label begins a group, numbered or not.
+    // A label begins a group, whether or not the group is numbered.
     let unnumbered = source.replace("@tail: 1 x:", "@tail: x:");
     assert_ne!(unnumbered, source);
     assert_eq!(good(&unnumbered).words, good(source).words);

@@ -82,7 +82,7 @@ pub(crate) enum Home {
         launch: usize,
         /// The group: its first slot, its instructions, its pairs of literals.
         group: (usize, usize, usize),
-        /// Why the clause is not divided into groups from this address on. The slot is then printed alone.
+        /// Reason why the clause is not divided into groups from this address on. The slot is then printed alone.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.

@@ -20,7 +20,7 @@ pub(super) fn indexes_register(source: &Source) -> bool {
     source.rel && matches!(source.operand, Operand::Gpr { .. })
 }
 
-/// How a group runs.
+/// Execution strategy of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// The fast engine runs the operations of the group.
