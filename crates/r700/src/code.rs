@@ -233,9 +233,9 @@ pub enum Select {
     Component(usize),
     /// 0.
     Zero,
-    /// Leaves the destination component unchanged.
+    /// 1.
     One,
-    /// Nothing is written.
+    /// Leaves the destination component unchanged.
     Mask,
 }
 

@@ -31,7 +31,7 @@ pub struct RuleInfo {
     pub reading: &'static str,
     /// Reason for the interpretation.
     pub why: &'static str,
-    /// Strength of the reason.
+    /// Strength of the evidence.
     pub weight: Weight,
 }
 

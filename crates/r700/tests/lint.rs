@@ -51,7 +51,7 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     // A copy of an unwritten register is not a finding, but its result counts as unwritten.
     let copied = branch.replacen("ADD R1.y, R2.w, 0", "MOV R1.y, R2.w", 1);
     assert_eq!(found(&copied), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
-    // The same holds for a selection by a flag if neither source is written.
+    // Nor is a selection by a flag a finding. Its result counts as unwritten only if neither source is written.
     let chosen =
         |other: &str| branch.replacen("ADD R1.y, R2.w, 0", &format!("CNDE_INT R1.y, R0.x, R2.w, {other}"), 1);
     assert_eq!(found(&chosen("R0.y")), [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y")]);

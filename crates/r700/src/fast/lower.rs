@@ -325,8 +325,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Returns how a control-flow instruction runs. Instructions that only decide about flow run on
-    /// the flow state.
+    /// Returns how a control-flow instruction runs. Instructions that only decide about flow run on the flow
+    /// state.
     fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
         let row = control::cf(inst);
         // In strict mode the instruction traps in another stage.
