@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every mnemonic has a form on RV770, and its example assembles at the position that the form states.
+    /// Every mnemonic has a form on RV770 or R600. Each example assembles in the kind of clause that its source names.
     #[test]
     fn every_example_assembles() {
         for name in mnemonics() {

@@ -83,7 +83,7 @@ pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     }
 }
 
-// Private parts.
+// Private helpers.
 
 /// Returns the operand as a number; denormals count as zero.
 #[inline(always)]

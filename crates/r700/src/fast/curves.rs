@@ -254,7 +254,7 @@ mod tests {
         compare::<Cos>("COS", 5);
     }
 
-    /// The comparison detects a series whose error exceeds its bound.
+    /// The ends of the interval differ if the value is midway between two singles.
     #[test]
     fn a_word_between_two_singles_is_refused() {
         struct Between;

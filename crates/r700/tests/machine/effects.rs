@@ -68,8 +68,8 @@ fn a_vertex_fetch_beyond_the_buffer_gives_zero_or_nan() {
     assert!(f32::from_bits(outcome.export(ExportKind::Pos, 60).unwrap().values[1][0]).is_nan());
 }
 
-/// Mesa fetches three shorts or bytes as four. `gl-2.0-vertexattribpointer-size-3` ends its buffer after the third and passes on
-/// RV770.
+/// Mesa fetches three shorts or bytes as four. `gl-2.0-vertexattribpointer-size-3` ends its buffer after the third and
+/// passes on RV770.
 #[test]
 fn components_inside_of_the_buffer_are_fetched() {
     let mut launch = vertex_launch();

@@ -341,7 +341,7 @@ impl<'a> Tracer<'a> {
         self.builder.step(Step::Run(1 + groups), At::Clause { run: clause.runs.start, depth });
     }
 
-    /// Adds the first groups of a clause, as many as the extent of a region allows. Tests compare the state after them.
+    /// Adds the first groups of a clause, up to the limit of the extent. Lockstep compares the state after them.
     fn cut(&mut self, number: u32, run: &'a Groups) {
         let lowered = self.lowered;
         let count = self.builder.most() - 1;

@@ -250,8 +250,8 @@ impl Lowering<'_> {
         Operation { src: [result, row.unwrap_or(result), result], set, number, ..self.operation(run) }
     }
 
-    /// Returns the kernel of an operation over the four vector slots. Some of its operands may be `modified`. Those up
-    /// to `terms` are not all the constant 0.
+    /// Returns the kernel of an operation over the four vector slots. `modified` is whether some of its operands have
+    /// abs or neg. `terms` is the number of slots up to the last one whose factors are not the constant 0.
     pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
         let level = self.level;
         Some(match (op.opcode.code, modified, terms) {
