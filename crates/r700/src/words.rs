@@ -492,7 +492,7 @@ names! {
         RECIP_CLAMPED = 100,
         /// Returns 1 / src0; an infinity becomes 0 of its sign.
         RECIP_FF = 101,
-        /// Returns 1 / src0.
+        /// Gives 1 / src0.
         RECIP_IEEE = 102,
         /// Returns 1 / sqrt(src0); an infinity becomes the largest float of its sign.
         RECIPSQRT_CLAMPED = 103,
