@@ -140,8 +140,8 @@ impl Flow {
         self.registers
     }
 
-    /// Returns aL, the index of the innermost DX9 loop, or `None` outside every such loop (undefined there, MAN p.
-    /// 120).
+    /// Returns aL, the index of the innermost DX9 loop, or `None` outside every such loop (undefined there,
+    /// MAN p. 120).
     pub fn loop_index(&self) -> Option<i32> {
         self.registers.and_then(|registers| registers.index)
     }
@@ -174,8 +174,8 @@ impl Flow {
         self.call_depth
     }
 
-    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN
-    /// p. 51).
+    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones
+    /// (MAN p. 51).
     #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)

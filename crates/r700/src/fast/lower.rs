@@ -1,4 +1,4 @@
-//! Lowers decoded code to operations. Operands become rows. The slots of a group become whole operations in an order.
+//! Lowers decoded code to operations. Operands become rows. The slots of a group become an ordered list of operations.
 //! The counts of each execution of a group are precomputed.
 //!
 //! | read | for |
@@ -99,10 +99,10 @@ pub(super) struct Clause {
     pub(super) single: Option<Groups>,
 }
 
-/// Kind of an operation, for compilers that generate other code for it.
+/// Template of an operation, from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// An operation that runs only as its own kernel.
+    /// No template: compiled code calls the kernel of the operation.
     None,
     /// One opcode with its own kernel.
     Code(AluCode),

@@ -453,8 +453,8 @@ impl StackUse {
         counts.stack_use(wave_width)
     }
 
-    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN
-    /// p. 51).
+    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones
+    /// (MAN p. 51).
     #[inline(always)]
     pub const fn subentries_an_entry(wave_width: u8) -> u32 {
         if wave_width <= 32 { 8 } else { 4 }

@@ -240,8 +240,8 @@ impl Wave {
         Ok(())
     }
 
-    /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3`, starting at `(thread >> 2) * stride + index`. (MAN
-    /// p. 35)
+    /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3`, starting at `(thread >> 2) * stride + index`.
+    /// (MAN p. 35)
     fn share_write(&mut self, fetch: &Fetch, high: &MemDswDword1, lanes: Mask) -> Result<(), Cause> {
         self.fidelity.count("LOCAL_DS_WRITE", Fidelity::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
         for step in 0..=high.burst_count {
