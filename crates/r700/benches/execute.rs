@@ -1,5 +1,5 @@
-//! How fast the two divergent kernels run, on one thread: the fast engine on every level that the processor has, and the
-//! reference interpreter on a part of each. The number to compare is the one per wavefront instruction.
+//! Measures the speed of the two divergent kernels on one thread: the fast engine on every level that the processor
+//! supports, and the reference interpreter on a part of each kernel. Compare the time per wavefront instruction.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const KERNELS: [(&str, &str); 2] = [
     ("collatz", include_str!("../../workbench/kernels/collatz.r700.s")),
 ];
 
-/// Pixels `first` and behind it, 1024 a row.
+/// Returns a launch of `lanes` pixels from `first` on, 1024 per row.
 fn launch(first: u32, lanes: u32) -> Launch {
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes as usize);
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
@@ -40,7 +40,7 @@ fn kernels(criterion: &mut Criterion) {
             ways.push((format!("fast {}", level.name()), options, 1 << 16));
         }
         for (way, options, lanes) in ways {
-            // From the middle of the picture.
+            // Pixels from the middle of the picture.
             let launch = launch(1 << 19, lanes);
             let attempt = || pool.install(|| run(&program, &launch, &options)).expect("it ends");
             group.throughput(Throughput::Elements(attempt().statistics.instructions));

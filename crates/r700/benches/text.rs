@@ -1,4 +1,4 @@
-//! ALU slots decoded and printed a second.
+//! Measures ALU slots decoded and printed per second.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{Code, CodeOptions};
 use reconverge_r700::text::{Disassembly, Options, assemble, disassemble, disassemble_into};
 
-/// 64 clauses of 120 slots: groups of five without literals.
+/// Returns 64 clauses of 120 slots: groups of five without literals.
 fn program() -> (Vec<u32>, u64) {
     let (clauses, slots) = (64_u32, 120_u32);
     let mut words = Vec::new();

@@ -1,6 +1,7 @@
-//! A launch of more lanes than memory would hold at once: `r700_pieces [LANES [LANES A PIECE]]`, 2^26 and 2^16 when absent.
+//! Runs a launch of more lanes than memory can hold at once: `r700_pieces [LANES [LANES A PIECE]]`; the defaults are
+//! 2^26 and 2^16.
 //!
-//! Every lane gives three times its number plus one; the sum of all is compared.
+//! Every lane returns three times its number plus one. The program compares the sum of all results.
 
 use std::ops::Range;
 use std::process::ExitCode;

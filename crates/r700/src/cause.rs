@@ -12,7 +12,7 @@ use crate::control::Stage;
 use crate::flow::FlowFault;
 use crate::words::KcacheMode;
 
-/// Why a program traps.
+/// Reason why a program traps.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
     /// The words have no meaning.
@@ -24,7 +24,7 @@ pub enum Cause {
     /// CALL_FS without the code of a fetch program.
     #[error("CALL_FS has no fetch program to go to")]
     NoFetchProgram,
-    /// A register outside the allocation (strict mode; lenient: reads give R0, writes are dropped).
+    /// A register outside the allocation (strict mode; lenient: reads return R0, writes are dropped).
     #[error("register {register} is outside the {declared} that NUM_GPRS declares")]
     Register {
         /// The register, after indexing.
@@ -38,15 +38,15 @@ pub enum Cause {
     /// aL is used outside every DX9 loop (strict mode; lenient: 0).
     #[error("aL is used outside every loop that has an index")]
     LoopIndex,
-    /// A global register that the launch does not have (strict mode; lenient: reads give R0, writes are dropped).
+    /// A global register that the launch does not have (strict mode; lenient: reads return R0, writes are dropped).
     #[error("global register {register} is outside the {declared} of the launch")]
     GlobalRegister {
         /// The register, after indexing.
         register: i32,
-        /// How many there are.
+        /// Number of global registers.
         declared: usize,
     },
-    /// PV or PS of a slot that the group before did not use (strict mode; lenient: the older value).
+    /// PV or PS of a slot that the previous group did not use (strict mode; lenient: the older value).
     #[error("{0} is read, but the group before has not defined it")]
     Previous(&'static str),
     /// A constant that the clause has not locked (strict mode; lenient: 0).
@@ -73,9 +73,9 @@ pub enum Cause {
     /// A fetch from a resource that is not bound (strict mode; lenient: zeros).
     #[error("{what} {id} is not bound")]
     NoResource {
-        /// What kind.
+        /// Kind of resource.
         what: &'static str,
-        /// Its number.
+        /// Number of the resource.
         id: u8,
     },
     /// A SAMPLE_*_G without SET_GRADIENTS in its clause (strict mode; lenient: zeros).
@@ -92,7 +92,7 @@ pub enum Cause {
         /// The lanes.
         lanes: Mask,
     },
-    /// A read of the local data share that nothing in the launch has written (strict mode; lenient: 0).
+    /// A read of a dword of the local data share that no lane of the launch has written (strict mode; lenient: 0).
     #[error("LOCAL_DS_READ by lane {}: nothing has written bank {bank}, dword {dword} before", .lane.0)]
     Unwritten {
         /// The bank.
@@ -124,7 +124,7 @@ pub enum Cause {
 /// An access to the local data share in a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShareAccess {
-    /// Whether it writes.
+    /// Whether the access is a write.
     pub writes: bool,
     /// Address of the instruction.
     pub pc: u32,
@@ -143,7 +143,7 @@ impl fmt::Display for ShareAccess {
 }
 
 impl Cause {
-    /// The cause of a finding about an access to a dword of the local data share.
+    /// Returns the cause of a finding about an access to a dword of the local data share.
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,
@@ -166,7 +166,7 @@ impl Cause {
         }
     }
 
-    /// The lanes concerned, if they are not all active ones.
+    /// Returns the affected lanes, or `None` if they are all active lanes.
     pub(crate) fn lanes(&self) -> Option<Mask> {
         match self {
             Cause::Unwritten { lane, .. } => Some(Mask::only(*lane)),

@@ -1,4 +1,4 @@
-//! The chips: what differs between them for a program.
+//! The chips, and the differences between them that programs can observe.
 //!
 //! Sources: wavefront widths from Mesa `r600_asm.c` (`stack_entry_size`); doubles and the index register from Mesa's
 //! opcode table and `r600_asm.c`.
@@ -15,15 +15,15 @@ pub enum Family {
 /// One chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// Its name in lower case.
+    /// Name of the chip, in lower case.
     pub name: &'static str,
-    /// Other names that mean it, in upper case: products with the same instruction set, and the families' own names.
+    /// Other names of the chip, in upper case: products with the same instruction set, and names of families.
     pub aliases: &'static [&'static str],
-    /// Its encoding.
+    /// Encoding of the chip's instructions.
     pub family: Family,
     /// Lanes of a wavefront: 16, 32 or 64.
     pub wave_width: u8,
-    /// Whether it has the double-precision operations.
+    /// Whether the chip has the double-precision operations.
     pub fp64: bool,
     /// Whether registers are indexed through aL, which MOVA_GPR_INT writes, instead of through AR.
     pub indexes_by_loop: bool,
@@ -35,13 +35,13 @@ const fn chip(name: &'static str, family: Family, wave_width: u8, fp64: bool, in
 }
 
 impl Chip {
-    /// The chip with other names.
+    /// Returns the chip with other names.
     const fn or(self, aliases: &'static [&'static str]) -> Chip {
         Chip { aliases, ..self }
     }
 }
 
-/// Every chip. The Wii U's graphics processor, Latte, has RV770's encoding. Doubles are in RV670 and RV770 only.
+/// All chips. The Wii U's graphics processor, Latte, has RV770's encoding. Only RV670 and RV770 have doubles.
 #[rustfmt::skip]
 pub const CHIPS: &[Chip] = &[
     //     name     family         width doubles by loop
@@ -60,7 +60,7 @@ pub const CHIPS: &[Chip] = &[
 ];
 
 impl Chip {
-    /// The default: RV770.
+    /// The default chip: RV770.
     pub const RV770: Chip = CHIPS[0];
 
     /// Returns whether programs run alike on both chips.
@@ -70,12 +70,12 @@ impl Chip {
             && (fp64, indexes_by_loop) == (other.fp64, other.indexes_by_loop)
     }
 
-    /// The chip of a name or alias, in any case.
+    /// Returns the chip with a name or alias, in any case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
         CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(is)).copied()
     }
 }
 
-/// The widest wavefront; every lane-wide array has this length.
+/// Lanes of the widest wavefront. Every lane-wide array has this length.
 pub const LANES: usize = 64;

@@ -1,6 +1,6 @@
 //! A decoded program: control flow by address, clauses decoded, slots assigned, literals and opcodes resolved.
 //!
-//! Only what can be reached from the first instruction is decoded: the gaps between clauses may hold anything.
+//! Only instructions that are reachable from the first one are decoded: the gaps between clauses may hold anything.
 //! Source: MAN chapters 2 (formats), 3 (control flow) and 4 (groups, slots, literals).
 
 mod decode;
@@ -29,7 +29,7 @@ pub struct Code {
     /// For each address the index of its instruction in `cf`; [`UNREACHED`] if there is none.
     place: Vec<u32>,
     cf: Vec<Result<Cf, CodeFault>>,
-    /// The ALU instructions of all clauses; one list is much faster to make than one for each clause.
+    /// The ALU instructions of all clauses. One list is much faster to create than one for each clause.
     ops: Vec<AluOp>,
     groups: Vec<GroupSpan>,
 }
@@ -40,13 +40,13 @@ const UNREACHED: u32 = u32::MAX;
 /// One control-flow instruction.
 #[derive(Clone, Debug)]
 pub struct Cf {
-    /// What it does.
+    /// The operation.
     pub op: CfOp,
     /// Whether the program ends after it.
     pub end_of_program: bool,
 }
 
-/// What a control-flow instruction does.
+/// Operation of a control-flow instruction.
 #[derive(Clone, Debug)]
 pub enum CfOp {
     /// Decides about flow only.
@@ -64,7 +64,7 @@ pub enum CfOp {
 /// An ALU clause with the constants that it locks.
 #[derive(Clone, Debug)]
 pub struct AluClause {
-    /// What it does to the stack.
+    /// Effect of the clause on the stack.
     pub form: AluForm,
     /// WHOLE_QUAD_MODE.
     pub whole_quad_mode: bool,
@@ -72,27 +72,27 @@ pub struct AluClause {
     pub kcache: [Window; 2],
     /// ALT_CONST: constants of the other stage.
     pub alt_const: bool,
-    /// Its words, literals among them, as 64-bit words of the program.
+    /// Words of the clause, including literals, as 64-bit words of the program.
     pub slots: Range<u32>,
-    /// Its groups, as indices into those of the program.
+    /// Groups of the clause, as indices into the groups of the program.
     pub(crate) groups: Range<u32>,
 }
 
 impl AluClause {
-    /// How many groups it has, 1 to 128.
+    /// Returns the number of groups, 1 to 128.
     pub fn group_count(&self) -> usize {
         self.groups.len()
     }
 }
 
-/// The place of a group.
+/// Position of a group.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GroupSpan {
-    /// Address of its first slot.
+    /// Address of the group's first slot.
     pub(crate) addr: u32,
-    /// The index of its first instruction among those of the program.
+    /// Index of the group's first instruction among those of the program.
     pub(crate) first: u32,
-    /// How many there are, 1 to 5.
+    /// Number of instructions, 1 to 5.
     pub(crate) len: u8,
 }
 
@@ -103,16 +103,16 @@ pub struct Window {
     pub bank: u8,
     /// The first line of 16 constants.
     pub line: u8,
-    /// What is locked.
+    /// The lock mode: which lines are locked.
     pub mode: KcacheMode,
 }
 
-/// Instructions that run together.
+/// ALU instructions that are issued together.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
-    /// Address of its first slot.
+    /// Address of the group's first slot.
     pub addr: u32,
-    /// Its instructions, at most five, in the order of the program.
+    /// Instructions of the group, up to five, in program order.
     pub ops: &'a [AluOp],
 }
 
@@ -122,9 +122,9 @@ pub const TRANS: u8 = 4;
 /// One ALU instruction.
 #[derive(Clone, Debug)]
 pub struct AluOp {
-    /// The opcode and what it means.
+    /// The opcode and its meaning.
     pub opcode: &'static Opcode,
-    /// Where it runs: 0 to 3 are x to w, 4 is t.
+    /// Slot of the instruction: 0 to 3 are x to w, 4 is t.
     pub slot: u8,
     /// Operands; the first `opcode.sources` are read.
     pub sources: [Source; 3],
@@ -151,25 +151,25 @@ pub struct AluOp {
 }
 
 impl AluOp {
-    /// The operands that it reads.
+    /// Returns the operands that the instruction reads.
     pub fn read(&self) -> &[Source] {
         &self.sources[..usize::from(self.opcode.sources)]
     }
 
-    /// Whether it writes a register.
+    /// Returns whether the instruction writes a register.
     pub fn writes(&self) -> bool {
         self.write && !matches!(self.opcode.meaning, Meaning::Nothing)
     }
 
-    /// Whether it is a PRED_SET*.
+    /// Returns whether the instruction is a PRED_SET*.
     pub fn sets_predicate(&self) -> bool {
         self.opcode.meaning.sets_predicate()
     }
 }
 
 impl<'a> Group<'a> {
-    /// The PRED_SET* that counts: the last one to be computed. Those that write through an index are computed first; of
-    /// a pair of slots the lower one decides.
+    /// Returns the PRED_SET* that decides the predicate, if the group has one: the last one to be computed.
+    /// Instructions that write through an index are computed first. In a pair of slots, the lower slot decides.
     pub fn deciding(&self) -> Option<&'a AluOp> {
         let first = |op: &&AluOp| op.dst_rel && !op.opcode.meaning.spans_slots();
         let counts =
@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
 /// One operand with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Source {
-    /// Where it comes from.
+    /// Origin of the value.
     pub operand: Operand,
     /// Whether the index of the instruction is added.
     pub rel: bool,
@@ -192,7 +192,7 @@ pub struct Source {
     pub neg: bool,
 }
 
-/// Where an operand comes from (MAN 4, source selectors).
+/// Origin of an operand's value (MAN 4, source selectors).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
     /// A register component.
@@ -220,9 +220,9 @@ pub enum Operand {
     },
     /// An inline constant or a literal.
     Value(u32),
-    /// A result of the vector slots of the group before.
+    /// A result of the vector slots of the previous group.
     Previous(u8),
-    /// The result of slot t of the group before.
+    /// The result of slot t of the previous group.
     PreviousScalar,
 }
 
@@ -235,7 +235,7 @@ pub enum Select {
     Zero,
     /// 1.
     One,
-    /// Nothing is written.
+    /// Leaves the destination component unchanged.
     Mask,
 }
 
@@ -254,7 +254,7 @@ pub struct Export {
     pub select: [Select; 4],
     /// Registers, 1 to 16.
     pub burst: u8,
-    /// Whether it is the last of its kind.
+    /// Whether this is the last export of its kind.
     pub done: bool,
 }
 
@@ -272,13 +272,13 @@ pub enum ExportKind {
 /// A memory export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryExport {
-    /// Where to.
+    /// The instruction, which names the destination.
     pub inst: ExportInst,
     /// Whether x of INDEX_GPR is added to the base.
     pub indexed: bool,
     /// R600: a read into the registers instead.
     pub read: bool,
-    /// Whether an acknowledge is asked for.
+    /// Whether the instruction requests an acknowledge.
     pub ack: bool,
     /// ARRAY_BASE.
     pub base: u16,
@@ -299,22 +299,23 @@ pub struct MemoryExport {
 }
 
 impl MemoryExport {
-    /// How many components of a register COMP_MASK chooses from: in streams all four, whatever the size of an element is, and
-    /// elsewhere those of an element. (Mesa `r600_shader.c`, `emit_streamout`, which writes y alone with elements of one dword)
+    /// Returns the number of register components from which COMP_MASK selects. In streams it is four, whatever the size
+    /// of an element; elsewhere it is the size of an element. (Mesa `r600_shader.c`, `emit_streamout`, which writes y
+    /// alone with elements of one dword)
     pub fn components(&self) -> usize {
         if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
 
-    /// The dword of element 0. ARRAY_BASE counts dwords in streams and rings, whatever the size of an element is, and
-    /// elements elsewhere. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`, which have elements of several
-    /// dwords there; the manual, p. 45, has only elements of one)
+    /// Returns the dword of element 0. ARRAY_BASE counts dwords in streams and rings, whatever the size of an element,
+    /// and elements elsewhere. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`, which have elements
+    /// of several dwords there; the manual, p. 45, has only elements of one)
     pub fn first_dword(&self) -> u64 {
         let space = self.space();
         let by_dword = space.is_stream() || space == Space::Ring;
         u64::from(self.base) * if by_dword { 1 } else { self.elem_dwords.into() }
     }
 
-    /// The space that it reaches.
+    /// Returns the memory space that the export accesses.
     pub(crate) fn space(&self) -> Space {
         match self.inst {
             ExportInst::MEM_STREAM0 => Space::Stream(0),
@@ -329,7 +330,7 @@ impl MemoryExport {
     }
 }
 
-/// One of the spaces that a memory instruction can reach.
+/// A memory space that a memory instruction can access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Space {
     Scratch,
@@ -340,13 +341,13 @@ pub(crate) enum Space {
 }
 
 impl Space {
-    /// Whether it is a record of stream-out.
+    /// Returns whether the space is a stream-out record.
     pub(crate) fn is_stream(self) -> bool {
         matches!(self, Space::Stream(_))
     }
 }
 
-/// The space that a READ instruction reads.
+/// Returns the memory space that a READ instruction reads.
 pub(crate) fn read_space(op: MemOp) -> Space {
     match op {
         MemOp::RD_REDUC => Space::Reduction,
@@ -358,9 +359,9 @@ pub(crate) fn read_space(op: MemOp) -> Space {
 /// One fetch instruction.
 #[derive(Clone, Debug)]
 pub struct Fetch {
-    /// Its address.
+    /// Address of the instruction.
     pub addr: u32,
-    /// What it fetches.
+    /// The kind of fetch.
     pub op: FetchOp,
     /// FETCH_WHOLE_QUAD.
     pub whole_quad: bool,
@@ -376,18 +377,18 @@ pub struct Fetch {
     pub select: [Select; 4],
 }
 
-/// What a fetch instruction fetches.
+/// Kind of a fetch instruction, with its words.
 #[derive(Clone, Debug)]
 pub enum FetchOp {
-    /// From a buffer.
+    /// Reads a buffer.
     Vertex(VtxDword0, VertexFormat, VtxDword2R700),
-    /// From a texture, or about one.
+    /// Reads a texture, or returns properties of it.
     Texture(TexDword0R700, TexDword1, TexDword2),
-    /// From scratch, reduction or scatter memory.
+    /// Reads scratch, reduction or scatter memory.
     Memory(MemRdDword0, MemRdDword1, MemRdDword2),
-    /// To the local data share.
+    /// Writes the local data share.
     DataShareWrite(MemDswDword1),
-    /// From the local data share.
+    /// Reads the local data share.
     DataShareRead(MemDsrDword0, MemDsrDword1),
 }
 
@@ -396,17 +397,17 @@ pub enum FetchOp {
 pub struct VertexFormat {
     /// The word. A semantic replaces its destination.
     pub word: VtxDword1Gpr,
-    /// SEMANTIC_ID, by which the destination is looked up.
+    /// SEMANTIC_ID, by which the destination is looked up, if the destination is a semantic.
     pub semantic: Option<u8>,
 }
 
-/// What is wrong with an instruction.
+/// Reason why words are not a valid instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeFault {
-    /// It lies beyond the last word, or where no instruction was expected.
+    /// The instruction extends past the last word, or starts at an address where no instruction was expected.
     #[error("no instruction is here")]
     Cut,
-    /// A field holds what has no meaning.
+    /// A field holds a value without a meaning.
     #[error(transparent)]
     Word(#[from] WordError),
     /// No instruction has this number on this chip.
@@ -414,16 +415,16 @@ pub enum CodeFault {
     Unknown {
         /// The field.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         number: u32,
     },
-    /// An instruction that opcode tables name, but whose words no source describes.
+    /// Opcode tables name the instruction, but no source describes its words.
     #[error("{name} is not supported: the layout of its words is not documented")]
     Undocumented {
-        /// Its name.
+        /// Name of the instruction.
         name: &'static str,
     },
-    /// A group has no LAST mark before the clause ends, or its literals lie beyond.
+    /// A group has no LAST mark before the clause ends, or its literals extend past the end of the clause.
     #[error("the clause ends inside a group")]
     OpenGroup,
     /// A group has more than five instructions.
@@ -444,7 +445,7 @@ pub enum CodeFault {
     /// A source selector has no meaning.
     #[error("source selector {selector} is reserved")]
     Selector {
-        /// Its value.
+        /// Value of the selector.
         selector: u16,
     },
     /// A selector of a fetch or an export has no meaning.
@@ -452,7 +453,7 @@ pub enum CodeFault {
     Select(u32),
 }
 
-/// What decides about decoding besides the words.
+/// Settings that affect decoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeOptions {
     /// The chip.
@@ -462,17 +463,16 @@ pub struct CodeOptions {
 }
 
 impl CodeOptions {
-    /// For `chip`, as drivers configure it.
+    /// Returns the settings for `chip` as drivers configure it.
     pub const fn new(chip: Chip) -> CodeOptions {
         CodeOptions { chip, prefer_vector: true }
     }
 }
 
 impl Code {
-    /// Decodes what can be reached from instruction `start` of `words`.
+    /// Decodes the instructions of `words` that are reachable from instruction `start`.
     ///
-    /// An instruction without a meaning is kept as what is wrong with it ([`Code::faults`]): it matters when it is
-    /// executed.
+    /// An invalid instruction is stored as its [`CodeFault`] ([`Code::faults`]). It traps only if it is executed.
     pub fn new(words: &[u32], start: u32, options: CodeOptions) -> Code {
         let mut reader =
             Reader { words, options, ops: Vec::with_capacity(words.len() / 2), groups: Vec::new() };
@@ -501,22 +501,23 @@ impl Code {
         Code { chip: options.chip, place, cf, ops: reader.ops, groups: reader.groups }
     }
 
-    /// Group `number`, counted from 0, of a clause of this program.
+    /// Returns group `number`, counted from 0, of a clause of this program.
     ///
     /// # Panics
-    /// When the clause has fewer, or is of another program.
+    /// If the clause has fewer groups or belongs to another program.
     pub fn group(&self, clause: &AluClause, number: usize) -> Group<'_> {
         let groups = &self.groups[clause.groups.start as usize..clause.groups.end as usize];
         let GroupSpan { addr, first, len } = groups[number];
         Group { addr, ops: &self.ops[first as usize..][..usize::from(len)] }
     }
 
-    /// The groups of a clause of this program, in order.
+    /// Returns the groups of a clause of this program, in order.
     pub fn groups<'a>(&'a self, clause: &'a AluClause) -> impl ExactSizeIterator<Item = Group<'a>> {
         (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
-    /// The address of a control-flow instruction, and those of what its clause holds.
+    /// Returns the address of a control-flow instruction, followed by the addresses of the groups or fetches of its
+    /// clause.
     pub fn places(&self, addr: u32, op: &CfOp) -> Vec<u32> {
         let mut places = vec![addr];
         match op {
@@ -532,15 +533,15 @@ impl Code {
         self.cf.get(place as usize)
     }
 
-    /// What can be reached, with its address, in the order of the addresses.
+    /// Returns the reachable instructions with their addresses, in the order of the addresses.
     fn reached(&self) -> impl Iterator<Item = (u32, &Result<Cf, CodeFault>)> {
         (0..).zip(&self.place).filter_map(|(addr, place)| Some((addr, self.cf.get(*place as usize)?)))
     }
 
-    /// The control-flow instruction at `addr`.
+    /// Returns the control-flow instruction at `addr`.
     ///
     /// # Errors
-    /// It has no meaning, or the program cannot reach it.
+    /// If the instruction is invalid, or the program cannot reach it.
     pub fn cf(&self, addr: u32) -> Result<&Cf, CodeFault> {
         match self.at(addr) {
             Some(Ok(cf)) => Ok(cf),
@@ -549,23 +550,23 @@ impl Code {
         }
     }
 
-    /// The instructions that can be reached, with their addresses.
+    /// Returns the valid reachable instructions with their addresses.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, &Cf)> {
         self.reached().filter_map(|(addr, cf)| Some((addr, cf.as_ref().ok()?)))
     }
 
-    /// What can be reached but has no meaning, with its address.
+    /// Returns the faults of invalid reachable instructions, with their addresses.
     pub fn faults(&self) -> impl Iterator<Item = (u32, &CodeFault)> {
         self.reached().filter_map(|(addr, cf)| Some((addr, cf.as_ref().err()?)))
     }
 
-    /// The chip it was decoded for.
+    /// Returns the chip for which the program was decoded.
     pub fn chip(&self) -> Chip {
         self.chip
     }
 }
 
-/// The instructions of the group that `words` are, with its literals.
+/// Decodes `words` as one group with its literals.
 pub(crate) fn group_of(words: &[u32], chip: Chip) -> Result<Vec<AluOp>, CodeFault> {
     let mut reader = Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() };
     let slots = (words.len() / 2) as u32;
@@ -575,12 +576,12 @@ pub(crate) fn group_of(words: &[u32], chip: Chip) -> Result<Vec<AluOp>, CodeFaul
     }
 }
 
-/// The fetch instruction that `words` are.
+/// Decodes `words` as one fetch instruction.
 pub(crate) fn fetch_of(words: &[u32], chip: Chip) -> Result<Fetch, CodeFault> {
     Reader { words, options: CodeOptions::new(chip), ops: Vec::new(), groups: Vec::new() }.fetch(0)
 }
 
-/// Whether every active lane passes the condition, whatever the constants.
+/// Returns whether every active lane passes the condition, whatever the constants.
 pub(crate) fn always_passes(control: &Control) -> bool {
     control.cond == Condition::Active && !control.valid_pixel_mode
 }

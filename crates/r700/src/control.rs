@@ -1,6 +1,6 @@
-//! What each control-flow instruction is: what it does, which chips have it, how exact it is, and the last two for fetches
-//! from memory and textures. One row an instruction; the
-//! match has no catch-all, so an instruction without a row does not compile.
+//! The table of control-flow instructions: operation, chips and fidelity of each. The last two functions do the same
+//! for fetches from memory and textures. Each instruction has one row. The match does not have a catch-all arm, so an
+//! instruction without a row does not compile.
 //!
 //! Source: MAN chapter 3 and the opcode tables of Mesa and XF86; [`crate::rules`] for what these leave open.
 
@@ -21,27 +21,27 @@ pub enum Stage {
     Geometry,
 }
 
-/// What a control-flow instruction (CF_INST of 7 bits, exports excepted) is, besides its number and name.
+/// Properties of a control-flow instruction (CF_INST of 7 bits, except exports) besides its number and name.
 #[derive(Clone, Copy, Debug)]
 pub struct CfRow {
-    /// What it does.
+    /// The operation.
     pub work: CfWork,
-    /// Whether R600 has it; R700 has all.
+    /// Whether R600 has the instruction; R700 has all.
     pub in_r600: bool,
-    /// Whether it can go on at ADDR.
+    /// Whether the instruction can jump to ADDR.
     pub jumps: bool,
     /// The only kind of program that may have it (MAN p. 47).
     pub stage: Option<Stage>,
-    /// How exact it is.
+    /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed reading it leans on, if any.
+    /// The disputed interpretation on which the instruction depends, if any.
     pub rule: Option<Rule>,
 }
 
-/// What a control-flow instruction does.
+/// Operation of a control-flow instruction.
 #[derive(Clone, Copy, Debug)]
 pub enum CfWork {
-    /// Decides about flow, and nothing else.
+    /// Only decides about flow.
     Flow(FlowStep),
     /// Runs a clause of fetch instructions for the lanes that pass.
     Fetch {
@@ -55,14 +55,14 @@ pub enum CfWork {
         /// Whether a strip ends.
         cut: bool,
     },
-    /// Waits until at most ADDR acknowledges are outstanding.
+    /// Waits until ADDR or fewer acknowledges are outstanding.
     WaitAck,
 }
 
-/// A control-flow instruction on the flow state.
+/// A function that runs a control-flow instruction on the flow state.
 pub type FlowStep = fn(&mut Flow, &Control) -> Result<(), FlowFault>;
 
-/// The row of a control-flow instruction.
+/// Returns the row of a control-flow instruction.
 #[rustfmt::skip]
 pub fn cf(inst: CfInst) -> CfRow {
     let of = |work| CfRow { work, in_r600: true, jumps: false, stage: None, exactness: Specified, rule: None };
@@ -101,7 +101,7 @@ pub fn cf(inst: CfInst) -> CfRow {
     }
 }
 
-/// What a control-flow instruction does to the flow of lanes; empty when it does nothing to it. (MAN pp. 47 to 54, 120)
+/// Returns the effect of a control-flow instruction on the flow of lanes; empty if it has none. (MAN pp. 47 to 54, 120)
 pub fn effect(inst: CfInst) -> &'static str {
     match inst {
         CfInst::NOP | CfInst::TEX | CfInst::VTX | CfInst::VTX_TC | CfInst::WAIT_ACK => "",
@@ -159,7 +159,7 @@ pub fn effect(inst: CfInst) -> &'static str {
     }
 }
 
-/// What an ALU clause does to the flow of lanes beside its predicates. (MAN pp. 47 to 54)
+/// Returns the effect of an ALU clause on the flow of lanes, apart from its predicates. (MAN pp. 47 to 54)
 pub fn form_effect(form: AluForm) -> &'static str {
     match form {
         AluForm::ALU => "Lanes that fail a predicate with UPDATE_EXECUTE_MASK become inactive-branch.",
@@ -198,17 +198,18 @@ impl CfRow {
     }
 }
 
-/// Whether R600 has an export instruction; R700 has all.
+/// Returns whether R600 has an export instruction; R700 has all.
 pub fn export_in_r600(inst: ExportInst) -> bool {
     inst != ExportInst::MEM_EXPORT
 }
 
-/// Whether R600 has a texture instruction; R700 has all.
+/// Returns whether R600 has a texture instruction; R700 has all.
 pub fn tex_in_r600(inst: TexInst) -> bool {
     inst != TexInst::KEEP_GRADIENTS
 }
 
-/// How exact a memory instruction of a fetch clause is; `None`: no source describes it, and it does not run.
+/// Returns the fidelity of a memory instruction of a fetch clause. `None` means that no source describes it and that it
+/// does not run.
 pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     match op {
         MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => Some(Fidelity::Specified),
@@ -218,7 +219,7 @@ pub fn mem_fidelity(op: MemOp) -> Option<Fidelity> {
     }
 }
 
-/// How exact a texture instruction is.
+/// Returns the fidelity of a texture instruction.
 pub fn tex_fidelity(inst: TexInst) -> Fidelity {
     match inst {
         TexInst::LD
@@ -232,7 +233,7 @@ pub fn tex_fidelity(inst: TexInst) -> Fidelity {
     }
 }
 
-/// The source of a sample's level of detail.
+/// Source of a sample's level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lod {
     /// The neighbours in the quad.
@@ -255,14 +256,15 @@ pub(crate) struct SampleKind {
 }
 
 impl SampleKind {
-    /// Which coordinate is the reference value of a comparison: with a level of detail in w it is z, otherwise w (Mesa).
+    /// Returns the coordinate that is the reference value of a comparison: z if w is the level of detail, otherwise w
+    /// (Mesa).
     pub(crate) fn reference_component(&self) -> usize {
         if self.biased || self.lod == Lod::Register { 2 } else { 3 }
     }
 }
 
-/// Returns the kind of a SAMPLE instruction, or `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
-/// that the gradients decide nothing.
+/// Returns the kind of a SAMPLE instruction, or `None` for the others. The `_G_L` and `_G_LZ` forms name their level of
+/// detail, so the gradients have no effect.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
     match inst {

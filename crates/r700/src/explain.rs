@@ -1,7 +1,7 @@
-//! One instruction: its text, its fields, what it computes and what it does to the flow of lanes.
+//! Explains one instruction: its text, its fields, its computation and its effect on the flow of lanes.
 //!
-//! The same words mean different things in the control-flow program, in an ALU clause and in a fetch clause: [`at`]
-//! knows the place from the program, [`readings`] gives every reading that is legal. The sentences about opcodes are
+//! The same words mean different things in the control-flow program, in an ALU clause and in a fetch clause. [`at`]
+//! takes the place from the program; [`readings`] returns every legal interpretation. The sentences about opcodes are
 //! those of [`crate::words`], the flow effects those of [`crate::control`].
 
 use reconverge_isa::word::Kind;
@@ -16,12 +16,12 @@ use crate::rules::RULES;
 use crate::text::{self, Home};
 use crate::words::*;
 
-/// One field of an instruction, or a run of bits that no field owns.
+/// One field of an instruction, or a range of bits that no field owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
     /// The manual's name of the word format.
     pub format: &'static str,
-    /// Which word of the instruction.
+    /// Index of the word in the instruction.
     pub word: usize,
     /// Highest bit.
     pub hi: u8,
@@ -29,15 +29,15 @@ pub struct Explained {
     pub lo: u8,
     /// The field's name; `reserved` for bits of no field.
     pub field: &'static str,
-    /// Its bits, right-aligned.
+    /// Bits of the field, right-aligned.
     pub value: u32,
-    /// What they say.
+    /// Meaning of the value.
     pub text: String,
-    /// What the field is for; may be empty.
+    /// Purpose of the field; may be empty.
     pub doc: &'static str,
 }
 
-/// What an instruction is part of, which its words do not show.
+/// Part of a program to which an instruction belongs. Its words do not show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The control-flow program: two words.
@@ -48,30 +48,31 @@ pub enum Place {
     Fetch,
 }
 
-/// One way to read some words.
+/// One interpretation of some words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What the words are in it: `control flow`, `ALU`, `fetch`.
+    /// Kind of instruction in this interpretation: `control flow`, `ALU`, `fetch`.
     pub title: &'static str,
-    /// The words, for an ALU group those of all slots and literals.
+    /// The words. For an ALU group, the words of all slots and literals.
     pub words: Vec<u32>,
-    /// As the disassembler prints it, a line each slot of a group.
+    /// Text as the disassembler prints it, one line per slot of a group.
     pub text: Vec<String>,
     /// Every bit.
     pub fields: Vec<Explained>,
-    /// What it computes, in sentences.
+    /// The computation, in sentences.
     pub meaning: Vec<String>,
-    /// What it does to the flow of lanes.
+    /// Effect on the flow of lanes.
     pub flow: Vec<String>,
-    /// Bits and values without a meaning; a legal instruction has none.
+    /// Bits and values without a meaning; empty for a legal instruction.
     pub findings: Vec<String>,
-    /// Whether fields that it does not read are not 0, which real code seldom has.
+    /// Whether fields that the instruction does not read are not 0, which is rare in real code.
     pub unread: bool,
-    /// Where it is documented.
+    /// Source in the documents.
     pub source: &'static str,
 }
 
-/// The instruction at address `addr` of a program that starts at `start`: of an ALU group the slot there.
+/// Returns the instruction at address `addr` of a program that starts at `start`. In an ALU group, returns the slot at
+/// this address.
 pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
     let home = text::home(words, chip, start, addr as usize)?;
     let pairs = |addr: usize, count: usize| &words[2 * addr..2 * (addr + count)];
@@ -94,10 +95,12 @@ pub fn at(words: &[u32], start: u32, chip: Chip, addr: u32) -> Option<Reading> {
     }
 }
 
-/// What `words` can be: a control-flow instruction or one of an ALU clause (two words), a fetch (four), an ALU group
-/// with its literals (two for each slot and each pair of literals). Readings that are not legal are given only where
-/// none is, and those with something in fields that they do not read only where all have that. The result is empty when
-/// no instruction has this number of words.
+/// Returns the possible interpretations of `words`.
+///
+/// Two words can be a control-flow instruction or one of an ALU clause, and four words a fetch. An ALU group with its
+/// literals has two words for each slot and each pair of literals. The result contains illegal interpretations only if
+/// none is legal. It contains interpretations with unread fields that are not 0 only if all have such fields. The
+/// result is empty if no instruction has this number of words.
 pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     let mut all = Vec::new();
     if words.len() == 2 {
@@ -117,7 +120,8 @@ pub fn readings(words: &[u32], chip: Chip) -> Vec<Reading> {
     all
 }
 
-/// How many instructions a group of these words has; one that stands alone needs no LAST.
+/// Returns the number of instructions of a group with these words, or `None` if they do not form a group. A single
+/// instruction does not need LAST.
 fn slots_of(words: &[u32]) -> Option<usize> {
     let (pairs, []) = words.as_chunks::<2>() else { return None };
     let last = pairs.iter().position(|pair| pair[0] >> 31 != 0);
@@ -127,7 +131,7 @@ fn slots_of(words: &[u32]) -> Option<usize> {
         .then_some(slots)
 }
 
-/// Whether every code of a table has a sentence.
+/// Returns whether every code of a table has a sentence.
 const fn all_say<T: FieldValue>() -> bool {
     let mut place = 0;
     while place < T::NAMES.len() {
@@ -151,14 +155,14 @@ const _: () = {
     );
 };
 
-/// What a code means, by the table of its names.
+/// Returns the meaning of a code, from the table of its names.
 fn says<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc.trim())
 }
 
 impl Reading {
-    /// A reading with the fields of its words and the bits that none of them has.
+    /// Returns an interpretation with the fields of its words and the bits that no field owns.
     fn of(title: &'static str, words: &[u32], text: Vec<String>, place: Place, chip: Chip) -> Reading {
         Reading {
             title,
@@ -173,7 +177,7 @@ impl Reading {
         }
     }
 
-    /// Of a group, what is about one slot.
+    /// Keeps only the data about one slot of a group.
     fn keep_slot(&mut self, slot: usize, slots: usize) {
         let about = |word: usize| word / 2 == slot || word / 2 >= slots;
         self.fields.retain(|field| about(field.word));
@@ -190,7 +194,7 @@ fn word_of(finding: &str) -> usize {
     finding.split(' ').nth(1).and_then(|word| word.trim_end_matches(':').parse().ok()).unwrap_or(0)
 }
 
-/// Bits and codes without a meaning in `words`.
+/// Returns sentences about bits and codes without a meaning in `words`.
 fn stray(words: &[u32], formats: &[&'static WordInfo]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, &raw) in words.iter().enumerate() {
@@ -341,7 +345,7 @@ fn counted(count: u32, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// The disputed reading that an instruction leans on.
+/// Returns a sentence about the disputed interpretation on which an instruction depends.
 fn disputed(rule: Option<crate::rules::Rule>) -> Option<String> {
     let info = RULES.iter().find(|info| Some(info.rule) == rule)?;
     Some(format!("Sources disagree (D{}): {} {}", info.rule.number(), info.question, info.reading))
@@ -354,7 +358,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
     let mut reading = Reading {
         words: words.to_vec(),
         source: "R700-Family Instruction Set Architecture, pp. 67 to 70 (operands, literals, groups), chapter 4 (ALU clauses)",
-        // The fields come slot by slot.
+        // The fields are added slot by slot.
         ..Reading::of("ALU", &[], text, Place::Alu, chip)
     };
     let of_word = |shift: usize| move |field: Explained| Explained { word: field.word + shift, ..field };
@@ -370,7 +374,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
             reading.fields.extend(pair.iter().zip(2 * slot..).map(|(value, word)| literal(*value, word)));
         }
     }
-    // One instruction of a group of several has no LAST of its own.
+    // An instruction of a group of several does not have its own LAST.
     let mut closed = words.to_vec();
     closed[2 * (slots - 1)] |= 1 << 31;
     match code::group_of(&closed, chip) {
@@ -393,7 +397,7 @@ fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Read
     reading
 }
 
-/// Sentences about a group that cannot run: what each instruction computes, and which slots are missing.
+/// Returns sentences about a group that cannot run: the computation of each instruction, and the missing slots.
 fn broken_group(words: &[u32], fault: &code::CodeFault, chip: Chip) -> Vec<String> {
     let group: Vec<[u32; 2]> = words.as_chunks::<2>().0.to_vec();
     let mut letters = vec![0; group.len()];
@@ -648,7 +652,7 @@ fn fetch(words: &[u32], chip: Chip) -> Reading {
     reading
 }
 
-/// The letters of a select; 6 is reserved.
+/// Letters of a select; 6 is reserved.
 const SELECT: [char; 8] = ['x', 'y', 'z', 'w', '0', '1', '?', '_'];
 
 fn get_name<T: FieldValue>(value: u32) -> String {
@@ -662,7 +666,7 @@ static TEX_DWORD0_R600: WordInfo = TexDword0R700::INFO.without_last();
 static SWIZ_R700: WordInfo = CfAllocExportDword1Swiz::INFO.without_last();
 static BUF_R700: WordInfo = CfAllocExportDword1Buf::INFO.without_last();
 
-/// The word formats of the instruction `words` at `place`; a word beyond them is padding.
+/// Returns the word formats of the instruction `words` at `place`. A word after them is padding.
 pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo> {
     let by_family = |r600, r700| if chip.family == Family::R700 { r700 } else { r600 };
     let second = words.get(1).copied().unwrap_or(0);
@@ -697,8 +701,8 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
     }
 }
 
-/// Every field of the instruction `words` at `place`, words in order, fields from bit 0 up; together they own every
-/// bit once.
+/// Returns every field of the instruction `words` at `place`: words in order, fields from bit 0 upward. Together they
+/// own every bit exactly once.
 pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
     let formats = formats(words, place, chip);
     let mut all = Vec::new();
@@ -745,7 +749,7 @@ pub fn explain(words: &[u32], place: Place, chip: Chip) -> Vec<Explained> {
     all
 }
 
-/// The name of an opcode or the meaning of a selector, which the word formats hold as numbers.
+/// Returns the name of an opcode or the meaning of a selector, which the word formats hold as numbers.
 fn text(field: &str, value: u32, place: Place, format: &str) -> Option<String> {
     let name = match (field, place) {
         ("cf_inst", _) if format == CfAluDword0::INFO.name || format == CfAluDword1R700::INFO.name => {
@@ -766,7 +770,7 @@ fn text(field: &str, value: u32, place: Place, format: &str) -> Option<String> {
     name.map(|name| format!("{name} ({value:#x})"))
 }
 
-/// What a source selector names (r700.md 4.4).
+/// Returns the operand that a source selector names (r700.md 4.4).
 fn selector(value: u32) -> String {
     match value {
         0..=127 => format!("R{value}"),
@@ -789,7 +793,7 @@ fn selector(value: u32) -> String {
     }
 }
 
-/// What a field is for.
+/// Returns the purpose of a field.
 #[rustfmt::skip]
 pub fn field_says(name: &str) -> &'static str {
     match name {

@@ -1,24 +1,24 @@
-//! The divergence machine of a wavefront: active and valid masks, the states of the lanes, the stack, loops and
-//! calls. Pure: no registers, no memory; inputs are lane masks and the fields of control-flow words.
+//! The divergence machine of a wavefront: active and valid masks, the states of the lanes, the stack, loops and calls.
+//! It does not access registers or memory. Its inputs are lane masks and the fields of control-flow words.
 //!
-//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120;
-//! where working compilers show that the text cannot be meant literally, a [`Rule`] says so.
+//! Source: AMD "R700-Family Instruction Set Architecture" (MAN), sections 3.4 to 3.6, PDF pages 47 to 54 and 120. Where
+//! working compilers show that the text cannot be meant literally, a [`Rule`] states the interpretation.
 //!
 //! Every lane is in one of four states (MAN p. 47):
 //!
 //! ```text
 //!   A   active
 //!   IB  inactive-branch     a PRED_SET or a branch switched it off
-//!   IC  inactive-continue   LOOP_CONTINUE switched it off until the next round of the loop
+//!   IC  inactive-continue   LOOP_CONTINUE switched it off until the next iteration
 //!   IX  inactive-break      it has left the loop, or was not active when the loop began
 //! ```
 //!
-//! One stack serves everything. A branch entry has one bit a lane, "was active at the push"; therefore popping one
-//! decides about `A` and `IB` lanes only ([`Rule::POP_KEEPS_BREAKS`]). A loop entry has the whole state before the
-//! loop. A return entry has an address and no mask.
+//! One stack serves all purposes. A branch entry has one bit per lane: whether the lane was active at the push.
+//! Therefore popping one changes only `A` and `IB` lanes ([`Rule::POP_KEEPS_BREAKS`]). A loop entry holds the states of
+//! all lanes before the loop. A return entry has an address and no mask.
 //!
-//! Not here: clauses, which the engines run for the lanes that [`Flow::test`] or [`Flow::alu_enter`] name, and BARRIER,
-//! which orders clauses that an in-order machine runs in order anyway.
+//! Two parts are elsewhere. The engines run clauses for the lanes that [`Flow::test`] or [`Flow::alu_enter`] returns.
+//! BARRIER orders clauses, which an in-order machine runs in order anyway.
 
 mod events;
 mod faults;
@@ -60,7 +60,7 @@ pub struct Flow {
 type Flows = Result<(), FlowFault>;
 
 impl Flow {
-    /// A wavefront before its first instruction: valid lanes are active, the others inactive-branch.
+    /// Returns a wavefront before its first instruction: valid lanes are active, the others inactive-branch.
     pub fn new(setup: FlowSetup) -> Flow {
         Flow {
             pc: setup.start,
@@ -76,7 +76,7 @@ impl Flow {
         }
     }
 
-    /// Becomes the flow state of another launch, before [`Flow::restart`]. The memory of the stack stays.
+    /// Turns this into the flow state of another launch; [`Flow::restart`] must follow. Keeps the memory of the stack.
     pub(crate) fn begin(&mut self, setup: FlowSetup) {
         self.setup = setup;
     }
@@ -95,29 +95,29 @@ impl Flow {
 
     // Queries.
 
-    /// The next control-flow instruction, in 64-bit words from the start of its program.
+    /// Returns the address of the next control-flow instruction, in 64-bit words from the start of its program.
     #[inline]
     pub fn pc(&self) -> u32 {
         self.pc
     }
 
-    /// Lanes in state A.
+    /// Returns the lanes in state A.
     #[inline]
     pub fn active(&self) -> Mask {
         self.states.active
     }
 
-    /// Lanes that no KILL has removed and that were covered at launch.
+    /// Returns the lanes that were covered at launch and that no KILL has removed.
     pub fn valid(&self) -> Mask {
         self.valid
     }
 
-    /// The lanes' states.
+    /// Returns the states of all lanes.
     pub fn states(&self) -> States {
         self.states
     }
 
-    /// The state of one lane.
+    /// Returns the state of one lane.
     pub fn state(&self, lane: Lane) -> State {
         if self.states.active.has(lane) {
             State::Active
@@ -130,22 +130,23 @@ impl Flow {
         }
     }
 
-    /// The stack, outermost entry first.
+    /// Returns the stack, outermost entry first.
     pub fn entries(&self) -> &[Entry] {
         &self.stack
     }
 
-    /// The registers of the innermost loop.
+    /// Returns the registers of the innermost loop.
     pub fn loop_registers(&self) -> Option<LoopRegisters> {
         self.registers
     }
 
-    /// aL: the index of the innermost DX9 loop; `None` outside every one (undefined there, MAN p. 120).
+    /// Returns aL, the index of the innermost DX9 loop, or `None` outside every such loop (undefined there,
+    /// MAN p. 120).
     pub fn loop_index(&self) -> Option<i32> {
         self.registers.and_then(|registers| registers.index)
     }
 
-    /// Sets aL, as MOVA_GPR_INT does on early R600 chips; outside a loop the value holds until one begins or ends.
+    /// Sets aL, as MOVA_GPR_INT does on early R600 chips. Outside a loop the value is kept until a loop begins or ends.
     pub fn set_loop_index(&mut self, index: i32) {
         match &mut self.registers {
             Some(registers) => registers.index = Some(index),
@@ -156,50 +157,52 @@ impl Flow {
         }
     }
 
-    /// Whether the program has ended.
+    /// Returns whether the program has ended.
     #[inline]
     pub fn done(&self) -> bool {
         self.done
     }
 
-    /// Whether the wavefront is in the fetch program that CALL_FS calls.
+    /// Returns whether the wavefront is in the fetch program that CALL_FS calls.
     #[inline]
     pub fn in_fetch_program(&self) -> bool {
         self.stack.iter().any(|entry| matches!(entry, Entry::Return { into_fetch_program: true, .. }))
     }
 
-    /// The sum of the CALL_COUNTs of the calls on the stack.
+    /// Returns the sum of the CALL_COUNTs of the calls on the stack.
     pub fn call_depth(&self) -> u32 {
         self.call_depth
     }
 
-    /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones
+    /// (MAN p. 51).
     #[inline(always)]
     pub fn subentries_an_entry(&self) -> u32 {
         StackUse::subentries_an_entry(self.setup.wave_width)
     }
 
-    /// How much of the stack is in use, in entries and subentries.
+    /// Returns the part of the stack that is in use, in entries and subentries.
     #[inline(always)]
     pub fn stack_use(&self) -> StackUse {
         self.stack.counts().stack_use(self.setup.wave_width)
     }
 
-    /// What is on the stack, if it is not empty. A program that ends so has not closed what it opened.
+    /// Returns the open entries of the stack, or `None` if it is empty. A program that ends with open entries has not
+    /// closed all its branches, loops and calls.
     pub fn open(&self) -> Option<Open> {
         let count = |wanted: &str| self.stack.iter().filter(|entry| entry.kind().starts_with(wanted)).count();
         let open = Open { pushes: count("PUSH"), loops: count("LOOP"), calls: count("CALL") };
         (!self.stack.is_empty()).then_some(open)
     }
 
-    /// The most entries the stack has held so far: what STACK_SIZE must be at least.
+    /// Returns the largest number of entries that the stack has held so far. STACK_SIZE must be at least this number.
     pub fn stack_needed(&self) -> u32 {
         self.deepest
     }
 
     // Conditions.
 
-    /// The lanes that pass the condition test of a control-flow word (MAN 3.6.3, p. 49).
+    /// Returns the lanes that pass the condition test of a control-flow word (MAN 3.6.3, p. 49).
     ///
     /// | COND | default | WHOLE_QUAD_MODE | VALID_PIXEL_MODE |
     /// |---|---|---|---|
@@ -208,13 +211,13 @@ impl Flow {
     /// | BOOL, NOT_BOOL | as ACTIVE if the boolean is 1, or 0; otherwise none | | |
     ///
     /// # Errors
-    /// Both modes at once, in strict mode; in lenient mode VALID_PIXEL_MODE wins.
+    /// If both modes are set, in strict mode. In lenient mode VALID_PIXEL_MODE wins.
     #[inline(always)]
     pub fn test(&self, control: &Control) -> Result<Mask, FlowFault> {
         self.passing(self.states.active, control)
     }
 
-    /// [`Flow::test`] as if `active` were the active lanes.
+    /// Returns [`Flow::test`] as if `active` were the active lanes.
     #[inline(always)]
     fn passing(&self, active: Mask, control: &Control) -> Result<Mask, FlowFault> {
         if !self.boolean(control.cond) {
@@ -228,14 +231,14 @@ impl Flow {
         }
     }
 
-    /// Whether COND can pass for any lane.
+    /// Returns whether COND can pass for any lane.
     #[inline(always)]
     fn boolean(&self, cond: Condition) -> bool {
-        // ACTIVE first: nearly all instructions have it.
+        // The check for ACTIVE comes first, because nearly all instructions have it.
         cond == Condition::Active || self.constant(cond)
     }
 
-    /// [`Flow::boolean`] for the rarer conditions.
+    /// Computes [`Flow::boolean`] for the rarer conditions.
     #[inline(never)]
     fn constant(&self, cond: Condition) -> bool {
         let boolean = |number: u8| self.setup.booleans >> (number & 31) & 1 != 0;
@@ -247,15 +250,15 @@ impl Flow {
         }
     }
 
-    /// Every lane of the wavefront in a quad that has one of `lanes`. Four lanes in a row are a quad.
+    /// Returns every lane of the wavefront in a quad that has one of `lanes`. A quad is four consecutive lanes.
     fn quads_of(&self, lanes: Mask) -> Mask {
         let first = 0x1111_1111_1111_1111;
         let any = (lanes.0 | lanes.0 >> 1 | lanes.0 >> 2 | lanes.0 >> 3) & first;
         Mask(any * 0xf) & Mask::first(self.setup.wave_width.into())
     }
 
-    /// Active lanes that fail become inactive-branch; lanes that pass without being active (WHOLE_QUAD_MODE) wake
-    /// if they were inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// Keeps the lanes that pass. Active lanes that fail become inactive-branch. Lanes that pass without being active
+    /// (WHOLE_QUAD_MODE) resume if they were inactive-branch ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     #[inline]
     fn keep(&mut self, pass: Mask) {
         self.states.active = pass - self.states.out_of_round();
@@ -279,13 +282,13 @@ impl Flow {
         Err(FlowFault::StackOverflow { needed, declared, full, sub, subentries_an_entry, program: None })
     }
 
-    /// STACK_SIZE, where more of the stack is a fault.
+    /// Returns STACK_SIZE if using more of the stack is a fault.
     #[inline(always)]
     fn declared(&self) -> Option<u32> {
         self.setup.stack_size.filter(|_| self.setup.strict)
     }
 
-    /// The most entries of the stack: as declared, or as many as can be.
+    /// Returns the maximum number of stack entries: as declared, or the largest number that can be declared.
     #[inline(always)]
     fn stack_limit(&self) -> u32 {
         self.declared().unwrap_or(FlowSetup::MOST_STACK)
@@ -296,8 +299,8 @@ impl Flow {
         self.push(Entry::Branch { active: self.states.active, whole_quad })
     }
 
-    /// Pops `count` branch entries; the last one decides which lanes are active ([`Rule::POP_KEEPS_BREAKS`]).
-    /// Nothing is changed when one of them is not a branch entry.
+    /// Pops `count` branch entries. The last one determines which lanes are active ([`Rule::POP_KEEPS_BREAKS`]).
+    /// Changes nothing if one of them is not a branch entry.
     #[inline(always)]
     fn pop_entries(&mut self, op: &'static str, count: u8) -> Flows {
         let count = usize::from(count);
@@ -316,8 +319,8 @@ impl Flow {
         Ok(())
     }
 
-    /// The lanes that were active at the innermost push on the stack, or when the innermost loop began; without either
-    /// the lanes that were valid at launch.
+    /// Returns the lanes that were active at the innermost push on the stack, or when the innermost loop began. If the
+    /// stack has neither, returns the lanes that were valid at launch.
     #[inline(always)]
     fn top_mask(&self) -> Mask {
         let mask = self.stack.iter().rev().find_map(|entry| match entry {
@@ -328,7 +331,8 @@ impl Flow {
         mask.unwrap_or(self.setup.valid)
     }
 
-    /// The depth of the stack up to and including the innermost loop's entry, if that loop began in this subroutine.
+    /// Returns the depth of the stack up to and including the innermost loop's entry, if that loop began in this
+    /// subroutine.
     #[inline]
     fn loop_entry(&self) -> Option<usize> {
         let top = self.stack.iter().rposition(|entry| !matches!(entry, Entry::Branch { .. }))?;
@@ -347,25 +351,25 @@ impl Flow {
         Ok(())
     }
 
-    // Control-flow instructions, by number. Each sets the program counter to the next one.
+    // Control-flow instructions, by number. Each sets the program counter to the next instruction.
 
-    /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses,
-    /// exports, EMIT and CUT): on to the next instruction. (MAN p. 37)
+    /// 0x00 NOP, 0x19 END_PROGRAM, 0x1a WAIT_ACK, and every instruction whose work is done elsewhere (clauses, exports,
+    /// EMIT and CUT): continues with the next instruction. (MAN p. 37)
     #[inline]
     pub fn nop(&mut self) {
         self.pc += 1;
     }
 
-    /// END_OF_PROGRAM of the instruction just executed: stop, whatever it decided. (MAN p. 37)
+    /// Handles END_OF_PROGRAM of the instruction just executed: stops, whatever the instruction decided. (MAN p. 37)
     #[inline]
     pub fn end_of_program(&mut self) {
         self.done = true;
     }
 
-    /// 0x04 LOOP_START: a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
+    /// 0x04 LOOP_START: begins a DX9 loop, with a count and an index from loop constant CF_CONST. (MAN p. 120)
     ///
-    /// The page words one condition as "initial loop index is zero"; the sentences around it and its table say loop
-    /// count.
+    /// The page words one condition as "initial loop index is zero". The sentences around it and its table state the
+    /// loop count.
     pub fn loop_start(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -377,7 +381,7 @@ impl Flow {
         self.start(control, registers, constant.count() > 0)
     }
 
-    /// 0x07 LOOP_START_NO_AL: a repeat loop; aL stays that of the loop around it.
+    /// 0x07 LOOP_START_NO_AL: begins a repeat loop. aL remains that of the enclosing loop.
     pub fn loop_start_no_al(&mut self, control: &Control) -> Flows {
         let constant = self.setup.loop_constants[usize::from(control.cf_const & 31)];
         let registers = LoopRegisters {
@@ -389,7 +393,7 @@ impl Flow {
         self.start(control, registers, constant.count() > 0)
     }
 
-    /// 0x06 LOOP_START_DX10: a loop that ends by breaks only ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// 0x06 LOOP_START_DX10: begins a loop that ends only by breaks ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub fn loop_start_dx10(&mut self, control: &Control) -> Flows {
         let limit = self.setup.dx10_loop_limit;
         let registers = LoopRegisters {
@@ -401,8 +405,8 @@ impl Flow {
         self.start(control, registers, limit != Some(0))
     }
 
-    /// Lanes that do not pass become inactive-break, so that LOOP_END cannot wake them. If no lane passes, nothing is
-    /// pushed, POP_COUNT entries are popped, and the loop is jumped over.
+    /// Starts a loop. Lanes that do not pass become inactive-break, so that LOOP_END cannot resume them. If no lane
+    /// passes, pushes nothing, pops POP_COUNT entries, and jumps over the loop.
     fn start(&mut self, control: &Control, registers: LoopRegisters, any_round: bool) -> Flows {
         let pass = self.test(control)? - self.states.out_of_round();
         if !any_round || pass.is_empty() {
@@ -415,11 +419,11 @@ impl Flow {
         self.next()
     }
 
-    /// 0x05 LOOP_END: wakes all lanes that have not left the loop, counts, and goes on with those that pass; when
-    /// none does, the state before the loop is restored. POP_COUNT is ignored.
+    /// 0x05 LOOP_END: resumes all lanes that have not left the loop, counts, and continues with those that pass. If
+    /// none passes, restores the state before the loop. POP_COUNT is ignored.
     ///
     /// # Errors
-    /// In strict mode ADDR must be the instruction after the LOOP_START (MAN p. 120: the two name each other).
+    /// In strict mode, if ADDR is not the instruction after the LOOP_START (MAN p. 120: the two name each other).
     #[inline(always)]
     pub fn loop_end(&mut self, control: &Control) -> Flows {
         let (saved, saved_registers, body) = match self.stack.last() {
@@ -446,7 +450,7 @@ impl Flow {
                     another_round &= registers.trip > 0;
                 }
                 LoopKind::Dx10 => {
-                    // 0 is no limit.
+                    // 0 means no limit.
                     if let Some(rounds) = registers.trip.checked_sub(1) {
                         registers.trip = rounds;
                         another_round &= rounds > 0;
@@ -465,7 +469,7 @@ impl Flow {
         }
     }
 
-    /// A LOOP_END that does not lead to the body of its loop.
+    /// Handles a LOOP_END that does not lead to the body of its loop: a fault in strict mode.
     #[cold]
     fn another_body(&self, end_leads_to: u32, body: u32) -> Flows {
         if self.setup.strict { Err(FlowFault::LoopPair { end_leads_to, body }) } else { Ok(()) }
@@ -479,10 +483,10 @@ impl Flow {
         })
     }
 
-    /// 0x08 LOOP_CONTINUE: lanes that pass become inactive-continue until the next round.
+    /// 0x08 LOOP_CONTINUE: lanes that pass become inactive-continue until the next iteration.
     ///
-    /// "Lanes that pass" excludes those in inactive-break: WHOLE_QUAD_MODE lets them pass the test with their quad, but a
-    /// lane that has left the loop does not come back ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
+    /// "Lanes that pass" excludes those in inactive-break. WHOLE_QUAD_MODE lets them pass the test with their quad, but
+    /// a lane that has left the loop does not return ([`Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY`]).
     pub fn loop_continue(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.leave_round("LOOP_CONTINUE", control, |states| {
@@ -490,9 +494,9 @@ impl Flow {
         })
     }
 
-    /// Goes to the next instruction; or, when every lane is in inactive-continue or inactive-break, pops the branch
-    /// entries of the loop's body and goes to the LOOP_END at ADDR. Jumping as soon as no lane is active would skip the
-    /// else part of an `if` around it. POP_COUNT is ignored.
+    /// Continues with the next instruction. If every lane is in inactive-continue or inactive-break, pops the branch
+    /// entries of the loop's body and jumps to the LOOP_END at ADDR instead. Jumping as soon as no lane is active would
+    /// skip the else side of an enclosing `if`. POP_COUNT is ignored.
     fn leave_round(&mut self, op: &'static str, control: &Control, leave: impl FnOnce(&mut States)) -> Flows {
         let keep = self.loop_entry().ok_or(FlowFault::OutsideLoop { op })?;
         leave(&mut self.states);
@@ -505,7 +509,7 @@ impl Flow {
         }
     }
 
-    /// 0x0a JUMP: pops POP_COUNT entries and jumps when no lane passes ([`Rule::POP_ONLY_WHEN_JUMPING`]).
+    /// 0x0a JUMP: pops POP_COUNT entries and jumps if no lane passes ([`Rule::POP_ONLY_WHEN_JUMPING`]).
     #[inline(always)]
     pub fn jump(&mut self, control: &Control) -> Flows {
         if self.test(control)?.any() {
@@ -515,8 +519,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x0b PUSH: saves the active mask and keeps those that pass. When none does: pushes nothing, pops
-    /// POP_COUNT entries and jumps. (MAN p. 53)
+    /// 0x0b PUSH: saves the active mask and keeps the lanes that pass. If none passes, pushes nothing, pops POP_COUNT
+    /// entries and jumps. (MAN p. 53)
     pub fn push_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if pass.is_empty() {
@@ -528,8 +532,8 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask and keeps those that fail; jumps when
-    /// none does.
+    /// 0x0c PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]): saves the active mask and keeps the lanes that fail. Jumps if none
+    /// fails.
     pub fn push_else(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.push_branch(control.whole_quad_mode)?;
@@ -537,8 +541,8 @@ impl Flow {
         if self.states.active.is_empty() { self.jump_to(control.addr) } else { self.next() }
     }
 
-    /// 0x0d ELSE: among the lanes that were active at the innermost push, active ones and inactive-branch ones
-    /// change places. When no lane is active then: pops POP_COUNT entries and jumps.
+    /// 0x0d ELSE: swaps active and inactive-branch among the lanes that were active at the innermost push. If no lane
+    /// is active afterwards, pops POP_COUNT entries and jumps.
     #[inline(always)]
     pub fn else_(&mut self, control: &Control) -> Flows {
         self.flip(control)?;
@@ -567,7 +571,7 @@ impl Flow {
         Ok(())
     }
 
-    /// 0x0e POP: pops POP_COUNT entries; lanes that then fail the test become inactive-branch. (MAN p. 54)
+    /// 0x0e POP: pops POP_COUNT entries. Lanes that then fail the test become inactive-branch. (MAN p. 54)
     #[inline]
     pub fn pop(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP", control.pop_count)?;
@@ -576,26 +580,26 @@ impl Flow {
         self.next()
     }
 
-    /// 0x0f POP_JUMP: pops POP_COUNT entries, then jumps when no lane passes.
+    /// 0x0f POP_JUMP: pops POP_COUNT entries, then jumps if no lane passes.
     pub fn pop_jump(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_JUMP", control.pop_count)?;
         if self.test(control)?.any() { self.next() } else { self.jump_to(control.addr) }
     }
 
-    /// 0x10 POP_PUSH: pops POP_COUNT entries, then PUSH with none.
+    /// 0x10 POP_PUSH: pops POP_COUNT entries, then acts as PUSH with a POP_COUNT of 0.
     pub fn pop_push(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_PUSH", control.pop_count)?;
         self.push_(&control.pop(0))
     }
 
-    /// 0x11 POP_PUSH_ELSE: pops POP_COUNT entries, then PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]).
+    /// 0x11 POP_PUSH_ELSE: pops POP_COUNT entries, then acts as PUSH_ELSE ([`Rule::PUSH_ELSE_INVERTS`]).
     pub fn pop_push_else(&mut self, control: &Control) -> Flows {
         self.pop_entries("POP_PUSH_ELSE", control.pop_count)?;
         self.push_else(&control.pop(0))
     }
 
-    /// 0x12 CALL: when a lane passes and the depth allows it, saves the next address and jumps. A call too deep is
-    /// passed over. No mask is saved. (MAN p. 53)
+    /// 0x12 CALL: if a lane passes and the depth allows it, saves the next address and jumps. A call that is too deep
+    /// is skipped. No mask is saved. (MAN p. 53)
     pub fn call(&mut self, control: &Control) -> Flows {
         if control.pop_count != 0 && self.setup.strict {
             return Err(FlowFault::CallPops { pop_count: control.pop_count });
@@ -609,8 +613,8 @@ impl Flow {
         self.jump_to(control.addr)
     }
 
-    /// 0x13 CALL_FS: calls the fetch program of the launch; ADDR is ignored. Without one the call returns at once, but
-    /// still needs its place on the stack.
+    /// 0x13 CALL_FS: calls the fetch program of the launch; ADDR is ignored. Without a fetch program the call returns
+    /// at once, but still needs its entry on the stack.
     pub fn call_fs(&mut self, control: &Control) -> Flows {
         if self.in_fetch_program() {
             return Err(FlowFault::NestedFetchProgram);
@@ -633,7 +637,7 @@ impl Flow {
         }
     }
 
-    /// 0x14 RETURN: when every active lane passes, also when there is none, goes to the instruction after the call.
+    /// 0x14 RETURN: jumps to the instruction after the call if every active lane passes, or if no lane is active.
     pub fn return_(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         if (self.states.active - pass).any() {
@@ -651,15 +655,15 @@ impl Flow {
         }
     }
 
-    /// 0x18 KILL: lanes that pass are no longer valid; jumps when none is
-    /// ([`Rule::KILL_JUMPS_WHEN_NONE_IS_VALID`]). The active state stays. (MAN p. 47)
+    /// 0x18 KILL: lanes that pass are no longer valid. Jumps if no lane is valid
+    /// ([`Rule::KILL_JUMPS_WHEN_NONE_IS_VALID`]). The active state does not change. (MAN p. 47)
     pub fn kill(&mut self, control: &Control) -> Flows {
         let pass = self.test(control)?;
         self.kill_lanes(pass);
         if self.valid.is_empty() { self.jump_to(control.addr) } else { self.next() }
     }
 
-    /// Removes lanes from the valid mask for good, as the ALU's KILL* do.
+    /// Removes lanes from the valid mask permanently, as the KILL* instructions of ALU clauses do.
     #[inline]
     pub fn kill_lanes(&mut self, lanes: Mask) {
         self.valid = self.valid - lanes;
@@ -667,9 +671,9 @@ impl Flow {
 
     // ALU clauses.
 
-    /// The start of an ALU clause: pushes for ALU_PUSH_BEFORE, even when no lane is active
-    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]), and gives the lanes that run: the active ones, in
-    /// WHOLE_QUAD_MODE every lane of a quad that has one.
+    /// Starts an ALU clause. ALU_PUSH_BEFORE pushes even if no lane is active
+    /// ([`Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES`]). Returns the lanes that run: the active ones, or in WHOLE_QUAD_MODE
+    /// every lane of a quad with an active lane.
     #[inline(always)]
     pub fn alu_enter(&mut self, form: AluForm, whole_quad_mode: bool) -> Result<Mask, FlowFault> {
         match form {
@@ -689,15 +693,15 @@ impl Flow {
         Ok(self.alu_lanes(whole_quad_mode))
     }
 
-    /// The lanes for which the next group of an ALU clause runs.
+    /// Returns the lanes for which the next group of an ALU clause runs.
     #[inline(always)]
     pub fn alu_lanes(&self, whole_quad_mode: bool) -> Mask {
         if whole_quad_mode { self.quads_of(self.states.active) } else { self.states.active }
     }
 
-    /// A PRED_SET* with UPDATE_EXECUTE_MASK: `skip` are the lanes whose result is "skip". Active ones become
-    /// inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break; others keep their state. Gives
-    /// whether the active lanes part: some stay active and some do not.
+    /// Executes a PRED_SET* with UPDATE_EXECUTE_MASK. `skip` are the lanes whose result is "skip". Active lanes among
+    /// them become inactive-branch, in ALU_CONTINUE inactive-continue, in ALU_BREAK inactive-break. Other lanes keep
+    /// their state. Returns whether the active lanes diverge: some stay active and some do not.
     #[inline(always)]
     pub fn update_execute_mask(&mut self, form: AluForm, skip: Mask) -> bool {
         let skip = skip & self.states.active;
@@ -714,7 +718,7 @@ impl Flow {
         skip.any() && self.states.active.any()
     }
 
-    /// The end of an ALU clause: pops or flips as the form says, and goes on to the next instruction; an ALU clause
+    /// Ends an ALU clause: pops or flips as the form requires, and continues with the next instruction. An ALU clause
     /// never jumps.
     #[inline(always)]
     pub fn alu_leave(&mut self, form: AluForm) -> Flows {

@@ -1,15 +1,15 @@
-//! Memory formats of fetches: where the components lie, and what number each becomes.
+//! Memory formats of fetches: the positions of the components, and their conversion to numbers.
 //!
-//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1); the order of packed components is that of
+//! Source: the DATA_FORMAT table of the manual (MAN chapter 8, VTX_DWORD1). The order of packed components is that of
 //! Mesa and DECAF: a name lists the most significant field first, so `FMT_5_6_5` has x in bits 4:0. Formats whose
-//! components are whole bytes lie in memory order.
+//! components are whole bytes are in memory order.
 
 use half::f16;
 
-/// What the bits of a component are.
+/// Encoding of the bits of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// An integer; NUM_FORMAT decides.
+    /// An integer; NUM_FORMAT selects its conversion.
     Integer,
     /// A float of 32, 16, 11 or 10 bits (the last two without a sign).
     Float,
@@ -19,10 +19,10 @@ enum Kind {
     SharedExponent,
 }
 
-/// Where the components of a format lie.
+/// Layout of the components of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Widths in bits, x first, from the least significant bit upward; 0 for a component that is not there.
+    /// Widths in bits, x first, from the least significant bit upward; 0 for a missing component.
     bits: [u8; 4],
     kind: Kind,
     /// Bytes of an element.
@@ -30,7 +30,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The components all of whose bits are among those of an element, from the least significant one upward.
+    /// Returns which components lie completely within the bits `bits` of an element.
     pub(crate) fn whole(self, bits: u128) -> [bool; 4] {
         if self.kind == Kind::SharedExponent {
             return [bits as u32 == u32::MAX; 4];
@@ -45,7 +45,7 @@ impl Layout {
     }
 }
 
-/// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL: how an integer component becomes a number.
+/// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL: conversion of an integer component to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// A fraction in [0, 1].
@@ -66,7 +66,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// All of them.
+    /// All conversions.
     pub const ALL: [Number; 7] = [
         Number::UnsignedNorm,
         Number::SignedNorm { no_zero: false },
@@ -77,8 +77,8 @@ impl Number {
         Number::SignedScaled,
     ];
 
-    /// The value of a component that a format does not have and a select reads as one: 1 in the number's own
-    /// kind.
+    /// Returns the value of a component that a format does not have and that a select reads as one: 1 in the type of
+    /// this conversion.
     pub fn one(self) -> u32 {
         match self {
             Number::UnsignedInt | Number::SignedInt => 1,
@@ -95,16 +95,16 @@ impl Number {
 pub enum Swap {
     /// Little endian.
     None,
-    /// The bytes of every 16 bits change places.
+    /// Swaps the two bytes of every 16 bits.
     In16,
-    /// The bytes of every 32 bits are reversed.
+    /// Reverses the bytes of every 32 bits.
     In32,
-    /// The bytes of every 64 bits are reversed (Mesa's reading of code 3).
+    /// Reverses the bytes of every 64 bits (Mesa's interpretation of code 3).
     In64,
 }
 
-/// The layout of DATA_FORMAT `number`; `None` for numbers without a meaning to a buffer fetch (block-compressed and
-/// packed-chroma formats, 24-bit floats, reserved numbers).
+/// Returns the layout of DATA_FORMAT `number`, or `None` for numbers that a buffer fetch cannot convert
+/// (block-compressed and packed-chroma formats, 24-bit floats, reserved numbers).
 pub fn layout(number: u32) -> Option<Layout> {
     use Kind::{Float, Integer};
     let (bits, kind): ([u8; 4], Kind) = match number {
@@ -155,7 +155,7 @@ pub fn layout(number: u32) -> Option<Layout> {
     Some(Layout { bits, kind, bytes })
 }
 
-/// Reverses bytes as ENDIAN_SWAP says; a piece at the end that is shorter than the unit stays.
+/// Reverses bytes as ENDIAN_SWAP specifies. A tail that is shorter than the unit does not change.
 pub fn swap(bytes: &mut [u8], swap: Swap) {
     let unit = match swap {
         Swap::None => return,
@@ -168,10 +168,10 @@ pub fn swap(bytes: &mut [u8], swap: Swap) {
     }
 }
 
-/// The four components of an element.
+/// Returns the four components of an element.
 ///
-/// `bytes` holds at least `layout.bytes` bytes, little endian. A component the format does not have is 0, w is 1 (no
-/// source for this fill).
+/// `bytes` holds at least `layout.bytes` bytes, little endian. Missing components are 0, except that a missing w is 1
+/// (no source for this fill).
 pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     let mut element = [0u8; 16];
     let length = layout.bytes as usize;
@@ -201,7 +201,7 @@ pub fn convert(layout: Layout, number: Number, bytes: &[u8]) -> [u32; 4] {
     values
 }
 
-/// Whether [`swap`] acts alike on every element of `bytes` bytes: no piece of it stays as it is.
+/// Returns whether [`swap`] treats every element of `bytes` bytes alike, without an unchanged tail.
 pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     match swap {
         Swap::None => true,
@@ -211,7 +211,7 @@ pub(crate) fn swaps_all(bytes: u32, swap: Swap) -> bool {
     }
 }
 
-/// [`swap`] on rows of lanes, where it [acts alike](swaps_all): word n of each lane's element in row n.
+/// Applies [`swap`] to rows of lanes; requires [`swaps_all`]. Word n of each lane's element is in row n.
 #[inline(always)]
 pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
     match swap {
@@ -233,8 +233,8 @@ pub(crate) fn swap_rows<const N: usize>(words: &mut [[u32; N]; 4], swap: Swap) {
     }
 }
 
-/// [`convert`] on rows of lanes: word n of each lane's element in row n, component n in row n of the values. Only the
-/// `wanted` components are set.
+/// Applies [`convert`] to rows of lanes. Word n of each lane's element is in row n, and component n in row n of the
+/// values. Only the `wanted` components are set.
 #[inline(always)]
 pub(crate) fn convert_rows<const N: usize>(
     layout: Layout,
@@ -301,13 +301,13 @@ pub(crate) fn convert_rows<const N: usize>(
     }
 }
 
-/// A float of `width` bits as a binary32; 32 bits are copied.
+/// Converts a float of `width` bits to a binary32; 32 bits are copied.
 #[inline(always)]
 fn float_bits(raw: u32, width: u8) -> u32 {
     match width {
         32 => raw,
         16 => f16::from_bits(raw as u16).to_f32().to_bits(),
-        // Five bits of exponent like binary16, no sign, six or five of mantissa.
+        // Five bits of exponent as in binary16, no sign, six or five bits of mantissa.
         11 => f16::from_bits((raw << 4) as u16).to_f32().to_bits(),
         _ => f16::from_bits((raw << 5) as u16).to_f32().to_bits(),
     }
@@ -409,7 +409,7 @@ mod tests {
     #[test]
     fn small_floats_become_singles() {
         assert_eq!(floats(6, Number::UnsignedNorm, &0x3c00u16.to_le_bytes())[0], 1.0);
-        // 1.0 in eleven, eleven and ten bits.
+        // The components are 1.0 in eleven, eleven and ten bits.
         let word: u32 = 15 << 6 | 15 << 17 | 15 << 27;
         assert_eq!(floats(22, Number::UnsignedNorm, &word.to_le_bytes()), [1.0; 4]);
     }

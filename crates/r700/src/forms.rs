@@ -11,7 +11,7 @@ use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxIns
 /// Flags of a control-flow instruction.
 const FLAGS: &str = "[VALID_PIX] [WHOLE_QUAD] [NO_BARRIER] [END_OF_PROGRAM]";
 
-/// The forms of a mnemonic on `chip`; none for another word.
+/// Returns the forms of a mnemonic on `chip`; none for other words.
 pub fn forms(mnemonic: &str, chip: Chip) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {
@@ -112,7 +112,7 @@ pub fn forms(mnemonic: &str, chip: Chip) -> Vec<Form> {
     found
 }
 
-/// All mnemonics, sorted.
+/// Returns all mnemonics, sorted.
 pub fn mnemonics() -> Vec<&'static str> {
     let mut names: Vec<&str> = AluForm::ALL.iter().map(|value| value.name()).collect();
     names.extend(CfInst::ALL.iter().map(|value| value.name()));
@@ -133,7 +133,7 @@ fn about<T: FieldValue>(value: T) -> &'static str {
     T::NAMES.iter().find(|name| name.value == bits).map_or("", |name| name.doc)
 }
 
-/// The form of an operation of an ALU group, and an example.
+/// Returns the form of an operation of an ALU group, and an example.
 fn alu(op: &Opcode) -> (String, String) {
     let name = op.name;
     let source = |number: u8| format!("R{}.{{c}}", number + 1);
@@ -176,7 +176,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every mnemonic has a form on RV770, and its example assembles where it says that it belongs.
+    /// Every mnemonic has a form on RV770 or R600. Each example assembles in the kind of clause that its source names.
     #[test]
     fn every_example_assembles() {
         for name in mnemonics() {

@@ -1,9 +1,9 @@
-//! Where a wavefront may go on behind each instruction, and what that does to its stack: the [`Graph`] of a program, and
-//! the [`Way`]s of control-flow instructions, on which the search for the stack and the legality checks stand.
+//! Control-flow graph of a program: the [`Graph`] of its instructions, and the [`Way`]s out of each control-flow
+//! instruction with their effects on the stack. The search for the stack size and the legality checks use them.
 //!
-//! All lanes of a wavefront share one program counter, so that an edge is a way of the whole wavefront, whatever the
-//! conditions and constants. Lanes part at the groups that update the execute mask; the control-flow instruction behind
-//! decides whether the wavefront passes over what no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
+//! All lanes of a wavefront share one program counter. An edge is therefore a path of the whole wavefront, whatever the
+//! conditions and constants. Lanes diverge at the groups that update the execute mask. The next control-flow
+//! instruction decides whether the wavefront skips code that no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -13,34 +13,34 @@ use crate::code::{AluClause, Cf, CfOp, Code, always_passes};
 use crate::flow::{AluForm, Condition, Control, Cost};
 use crate::words::CfInst;
 
-/// One way on from a control-flow instruction.
+/// One edge out of a control-flow instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// The next control-flow instruction; `None` for the one behind the call.
+    /// The next control-flow instruction; `None` for the one after the call.
     pub(crate) to: Option<u32>,
     pub(crate) kind: EdgeKind,
-    /// What it does to the stack, in order.
+    /// Effects on the stack, in order.
     pub(crate) effects: Vec<Effect>,
 }
 
-/// What an instruction does to the stack.
+/// Effect of an instruction on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Adds an entry for a branch or a loop.
     Push(Cost),
-    /// Takes off entries of branches.
+    /// Removes entries of branches.
     Pop(u8),
-    /// Takes off the entries of branches above the innermost loop of the subroutine.
+    /// Removes the entries of branches above the innermost loop of the subroutine.
     Unwind,
     /// Needs a loop of the subroutine anywhere on the stack.
     InLoop,
     /// Needs a loop on top.
     LoopOnTop,
-    /// Takes off the loop on top.
+    /// Removes the loop on top.
     EndLoop,
     /// Adds the entry of a call with this CALL_COUNT.
     Call(u8),
-    /// Takes off the call on top.
+    /// Removes the call on top.
     Return,
 }
 
@@ -50,16 +50,16 @@ impl Way {
     }
 }
 
-/// The ways on from the control-flow instruction at `addr`; none where the program ends.
+/// Returns the edges out of the control-flow instruction at `addr`; none if the program ends there.
 pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
-    // What the instruction does, it does before the program ends.
+    // The instruction takes effect before the program ends.
     if cf.end_of_program {
         return Vec::new();
     }
     effects(cf, addr)
 }
 
-/// [`ways`] as if the program did not end here; the next instruction first, where it is one of them.
+/// Returns [`ways`] as if the program did not end here. The edge to the next instruction, if any, comes first.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
@@ -86,9 +86,9 @@ pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
 
 /// A control-flow instruction in the graph.
 struct Row {
-    /// The ways on.
+    /// The outgoing edges.
     ways: Vec<Way>,
-    /// The kind of the only way that is left if no lane can ever pass; `None`: all of them.
+    /// Kind of the only edge that remains if no lane can ever pass; `None` means that all remain.
     unpassed: Option<EdgeKind>,
     /// Whether lanes that waited can become active.
     wakes: bool,
@@ -138,7 +138,7 @@ fn row(inst: CfInst, control: &Control, addr: u32) -> Row {
             let ways = vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])];
             of(ways).unpassed(EdgeKind::Next)
         }
-        // The fetch program is a program of its own.
+        // The fetch program is a separate program.
         CfInst::CALL_FS => of(vec![next(&[Effect::Call(control.call_count), Effect::Return])]),
         CfInst::RETURN => {
             let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
@@ -164,20 +164,20 @@ fn push(whole_quad_mode: bool) -> Cost {
     if whole_quad_mode { Cost::WholeQuadPush } else { Cost::Push }
 }
 
-/// The control-flow instructions of a program with their ways on, calls and returns paired.
+/// The control-flow instructions of a program with their outgoing edges. Calls and returns are paired.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
-    /// Where the program and its subroutines start.
+    /// Start addresses of the program and of its subroutines.
     pub(crate) entries: Vec<u32>,
-    /// For each control-flow instruction that can be reached, by its address, where it may go on; none where the program
-    /// ends or the words have no meaning.
+    /// Outgoing edges of each reachable control-flow instruction, by address. The list is empty if the program ends
+    /// there or the words are invalid.
     pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 
 impl Ways {
-    /// The ways through a program that begins at `start`.
+    /// Returns the edges of a program that begins at `start`.
     ///
-    /// A RETURN leads behind each call of a subroutine from whose start it can be reached.
+    /// A RETURN leads to the instruction after each call of a subroutine from whose start the RETURN is reachable.
     pub(crate) fn of(code: &Code, start: u32) -> Ways {
         let (mut reached, mut found, mut calls) = (NumberSet::new(), Vec::new(), Vec::new());
         let mut open = vec![start];
@@ -219,7 +219,7 @@ impl Ways {
         ways
     }
 
-    /// What can be reached from `entry` within its subroutine.
+    /// Returns the addresses that are reachable from `entry` within its subroutine.
     pub(crate) fn within(&self, entry: u32) -> NumberSet {
         let mut found = NumberSet::new();
         let mut open = vec![entry];
@@ -240,11 +240,11 @@ fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
     }
 }
 
-/// The graph of a program that begins at `start`: its control-flow instructions, and between one that starts a clause and
-/// the next the ALU groups or fetches of the clause, which the wavefront jumps over when no lane runs them.
+/// Returns the graph of a program that begins at `start`.
 ///
-/// The fetch program that CALL_FS calls is a program of its own. Where an edge leads to what is no instruction, there is a
-/// node without edges.
+/// Its nodes are the control-flow instructions and, after each one that starts a clause, the ALU groups or fetches of
+/// the clause. The wavefront jumps over the clause if no lane runs it. The fetch program that CALL_FS calls is a
+/// separate program. An edge to an address without a valid instruction leads to a node without edges.
 pub fn graph(code: &Code, start: u32) -> Graph {
     let ways = Ways::of(code, start);
     let places = |addr: &u32| code.cf(*addr).map_or(vec![*addr], |cf| code.places(*addr, &cf.op));
@@ -273,14 +273,14 @@ pub fn graph(code: &Code, start: u32) -> Graph {
 struct Nodes(LiteMap<u32, Node>);
 
 impl Nodes {
-    /// The node at an address, with these edges added.
+    /// Returns the node at an address, with these edges added.
     fn at(&mut self, pc: u32, next: &[Edge]) -> &mut Node {
         let node = &mut self.0[&pc];
         next.iter().for_each(|edge| add(&mut node.next, edge.to, edge.kind));
         node
     }
 
-    /// A clause with instructions at `places`.
+    /// Adds a clause with instructions at `places`.
     fn clause(&mut self, addr: u32, places: &[u32], next: &[Edge]) {
         let edge = |kind: EdgeKind| move |to: &u32| Edge { to: *to, kind };
         let over = next.iter().map(|edge| edge.to).collect::<Vec<_>>();
@@ -299,7 +299,7 @@ impl Nodes {
         }
     }
 
-    /// A clause of groups. One that updates the execute mask may leave no lane for those behind it.
+    /// Adds a clause of groups. A group that updates the execute mask may leave no lane for the groups after it.
     fn alu(&mut self, code: &Code, addr: u32, clause: &AluClause, next: &[Edge]) {
         let places: Vec<u32> = code.groups(clause).map(|group| group.addr).collect();
         self.clause(addr, &places, next);

@@ -1,32 +1,34 @@
-//! What one lane computes: pure functions on 32-bit registers, one a meaning, without branches so that a loop over
-//! lanes can be vectorised.
+//! The computations of one lane: pure functions on 32-bit registers, one function per meaning. They have no branches,
+//! so that a loop over lanes can be vectorised.
 //!
-//! The float profile, the same for every function here (MAN chapter 4; comments say what the manual leaves open):
+//! The float profile is the same for every function here (MAN chapter 4; comments state the points that the manual
+//! leaves open):
 //!
 //! * binary32, round to nearest even; operations are not fused;
-//! * a denormal operand counts as zero of its sign, a denormal result becomes zero of its sign ([`flush`]);
-//! * functions that only choose an operand (MAX, MIN, CND*) give its bits unchanged;
-//! * a made NaN is [`NAN`]; a NaN operand comes out quieted, the first one first (no source);
+//! * a denormal operand counts as zero of its sign, and a denormal result becomes zero of its sign ([`flush`]);
+//! * functions that only select an operand (MAX, MIN, CND*) return its bits unchanged;
+//! * a NaN that an operation creates is [`NAN`]; a NaN operand is returned quieted, the first one if there are several
+//!   (no source);
 //! * `MUL`, `MULADD`, `DOT4`, `MUL_LIT` are *legacy*: zero times anything is +0;
 //! * in comparisons -0 equals +0, and with a NaN only "not equal" holds.
 //!
 //! Transcendental functions are computed in double precision and rounded once
-//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]); the hardware's tables are not published, and results may differ by
-//! two units in the last place.
+//! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]). The hardware's tables are not published, so results may differ by two
+//! units in the last place.
 //!
-//! Names are the manual's opcodes in lower case; arguments `a`, `b`, `c` are src0, src1, src2 after the input
-//! modifiers [`abs`] and [`neg`].
+//! Functions have the names of the manual's opcodes in lower case. Arguments `a`, `b`, `c` are src0, src1, src2 after
+//! the input modifiers [`abs`] and [`neg`].
 
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The NaN that an operation makes out of numbers.
+/// The NaN that an operation on numbers creates.
 pub const NAN: u32 = 0x7fc0_0000;
 
-/// 1.0, what float comparisons give for true.
+/// 1.0, the result of float comparisons for true.
 pub const ONE: u32 = 0x3f80_0000;
 
-/// All bits set, what the integer results of comparisons are for true.
+/// All bits set, the integer result of comparisons for true.
 pub const TRUE: u32 = u32::MAX;
 
 /// The largest finite number.
@@ -36,35 +38,37 @@ const SIGN: u32 = 0x8000_0000;
 
 // Modifiers.
 
-/// SRC_ABS: the sign bit cleared.
+/// SRC_ABS: clears the sign bit.
 #[inline(always)]
 pub fn abs(a: u32) -> u32 {
     a & !SIGN
 }
 
-/// SRC_NEG: the sign bit inverted.
+/// SRC_NEG: inverts the sign bit.
 #[inline(always)]
 pub fn neg(a: u32) -> u32 {
     a ^ SIGN
 }
 
-/// Zero of the same sign for a denormal, anything else unchanged.
+/// Returns zero of the same sign for a denormal, and any other word unchanged.
 #[inline(always)]
 pub fn flush(a: u32) -> u32 {
     if a & 0x7f80_0000 == 0 { a & SIGN } else { a }
 }
 
-/// OMOD, as the factor 2, 4 or 0.5, or MULADD's _M2, _M4, _D2: `a` (rounded already) times `factor`, flushed.
+/// OMOD with the factor 2, 4 or 0.5, or MULADD's _M2, _M4, _D2: multiplies the rounded `a` by `factor` and flushes the
+/// result.
 #[inline(always)]
 pub fn scale(a: u32, factor: f32) -> u32 {
     let product = flush((number(a) * factor).to_bits());
     if is_nan(a) { quiet(a) } else { product }
 }
 
-/// CLAMP: to [0, 1]; `dx10_clamp` (SQ_PGM_RESOURCES bit 21) makes NaN 0, else a NaN passes unchanged.
+/// CLAMP: clamps to [0, 1]. With `dx10_clamp` (SQ_PGM_RESOURCES bit 21), a NaN becomes 0; otherwise it passes
+/// unchanged.
 ///
-/// With the bit an RV770 gives 0: piglit's isinf-and-isnan, whose `clamp(nan, 0.0, 1.0)` Mesa compiles to a MOV with
-/// CLAMP, passes there (Mesa 22.3.6, `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). Without it: inferred.
+/// With the bit, an RV770 returns 0. piglit's isinf-and-isnan, whose `clamp(nan, 0.0, 1.0)` Mesa compiles to a MOV with
+/// CLAMP, passes there (Mesa 22.3.6, `src/gallium/drivers/r600/ci/r600-rv770-fails.txt`). Without the bit: inferred.
 #[inline(always)]
 pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     let x = f32::from_bits(a);
@@ -79,9 +83,9 @@ pub fn clamp(a: u32, dx10_clamp: bool) -> u32 {
     }
 }
 
-// Private parts.
+// Private helpers.
 
-/// The operand as a number: denormals count as zero.
+/// Returns the operand as a number; denormals count as zero.
 #[inline(always)]
 pub(crate) fn number(a: u32) -> f32 {
     f32::from_bits(flush(a))
@@ -97,14 +101,14 @@ fn quiet(a: u32) -> u32 {
     a | 0x0040_0000
 }
 
-/// The result of an operation on one operand: NaN rule, then flush.
+/// Returns the result of an operation on one operand: applies the NaN rule, then flushes.
 #[inline(always)]
 fn result1(value: f32, a: u32) -> u32 {
     let made = if value.is_nan() { NAN } else { flush(value.to_bits()) };
     if is_nan(a) { quiet(a) } else { made }
 }
 
-/// The result of an operation on two operands: NaN rule, then flush.
+/// Returns the result of an operation on two operands: applies the NaN rule, then flushes.
 #[inline(always)]
 fn result2(value: f32, a: u32, b: u32) -> u32 {
     let made = result1(value, b);
@@ -121,7 +125,7 @@ fn int_flag(condition: bool) -> u32 {
     if condition { TRUE } else { 0 }
 }
 
-/// A lane function for each row: its operands, its result and what it is for.
+/// Defines one lane function per row: operands, result and description.
 macro_rules! functions {
     ($( $name:ident($($operand:ident),*) -> $Result:ty = $value:expr, $doc:literal; )*) => { $(
         #[doc = $doc]
@@ -210,7 +214,7 @@ functions! {
     int_to_flt(a) -> u32 = (a as i32 as f32).to_bits(), "The signed integer as a float, rounded to nearest even.";
     uint_to_flt(a) -> u32 = (a as f32).to_bits(), "The unsigned integer as a float, rounded to nearest even.";
 
-    // Transcendental functions. RECIP and its kin come in three rules for an infinite result.
+    // Transcendental functions. RECIP and its variants have three rules for an infinite result.
     recip_ieee(a) -> u32 = result1(1.0 / number(a), a), "1 / a.";
     recip_clamped(a) -> u32 = clamped(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±FLT_MAX.";
     recip_ff(a) -> u32 = finite(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±0.";
@@ -228,15 +232,15 @@ functions! {
 
 // Float arithmetic.
 
-/// a * b with a zero factor giving +0, whatever the other is.
+/// Returns a * b; a zero factor makes the product +0, whatever the other factor.
 #[inline(always)]
 pub fn mul(a: u32, b: u32) -> u32 {
     let product = mul_ieee(a, b);
     if number(a) == 0.0 || number(b) == 0.0 { 0 } else { product }
 }
 
-/// -FLT_MAX where src1 is -FLT_MAX, -infinity or NaN, or src2 is not above 0; else the legacy product of src0 and
-/// src1. ([`Rule::MUL_LIT_TESTS_SRC1`])
+/// Returns -FLT_MAX if src1 is -FLT_MAX, -infinity or NaN, or if src2 is not above 0; otherwise the legacy product of
+/// src0 and src1. ([`Rule::MUL_LIT_TESTS_SRC1`])
 #[inline(always)]
 pub fn mul_lit(a: u32, b: u32, c: u32) -> u32 {
     let product = mul(a, b);
@@ -245,7 +249,7 @@ pub fn mul_lit(a: u32, b: u32, c: u32) -> u32 {
     if ordinary { product } else { neg(FLT_MAX) }
 }
 
-/// a - floor(a).
+/// Returns a - floor(a).
 #[inline(always)]
 pub fn fract(a: u32) -> u32 {
     let x = number(a);
@@ -254,41 +258,41 @@ pub fn fract(a: u32) -> u32 {
 
 // Integers.
 
-/// [`recip_uint`] of the magnitude, with a's sign.
+/// Returns [`recip_uint`] of the magnitude, with a's sign.
 #[inline(always)]
 pub fn recip_int(a: u32) -> u32 {
     let magnitude = recip_uint((a as i32).unsigned_abs());
     if (a as i32) < 0 { magnitude.wrapping_neg() } else { magnitude }
 }
 
-// Transcendental functions. RECIP and its kin come in three rules for an infinite result.
+// Transcendental functions. RECIP and its variants have three rules for an infinite result.
 
 #[inline(always)]
 pub(crate) fn rounded(value: f64, a: u32) -> u32 {
     result1(value as f32, a)
 }
 
-/// ±infinity replaced by ±FLT_MAX.
+/// Replaces ±infinity by ±FLT_MAX.
 #[inline(always)]
 fn clamped(a: u32) -> u32 {
     if a & !SIGN == 0x7f80_0000 { a & SIGN | FLT_MAX } else { a }
 }
 
-/// ±infinity replaced by ±0.
+/// Replaces ±infinity by ±0.
 #[inline(always)]
 fn finite(a: u32) -> u32 {
     if a & !SIGN == 0x7f80_0000 { a & SIGN } else { a }
 }
 
-/// 2^a.
+/// Returns 2^a.
 pub fn exp_ieee(a: u32) -> u32 {
     rounded(libm::exp2(f64::from(number(a))), a)
 }
 
-/// log2(a); -infinity for ±0, NaN below.
+/// Returns log2(a): -infinity for ±0, NaN below 0.
 pub fn log_ieee(a: u32) -> u32 {
     let x = number(a);
-    // The platform-independent log2 gets positive numbers only: special results are made here.
+    // The platform-independent log2 receives only positive numbers; special results are computed here.
     let value = if x == 0.0 {
         f64::NEG_INFINITY
     } else if x < 0.0 {
@@ -299,18 +303,18 @@ pub fn log_ieee(a: u32) -> u32 {
     rounded(value, a)
 }
 
-/// [`log_ieee`] with -infinity replaced by -FLT_MAX.
+/// Returns [`log_ieee`] with -infinity replaced by -FLT_MAX.
 pub fn log_clamped(a: u32) -> u32 {
     lowest(log_ieee(a))
 }
 
-/// -infinity replaced by -FLT_MAX.
+/// Replaces -infinity by -FLT_MAX.
 #[inline(always)]
 pub(crate) fn lowest(value: u32) -> u32 {
     if value == 0xff80_0000 { neg(FLT_MAX) } else { value }
 }
 
-/// 1 / sqrt(a); ±infinity for ±0, NaN below.
+/// Returns 1 / sqrt(a): ±infinity for ±0, NaN below 0.
 #[inline(always)]
 pub fn recipsqrt_ieee(a: u32) -> u32 {
     let x = number(a);
@@ -318,8 +322,8 @@ pub fn recipsqrt_ieee(a: u32) -> u32 {
     rounded(value, a)
 }
 
-/// The revolutions from -1/4 to 1/4 with the sine of these: reduced exactly to [-1/2, 1/2], then folded to where sin(x) is
-/// well conditioned.
+/// Returns the revolutions from -1/4 to 1/4 with the same sine as `turns`. Reduces exactly to [-1/2, 1/2], then folds
+/// to the range in which sin(x) is well conditioned.
 #[inline(always)]
 pub(crate) fn folded(turns: f64) -> f64 {
     let nearest = turns - turns.round_ties_even();
@@ -332,45 +336,46 @@ pub(crate) fn folded(turns: f64) -> f64 {
     }
 }
 
-/// The sine of `turns` revolutions; exact at the quarters.
+/// Returns the sine of `turns` revolutions; exact at the quarters.
 fn sin_turns(turns: f64) -> f64 {
     let folded = folded(turns);
     if folded.abs() == 0.25 { 1f64.copysign(folded) } else { libm::sin(std::f64::consts::TAU * folded) }
 }
 
-/// sin(2 pi a): R700's unit is a revolution.
+/// Returns sin(2 pi a): R700's unit is a revolution.
 pub fn sin(a: u32) -> u32 {
     rounded(sin_turns(f64::from(number(a))), a)
 }
 
-/// A quarter of a revolution further, for the cosine: reduced before, since a large number has no room for the quarter.
+/// Adds a quarter of a revolution, for the cosine. The argument is reduced first, because the sum would round the
+/// quarter away from a large number.
 #[inline(always)]
 pub(crate) fn quarter_on(turns: f64) -> f64 {
     let turns = turns.abs();
     (turns - turns.round_ties_even()) + 0.25
 }
 
-/// cos(2 pi a): R700's unit is a revolution.
+/// Returns cos(2 pi a): R700's unit is a revolution.
 pub fn cos(a: u32) -> u32 {
     rounded(sin_turns(quarter_on(f64::from(number(a)))), a)
 }
 
-/// sin(a), a in radians: R600. ([`Rule::R600_SIN_TAKES_RADIANS`])
+/// Returns sin(a) with a in radians: R600. ([`Rule::R600_SIN_TAKES_RADIANS`])
 pub fn sin_radians(a: u32) -> u32 {
     rounded(libm::sin(f64::from(number(a))), a)
 }
 
-/// cos(a), a in radians: R600. ([`Rule::R600_SIN_TAKES_RADIANS`])
+/// Returns cos(a) with a in radians: R600. ([`Rule::R600_SIN_TAKES_RADIANS`])
 pub fn cos_radians(a: u32) -> u32 {
     rounded(libm::cos(f64::from(number(a))), a)
 }
 
-// Predicates. `execute`, and what goes to the destination ([`Rule::PRED_SET_WRITES_ZERO_FOR_TRUE`]).
+// Predicates: `execute`, and the result for the destination ([`Rule::PRED_SET_WRITES_ZERO_FOR_TRUE`]).
 
-/// What a PRED_SET* decides for a lane.
+/// Decision of a PRED_SET* for a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Predicate {
-    /// Whether the lane is to execute.
+    /// Whether the lane executes afterwards.
     pub execute: bool,
     /// The result for the destination.
     pub value: u32,
@@ -382,7 +387,7 @@ pub fn pred_set(execute: bool) -> Predicate {
     Predicate { execute, value: float_flag(!execute) }
 }
 
-/// PRED_SET*_PUSH: a is the lane's counter of nested skips (0.0 while it executes), `condition` the comparison of b
+/// PRED_SET*_PUSH: a is the lane's counter of nested skips (0.0 while it executes), `condition` is the comparison of b
 /// with zero.
 #[inline(always)]
 pub fn pred_set_push(a: u32, condition: bool) -> Predicate {
@@ -390,7 +395,7 @@ pub fn pred_set_push(a: u32, condition: bool) -> Predicate {
     Predicate { execute, value: if execute { 0 } else { add(a, ONE) } }
 }
 
-/// PRED_SET_INV: a counter of 1.0 becomes 0.0 (execute), 0.0 becomes 1.0, others stay.
+/// PRED_SET_INV: a counter of 1.0 becomes 0.0 (execute), 0.0 becomes 1.0, others do not change.
 #[inline(always)]
 pub fn pred_set_inv(a: u32) -> Predicate {
     let execute = number(a) == 1.0;
@@ -398,20 +403,20 @@ pub fn pred_set_inv(a: u32) -> Predicate {
     Predicate { execute, value: if execute { 0 } else { other } }
 }
 
-/// PRED_SET_POP: the counter a less b, at 0.0 or below execute.
+/// PRED_SET_POP: subtracts b from the counter a. The lane executes at 0.0 or below.
 #[inline(always)]
 pub fn pred_set_pop(a: u32, b: u32) -> Predicate {
     let execute = number(a) <= number(b);
     Predicate { execute, value: if execute { 0 } else { add(a, neg(b)) } }
 }
 
-/// PRED_SET_CLR: never execute; the counter becomes FLT_MAX.
+/// PRED_SET_CLR: the lane does not execute; the counter becomes FLT_MAX.
 #[inline(always)]
 pub fn pred_set_clr() -> Predicate {
     Predicate { execute: false, value: FLT_MAX }
 }
 
-/// PRED_SET_RESTORE: the counter a decides: execute at 0.0.
+/// PRED_SET_RESTORE: the lane executes if the counter a is 0.0.
 #[inline(always)]
 pub fn pred_set_restore(a: u32) -> Predicate {
     let execute = number(a) == 0.0;
@@ -420,28 +425,28 @@ pub fn pred_set_restore(a: u32) -> Predicate {
 
 // Operations over the four vector slots; index 0 is slot x.
 
-/// DOT4: the sum of legacy products, ((x + y) + z) + w. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
+/// DOT4: returns the sum of legacy products, ((x + y) + z) + w. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 #[inline(always)]
 pub fn dot4(a: [u32; 4], b: [u32; 4]) -> u32 {
     add(add(add(mul(a[0], b[0]), mul(a[1], b[1])), mul(a[2], b[2])), mul(a[3], b[3]))
 }
 
-/// DOT4_IEEE: the sum of IEEE products, ((x + y) + z) + w. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
+/// DOT4_IEEE: returns the sum of IEEE products, ((x + y) + z) + w. ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 #[inline(always)]
 pub fn dot4_ieee(a: [u32; 4], b: [u32; 4]) -> u32 {
     let product = |slot: usize| mul_ieee(a[slot], b[slot]);
     add(add(add(product(0), product(1)), product(2)), product(3))
 }
 
-/// MAX4: the largest of the four src0, by [`max`].
+/// MAX4: returns the largest of the four src0, by [`max`].
 #[inline(always)]
 pub fn max4(a: [u32; 4]) -> u32 {
     max(max(max(a[0], a[1]), a[2]), a[3])
 }
 
-/// CUBE: face selection for the direction (X, Y, Z), which comes in as src0 = Z, Z, X, Y and src1 = Y, X, Z, Z.
+/// CUBE: selects the face for the direction (X, Y, Z), which is passed as src0 = Z, Z, X, Y and src1 = Y, X, Z, Z.
 ///
-/// Gives tc, sc, 2 * major axis, face number as a float. ([`Rule::CUBE_SC_SIGN`])
+/// Returns tc, sc, 2 * major axis, face number as a float. ([`Rule::CUBE_SC_SIGN`])
 #[inline(always)]
 pub fn cube(a: [u32; 4], _b: [u32; 4]) -> [u32; 4] {
     let (x, y, z) = (a[2], a[3], a[0]);

@@ -1,19 +1,19 @@
-//! What one lane computes on doubles: binary64, round to nearest even, denormals flushed to zero on the way in and
-//! out. Here a double is one value; which register holds which half is the interpreter's business
+//! The computations of one lane on doubles: binary64, round to nearest even, denormal operands and results flushed to
+//! zero. Here a double is one value. The interpreter assigns its halves to registers
 //! ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
 //!
-//! Sources: MAN chapter 8 for the operations; comments say what it leaves open.
+//! Sources: MAN chapter 8 for the operations; comments state the points that it leaves open.
 
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// The NaN that an operation makes out of numbers (no source).
+/// The NaN that an operation on numbers creates (no source).
 pub const NAN: u64 = 0x7ff8_0000_0000_0000;
 
 const SIGN: u64 = 1 << 63;
 const EXPONENT: u64 = 0x7ff0_0000_0000_0000;
 
-/// Zero of the same sign for a denormal, anything else unchanged.
+/// Returns zero of the same sign for a denormal, and any other number unchanged.
 #[inline(always)]
 pub fn flush(a: u64) -> u64 {
     if a & EXPONENT == 0 { a & SIGN } else { a }
@@ -29,7 +29,7 @@ fn is_nan(a: u64) -> bool {
     a & !SIGN > EXPONENT
 }
 
-/// NaN rule (operands first, in order, quieted), then flush.
+/// Applies the NaN rule (operands first, in order, quieted), then flushes.
 #[inline(always)]
 fn result(value: f64, operands: &[u64]) -> u64 {
     match operands.iter().find(|operand| is_nan(**operand)) {
@@ -39,17 +39,17 @@ fn result(value: f64, operands: &[u64]) -> u64 {
     }
 }
 
-/// ADD_64: a + b.
+/// ADD_64: returns a + b.
 pub fn add_64(a: u64, b: u64) -> u64 {
     result(number(a) + number(b), &[a, b])
 }
 
-/// MUL_64: a * b.
+/// MUL_64: returns a * b.
 pub fn mul_64(a: u64, b: u64) -> u64 {
     result(number(a) * number(b), &[a, b])
 }
 
-/// MULADD_64 and its _M2, _M4, _D2: (a * b + c) * `factor`; with `fused` the product is not rounded.
+/// MULADD_64 and its _M2, _M4, _D2: returns (a * b + c) * `factor`. With `fused` the product is not rounded.
 /// ([`Rule::SUMS_GO_LEFT_TO_RIGHT`])
 pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
     let sum =
@@ -57,9 +57,9 @@ pub fn muladd_64(a: u64, b: u64, c: u64, factor: f64, fused: bool) -> u64 {
     result(f64::from_bits(flush(sum.to_bits())) * factor, &[a, b, c])
 }
 
-/// FREXP_64: exponent and mantissa, a = mantissa * 2^exponent with the mantissa's magnitude in [1/2, 1).
+/// FREXP_64: returns exponent and mantissa, a = mantissa * 2^exponent with the mantissa's magnitude in [1/2, 1).
 ///
-/// Zero gives 0 and itself; infinity and NaN give exponent -1 and a NaN (no source for this chip).
+/// Zero returns 0 and itself; infinity and NaN return exponent -1 and a NaN (no source for this chip).
 pub fn frexp_64(a: u64) -> (i32, u64) {
     let a = flush(a);
     if a & EXPONENT == EXPONENT {
@@ -72,10 +72,10 @@ pub fn frexp_64(a: u64) -> (i32, u64) {
     (exponent, a & !EXPONENT | 1022 << 52)
 }
 
-/// LDEXP_64: a * 2^`exponent` by adding to the exponent field. (MAN p. 175)
+/// LDEXP_64: returns a * 2^`exponent`, by adding to the exponent field. (MAN p. 175)
 ///
-/// An exponent field of 0x7ff is copied unchanged, one of 0 gives signed zero; a sum of 0x7ff or more gives
-/// infinity, of 0 or less zero, with a's sign.
+/// An exponent field of 0x7ff is copied unchanged; one of 0 returns signed zero. A sum of 0x7ff or more returns
+/// infinity, and a sum of 0 or less returns zero, with a's sign.
 pub fn ldexp_64(a: u64, exponent: i32) -> u64 {
     let field = (a >> 52 & 0x7ff) as i64;
     match (field, field + i64::from(exponent)) {
@@ -87,13 +87,13 @@ pub fn ldexp_64(a: u64, exponent: i32) -> u64 {
     }
 }
 
-/// FRACT_64: a - floor(a).
+/// FRACT_64: returns a - floor(a).
 pub fn fract_64(a: u64) -> u64 {
     let x = number(a);
     result(x - libm::floor(x), &[a])
 }
 
-/// FLT32_TO_FLT64: the same number; a denormal counts as zero.
+/// FLT32_TO_FLT64: returns the same number; a denormal counts as zero.
 pub fn flt32_to_flt64(a: u32) -> u64 {
     let wide = f64::from(f32::from_bits(crate::lane::flush(a)));
     if wide.is_nan() {
@@ -103,7 +103,7 @@ pub fn flt32_to_flt64(a: u32) -> u64 {
     wide.to_bits()
 }
 
-/// FLT64_TO_FLT32: rounded to nearest even, denormal results flushed.
+/// FLT64_TO_FLT32: rounds to nearest even and flushes denormal results.
 pub fn flt64_to_flt32(a: u64) -> u32 {
     if is_nan(a) {
         let sign = ((a >> 63) as u32) << 31;
@@ -112,17 +112,17 @@ pub fn flt64_to_flt32(a: u64) -> u32 {
     crate::lane::flush((number(a) as f32).to_bits())
 }
 
-/// a > b.
+/// Returns a > b.
 pub fn greater(a: u64, b: u64) -> bool {
     number(a) > number(b)
 }
 
-/// a == b.
+/// Returns a == b.
 pub fn equal(a: u64, b: u64) -> bool {
     number(a) == number(b)
 }
 
-/// a >= b.
+/// Returns a >= b.
 pub fn greater_equal(a: u64, b: u64) -> bool {
     number(a) >= number(b)
 }

@@ -1,7 +1,7 @@
 //! The data of a launch: a program's constants, resources and registers before the first instruction.
 //!
-//! A launch of more lanes than the chip's wavefront has is split into wavefronts, which run one after another in the
-//! order of their lanes. Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
+//! A launch with more lanes than the chip's wavefront is split into wavefronts, which run in the order of their lanes.
+//! Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
 
 use std::sync::{Arc, LazyLock};
 
@@ -19,12 +19,12 @@ use crate::memory::VertexBuffer;
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
 
-/// What a stage reads besides its registers.
+/// Resources that a stage reads besides its registers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Resources {
-    /// Constant buffers by number, in dwords. What lies beyond the end, or in a buffer that is not there, reads 0.
+    /// Constant buffers by number, in dwords. Words past the end of a buffer, or in a missing buffer, read as 0.
     pub constant_buffers: [Vec<u32>; 16],
-    /// The constant file of DX9 mode, at most 256 entries; missing ones read 0.
+    /// The constant file of DX9 mode, up to 256 entries; missing entries read as 0.
     pub constant_file: Vec<[u32; 4]>,
     /// SQ_LOOP_CONST.
     pub loop_constants: [LoopConstant; 32],
@@ -39,12 +39,12 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// [`Environment::lowers_alike`] of resources.
+    /// Returns [`Environment::lowers_alike`] for resources.
     fn lowers_alike(&self, other: &Resources) -> bool {
         let Resources {
             constant_buffers: _,
             constant_file: _,
-            // Flow reads these when it needs them.
+            // The flow state reads these when it needs them.
             loop_constants: _,
             booleans: _,
             vertex_buffers,
@@ -70,20 +70,20 @@ impl Resources {
 pub struct Input {
     /// The register.
     pub gpr: u8,
-    /// x, y, z, w for each lane; missing lanes get 0. Shared, so that a launch is cheap to copy.
+    /// x, y, z, w for each lane; missing lanes receive 0. The list is shared, so that a launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
 }
 
 /// The code of a fetch program, which CALL_FS calls. Its addresses count from its own start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgram {
-    /// The words. Shared, so that an environment is cheap to copy and to compare.
+    /// The words. They are shared, so that an environment is cheap to copy and to compare.
     pub words: Arc<[u32]>,
-    /// Its first instruction, in 64-bit words.
+    /// First instruction of the fetch program, in 64-bit words.
     pub start: u32,
 }
 
-/// What a program is loaded for: everything that its runs have in common.
+/// Properties that all runs of a loaded program have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Environment {
     /// The chip.
@@ -92,43 +92,43 @@ pub struct Environment {
     pub stage: Stage,
     /// First instruction, in 64-bit words.
     pub start: u32,
-    /// NUM_GPRS: registers a lane, 0 to 128.
+    /// NUM_GPRS: registers per lane, 0 to 128.
     pub num_gprs: u8,
-    /// NUM_CLAUSE_TEMP_GPRS: how many of the topmost register numbers are clause temporaries.
+    /// NUM_CLAUSE_TEMP_GPRS: the number of topmost register numbers that are clause temporaries.
     pub clause_temps: u8,
-    /// STACK_SIZE, in entries; `None` for as many as it can declare, 255.
+    /// STACK_SIZE, in entries; `None` for the largest size that a program can declare, 255.
     pub stack_size: Option<u32>,
-    /// DX10_CLAMP: CLAMP makes NaN 0.
+    /// DX10_CLAMP: CLAMP turns a NaN into 0.
     pub dx10_clamp: bool,
     /// ALU_INST_PREFER_VECTOR.
     pub prefer_vector: bool,
-    /// What this stage reads.
+    /// Resources that this stage reads.
     pub resources: Resources,
     /// Resources that ALT_CONST reads, if there are any.
     pub alternate: Option<Box<Resources>>,
-    /// The fetch program; without one CALL_FS returns at once.
+    /// The fetch program. If it is missing, CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,
-    /// What a vertex fetch of type VERTEX_DATA adds to its index.
+    /// Number that a vertex fetch of type VERTEX_DATA adds to its index.
     pub base_vertex: u32,
-    /// What a vertex fetch of type INSTANCE_DATA adds to its index.
+    /// Number that a vertex fetch of type INSTANCE_DATA adds to its index.
     pub base_instance: u32,
     /// SQ_VTX_SEMANTIC: a semantic found at position i goes to register i + 1.
     pub semantics: Vec<u8>,
-    /// Dwords a lane of scratch memory.
+    /// Dwords of scratch memory per lane.
     pub scratch_dwords: usize,
-    /// Dwords a lane of each of ring, reduction and stream-out records.
+    /// Dwords per lane of each of the ring, reduction and stream-out records.
     pub record_dwords: usize,
-    /// The deepest nesting of calls.
+    /// Maximum nesting depth of calls.
     pub call_limit: u32,
-    /// Rounds after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// Iterations after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub dx10_loop_limit: Option<u32>,
     /// Whether MULADD_64 keeps its product exact ([`Rule::SUMS_GO_LEFT_TO_RIGHT`]).
     pub fused_muladd_64: bool,
-    /// Whether LDEXP_64 takes the integer as src0, as in the manual ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
+    /// Whether LDEXP_64 takes the integer as src0, as the manual states ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
     pub ldexp_64_integer_first: bool,
 }
 
-/// Values of a register at the start by column.
+/// Start values of a register by column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Columns {
     /// The register.
@@ -140,26 +140,26 @@ pub struct Columns {
 /// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
-    /// What the program is loaded for. Shared, so that a launch is cheap to copy.
+    /// Environment of the program. It is shared, so that a launch is cheap to copy.
     pub environment: Arc<Environment>,
-    /// Lanes, any number from 1 on.
+    /// Number of lanes, 1 or more.
     pub lanes: usize,
-    /// The number of the first lane: not 0 when the launch is a piece of a longer one. Lists of a launch and of its
-    /// outcome begin with it.
+    /// Number of the first lane. It is not 0 if the launch is a part of a longer one. Lists of a launch and of its
+    /// outcome begin with this lane.
     pub first_lane: usize,
     /// Lanes that lie inside the primitive; `None` for all. The others start inactive and not valid.
     pub covered: Option<Vec<bool>>,
-    /// Registers at the start; those not named are 0.
+    /// Registers at the start; other registers are 0.
     pub inputs: Vec<Input>,
     /// More registers at the start.
     pub columns: Vec<Columns>,
-    /// Registers and components that the program may read as they are at the start. Others keep the words of an earlier
-    /// wavefront. With `None`, all start as the launch states.
+    /// Registers and components whose start values the program may read. Others keep the words of an earlier wavefront.
+    /// With `None`, all start as the launch states.
     pub read: Option<Arc<[(u8, u8)]>>,
-    /// Whether exports are given by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
+    /// Whether exports are returned by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
     /// [`Outcome::exports`](crate::outcome::Outcome::exports).
     pub by_column: bool,
-    /// Whether the outcome reports [what was executed](crate::outcome::Outcome::fidelity).
+    /// Whether the outcome reports [the fidelity of the executed code](crate::outcome::Outcome::fidelity).
     pub reports: bool,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
@@ -167,10 +167,10 @@ pub struct Launch {
     pub global: Vec<[[u32; LANES]; 4]>,
 }
 
-/// Why a launch does not fit the machine.
+/// Reason why a launch does not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// [`Launch::lanes`] are more than [`limits::LANES`] allows; [`run_in_pieces`](crate::run::run_in_pieces) runs more.
+    /// [`Launch::lanes`] exceeds [`limits::LANES`]; [`run_in_pieces`](crate::run::run_in_pieces) can run more lanes.
     #[error(transparent)]
     Lanes(Exceeded),
     /// The numbers of the lanes are too large to count.
@@ -181,7 +181,7 @@ pub enum LaunchError {
         /// [`Launch::lanes`].
         lanes: usize,
     },
-    /// More registers than a register number reaches.
+    /// More registers than register numbers can address.
     #[error("the launch has {gprs} registers and {clause_temps} clause temporaries; 0 to 128 fits for each")]
     Registers {
         /// [`Environment::num_gprs`].
@@ -192,8 +192,8 @@ pub enum LaunchError {
 }
 
 impl Environment {
-    /// A program of `stage` on `chip`, everything else as unrestricted as it can be: 124 registers and 4 clause
-    /// temporaries, no STACK_SIZE, all that scratch instructions can address.
+    /// Returns the environment for a program of `stage` on `chip`, with as few restrictions as possible: 124 registers
+    /// and 4 clause temporaries, no STACK_SIZE, all memory that scratch instructions can address.
     pub fn new(chip: Chip, stage: Stage) -> Environment {
         Environment {
             chip,
@@ -210,7 +210,7 @@ impl Environment {
             base_vertex: 0,
             base_instance: 0,
             semantics: Vec::new(),
-            // ARRAY_BASE and ARRAY_SIZE in elements of four dwords.
+            // ARRAY_BASE and ARRAY_SIZE count elements of four dwords.
             scratch_dwords: (8192 + 4096) * 4,
             record_dwords: (8192 + 4096) * 4,
             call_limit: FlowSetup::CALL_LIMIT,
@@ -236,15 +236,15 @@ impl Environment {
         self.dx10_clamp = register >> 21 & 1 != 0;
     }
 
-    /// Returns whether a program is decoded alike for both environments.
+    /// Returns whether both environments decode a program alike.
     pub(crate) fn decodes_alike(&self, other: &Environment) -> bool {
         (self.prefer_vector, self.start) == (other.prefer_vector, other.start)
             && self.chip.is_like(&other.chip)
             && self.fetch_program == other.fetch_program
     }
 
-    /// Returns whether lowering gives the same program for both environments: they differ at most in values of constants and in
-    /// contents of vertex buffers. Images are the same only if they are shared.
+    /// Returns whether lowering produces the same program for both environments. They may differ only in values of
+    /// constants and in contents of vertex buffers. Images are equal only if they are shared.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment {
             chip,
@@ -278,7 +278,8 @@ impl Environment {
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
             && chip.is_like(&other.chip)
-            // glibc's memcmp of two empty lists takes 0.15 us on processors with AVX-512: it reads no byte at addresses without memory.
+            // glibc's memcmp of two empty lists takes 0.15 us on processors with AVX-512: it reads no byte at addresses
+            // without memory.
             && semantics.iter().eq(&other.semantics)
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)
@@ -288,7 +289,7 @@ impl Environment {
             }
     }
 
-    /// What an instruction with this ALT_CONST reads.
+    /// Returns the resources that an instruction with this ALT_CONST reads.
     pub fn bound(&self, alternate: bool) -> &Resources {
         static NOTHING: LazyLock<Resources> = LazyLock::new(Resources::default);
         match alternate {
@@ -297,24 +298,25 @@ impl Environment {
         }
     }
 
-    /// How this program's code is to be decoded.
+    /// Returns the options to decode this program's code.
     pub fn code_options(&self) -> CodeOptions {
         CodeOptions { chip: self.chip, prefer_vector: self.prefer_vector }
     }
 
-    /// The decoded fetch program, if there is one.
+    /// Returns the decoded fetch program, if there is one.
     pub fn fetch_code(&self) -> Option<Arc<Code>> {
         let fetch = self.fetch_program.as_ref()?;
         Some(Arc::new(Code::new(&fetch.words, fetch.start, self.code_options())))
     }
 
-    /// How many rows the registers are: four components each of the allocated ones, then of the clause temporaries.
+    /// Returns the number of register rows: four components each of the allocated registers, then of the clause
+    /// temporaries.
     pub(crate) fn register_rows(&self) -> usize {
         let allocated = usize::from(self.num_gprs) + usize::from(self.clause_temps);
         allocated.max(1) * 4
     }
 
-    /// The name of a row, for people.
+    /// Returns the name of a row, for messages.
     pub(crate) fn row_name(&self, row: usize) -> String {
         let (place, chan) = (row / 4, char::from(b"xyzw"[row % 4]));
         let (allocated, temps) = (usize::from(self.num_gprs), usize::from(self.clause_temps));
@@ -325,7 +327,7 @@ impl Environment {
         }
     }
 
-    /// The row of a register component; `None` outside both the allocation and the clause temporaries.
+    /// Returns the row of a register component, or `None` outside both the allocation and the clause temporaries.
     pub(crate) fn register_row(&self, register: i32, chan: usize) -> Option<usize> {
         let (allocated, temps) = (i32::from(self.num_gprs), i32::from(self.clause_temps));
         let place = if (0..allocated).contains(&register) {
@@ -340,12 +342,12 @@ impl Environment {
 }
 
 impl Launch {
-    /// `lanes` lanes in [`Environment::new`].
+    /// Returns a launch of `lanes` lanes in [`Environment::new`].
     pub fn new(chip: Chip, stage: Stage, lanes: usize) -> Launch {
         Launch::of(Environment::new(chip, stage).into(), lanes, Vec::new())
     }
 
-    /// Lanes with these registers in an environment.
+    /// Returns a launch of lanes with these registers in an environment.
     pub fn of(environment: Arc<Environment>, lanes: usize, inputs: Vec<Input>) -> Launch {
         Launch {
             environment,
@@ -362,7 +364,8 @@ impl Launch {
         }
     }
 
-    /// Lanes with these registers by column in an environment, with exports by column. `read`: see [`Launch::read`].
+    /// Returns a launch of lanes with these registers by column in an environment, with exports by column. See
+    /// [`Launch::read`] for `read`.
     pub fn of_columns(
         environment: Arc<Environment>,
         lanes: usize,
@@ -372,12 +375,12 @@ impl Launch {
         Launch { columns, read, by_column: true, ..Launch::of(environment, lanes, Vec::new()) }
     }
 
-    /// The environment, for changing.
+    /// Returns the environment for modification.
     pub fn environment_mut(&mut self) -> &mut Environment {
         Arc::make_mut(&mut self.environment)
     }
 
-    /// Checks what is wrong with the launch before anything is allocated for it.
+    /// Checks the launch before anything is allocated for it.
     ///
     /// # Errors
     /// See [`LaunchError`].
@@ -390,8 +393,7 @@ impl Launch {
         self.environment.check()
     }
 
-    /// The lanes of the wavefront whose first lane is at `place` of the launch: how many exist, and which of them are
-    /// covered.
+    /// Returns the number of lanes and the covered lanes of the wavefront whose first lane is at `place` of the launch.
     pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
         let count = self.lanes.saturating_sub(place).min(self.environment.chip.wave_width.into());
         let Some(covered) = &self.covered else { return (count, Mask::first(count)) };

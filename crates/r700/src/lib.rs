@@ -1,30 +1,31 @@
 //! The AMD R700 shader machine, with R600 as a chip option.
 //!
-//! A program is a list of control-flow instructions that launch clauses: straight runs of ALU groups or fetches. All
-//! lanes of a wavefront share one program counter; an active mask, a state for each lane and a stack of masks decide which
-//! lanes run.
+//! A program is a list of control-flow instructions that launch clauses: straight-line sequences of ALU groups or
+//! fetches. All lanes of a wavefront share one program counter. An active mask, a state for each lane and a stack of
+//! masks determine which lanes run.
 //!
-//! In this order, in which no module imports a later one:
+//! The modules, in an order in which no module imports a later one:
 //!
 //! * [`words`]: the word formats.
-//! * [`chip`]: the chips and what differs between them.
-//! * [`rules`]: where sources disagree, one named rule each, with the reading chosen and why.
-//! * [`flow`]: the divergence machine, pure: masks, states, stack, loops, calls.
-//! * [`lane`], [`lane64`]: what one lane computes, pure functions; [`format`](mod@format): numbers in memory.
-//! * [`meaning`], [`control`]: what each ALU opcode and each control-flow instruction is, how exact, on which chips.
-//! * [`code`]: a decoded program: slots, literals and clauses resolved. [`mod@graph`]: where it may go on.
-//!   [`stack`]: how much stack it needs. [`mod@uses`]: what its instructions read and write.
-//! * [`cause`]: why a program traps.
-//! * [`memory`], [`texture`], [`launch`]: the data of a launch. [`outcome`]: what a run gives.
-//! * [`wave`]: the state of a wavefront; what counts as an instruction, a lane, a divergent branch.
-//! * [`reference`](mod@reference): the clear interpreter.
-//! * [`fast`]: the second engine, which works on whole rows and gives the same results.
+//! * [`chip`]: the chips and the differences between them.
+//! * [`rules`]: disagreements between sources, one named rule each, with the chosen interpretation and the reason.
+//! * [`flow`]: the divergence machine: masks, states, stack, loops, calls.
+//! * [`lane`], [`lane64`]: the computations of one lane, as pure functions. [`format`](mod@format): numbers in memory.
+//! * [`meaning`], [`control`]: operation, fidelity and chips of each ALU opcode and each control-flow instruction.
+//! * [`code`]: a decoded program: slots, literals and clauses resolved. [`mod@graph`]: its control-flow graph.
+//!   [`stack`]: the stack size that it needs. [`mod@uses`]: the operands and results of its instructions.
+//! * [`cause`]: the causes of traps.
+//! * [`memory`], [`texture`], [`launch`]: the data of a launch. [`outcome`]: the outcome of a run.
+//! * [`wave`]: the state of a wavefront, and the definitions of the counts of instructions, lanes and divergent
+//!   branches.
+//! * [`reference`](mod@reference): the reference interpreter, written to be read.
+//! * [`fast`]: the second engine, which works on whole rows and returns the same results.
 //! * [`run`](mod@run): loads a program once, and runs launches of it.
-//! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]:
-//!   legality.
+//! * [`text`]: disassembler and assembler, exact inverses. [`mod@explain`]: one instruction field by field.
+//!   [`mod@lint`]: legality checks.
 //!
 //! Documents by short name: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, by PDF page;
-//! Mesa, LLVM, XF86, DECAF, CEMU and M2S are explained in [`rules`].
+//! [`rules`] explains Mesa, LLVM, XF86, DECAF, CEMU and M2S.
 //!
 //! ```
 //! use reconverge_isa::Program;

@@ -1,4 +1,4 @@
-//! Checks that the hardware defines what a program does: slots, read ports, constants, clauses, exports.
+//! Checks that the hardware defines the behaviour of a program: slots, read ports, constants, clauses, exports.
 //!
 //! Every rule has a name and a source. Words without a meaning break the rule `decode`.
 
@@ -81,12 +81,12 @@ reconverge_isa::rules! {
     INTEGER_MODIFIER = "integer-modifier", Error, "Integer operations have no ABS, NEG, OMOD or CLAMP; what CND*_INT pass on may be negated.", "MAN 4", "clear the modifier and compute it with an operation";
 }
 
-/// What is known of a program besides its words.
+/// Facts about a program that its words do not contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// Its first control-flow instruction.
+    /// First control-flow instruction of the program.
     pub start: u32,
-    /// Its kind.
+    /// Kind of the program.
     pub stage: Option<Stage>,
     /// The registers that have a value at the start.
     pub inputs: Option<Components>,
@@ -96,13 +96,13 @@ pub struct Known {
     pub registers: Option<u32>,
 }
 
-/// The findings in a program of which nothing else is known, in order of address.
+/// Returns the findings in a program, in order of address, if only its words are known.
 pub fn lint(words: &[u32], chip: Chip) -> Vec<Finding> {
     lint_with(words, chip, &Known::default())
 }
 
-/// The findings in a program, in order of address. Rules about what is not known find nothing: `stack-size`, `stage`,
-/// `registers`, `unwritten`.
+/// Returns the findings in a program, in order of address. Without the facts that they need, the rules `stack-size`,
+/// `stage`, `registers` and `unwritten` find nothing.
 pub fn lint_with(words: &[u32], chip: Chip, known: &Known) -> Vec<Finding> {
     let code = Code::new(words, known.start, CodeOptions::new(chip));
     let ways = Ways::of(&code, known.start);
@@ -132,9 +132,10 @@ struct Lint<'a> {
     found: Vec<Finding>,
 }
 
-/// The facts before each control-flow instruction that can be reached, when `first` holds at the start: what `step` makes
-/// of those before an instruction holds behind it, and where paths meet what `join` makes of both. `leads` gives where an
-/// edge leads; nothing for one that does not count.
+/// Returns the facts before each reachable control-flow instruction, if `first` holds at the start.
+///
+/// `step` turns the facts before an instruction into those after it. `join` merges the facts of paths that meet.
+/// `leads` returns the target of an edge, or nothing for an edge to ignore.
 fn forward<S: Clone + PartialEq>(
     ways: &Ways,
     start: u32,
@@ -165,13 +166,14 @@ impl Lint<'_> {
         self.found.push(Finding { rule, pc: addr, message: what.into() });
     }
 
-    /// The operations of a control-flow instruction and of what its clause holds, in order, each with its address.
+    /// Returns the operations of a control-flow instruction and of the instructions in its clause, in order, each with
+    /// its address.
     fn uses_of<'u>(uses: &'u UsesAt, code: &Code, addr: u32, op: &CfOp) -> Vec<(u32, &'u Uses)> {
         let of = |pc: u32| uses.get(&pc).into_iter().flat_map(move |list| (pc..).zip(list));
         code.places(addr, op).into_iter().flat_map(of).collect()
     }
 
-    /// What a program of its kind has to export.
+    /// Checks that the program exports the data that its kind requires.
     fn exports(&mut self, code: &Code) {
         let (kind, name) = match self.known.stage {
             Some(Stage::Pixel) => (ExportKind::Pixel, "PIXEL"),
@@ -179,7 +181,8 @@ impl Lint<'_> {
             _ => return,
         };
         let all = || code.instructions().map(|(_, cf)| cf);
-        // A vertex program before a geometry program writes to a ring, and some write to memory alone. A subroutine returns.
+        // A vertex program before a geometry program writes to a ring, and some programs write only to memory. A
+        // subroutine returns.
         let other = |cf: &Cf| match &cf.op {
             CfOp::Memory(..) | CfOp::Control(CfInst::RETURN, _) => true,
             // `stage` names an export of another kind of program.
@@ -243,7 +246,7 @@ impl Lint<'_> {
             },
             CfOp::Fetch(..) | CfOp::Alu(_) => return,
         };
-        // A kernel runs as a program of some kind, which is not known.
+        // A kernel runs as a program of some kind, which is unknown.
         if !fits && stage != Stage::Compute {
             self.find(&STAGE, addr, format!("{name} in a program of stage {stage}"));
         }
@@ -291,7 +294,7 @@ impl Lint<'_> {
                 self.find(&LOOP_EXIT, addr, format!("no LOOP_END is at {target}"));
             }
             CfInst::CALL if pop_count != 0 => self.find(&CALL_POP, addr, format!("POP_COUNT is {pop_count}")),
-            // No rule is about the others.
+            // No rule applies to the others.
             _ => {}
         }
     }
@@ -346,7 +349,7 @@ impl Lint<'_> {
                 matches!(op.opcode.meaning, Meaning::Bits1(_) | Meaning::Bits2(_) | Meaning::Bits3(_))
                     && name.ends_with("INT")
                     && !name.starts_with("FLT_TO");
-            // CND*_INT tests its first operand and passes on one of the others, which may be floats.
+            // CND*_INT tests its first operand and returns one of the others, which may be floats.
             let chooses = matches!(op.opcode.meaning, Meaning::Bits3(_));
             let mut integers = sources.iter().take(if chooses { 1 } else { 3 });
             let modified = op.clamp && !chooses || op.omod != 1.0;
@@ -428,7 +431,7 @@ impl Lint<'_> {
         }
     }
 
-    /// The read ports of one group (r700.md 4.6).
+    /// Checks the read ports of one group (r700.md 4.6).
     fn ports(&mut self, group: Group<'_>) {
         let mut port = [[None; 4]; 3];
         let mut constants: Vec<(u8, u8, u8)> = Vec::new();
@@ -496,7 +499,7 @@ impl Lint<'_> {
         }
     }
 
-    /// Which BANK_SWIZZLE of the instruction at `addr` fit beside the others of its group, for a message.
+    /// Returns the BANK_SWIZZLE values of the instruction at `addr` that fit the others of its group, for a message.
     fn banks(&self, group: Group<'_>, addr: u32) -> String {
         let words: Vec<[u32; 2]> = (group.addr..)
             .take(group.ops.len())
@@ -512,7 +515,7 @@ impl Lint<'_> {
         }
     }
 
-    /// What counts as one constant: a component, on R700 a pair of them.
+    /// Returns the unit that counts as one constant: a component, on R700 a pair of components.
     fn component(&self, chan: u8) -> u8 {
         match self.chip.family {
             Family::R600 => chan,

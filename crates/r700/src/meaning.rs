@@ -1,7 +1,7 @@
-//! What each ALU opcode means: which function of [`lane`] or [`lane64`] it is, and how exact that is.
+//! The meaning of each ALU opcode: the function of [`lane`] or [`lane64`] that computes it, and its fidelity.
 //!
-//! One line an opcode, in the order of the numbers; the match has no catch-all, so an opcode without a meaning does
-//! not compile.
+//! Each opcode has one line, in the order of the numbers. The match does not have a catch-all arm, so an opcode without
+//! a meaning does not compile.
 
 use std::sync::LazyLock;
 
@@ -16,46 +16,46 @@ use crate::lane64;
 use crate::rules::Rule;
 use crate::words::{Op2, Op3};
 
-/// What an opcode computes.
+/// Computation of an opcode.
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
-    /// Nothing; it writes nothing either.
+    /// Computes nothing and writes nothing.
     Nothing,
-    /// A float of one operand; OMOD and CLAMP act on it.
+    /// A float from one operand; OMOD and CLAMP apply to it.
     Float1(fn(u32) -> u32),
-    /// A float of two operands; OMOD and CLAMP act on it.
+    /// A float from two operands; OMOD and CLAMP apply to it.
     Float2(fn(u32, u32) -> u32),
-    /// A float of three operands, times a factor; CLAMP acts on it.
+    /// A float from three operands, times a factor; CLAMP applies to it.
     Float3(fn(u32, u32, u32) -> u32, f32),
-    /// Bits of one operand.
+    /// Bits from one operand.
     Bits1(fn(u32) -> u32),
-    /// Bits of two operands.
+    /// Bits from two operands.
     Bits2(fn(u32, u32) -> u32),
-    /// Bits of three operands.
+    /// Bits from three operands.
     Bits3(fn(u32, u32, u32) -> u32),
-    /// A predicate of up to two operands.
+    /// A predicate from up to two operands.
     PredSet(fn(u32, u32) -> Predicate),
-    /// Lanes for which it holds are no longer valid; the result is 1.0 or 0.0.
+    /// A test that removes the lanes for which it holds from the valid mask; the result is 1.0 or 0.0.
     Kill(fn(u32, u32) -> bool),
     /// A value for AR.
     Mova(fn(u32) -> i32),
     /// A value for aL.
     MovaLoop(fn(u32) -> i32),
-    /// One float of the eight operands of the four vector slots.
+    /// One float from the eight operands of the four vector slots.
     Reduce(fn([u32; 4], [u32; 4]) -> u32),
-    /// Four floats of the eight operands of the four vector slots.
+    /// Four floats from the eight operands of the four vector slots.
     Cube,
     /// A double-precision operation over two or four slots.
     Double(Double),
 }
 
 impl Meaning {
-    /// Whether it is a PRED_SET*.
+    /// Returns whether the opcode is a PRED_SET*.
     pub fn sets_predicate(self) -> bool {
         matches!(self, Meaning::PredSet(_) | Meaning::Double(Double::PredSet(_)))
     }
 
-    /// How many slots one operation takes.
+    /// Returns the number of slots of one operation.
     pub fn slots(self) -> u8 {
         match self {
             Meaning::Reduce(_) | Meaning::Cube => 4,
@@ -64,7 +64,7 @@ impl Meaning {
         }
     }
 
-    /// Whether it computes one value of the operands of its own slot and does nothing else.
+    /// Returns whether the opcode only computes one value from the operands of its own slot.
     pub fn is_result_only(self) -> bool {
         match self {
             Meaning::Float1(_)
@@ -84,7 +84,7 @@ impl Meaning {
         }
     }
 
-    /// Whether an instruction needs the operands of its neighbours.
+    /// Returns whether an instruction needs the operands of its neighbours.
     pub fn spans_slots(self) -> bool {
         self.slots() > 1
     }
@@ -97,7 +97,7 @@ pub enum Double {
     Add,
     /// Four slots.
     Mul,
-    /// Four slots; the sum times a factor.
+    /// Four slots; the sum is multiplied by a factor.
     MulAdd(f64),
     /// Four slots.
     Frexp,
@@ -114,7 +114,7 @@ pub enum Double {
 }
 
 impl Double {
-    /// How many slots one operation takes.
+    /// Returns the number of slots of one operation.
     pub fn slots(self) -> u8 {
         match self {
             Double::Mul | Double::MulAdd(_) | Double::Frexp => 4,
@@ -128,7 +128,7 @@ impl Double {
     }
 }
 
-/// An opcode's number in its format.
+/// Number of an opcode in its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AluCode {
     /// ALU_INST of two operands.
@@ -138,7 +138,7 @@ pub enum AluCode {
 }
 
 impl AluCode {
-    /// The manual's name.
+    /// Returns the manual's name.
     pub const fn name(self) -> &'static str {
         match self {
             AluCode::Op2(code) => code.name(),
@@ -150,30 +150,30 @@ impl AluCode {
 /// An opcode with its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Opcode {
-    /// Which it is.
+    /// Number of the opcode in its format.
     pub code: AluCode,
     /// The manual's name.
     pub name: &'static str,
-    /// What it computes.
+    /// The computation.
     pub meaning: Meaning,
-    /// Operands it reads, 0 to 3.
+    /// Number of operands that the opcode reads, 0 to 3.
     pub sources: u8,
-    /// Where it can run.
+    /// Slots in which the opcode can run.
     pub unit: Unit,
-    /// How exact it is.
+    /// Fidelity of the emulation.
     pub exactness: Fidelity,
-    /// The disputed reading it leans on, if any.
+    /// The disputed interpretation on which the opcode depends, if any.
     pub rule: Option<Rule>,
 }
 
-/// The slots an opcode can take.
+/// The slots that an opcode can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// The slot of its destination component only.
     Vector,
     /// Slot t only.
     Trans,
-    /// Either.
+    /// The slot of its destination component, or slot t.
     Either,
 }
 
@@ -192,7 +192,7 @@ const fn op(
     Opcode { code, name: code.name(), meaning, sources, unit, exactness, rule }
 }
 
-/// The OP2 opcode with this number on chips of `family`, kept for the program's life; `None` where there is none.
+/// Returns the OP2 opcode with this number on chips of `family`, or `None` if the number is unassigned.
 pub fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     static ROWS: LazyLock<[[Option<Opcode>; 128]; 2]> = LazyLock::new(|| {
         [Family::R600, Family::R700]
@@ -201,14 +201,14 @@ pub fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     ROWS[usize::from(family == Family::R700)].get(number as usize)?.as_ref()
 }
 
-/// The OP3 opcode with this number, kept for the program's life; `None` where there is none.
+/// Returns the OP3 opcode with this number, or `None` if the number is unassigned.
 pub fn op3_row(number: u32) -> Option<&'static Opcode> {
     static ROWS: LazyLock<[Option<Opcode>; 32]> =
         LazyLock::new(|| std::array::from_fn(|number| Op3::from_bits(number as u32, 5).map(op3)));
     ROWS.get(number as usize)?.as_ref()
 }
 
-/// The meaning of an OP2 opcode on chips of `family`; `None` where the family does not have it.
+/// Returns the meaning of an OP2 opcode on chips of `family`, or `None` if the family does not have it.
 #[rustfmt::skip]
 pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     let r600 = family == Family::R600;
@@ -347,7 +347,7 @@ pub fn op2(code: Op2, family: Family) -> Option<Opcode> {
     })
 }
 
-/// The meaning of an OP3 opcode; the families agree.
+/// Returns the meaning of an OP3 opcode, which is the same in both families.
 #[rustfmt::skip]
 pub fn op3(code: Op3) -> Opcode {
     let this = AluCode::Op3(code);

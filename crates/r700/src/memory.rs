@@ -1,8 +1,9 @@
-//! The memory that a program can reach: scratch and records of each lane; scatter buffer, global registers and local data
-//! share, which wavefronts share; buffers of vertex fetches.
+//! The memory that a program can access: scratch and records of each lane; scatter buffer, global registers and local
+//! data share, which wavefronts share; buffers of vertex fetches.
 //!
-//! Addresses count dwords, except in vertex buffers. Source: MAN p. 35 (data share) and p. 45 (memory exports); resource
-//! words from Mesa `r600d.h`. The driver places the records of lanes in memory; here each lane has a record of its own.
+//! Addresses count dwords, except in vertex buffers. On the hardware, the driver places the records of lanes in memory;
+//! here each lane has a separate record. Source: MAN p. 35 (data share) and p. 45 (memory exports); resource words from
+//! Mesa `r600d.h`.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub(crate) use crate::code::Space;
 use crate::format::{Number, Swap};
 use crate::words::DataFormat;
 
-/// A space in which every lane of a wavefront has dwords of its own; grows as it is written, up to a limit.
+/// A memory space with separate dwords for each lane of a wavefront. It grows when it is written, up to a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Private {
     rows: Vec<[u32; LANES]>,
@@ -22,32 +23,32 @@ pub struct Private {
 }
 
 impl Private {
-    /// A space of at most `limit` dwords a lane, all zero.
+    /// Creates a space of up to `limit` dwords per lane, all zero.
     pub fn new(limit: usize) -> Private {
         Private { rows: Vec::new(), limit }
     }
 
-    /// Makes all dwords zero.
+    /// Sets all dwords to zero.
     pub fn clear(&mut self) {
         self.rows.clear();
     }
 
-    /// The dword, 0 where nothing was written.
+    /// Returns the dword, or 0 if it was not written.
     pub fn read(&self, lane: Lane, dword: usize) -> u32 {
         self.rows.get(dword).map_or(0, |row| row[lane.index()])
     }
 
-    /// Stores a dword and gives whether it is within the limit; beyond it the store is dropped.
+    /// Stores a dword and returns whether it is within the limit. Past the limit the store is dropped.
     pub fn write(&mut self, lane: Lane, dword: usize, value: u32) -> bool {
         self.row_mut(dword).map(|row| row[lane.index()] = value).is_some()
     }
 
-    /// The dword of every lane; `None` where nothing was written.
+    /// Returns the dword of every lane, or `None` past the highest written dword.
     pub(crate) fn row(&self, dword: usize) -> Option<&[u32; LANES]> {
         self.rows.get(dword)
     }
 
-    /// The dword of every lane for writing; `None` beyond the limit.
+    /// Returns the dword of every lane for modification, or `None` past the limit.
     pub(crate) fn row_mut(&mut self, dword: usize) -> Option<&mut [u32; LANES]> {
         if dword >= self.limit {
             return None;
@@ -58,35 +59,35 @@ impl Private {
         Some(&mut self.rows[dword])
     }
 
-    /// The most dwords a lane.
+    /// Returns the maximum number of dwords per lane.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Dwords a lane that are in use: one more than the highest written.
+    /// Returns the number of dwords per lane that are in use: one more than the highest written.
     pub fn used(&self) -> usize {
         self.rows.len()
     }
 
-    /// The dwords of one lane, up to [`used`](Self::used).
+    /// Returns the dwords of one lane, up to [`used`](Self::used).
     pub fn lane(&self, lane: Lane) -> Vec<u32> {
         self.rows.iter().map(|row| row[lane.index()]).collect()
     }
 }
 
-/// The local data share: four banks of dwords; the bank is the low two bits of the thread number.
+/// The local data share: four banks of dwords. The bank is the low two bits of the thread number.
 ///
-/// Write-private, read-public: a thread writes its own area only and reads any (MAN p. 35). The size of 16 KB has no
-/// second source.
+/// The share is write-private and read-public: a thread writes only its own area and reads any (MAN p. 35). Only one
+/// source states the size of 16 KB.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataShare {
-    /// Empty until the first is written: most programs use none.
+    /// The dwords; empty until the first write, because most programs do not use the share.
     words: Vec<u32>,
-    /// The accesses, if races are looked for.
+    /// The accesses, if the run searches for races.
     pub(crate) races: Option<Box<Races>>,
 }
 
-/// What the wavefronts of a launch share. They run one after another, as on one SIMD.
+/// State that the wavefronts of a launch share. They run in order, as on one SIMD.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Simd {
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
@@ -97,34 +98,34 @@ pub struct Simd {
     pub share: DataShare,
 }
 
-/// The maximum of wavefronts with a number of their own. The numbers leave eight bits of a stamp.
+/// Maximum number of wavefronts with distinct numbers. The numbers leave eight bits of a stamp.
 const MOST_WAVEFRONTS: u32 = 1 << 24;
 
 /// Dwords of a bank of the local data share.
 pub const BANK_DWORDS: usize = 1024;
 
 impl DataShare {
-    /// Begins a search for races of `wavefronts` wavefronts.
+    /// Starts a search for races between `wavefronts` wavefronts.
     pub(crate) fn check(&mut self, wavefronts: usize) {
         let mut races = Races::default();
-        // The stamps have room for the launch: nothing advances their time.
+        // The stamps have room for the whole launch, because time never advances.
         let groups = u32::try_from(wavefronts).unwrap_or(u32::MAX).min(MOST_WAVEFRONTS);
         races.begin(groups, 16 * BANK_DWORDS, 0, false, true);
         self.races = Some(Box::new(races));
     }
 
-    /// The address of a dword among all, in bytes.
+    /// Returns the address of a dword in the whole share, in bytes.
     pub(crate) fn address(bank: u32, dword: u32) -> u32 {
         4 * (bank * BANK_DWORDS as u32 + dword)
     }
 
-    /// The dword, or `None` outside the bank.
+    /// Returns the dword, or `None` outside the bank.
     pub fn read(&self, bank: usize, dword: usize) -> Option<u32> {
         (bank < 4 && dword < BANK_DWORDS)
             .then(|| self.words.get(bank * BANK_DWORDS + dword).copied().unwrap_or(0))
     }
 
-    /// Stores a dword and gives whether it is in the bank; outside the store is dropped.
+    /// Stores a dword and returns whether it is in the bank. Outside the bank the store is dropped.
     pub fn write(&mut self, bank: usize, dword: usize, value: u32) -> bool {
         let inside = bank < 4 && dword < BANK_DWORDS;
         if inside {
@@ -133,12 +134,12 @@ impl DataShare {
         inside
     }
 
-    /// All banks, one after another; `None` if nothing was written.
+    /// Returns all banks, contiguous, or `None` if nothing was written.
     pub(crate) fn words(&self) -> Option<&[u32; 4 * BANK_DWORDS]> {
         self.words.as_slice().try_into().ok()
     }
 
-    /// All banks, one after another, for writing.
+    /// Returns all banks, contiguous, for modification.
     pub(crate) fn words_mut(&mut self) -> &mut [u32; 4 * BANK_DWORDS] {
         self.words.resize(4 * BANK_DWORDS, 0);
         self.words.as_mut_slice().try_into().expect("four banks")
@@ -165,7 +166,7 @@ impl Spaces {
         }
     }
 
-    /// Makes all dwords zero.
+    /// Sets all dwords to zero.
     pub(crate) fn clear(&mut self) {
         let Spaces { scratch, reduction, ring, streams } = self;
         for space in [scratch, reduction, ring].into_iter().chain(streams) {
@@ -173,7 +174,7 @@ impl Spaces {
         }
     }
 
-    /// The lane-private space; `None` for the scatter buffer.
+    /// Returns the lane-private space, or `None` for the scatter buffer.
     pub(crate) fn private(&self, space: Space) -> Option<&Private> {
         match space {
             Space::Scratch => Some(&self.scratch),
@@ -184,7 +185,7 @@ impl Spaces {
         }
     }
 
-    /// [`Spaces::private`], for writing.
+    /// Returns [`Spaces::private`] for modification.
     pub(crate) fn private_mut(&mut self, space: Space) -> Option<&mut Private> {
         match space {
             Space::Scratch => Some(&mut self.scratch),
@@ -199,11 +200,11 @@ impl Spaces {
 /// A buffer that vertex fetches read: a vertex resource with its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VertexBuffer {
-    /// The memory, from the resource's base to its last byte. Shared, so that a launch is cheap to copy.
+    /// The memory, from the resource's base to its last byte. It is shared, so that a launch is cheap to copy.
     pub bytes: Arc<[u8]>,
     /// Bytes from one element to the next, 0 to 2047.
     pub stride: u32,
-    /// CLAMP_X: what lies outside reads as NaN instead of 0.
+    /// CLAMP_X: accesses outside the buffer read as NaN instead of 0.
     pub nan_outside: bool,
     /// DATA_FORMAT, for fetches with USE_CONST_FIELDS.
     pub format: u32,
@@ -214,7 +215,7 @@ pub struct VertexBuffer {
 }
 
 impl VertexBuffer {
-    /// Elements of four dwords, as drivers bind constant buffers for vertex fetches.
+    /// Returns a buffer with elements of four dwords, as drivers bind constant buffers for vertex fetches.
     pub fn constants(words: &[u32]) -> VertexBuffer {
         VertexBuffer {
             bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
@@ -226,14 +227,14 @@ impl VertexBuffer {
         }
     }
 
-    /// Returns whether elements of both buffers are in the same places and mean the same.
+    /// Returns whether elements of both buffers have the same positions and formats.
     pub(crate) fn is_read_alike(&self, other: &VertexBuffer) -> bool {
         let VertexBuffer { bytes: _, stride, nan_outside, format, number, swap } = self;
         (*stride, *nan_outside, *format) == (other.stride, other.nan_outside, other.format)
             && (*number, *swap) == (other.number, other.swap)
     }
 
-    /// Word 2 of the vertex resource: stride, CLAMP_X, format, number and swap.
+    /// Returns word 2 of the vertex resource: stride, CLAMP_X, format, number and swap.
     pub fn word2(&self) -> u32 {
         let (num_format, signed, no_zero) = match self.number {
             Number::UnsignedNorm => (0, false, false),
@@ -258,8 +259,8 @@ impl VertexBuffer {
             | swap << 30
     }
 
-    /// A buffer described by the seven words of a vertex resource; `bytes` is its memory from the base on. Memory
-    /// beyond the size that the words give is cut off.
+    /// Returns the buffer that the seven words of a vertex resource describe. `bytes` is its memory, starting at the
+    /// base; bytes past the size in the words are truncated.
     pub fn from_resource(words: [u32; 7], mut bytes: Vec<u8>) -> VertexBuffer {
         let [_, size, layout, ..] = words;
         bytes.truncate((size as usize).saturating_add(1));
@@ -279,7 +280,8 @@ impl VertexBuffer {
     }
 }
 
-/// The number that NUM_FORMAT, FORMAT_COMP and SRF_MODE name. NUM_FORMAT 3 has no meaning; it reads as SCALED does.
+/// Returns the number conversion that NUM_FORMAT, FORMAT_COMP and SRF_MODE name. NUM_FORMAT 3 has no meaning; it is
+/// treated as SCALED.
 pub(crate) fn number_of(num_format: u32, signed: bool, no_zero: bool) -> Number {
     match (num_format, signed) {
         (0, false) => Number::UnsignedNorm,

@@ -1,4 +1,4 @@
-//! What a run gives: exports, memory, counts, fidelity.
+//! The outcome of a run: exports, memory, counts, fidelity.
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_simt::fidelity::Report;
@@ -11,23 +11,23 @@ use crate::flow::Open;
 use crate::launch::Launch;
 use crate::rules::Rule;
 
-/// How exact a run was: what it executed, and which disputed readings it leaned on.
+/// Fidelity of a run: the executed instructions, and the disputed interpretations on which it depended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Executed {
-    /// ALU and fetch instructions by name, wave-wide executions.
+    /// ALU and fetch instructions by name, counted per execution of a wavefront.
     pub report: Report,
-    /// Rules that decided something.
+    /// Rules that affected the result.
     pub rules: SortedSet<Rule>,
 }
 
 impl Executed {
-    /// Counts an instruction.
+    /// Counts an executed instruction, and records its rule.
     pub(crate) fn count(&mut self, name: &'static str, fidelity: Fidelity, rule: Option<Rule>) {
         self.report.count(name, fidelity, 1);
         self.rules.extend(rule);
     }
 
-    /// Adds another wavefront's.
+    /// Adds the counts of another wavefront.
     pub fn add(&mut self, other: &Executed) {
         self.report.add(&other.report);
         self.rules.extend(other.rules.iter().copied());
@@ -41,14 +41,14 @@ pub struct Exported {
     pub kind: ExportKind,
     /// ARRAY_BASE, with the number of the register in its burst added.
     pub base: u16,
-    /// x, y, z, w for each lane; 0 where nothing was written.
+    /// x, y, z, w for each lane; 0 if the lane did not write them.
     pub values: Vec<[u32; 4]>,
-    /// Which components each lane wrote; bit 0 is x.
+    /// Components that each lane wrote, as a bit mask; bit 0 is x.
     pub written: Vec<u8>,
 }
 
 impl Exported {
-    /// The target's name: `pixel0`, `pos60`, `param0`.
+    /// Returns the target's name: `pixel0`, `pos60`, `param0`.
     pub fn name(&self) -> String {
         let kind = match self.kind {
             ExportKind::Pixel => "pixel",
@@ -64,18 +64,18 @@ impl Exported {
 pub struct ExportedColumns {
     /// Pixel, position or parameter.
     pub kind: ExportKind,
-    /// As in [`Exported`].
+    /// ARRAY_BASE, with the number of the register in its burst added.
     pub base: u16,
-    /// One word per lane for x, y, z and w; 0 if the lane wrote none.
+    /// One word per lane for x, y, z and w; 0 if the lane did not write it.
     pub components: [Vec<u32>; 4],
     /// Whether any lane wrote.
     pub written: bool,
 }
 
-/// What a geometry program emitted.
+/// One emission of a geometry program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {
-    /// The number of the wavefront's first lane, [`Launch::first_lane`] included.
+    /// Number of the wavefront's first lane, including [`Launch::first_lane`].
     pub first_lane: usize,
     /// The lanes of the wavefront that emitted.
     pub lanes: Mask,
@@ -85,8 +85,8 @@ pub struct Emission {
     pub cut: bool,
 }
 
-/// Memory after a run. A lane-private space is a list of dwords for each lane, as long as the lane's wavefront used; if no
-/// lane has written, there is no list.
+/// Memory after a run. A lane-private space has a list of dwords for each lane, as long as the lane's wavefront used.
+/// If no lane has written, the list is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryOutcome {
     /// Scratch memory.
@@ -103,36 +103,37 @@ pub struct MemoryOutcome {
     pub global: Vec<[[u32; LANES]; 4]>,
 }
 
-/// What a run gives.
+/// Outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
-    /// The same by column, if the launch asks for that.
+    /// Export targets by column, if the launch requests that.
     pub columns: Vec<ExportedColumns>,
     /// Lanes that a KILL removed or that were not covered.
     pub killed: Vec<bool>,
     /// Memory.
     pub memory: MemoryOutcome,
-    /// What a geometry program emitted, in order.
+    /// Emissions of a geometry program, in order.
     pub emissions: Vec<Emission>,
-    /// Counts: see [`Wave`](crate::wave::Wave) for what is counted.
+    /// Counts; [`Wave`](crate::wave::Wave) defines them.
     pub statistics: Statistics,
-    /// Instructions that were executed, and how exact they are. Empty without [reports](Launch::reports).
+    /// Executed instructions and their fidelity. Empty without [reports](Launch::reports).
     pub fidelity: Executed,
-    /// Stack entries that the deepest wavefront needed.
+    /// Stack entries that the wavefront with the deepest stack needed.
     pub stack_needed: u32,
-    /// In strict mode what the first wavefront that ended with entries on its stack had there: not a trap.
+    /// In strict mode, the stack entries of the first wavefront that ended with entries on its stack. They are not a
+    /// trap.
     pub finding: Option<Open>,
 }
 
 impl Outcome {
-    /// The export target, if anything was written to it.
+    /// Returns the export target, if anything was written to it.
     pub fn export(&self, kind: ExportKind, base: u16) -> Option<&Exported> {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
 
-    /// Becomes an outcome of nothing with room for `lanes` lanes. [`Outcome::drop_unused`] is to follow.
+    /// Clears the outcome and makes room for `lanes` lanes. A call of [`Outcome::drop_unused`] must follow.
     pub(crate) fn begin(&mut self, lanes: usize) {
         let Outcome {
             exports,
@@ -162,13 +163,13 @@ impl Outcome {
         (*stack_needed, *finding) = (0, None);
     }
 
-    /// Drops targets from before [`Outcome::begin`] that were not added since.
+    /// Drops targets from before [`Outcome::begin`] that were not added again.
     pub(crate) fn drop_unused(&mut self) {
         self.exports.retain(|exported| !exported.values.is_empty());
         self.columns.retain(|columns| !columns.components[0].is_empty());
     }
 
-    /// The export target, added with zeros for `lanes` lanes if it is not there.
+    /// Returns the export target. If it does not exist, adds it with zeros for `lanes` lanes.
     pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
         let place =
             self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
@@ -184,7 +185,7 @@ impl Outcome {
         found
     }
 
-    /// The columns of an export target, added with zeros for `lanes` lanes if they are not there.
+    /// Returns the columns of an export target. If they do not exist, adds them with zeros for `lanes` lanes.
     pub(crate) fn columns_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut ExportedColumns {
         let place = self.columns.iter().position(|columns| (columns.kind, columns.base) == (kind, base));
         let place = place.unwrap_or_else(|| {

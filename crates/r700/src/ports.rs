@@ -1,6 +1,7 @@
-//! The slots and the read ports of an ALU group: which slot an instruction takes, which register each source reads in which cycle, and BANK_SWIZZLE that lets all read.
+//! The slots and the read ports of an ALU group: the slot of each instruction, the register that each source reads in
+//! each cycle, and a BANK_SWIZZLE that lets all instructions read.
 //!
-//! Each of three cycles reads one register of each component. (MAN 4, Mesa `check_vector`, `check_scalar`; r700.md 4.6)
+//! Each of three cycles reads one register per component. (MAN 4, Mesa `check_vector`, `check_scalar`; r700.md 4.6)
 
 use crate::chip::Family;
 use crate::code::is_op3;
@@ -11,12 +12,12 @@ pub(crate) const VECTOR: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 2, 0], [1,
 /// The cycle in which slot t fetches sources 0, 1 and 2, by BANK_SWIZZLE.
 pub(crate) const SCALAR: [[usize; 3]; 4] = [[2, 1, 0], [1, 2, 2], [2, 1, 2], [2, 2, 1]];
 
-/// The OP2 opcode with this number; one of the other family keeps its name.
+/// Returns the OP2 opcode with this number. An opcode of the other family keeps its name.
 pub(crate) fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
     meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }
 
-/// The lowest bit of ALU_INST in an OP2 word.
+/// Returns the position of the lowest bit of ALU_INST in an OP2 word.
 pub(crate) const fn op2_shift(family: Family) -> u32 {
     match family {
         Family::R600 => 8,
@@ -24,7 +25,7 @@ pub(crate) const fn op2_shift(family: Family) -> u32 {
     }
 }
 
-/// What is known of the opcode of an ALU word pair; `None` for an unassigned number.
+/// Returns the opcode of an ALU word pair, or `None` for an unassigned number.
 pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
     match is_op3(word1) {
         true => meaning::op3_row(word1 >> 13 & 31),
@@ -32,8 +33,8 @@ pub(crate) fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
     }
 }
 
-/// The slots of a group, 0 to 4 for x to t; 5 where two instructions want the same one (r700.md 4.2, vector
-/// preferred).
+/// Computes the slots of a group, 0 to 4 for x to t. The value is 5 if two instructions need the same slot (r700.md
+/// 4.2, vector preferred).
 pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     let mut taken = [false; 5];
     for (&[_, word1], slot) in group.iter().zip(into) {
@@ -49,21 +50,21 @@ pub(crate) fn slots(group: &[[u32; 2]], family: Family, into: &mut [u8]) {
     }
 }
 
-/// What an instruction reads.
+/// Reads of an instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reads {
-    /// Whether it runs in slot t.
+    /// Whether the instruction runs in slot t.
     pub(crate) trans: bool,
     /// Registers and their components, by source.
     registers: [Option<(u32, u32)>; 3],
-    /// Which sources are constants.
+    /// Whether each source is a constant.
     constants: [bool; 3],
 }
 
-/// The register that each cycle reads of each component.
+/// The register that each cycle reads for each component.
 type Ports = [[Option<u32>; 4]; 3];
 
-/// What the instructions of a group read.
+/// Returns the reads of each instruction of a group.
 pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
     let mut letters = vec![0; group.len()];
     slots(group, family, &mut letters);
@@ -85,7 +86,8 @@ pub(crate) fn reads(group: &[[u32; 2]], family: Family) -> Vec<Reads> {
 }
 
 impl Reads {
-    /// Adds its reads with a BANK_SWIZZLE to those of the others; `None` where two differ.
+    /// Adds the instruction's reads with a BANK_SWIZZLE to those of the others. Returns `None` if two reads need the
+    /// same port for different registers.
     fn with(&self, bank: u32, ports: &Ports) -> Option<Ports> {
         let cycles = match self.trans {
             true => SCALAR.get(bank as usize)?,
@@ -100,7 +102,7 @@ impl Reads {
             if self.trans && cycle < constants {
                 return None;
             }
-            // A vector slot reads a register once that its first two sources name.
+            // If the first two sources of a vector slot name the same register, the slot reads it only once.
             if !self.trans && source == 1 && *register == self.registers[0] {
                 continue;
             }
@@ -113,13 +115,14 @@ impl Reads {
         Some(ports)
     }
 
-    /// The BANK_SWIZZLE that it can have.
+    /// Returns the BANK_SWIZZLE values that the instruction can have.
     fn banks(&self) -> std::ops::Range<u32> {
         0..(if self.trans { SCALAR.len() } else { VECTOR.len() }) as u32
     }
 }
 
-/// A BANK_SWIZZLE for each instruction, those that are `given` kept, the lowest first; `None` where none lets all read.
+/// Returns a BANK_SWIZZLE for each instruction: the given ones unchanged, the others as low as possible. Returns `None`
+/// if no choice lets all instructions read.
 pub(crate) fn schedule(reads: &[Reads], given: &[Option<u32>]) -> Option<Vec<u32>> {
     fn rest(reads: &[Reads], given: &[Option<u32>], ports: &Ports, found: &mut Vec<u32>) -> bool {
         let (Some((first, others)), Some((own, after))) = (reads.split_first(), given.split_first()) else {
@@ -159,7 +162,7 @@ pub(crate) fn name(bank: u32) -> &'static str {
     ["012", "021", "120", "102", "201", "210"].get(bank as usize).copied().unwrap_or("?")
 }
 
-/// Which reads of a group cannot all have a port, whatever its BANK_SWIZZLE are.
+/// Returns the reads of a group that cannot all have a port, whatever the BANK_SWIZZLE values are.
 pub(crate) fn conflict(reads: &[Reads]) -> String {
     let mut all: Vec<(u32, u32)> =
         reads.iter().flat_map(|read| read.registers).flatten().map(|(gpr, chan)| (chan, gpr)).collect();

@@ -1,7 +1,7 @@
-//! The clear interpreter: one wavefront, one instruction a step, written to be read beside the manual.
+//! The reference interpreter: one wavefront, one instruction per step. It is written to be read next to the manual.
 //!
 //! A step is one control-flow instruction, one ALU group, or one fetch instruction. Within a group every operand is
-//! read before anything is written (MAN chapter 4); PV and PS are the results of the group before.
+//! read before anything is written (MAN chapter 4). PV and PS are the results of the previous group.
 
 pub(crate) mod export;
 pub(crate) mod fetch;
@@ -22,7 +22,7 @@ use crate::wave::{At, ClauseState, Held, PREVIOUS, Wave};
 use crate::words::CfInst;
 
 impl Wave {
-    /// The code that the wavefront runs: the main program's or the fetch program's.
+    /// Returns the code that the wavefront runs: the main program's or the fetch program's.
     fn current(&self) -> Result<Arc<Code>, Cause> {
         if self.flow.in_fetch_program() {
             self.fetch_code.clone().ok_or(Cause::NoFetchProgram)
@@ -84,7 +84,7 @@ impl Wave {
         self.registers[first..first + PREVIOUS].fill(Row::ZERO);
     }
 
-    /// Goes to the next control-flow instruction, or ends the program.
+    /// Continues with the next control-flow instruction, or ends the program.
     pub(crate) fn leave(&mut self, cf: &Cf) {
         self.at = At::ControlFlow;
         if cf.end_of_program {
@@ -150,7 +150,7 @@ impl Wave {
                 self.acknowledges = self.acknowledges.min(control.addr);
                 self.flow.nop();
             }
-            // Decoding makes these [`CfOp::Fetch`].
+            // Decoding turns these into [`CfOp::Fetch`].
             CfWork::Fetch { .. } => self.flow.nop(),
         }
         self.fidelity.rules.extend(row.rule);

@@ -1,37 +1,37 @@
-//! The places where the manual, the working compilers and the other readers of this code disagree or are
-//! silent: one named rule each, with the reading this machine follows and why.
+//! Questions on which the manual, the working compilers and the other interpreters of this code disagree or are silent.
+//! Each is a named rule, with the interpretation that this machine follows and the reason.
 //!
-//! The rules are listed, by their numbers D1 to D36, in docs/r700.md, section 11.
-//! Readings that only concern the encoding or the assembler (D8, D9, D19, D26, D29) are listed too, so that the list
-//! is whole. A run reports which of the others it leaned on (`Outcome::fidelity`).
+//! The rules are listed, by their numbers D1 to D36, in docs/r700.md, section 11. The list also contains
+//! interpretations that only concern the encoding or the assembler (D8, D9, D19, D26, D29), so that it is complete. A
+//! run reports on which of the others it depended (`Outcome::fidelity`).
 //!
-//! Sources by short name: MAN is AMD's "R700-Family Instruction Set Architecture" guide (PDF pages); Mesa is the
-//! r600 driver of Mesa 22.3.6; LLVM is the R600 back end of LLVM 14; DECAF and CEMU read the same instruction
-//! set from vendor-compiled programs; M2S models the next generation.
+//! Sources by short name: MAN is AMD's "R700-Family Instruction Set Architecture" guide (PDF pages); Mesa is the r600
+//! driver of Mesa 22.3.6; LLVM is the R600 back end of LLVM 14; DECAF and CEMU interpret the same instruction set from
+//! vendor-compiled programs; M2S models the next generation.
 
-/// How much a reading weighs.
+/// Strength of the evidence for an interpretation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// Two production compilers cannot work otherwise.
+    /// Two production compilers depend on it.
     Compilers,
     /// One source, or several that are not independent.
     OneSource,
-    /// No source; the reading is a recommendation.
+    /// No source: the interpretation is a recommendation.
     Recommended,
 }
 
-/// One rule, for people.
+/// Description of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleInfo {
     /// The rule.
     pub rule: Rule,
-    /// What the sources leave open.
+    /// Question that the sources leave open.
     pub question: &'static str,
-    /// What this machine does.
+    /// Behaviour of this machine.
     pub reading: &'static str,
-    /// Why.
+    /// Reason for the interpretation.
     pub why: &'static str,
-    /// How much that weighs.
+    /// Strength of the evidence.
     pub weight: Weight,
 }
 
@@ -48,10 +48,10 @@ macro_rules! rules {
         } ),* ];
 
         impl Rule {
-            /// The number, without its "D".
+            /// Returns the number, without its "D".
             pub const fn number(self) -> u8 { self as u8 }
 
-            /// The rule's name in this crate.
+            /// Returns the rule's name in this crate.
             pub const fn name(self) -> &'static str {
                 match self { $( Rule::$name => stringify!($name) ),* }
             }
@@ -208,7 +208,7 @@ rules! {
 }
 
 impl Rule {
-    /// The rule with its reading and reasons.
+    /// Returns the rule with its interpretation and reasons.
     pub fn info(self) -> &'static RuleInfo {
         &RULES[self as usize - 1]
     }

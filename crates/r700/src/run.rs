@@ -1,4 +1,4 @@
-//! Runs a launch: all its wavefronts, at once or piece by piece.
+//! Runs a launch: all its wavefronts, at once or in pieces.
 
 use std::mem::take;
 use std::ops::Range;
@@ -19,15 +19,15 @@ use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, Wave};
 
-/// Why a launch gives no outcome.
+/// Reason why a launch has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
-/// number of launches. A copy shares everything.
+/// A program loaded for an environment. It is decoded and checked, and lowered once, when an engine first needs that.
+/// It can run any number of launches. A copy shares everything.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
-    /// The program and its environment; the launch in it has no lanes.
+    /// The program and its environment. Its launch has no lanes.
     origin: Origin,
     fast: Arc<Forms<(), Fast>>,
 }
@@ -36,7 +36,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// The environment does not fit the machine.
+    /// If the environment does not fit the machine.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -47,11 +47,11 @@ impl Loaded {
         Ok(Loaded { words: program.words.as_slice().into(), origin, fast: Arc::default() })
     }
 
-    /// The same program for another environment. It is decoded again only if the environment changes how, and lowered again
-    /// unless the environments [lower alike](Environment::lowers_alike).
+    /// Returns the same program for another environment. It is decoded again only if the environment affects decoding.
+    /// It is lowered again unless the environments [lower alike](Environment::lowers_alike).
     ///
     /// # Errors
-    /// As [`Loaded::new`].
+    /// See [`Loaded::new`].
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
         if !environment.decodes_alike(self.environment()) {
             let program = Program::from_words(self.words.to_vec());
@@ -63,10 +63,11 @@ impl Loaded {
         }
     }
 
-    /// [`Loaded::with_environment`] for an environment that is known to [lower alike](Environment::lowers_alike).
+    /// Works like [`Loaded::with_environment`], for an environment that is known to [lower
+    /// alike](Environment::lowers_alike).
     ///
     /// # Errors
-    /// As [`Loaded::new`].
+    /// See [`Loaded::new`].
     pub fn with_values(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
         environment.check()?;
         let launch = Arc::new(Launch::of(environment.clone(), 0, Vec::new()));
@@ -74,34 +75,37 @@ impl Loaded {
         Ok(Loaded { words: self.words.clone(), origin, fast: self.fast.clone() })
     }
 
-    /// The environment that the program is loaded for.
+    /// Returns the environment for which the program is loaded.
     pub fn environment(&self) -> &Arc<Environment> {
         &self.origin.launch.environment
     }
 
-    /// The decoded program, and its fetch program.
+    /// Returns the decoded program and its fetch program.
     pub fn codes(&self) -> (&Code, Option<&Code>) {
         (&self.origin.code, self.origin.fetch_code.as_deref())
     }
 
     /// Runs lanes that start with these registers, on the engine of the options.
     ///
-    /// On the fast engine wavefronts that share nothing run on as many threads of the rayon pool as [`Options::workers`]
-    /// says.
+    /// On the fast engine, wavefronts that share nothing run in parallel. [`Options::workers`] is the number of threads
+    /// of the rayon pool that they use.
     ///
     /// # Errors
-    /// The launch does not fit the machine; the trap of the first wavefront that has one; the engines differ.
+    /// If the launch does not fit the machine, if a wavefront traps (the trap of the first one), or if the engines
+    /// differ.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         self.run_watched(Launch::of(self.environment().clone(), lanes, inputs), Watch::Nothing)
     }
 
-    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, with an observer, which is notified of the
-    /// events of one wavefront after another, on one thread. They come from the reference interpreter, unless the engine is
-    /// [`Engine::Fast`] and the observer takes no data ([`Observer::DATA`]). With [`Engine::Lockstep`] an observer of
-    /// [`Observer::PATHS`] gets the fast engine's instructions by path.
+    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, with an observer.
+    ///
+    /// The observer is notified of the events of one wavefront after another, on one thread. The events come from the
+    /// reference interpreter, unless the engine is [`Engine::Fast`] and the observer takes no data
+    /// ([`Observer::DATA`]). With [`Engine::Lockstep`] an observer of [`Observer::PATHS`] receives the fast engine's
+    /// instructions by path.
     ///
     /// # Errors
-    /// As [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
     }
@@ -110,26 +114,26 @@ impl Loaded {
     /// [`Loaded::run_watched`].
     ///
     /// # Errors
-    /// As [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_alike(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         let mut outcome = Outcome::default();
         watched!(watch, |observer| self.observed(launch, &mut outcome, observer))?;
         Ok(outcome)
     }
 
-    /// [`Loaded::run_alike`] without an observer. The outcome takes the place and the memory of another one, whose targets may
-    /// come before others in [`Outcome::columns`]. After an error it means nothing.
+    /// Runs [`Loaded::run_alike`] without an observer. The outcome replaces `outcome` and reuses its memory. Targets of
+    /// the previous outcome may come before others in [`Outcome::columns`]. After an error, `outcome` has no meaning.
     ///
     /// # Errors
-    /// As [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_in(&self, outcome: &mut Outcome, launch: Launch) -> Result<(), RunError> {
         self.observed(launch, outcome, &mut Silent)
     }
 
-    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Returns the launch before its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// A launch that does not fit.
+    /// If the launch does not fit the machine.
     pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
         launch.check()?;
         let (origin, simd) = self.start(Launch { environment: self.environment().clone(), ..launch });
@@ -155,7 +159,7 @@ impl Loaded {
         })
     }
 
-    /// The wavefronts of a launch, and what they share at the start.
+    /// Returns the origin of the launch's wavefronts, and the state that they share at the start.
     fn start(&self, mut launch: Launch) -> (Origin, Simd) {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
         let mut simd = Simd { scatter, global, ..Simd::default() };
@@ -166,8 +170,8 @@ impl Loaded {
         (origin, simd)
     }
 
-    /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for. The outcome
-    /// takes the place of what `outcome` holds.
+    /// Runs all wavefronts, each until its end or until runs must [stop]. `waves` is the number of wavefronts for which
+    /// compilation is worthwhile. The outcome replaces `outcome`.
     fn all<O: Observer>(
         &self,
         origin: &Origin,
@@ -175,7 +179,8 @@ impl Loaded {
         (waves, outcome): (usize, &mut Outcome),
         observer: &mut O,
     ) -> Result<(), RunError> {
-        // A condition on constants alone, so that the engines are not compiled for observers that they do not serve.
+        // The condition depends only on constants, so the engines are not compiled for observers that they do not
+        // serve.
         if O::DATA {
             *outcome = on_reference(origin, simd, observer)?;
             return Ok(());
@@ -223,7 +228,7 @@ fn on_reference<O: Observer>(
     Ok(outcome)
 }
 
-/// Adds what all wavefronts shared.
+/// Adds the memory that all wavefronts shared.
 fn add_shared(outcome: &mut Outcome, simd: Simd) {
     (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
 }
@@ -231,7 +236,7 @@ fn add_shared(outcome: &mut Outcome, simd: Simd) {
 /// Loads a program and runs it: see [`Loaded::run`].
 ///
 /// # Errors
-/// As [`Loaded::run`].
+/// See [`Loaded::run`].
 pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(program, launch, options, Watch::Nothing)
 }
@@ -239,7 +244,7 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outc
 /// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// As [`Loaded::run`].
+/// See [`Loaded::run`].
 pub fn run_watched(
     program: &Program,
     launch: &Launch,
@@ -250,19 +255,19 @@ pub fn run_watched(
     loaded.run_watched(launch.clone(), watch)
 }
 
-/// [`run`] for launches of any number of lanes in bounded memory: `piece` lanes at a time, rounded up to whole
-/// wavefronts, at least one, at most as many as [`limits::LANES`] allows.
+/// Works like [`run`], for launches of any number of lanes in bounded memory. Each piece has `piece` lanes, rounded up
+/// to whole wavefronts, at least one, and up to [`limits::LANES`].
 ///
-/// `inputs` gives the registers at the start of the lanes of a range, in place of [`Launch::inputs`]; `done` takes the
+/// `inputs` returns the start registers of the lanes of a range, instead of [`Launch::inputs`]. `done` receives the
 /// results of those lanes: exports, killed lanes, lane-private memory, emissions, and the counts of the piece. Lists of
-/// both begin with the first lane of the range; an [`Emission`](crate::outcome::Emission) has its wavefront's number in
-/// the whole launch. Memory that wavefronts share goes on from piece to piece.
+/// both begin with the first lane of the range. An [`Emission`](crate::outcome::Emission) has its wavefront's number in
+/// the whole launch. Memory that wavefronts share persists from piece to piece.
 ///
-/// Gives the results of the whole: scatter buffer and global registers, and the sums of counts. All of it is what [`run`]
-/// gives.
+/// Returns the results of the whole launch: scatter buffer, global registers and the sums of counts. Together with the
+/// pieces, they equal the result of [`run`].
 ///
 /// # Errors
-/// As [`run`]; the pieces before are done then.
+/// See [`run`]; `done` has then received the earlier pieces.
 pub fn run_in_pieces(
     program: &Program,
     launch: &Launch,
@@ -295,43 +300,43 @@ pub fn run_in_pieces(
     Ok(outcomes)
 }
 
-/// A launch as a machine: one instruction a step, wavefront after wavefront, or many at once with [`Run::advance`]. A copy
-/// is a snapshot. Steps are the reference interpreter's.
+/// A launch as a machine. A step runs one instruction, of one wavefront after another; [`Run::advance`] runs many at
+/// once. A copy is a snapshot. The reference interpreter runs the steps.
 #[derive(Clone, Debug)]
 pub struct Run {
     loaded: Loaded,
     origin: Origin,
-    /// The program lowered, from the first [`Run::advance`] on the fast engine on.
+    /// The lowered program, once [`Run::advance`] has run on the fast engine.
     fast: Option<Arc<Fast>>,
-    /// The wavefront that runs; the last one at the end.
+    /// The current wavefront; after the end, the last one.
     wave: Wave,
     done: bool,
     /// The wavefront that the last step ended.
     ended: Option<Arc<Wave>>,
-    /// What the wavefronts that have ended left. Shared between copies until one of them adds to it.
+    /// Outcome of the wavefronts that have ended. Copies share it until one of them adds to it.
     outcome: Arc<Outcome>,
 }
 
 impl Run {
-    /// The launch before its first instruction.
+    /// Returns the launch before its first instruction.
     ///
     /// # Errors
-    /// A launch that does not fit.
+    /// If the launch does not fit the machine.
     pub fn new(program: &Program, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::new(program, &launch.environment, options)?.running(launch)
     }
 
-    /// The launch.
+    /// Returns the launch.
     pub fn launch(&self) -> &Launch {
         &self.origin.launch
     }
 
-    /// The wavefront that runs; after the end, the last.
+    /// Returns the current wavefront; after the end, the last one.
     pub fn wave(&self) -> &Wave {
         &self.wave
     }
 
-    /// The wavefront that runs, for changing: a debugger's hand on registers and shared memory.
+    /// Returns the current wavefront for modification. Debuggers change registers and shared memory with it.
     pub fn wave_mut(&mut self) -> &mut Wave {
         &mut self.wave
     }
@@ -341,17 +346,17 @@ impl Run {
         self.ended.take()
     }
 
-    /// The place in the launch of the first lane of the wavefront that runs; `None` after the end.
+    /// Returns the position in the launch of the current wavefront's first lane, or `None` after the end.
     pub fn place(&self) -> Option<usize> {
         (!self.done).then_some(self.wave.place)
     }
 
-    /// The trap with its place in the launch.
+    /// Returns the trap with its position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         self.wave.trapped(trap).into()
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.outcome.statistics;
         if !self.done {
@@ -360,7 +365,7 @@ impl Run {
         statistics
     }
 
-    /// What is left; complete once a step has returned [`Step::Done`].
+    /// Returns the outcome so far. It is complete once a step has returned [`Step::Done`].
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::clone(&self.outcome);
         let Simd { scatter, global, .. } = self.wave.simd();
@@ -396,7 +401,7 @@ impl Run {
         Ok(())
     }
 
-    /// The program lowered; `None` where the options name the reference interpreter.
+    /// Returns the lowered program, or `None` if the options name the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
         if self.origin.options.engine() == Engine::Reference {
             return None;
@@ -410,8 +415,8 @@ impl Run {
         Some(made.clone())
     }
 
-    /// Replaces the program of the wavefront that runs, which must be at a control-flow instruction
-    /// ([`Wave::next_words`]), and of those behind it. Words without a meaning trap when they are reached.
+    /// Replaces the program of the current wavefront and of those after it. The current wavefront must be at a
+    /// control-flow instruction ([`Wave::next_words`]). Invalid words trap when they are reached.
     pub fn set_program(&mut self, program: &Program) {
         let loaded = Loaded::new(program, self.loaded.environment(), &self.origin.options);
         self.loaded = loaded.expect("the environment fits");
@@ -420,13 +425,13 @@ impl Run {
         self.fast = None;
     }
 
-    /// Whether wavefronts are known to see nothing of what those before them have done: after [`Run::advance`] on the fast
-    /// engine.
+    /// Returns whether wavefronts are known to be independent of earlier ones. This is known only after
+    /// [`Run::advance`] on the fast engine.
     pub fn is_independent(&self) -> bool {
         self.fast.as_ref().is_some_and(|fast| !fast.shares(self.wave.simd()))
     }
 
-    /// The wavefront has ended: adds what it left, and begins the next.
+    /// Ends the current wavefront: adds its results to the outcome, and begins the next one.
     fn next_wave(&mut self) -> Step {
         self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes);
         let next = self.wave.place + self.origin.width();

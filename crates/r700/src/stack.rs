@@ -1,7 +1,7 @@
-//! How much stack a program can need, found from its control flow without running it.
+//! Computes the stack size that a program can need, from its control flow and without running it.
 //!
-//! Every path is followed, whatever its conditions: the result is the STACK_SIZE that is enough for any input. The costs
-//! are those of [`StackUse`] (MAN p. 51).
+//! The search follows every path, whatever its conditions, so the resulting STACK_SIZE is enough for any input. The
+//! costs are those of [`StackUse`] (MAN p. 51).
 
 use std::collections::HashSet;
 
@@ -10,20 +10,20 @@ use crate::flow::{Cost, FlowSetup, StackUse};
 use crate::graph::{Effect, Way, effects};
 use crate::words::CfInst;
 
-/// What is known of a stack entry without running the program.
+/// Static properties of a stack entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StackEntry {
     pub(crate) cost: Cost,
-    /// Of a call where its RETURN goes, of a loop the first instruction of its body.
+    /// Return address of a call, or first instruction of a loop body.
     pub(crate) to: u32,
-    /// Whether it is a loop with an index.
+    /// Whether the entry is a loop with an index.
     pub(crate) indexed: bool,
     /// CALL_COUNT of a call.
     calls: u8,
 }
 
 impl StackEntry {
-    /// The call of a program that others call.
+    /// Entry for the call of a program that others call.
     pub(crate) const CALLER: StackEntry =
         StackEntry { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
 
@@ -40,44 +40,43 @@ impl StackEntry {
     }
 }
 
-/// A place in the program with the stack there.
+/// An address in the program, with the stack there.
 type At = (u32, Vec<StackEntry>);
 
-/// What a walk comes across.
+/// An event of a walk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Met<'a> {
     /// An instruction, with the stack before it.
     Instruction(&'a [StackEntry]),
-    /// An effect that the stack does not allow: the way ends.
+    /// An effect that the stack does not allow. The path ends there.
     Fault(Effect, &'a [StackEntry]),
-    /// The end of the program, with the stack behind it.
+    /// The end of the program, with the stack after its last instruction.
     End(&'a [StackEntry]),
 }
 
-/// Why a walk has not followed all paths.
+/// Reason why a walk has not followed all paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// The stack grows beyond what STACK_SIZE can declare.
+    /// The stack grows past the size that STACK_SIZE can declare.
     Deep,
-    /// There are too many.
+    /// There are too many paths.
     Long,
 }
 
-/// The most that the search visits: addresses with a stack, and the entries of these stacks. Compiled programs have about
-/// as many as instructions.
+/// Maximum effort of the search: the number of visited addresses, each with a stack, plus the entries of these stacks.
+/// A compiled program needs about as many as it has instructions.
 const EFFORT: usize = 1 << 22;
 
-/// The most stack that the program can need when it begins at `start`; `None` where there is no bound or the search is too
-/// long. A path ends where it would trap.
+/// Returns the largest stack that the program can need if it begins at `start`. Returns `None` if there is no bound or
+/// the search takes too long. A path ends at an instruction that would trap.
 ///
-/// What a fetch program pushes is not included, its call is.
+/// The result includes the entry of a call to a fetch program, but not the entries that the fetch program pushes.
 pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
     walk(code, start, Vec::new(), &mut |_, _| {}).ok().map(|(needed, _)| needed)
 }
 
-/// Follows every path from `start` with this stack, and gives the most stack that one needs, and the
-/// instruction that pushes the last of it. `watch` is called for each
-/// instruction with each stack that it can have.
+/// Follows every path from `start` with this stack. Returns the largest stack that a path needs, and the instruction
+/// that pushes its last entry. `watch` is called for each instruction with each stack that it can have.
 pub(crate) fn walk(
     code: &Code,
     start: u32,
@@ -108,18 +107,18 @@ struct Search<'a> {
     code: &'a Code,
     open: Vec<At>,
     most: StackUse,
-    /// The instruction that pushes the last of it.
+    /// Instruction that pushes the last entry of the largest stack.
     most_at: u32,
 }
 
 impl Search<'_> {
-    /// Adds the places that can follow the instruction at `pc`.
+    /// Adds the addresses that can follow the instruction at `pc`.
     fn follow(&mut self, (pc, stack): At, watch: &mut dyn FnMut(u32, Met<'_>)) {
         let Ok(cf) = self.code.cf(pc) else { return };
         watch(pc, Met::Instruction(&stack));
         let indexed = matches!(cf.op, CfOp::Control(CfInst::LOOP_START, _));
         for (number, way) in effects(cf, pc).iter().enumerate() {
-            // Where the program ends, the first way stands for all.
+            // If the program ends here, the first edge represents all.
             let said = number == 0 || !cf.end_of_program;
             let mut behind = stack.clone();
             match self.take(way, pc, indexed, &mut behind) {
@@ -131,7 +130,8 @@ impl Search<'_> {
         }
     }
 
-    /// Does to the stack what a way does, and gives where it leads: nowhere, when the call is too deep to be made.
+    /// Applies the effects of an edge to the stack. Returns the target, or `None` if the call is too deep and is
+    /// skipped.
     fn take(
         &mut self,
         way: &Way,
@@ -193,7 +193,7 @@ impl Search<'_> {
     }
 }
 
-/// The place on the stack of the innermost loop, if it began in this subroutine.
+/// Returns the index on the stack of the innermost loop, if it began in this subroutine.
 pub(crate) fn innermost_loop(stack: &[StackEntry]) -> Option<usize> {
     let top = stack.iter().rposition(|place| !place.is_branch())?;
     stack[top].is_loop().then_some(top)

@@ -1,5 +1,5 @@
-//! Textures and samplers of a launch. The sampler's arithmetic is [`reconverge_simt::texture`]; what a texture instruction
-//! does with them is in `reference/texture.rs`.
+//! Textures and samplers of a launch. [`reconverge_simt::texture`] contains the sampler's arithmetic,
+//! `reference/texture.rs` the texture instructions.
 
 use std::sync::Arc;
 
@@ -8,20 +8,21 @@ use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Wrap}
 /// A texture resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
-    /// Its texels. Shared, so that a launch is cheap to copy.
+    /// Texels of the texture. The image is shared, so that a launch is cheap to copy.
     pub image: Arc<Image>,
     /// Whether the texels are integers, which are never filtered.
     pub integer: bool,
-    /// Whether the texels are fractions: the reference of a comparison is clamped to [0, 1] then. (OpenGL 3.0, 3.9.14)
+    /// Whether the texels are fractions. The reference of a comparison is then clamped to [0, 1]. (OpenGL 3.0, 3.9.14)
     pub fractions: bool,
-    /// DST_SEL of the resource: where each component of a result comes from.
+    /// DST_SEL of the resource: the source of each component of a result.
     pub select: [Component; 4],
-    /// Whether the border colour of an integer texture is integers. It is floats, which become integers, on the chips.
+    /// Whether the border colour of an integer texture is integers. On the chips it is floats, which are converted to
+    /// integers.
     pub integer_border: bool,
 }
 
 impl Texture {
-    /// Returns whether both share an image and read it alike.
+    /// Returns whether both textures share an image and read it alike.
     pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
@@ -29,12 +30,13 @@ impl Texture {
             && *integer_border == other.integer_border
     }
 
-    /// The border colour as texels hold it, so that DST_SEL moves its components back to their places.
+    /// Returns the border colour as texels hold it, so that DST_SEL moves its components back to their positions.
     ///
-    /// Inferred from `texwrap bordercolor` in the list of what fails on RV770. The colour is right for the orders ZYXW, XXX1, XXXY
-    /// and 000X, and wrong for those that move three components around (ZXYW), or one that has no counterpart (0X01): the chip takes
-    /// x, y and z of a texel from the components that DST_SEL names, and stores alpha where DST_SEL reads it. The colour of an integer
-    /// texture is wrong in every order: it is taken as floats, unless [`Texture::integer_border`] is set.
+    /// Inferred from `texwrap bordercolor` in the list of failures on RV770. The colour is right for the orders ZYXW,
+    /// XXX1, XXXY and 000X. It is wrong for orders that rotate three components (ZXYW), and for one that has no
+    /// counterpart (0X01). The chip therefore takes x, y and z of a texel from the components that DST_SEL names, and
+    /// stores alpha in the component from which DST_SEL reads it. The colour of an integer texture is wrong in every
+    /// order: it is interpreted as floats, unless [`Texture::integer_border`] is set.
     pub(crate) fn border(&self, color: [u32; 4]) -> [u32; 4] {
         let whole = |bits: u32| {
             let value = f32::from_bits(bits);
@@ -49,26 +51,26 @@ impl Texture {
     }
 }
 
-/// A component of what a texture gives.
+/// Source of a component of a texture's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
-    /// That of the texels, 0 to 3; of the result of a comparison, which is the same in all.
+    /// Component 0 to 3 of the texel. The result of a comparison is the same in all components.
     Texel(u8),
     /// A constant.
     Word(u32),
 }
 
 impl Component {
-    /// Every component is that of the texels.
+    /// Every component is the same component of the texel.
     pub const ALL: [Component; 4] =
         [Component::Texel(0), Component::Texel(1), Component::Texel(2), Component::Texel(3)];
 
-    /// The letters of components in launch files, 1 being of the texels' type.
+    /// Returns the letter of the component in launch files. The letter 1 means one in the texels' type.
     pub fn letter(self, integer: bool) -> Option<char> {
         "xyzw01".chars().find(|letter| Component::of_letter(*letter, integer) == Some(self))
     }
 
-    /// The component of a letter.
+    /// Returns the component of a letter.
     pub fn of_letter(letter: char, integer: bool) -> Option<Component> {
         match letter {
             'x' => Some(Component::Texel(0)),
@@ -81,7 +83,7 @@ impl Component {
         }
     }
 
-    /// The component of what was read.
+    /// Returns the component of a texel.
     pub(crate) fn of(self, texel: &[u32; 4]) -> u32 {
         match self {
             Component::Texel(component) => texel[usize::from(component & 3)],
@@ -91,7 +93,7 @@ impl Component {
 }
 
 impl Texture {
-    /// A texture of floats.
+    /// Returns a texture of floats.
     pub fn floats(image: impl Into<Arc<Image>>) -> Texture {
         Texture {
             image: image.into(),
@@ -103,10 +105,10 @@ impl Texture {
     }
 }
 
-/// A texture sampler: how an image is read, and the comparison of SAMPLE_C*.
+/// A texture sampler: the settings for reading an image, and the comparison of SAMPLE_C*.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TextureSampler {
-    /// How an image is read. COORD_TYPE of the instruction decides whether coordinates count texels.
+    /// Settings for reading an image. COORD_TYPE of the instruction determines whether coordinates count texels.
     pub sampler: Sampler,
     /// DEPTH_COMPARE_FUNCTION.
     pub compare: Compare,
@@ -119,16 +121,16 @@ impl Default for TextureSampler {
     }
 }
 
-// The names of values in launch files.
+// Names of values in launch files.
 
-/// The names of filters.
+/// Names of filters.
 pub const FILTERS: [(&str, Filter); 2] = [("nearest", Filter::Nearest), ("linear", Filter::Linear)];
 
-/// The names of ways between mip levels.
+/// Names of filters between mip levels.
 pub const MIP_FILTERS: [(&str, MipFilter); 3] =
     [("none", MipFilter::None), ("nearest", MipFilter::Nearest), ("linear", MipFilter::Linear)];
 
-/// The names of what a coordinate outside of an image means.
+/// Names of wrap modes, for coordinates outside an image.
 pub const WRAPS: [(&str, Wrap); 8] = [
     ("repeat", Wrap::Repeat),
     ("mirror", Wrap::Mirror),
@@ -140,7 +142,7 @@ pub const WRAPS: [(&str, Wrap); 8] = [
     ("mirror_once_to_border", Wrap::MirrorOnceToBorder),
 ];
 
-/// The names of comparisons.
+/// Names of comparisons.
 pub const COMPARES: [(&str, Compare); 8] = [
     ("never", Compare::Never),
     ("less", Compare::Less),
@@ -158,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// RV770 fails `texwrap bordercolor` of all formats of integers, where the driver writes integers.
+    /// RV770 fails `texwrap bordercolor` for all integer formats, for which the driver writes integers.
     #[test]
     fn the_border_of_integers_is_that_of_floats_or_of_integers() {
         let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };

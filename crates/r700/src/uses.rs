@@ -1,8 +1,8 @@
-//! What each instruction of a program reads and writes, as data: the [`Uses`] of its operations by address.
+//! The operands and results of each instruction of a program, as data: the [`Uses`] of its operations by address.
 //!
-//! Registers are in the file `R`, numbered register times four plus component. `PV` and `PS`, `AR`, `aL`, the predicate and
-//! the gradients are files of their own; constants (`CB0` to `CB15`, `C`, `BOOL`, `LOOP`) are read and never written. A
-//! place that an index chooses has no number. Values that the words fix are not listed.
+//! Registers are in the file `R`, with the number register times four plus component. `PV` and `PS`, `AR`, `aL`, the
+//! predicate and the gradients are separate files. Constants (`CB0` to `CB15`, `C`, `BOOL`, `LOOP`) are read and never
+//! written. A slot that an index selects has no number. Values that the words fix are not listed.
 
 use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Fidelity;
@@ -20,7 +20,7 @@ use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp,
 /// Registers.
 pub const R: &str = "R";
 
-/// NUM_GPRS that covers every register that a program names, its clause temporaries aside. (MAN p. 33)
+/// Returns the NUM_GPRS that covers every register that a program names, except for its clause temporaries. (MAN p. 33)
 pub fn registers_needed(code: &Code) -> u32 {
     let operations = uses(code);
     let slots = operations
@@ -32,10 +32,10 @@ pub fn registers_needed(code: &Code) -> u32 {
     registers.filter(|register| *register < CLAUSE_TEMPORARIES).max().map_or(0, |highest| highest + 1)
 }
 
-/// The first of the four clause temporaries that drivers configure.
+/// Number of the first of the four clause temporaries that drivers configure.
 pub(crate) const CLAUSE_TEMPORARIES: u32 = 124;
 
-/// The operations of each instruction that can be reached, by the address at which a run issues it.
+/// Returns the operations of each reachable instruction, by the address at which a run issues it.
 pub fn uses(code: &Code) -> UsesAt {
     let places: NumberSet = code.instructions().flat_map(|(addr, cf)| code.places(addr, &cf.op)).collect();
     let mut all = places.map(|_| Vec::new());
@@ -71,12 +71,12 @@ const fn read(slot: Slot, role: Role) -> Read {
     Read { slot, role, quad: false }
 }
 
-/// A component of a register; with an index, any register.
+/// Returns a component of a register; with an index, any register.
 fn gpr(number: u8, chan: usize, indexed: bool) -> Slot {
     Slot { file: R, number: (!indexed).then_some(u32::from(number) * 4 + chan as u32) }
 }
 
-/// The registers `first`, `first + 1`, … of a burst.
+/// Returns the registers `first`, `first + 1`, … of a burst.
 fn burst(first: u8, count: u8) -> impl Iterator<Item = u8> {
     (0..count).map(move |step| first.saturating_add(step))
 }
@@ -103,7 +103,7 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
             uses.reads.push(read(slot("aL", 0), Role::Value));
             uses.writes.push(slot("aL", 0));
         }
-        // Gradients live in their clause.
+        // Gradients last for one clause.
         CfInst::TEX
         | CfInst::VTX
         | CfInst::VTX_TC
@@ -112,13 +112,13 @@ fn control_uses(inst: CfInst, control: &Control) -> Uses {
         | CfInst::VTX_TC_ACK => {
             uses.writes.extend([slot("gradients", 0), slot("gradients", 1), slot("cubemap index", 0)]);
         }
-        // The others touch masks and the stack only.
+        // The others only affect masks and the stack.
         _ => {}
     }
     uses
 }
 
-/// What lives in a clause starts anew.
+/// Returns the uses of a clause start, which resets the state that lasts for one clause.
 fn clause_start(clause: &AluClause) -> Uses {
     let mut uses = Uses::new(clause.form.name(), Fidelity::Specified);
     uses.writes.extend((0..4).map(|chan| slot("PV", chan)));
@@ -130,8 +130,8 @@ fn clause_start(clause: &AluClause) -> Uses {
 
 // ---- ALU groups
 
-/// The operations of a group. All read before any writes, but that a write through an index is seen by the instructions
-/// behind it ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
+/// Returns the operations of a group. All instructions read before any of them writes, except that instructions after a
+/// write through an index see that write ([`Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP`](crate::rules::Rule)).
 fn group_uses(clause: &AluClause, group: Group<'_>) -> Vec<Uses> {
     let deciding = group.deciding();
     group
@@ -190,7 +190,7 @@ fn op_uses(clause: &AluClause, group: Group<'_>, op: &AluOp, decides: bool) -> U
     uses
 }
 
-/// The file that the destination is in: an index of a GLOBAL mode reaches the registers that all wavefronts share.
+/// Returns the file of the destination. An index of a GLOBAL mode reaches the registers that all wavefronts share.
 fn register_file(op: &AluOp) -> &'static str {
     if op.dst_rel { indexed_file(op.index_mode) } else { R }
 }
@@ -199,7 +199,7 @@ fn indexed_file(mode: IndexModeR700) -> &'static str {
     if mode.is_global() { "global" } else { R }
 }
 
-/// What an index is taken from.
+/// Returns the source of an index.
 fn index(mode: IndexModeR700) -> Option<Read> {
     match mode.address() {
         Some(chan) => Some(read(slot("AR", chan as u32), Role::Address)),
@@ -250,7 +250,7 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
             uses.loads = Some(Space { number: Some(low.buffer_id.into()), ..Space::shared("buffer") });
             uses.reads.push(source(low.src_sel_x as usize, Role::Address));
             if format.semantic.is_some() {
-                // The host's table chooses the register.
+                // The host's table determines the register.
                 written = 0;
                 uses.writes.push(Slot { file: R, number: None });
                 uses.conditional = true;
@@ -280,7 +280,7 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
         }
         FetchOp::DataShareRead(low, high) => {
             uses = Uses::new(MemOp::LOCAL_DS_READ.name(), fidelity_of(MemOp::LOCAL_DS_READ));
-            // One lane gives the address of all, or each of a quad one of the four entries.
+            // One lane provides the address for all lanes, or each lane of a quad provides one of the four entries.
             let quad = high.broadcast || high.mux_cntl == DsrMux::FFT_PERMUTE;
             let address = [low.src_sel_x, low.src_sel_y].map(|chan| source(chan as usize, Role::Address));
             uses.reads.extend(address.map(|address| Read { quad, ..address }));
@@ -299,12 +299,12 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
     uses
 }
 
-/// How exact a memory instruction is. One that no source describes does not run.
+/// Returns the fidelity of a memory instruction. An instruction that no source describes does not run.
 fn fidelity_of(op: MemOp) -> Fidelity {
     control::mem_fidelity(op).unwrap_or(Fidelity::Recommended)
 }
 
-/// Whether a texture instruction writes no register, but what later ones of its clause read.
+/// Returns whether a texture instruction writes no register but sets state that later instructions of its clause read.
 fn sets_state(inst: TexInst) -> bool {
     matches!(
         inst,
@@ -315,9 +315,10 @@ fn sets_state(inst: TexInst) -> bool {
     )
 }
 
-/// What a texture instruction reads of its source register, whatever the resource, and what of its clause.
+/// Adds the components of the source register that a texture instruction reads, whatever the resource, and the state of
+/// its clause that it uses.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
-    // The neighbours of the quad decide about the level of detail, or are subtracted.
+    // The neighbours of the quad determine the level of detail, or are subtracted.
     let lod = sample_kind(inst).map(|kind| kind.lod);
     let asks_quad = matches!(
         inst,
@@ -329,7 +330,7 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
             | TexInst::KEEP_GRADIENTS
     );
     let (quad, gradients) = (asks_quad || lod == Some(Lod::Quad), lod == Some(Lod::Gradients));
-    // These pass values on; for the others they are coordinates.
+    // These instructions pass values on; for the others the values are coordinates.
     let role = match inst {
         TexInst::PASS
         | TexInst::GET_GRADIENTS_H
@@ -392,7 +393,7 @@ fn export_uses(export: &Export) -> Uses {
 fn memory_uses(memory: &MemoryExport) -> Uses {
     let mut uses = Uses::new(memory.inst.name(), Fidelity::Specified);
     let space = space_of(memory.space());
-    // The host reads all but the scratch memory.
+    // The host reads all memory except for the scratch memory.
     let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
     let chans = || (0..memory.components()).filter(|chan| memory.comp_mask >> chan & 1 != 0);
     for number in burst(memory.gpr, memory.burst) {
@@ -412,7 +413,7 @@ fn memory_uses(memory: &MemoryExport) -> Uses {
         true => uses.loads = Some(space),
         false => uses.stores = Some(space),
     }
-    // A killed lane has no effect outside the wavefront: its own scratch memory alone is left to it.
+    // A killed lane has no effect outside the wavefront; it can write only its own scratch memory.
     uses.conditional = memory.read && memory.rel || memory.inst != ExportInst::MEM_SCRATCH;
     uses
 }

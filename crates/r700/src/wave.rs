@@ -1,4 +1,4 @@
-//! A wavefront: registers, flow state, the state of its clause, its exports and memory. The engines run it.
+//! A wavefront: registers, flow state, clause state, exports and memory. The engines run it.
 
 mod results;
 
@@ -33,29 +33,29 @@ pub(crate) type Values = [Lanes; 4];
 /// PV.x to PV.w and PS have rows after the registers.
 pub(crate) const PREVIOUS: usize = 5;
 
-/// The next instruction of a wavefront.
+/// Position of a wavefront: its next instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// Before a control-flow instruction.
+    /// The next instruction is a control-flow instruction.
     ControlFlow,
-    /// Before a group of the clause that the control-flow instruction runs.
+    /// The next instruction is this group of the clause that the control-flow instruction runs.
     Group(usize),
-    /// Before a fetch instruction, for these lanes.
+    /// The next instruction is this fetch instruction, for these lanes.
     Fetch(usize, Mask),
 }
 
-/// State of an ALU clause: each begins with the default.
+/// State of an ALU clause. Each clause begins with the default.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClauseState {
-    /// Which of PV and PS the group before has defined; slot t is PS. The values are in the rows after the registers.
+    /// Which of PV and PS the previous group has defined; slot t is PS. The values are in the rows after the registers.
     pub(crate) defined: [bool; 5],
     /// AR.x to AR.w.
     pub(crate) address: [[i32; LANES]; 4],
-    /// Which of them a MOVA of this clause has written.
+    /// Which components of AR a MOVA of this clause has written.
     pub(crate) address_defined: [bool; 4],
     /// The predicate bits.
     pub(crate) predicate: Mask,
-    /// Whether a PRED_SET* of this clause has written them.
+    /// Whether a PRED_SET* of this clause has written the predicate bits.
     pub(crate) predicate_written: bool,
     /// Whether a group has updated the execute mask.
     pub(crate) mask_updated: bool,
@@ -74,7 +74,7 @@ impl Default for ClauseState {
     }
 }
 
-/// What texture instructions load for later ones of the same clause.
+/// Data that texture instructions load for later ones of the same clause.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
     /// Loaded by SET_GRADIENTS_H and _V, or by KEEP_GRADIENTS.
@@ -83,14 +83,14 @@ pub(crate) struct Held {
     pub(crate) cubemap_index: Option<Box<Lanes>>,
 }
 
-/// What the wavefronts of a launch are made of.
+/// The parts from which the wavefronts of a launch are created.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) code: Arc<Code>,
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// Whether a program reaches the local data share.
+    /// Whether a program accesses the local data share.
     pub(crate) data_share: bool,
 }
 
@@ -104,18 +104,18 @@ impl Origin {
         Origin { code, fetch_code, launch: Arc::new(launch), options: *options, data_share }
     }
 
-    /// The wavefront whose first lane is at `place`, with rows after its registers.
+    /// Creates the wavefront whose first lane is at `place`, with the rows of `room` after its registers.
     pub(crate) fn wave(&self, place: usize, room: &[Row<LANES>]) -> Wave {
         let (code, fetch_code, launch) = (self.code.clone(), self.fetch_code.clone(), self.launch.clone());
         Wave::with_room(code, fetch_code, launch, self.options, place, room)
     }
 
-    /// Lanes of a wavefront.
+    /// Returns the number of lanes of a wavefront.
     pub(crate) fn width(&self) -> usize {
         self.launch.environment.chip.wave_width.into()
     }
 
-    /// The place in the launch of each wavefront's first lane.
+    /// Returns the position in the launch of each wavefront's first lane.
     pub(crate) fn places(&self) -> impl ExactSizeIterator<Item = usize> {
         (0..self.launch.lanes).step_by(self.width())
     }
@@ -146,17 +146,19 @@ fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
     }
 }
 
-/// A wavefront with everything it owns.
+/// A wavefront with all the state that it owns.
 ///
-/// What [`Statistics`] counts:
+/// [`Statistics`] counts:
 ///
-/// * `instructions`: control-flow instructions (exports and the words that start clauses among them), ALU groups and fetch
-///   instructions, as issued. A clause that no lane runs counts once, as its word. An instruction that traps counts.
-/// * `lane_instructions`: the lanes of each. For a control-flow instruction the active ones, whatever its condition; for
-///   an ALU group the active ones, in WHOLE_QUAD_MODE all of their quads; for a fetch instruction those that pass the
-///   condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD change nothing here.
-/// * `divergent_branches`: ALU groups whose UPDATE_EXECUTE_MASK parts the active lanes: some stay active and some do not.
-///   Conditions of control-flow instructions do not count: a boolean is the same for all lanes, so that only
+/// * `instructions`: control-flow instructions, ALU groups and fetch instructions, as issued. Exports and the words
+///   that start clauses are control-flow instructions. A clause that no lane runs counts once, as its word. An
+///   instruction that traps counts.
+/// * `lane_instructions`: the lanes of each instruction. For a control-flow instruction, the active lanes, whatever its
+///   condition. For an ALU group, the active lanes; in WHOLE_QUAD_MODE, all lanes of their quads. For a fetch
+///   instruction, the lanes that pass the condition of its clause. PRED_SEL and FETCH_WHOLE_QUAD do not affect this
+///   count.
+/// * `divergent_branches`: ALU groups after whose UPDATE_EXECUTE_MASK some of the active lanes stay active and some do
+///   not. Conditions of control-flow instructions do not count. A boolean is the same for all lanes, so only
 ///   VALID_PIXEL_MODE can split them, and those lanes are no longer valid.
 #[derive(Clone, Debug)]
 pub struct Wave {
@@ -164,19 +166,19 @@ pub struct Wave {
     pub(crate) fetch_code: Option<Arc<Code>>,
     pub(crate) launch: Arc<Launch>,
     pub(crate) options: Options,
-    /// The place of the first lane in the launch, and the number of lanes.
+    /// Position of the first lane in the launch, and number of lanes.
     pub(crate) place: usize,
     pub(crate) count: usize,
     pub(crate) flow: Flow,
     pub(crate) at: At,
-    /// Registers, then clause temporaries, four components each; then PV and PS; then the rows of the fast engine, if that
-    /// runs.
+    /// Registers, then clause temporaries, four components each; then PV and PS; then the rows of the fast engine, if
+    /// it runs.
     pub(crate) registers: Guarded<Row<LANES>>,
     pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
-    /// What all wavefronts share.
+    /// State that all wavefronts share.
     pub(crate) simd: Simd,
-    /// What texture instructions of this clause have loaded for later ones.
+    /// Data that texture instructions of this clause have loaded for later ones.
     pub(crate) held: Held,
     pub(crate) exports: Targets,
     pub(crate) emissions: Vec<Emission>,
@@ -186,7 +188,7 @@ pub struct Wave {
 }
 
 impl Wave {
-    /// The wavefront whose first lane is at `place` of the launch, before its first instruction.
+    /// Creates the wavefront whose first lane is at `place` of the launch, before its first instruction.
     ///
     /// `code` is the launch's program and `fetch_code` its fetch program, both decoded with
     /// [`Environment::code_options`](crate::launch::Environment::code_options).
@@ -200,7 +202,7 @@ impl Wave {
         Wave::with_room(code, fetch_code, launch, options, place, &[])
     }
 
-    /// [`Wave::new`] with rows after the registers, for an engine's own use.
+    /// Works like [`Wave::new`], and adds rows after the registers for an engine's own use.
     pub(crate) fn with_room(
         code: Arc<Code>,
         fetch_code: Option<Arc<Code>>,
@@ -237,17 +239,17 @@ impl Wave {
         wave
     }
 
-    /// Becomes a wavefront of another launch of the same program, whose environment
-    /// [lowers alike](crate::launch::Environment::lowers_alike), before its [restart](Wave::restart). Rows after the
-    /// registers stay.
+    /// Turns this into a wavefront of another launch of the same program. The environment of that launch must [lower
+    /// alike](crate::launch::Environment::lowers_alike), and a [restart](Wave::restart) must follow. Rows after the
+    /// registers do not change.
     pub(crate) fn begin(&mut self, origin: &Origin) {
         (self.launch, self.options) = (origin.launch.clone(), origin.options);
         self.flow.begin(flow_setup(&self.launch, &self.options));
         self.simd = Simd::default();
     }
 
-    /// Becomes the wavefront whose first lane is at `place`, before its first instruction. What all wavefronts share
-    /// stays as it is.
+    /// Turns this into the wavefront whose first lane is at `place`, before its first instruction. The state that all
+    /// wavefronts share does not change.
     pub(crate) fn restart(&mut self, place: usize) {
         let Wave {
             code: _,
@@ -308,66 +310,65 @@ impl Wave {
         *fidelity = Executed::default();
     }
 
-    /// The number of the first lane in the whole launch.
+    /// Returns the number of the first lane in the whole launch.
     pub(crate) fn first_lane(&self) -> usize {
         self.launch.first_lane + self.place
     }
 
-    /// The number of the wavefront in the whole launch.
+    /// Returns the number of the wavefront in the whole launch.
     pub(crate) fn number(&self) -> u32 {
         (self.first_lane() / usize::from(self.launch.environment.chip.wave_width)) as u32
     }
 
-    /// The wavefront in the whole launch.
+    /// Returns the identity of the wavefront in the whole launch.
     pub(crate) fn group_id(&self) -> GroupId {
         GroupId::Lanes { first: self.first_lane() }
     }
 
-    /// Sets what all wavefronts share, as the wavefront before has left it.
+    /// Sets the state that all wavefronts share, as the previous wavefront has left it.
     pub fn set_simd(&mut self, simd: Simd) {
         self.simd = simd;
     }
 
-    /// What all wavefronts share, as this one has it.
+    /// Returns the state that all wavefronts share, as this wavefront has left it.
     pub fn simd(&self) -> &Simd {
         &self.simd
     }
 
-    /// What all wavefronts share, for changing.
+    /// Returns the state that all wavefronts share, for modification.
     pub fn simd_mut(&mut self) -> &mut Simd {
         &mut self.simd
     }
 
-    /// The flow state.
+    /// Returns the flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    /// The flow state, for changing: fault injection.
+    /// Returns the flow state for modification, for fault injection.
     pub fn flow_mut(&mut self) -> &mut Flow {
         &mut self.flow
     }
 
-    /// Lanes of the wavefront.
+    /// Returns the lanes of the wavefront.
     pub fn lanes(&self) -> Mask {
         Mask::first(self.count)
     }
 
-    /// The predicate bits, which an ALU clause has; `None` where the next instruction is not in one.
+    /// Returns the predicate bits, or `None` if the next instruction is not in an ALU clause.
     pub fn predicate(&self) -> Option<Mask> {
         matches!(self.at, At::Group(_)).then_some(self.clause.predicate)
     }
 
-    /// Changes the predicate bits; outside an ALU clause nothing changes.
+    /// Changes the predicate bits. Does nothing outside an ALU clause.
     pub fn set_predicate(&mut self, lanes: Mask) {
         if let At::Group(_) = self.at {
             self.clause.predicate = lanes;
         }
     }
 
-    /// The words of the program that the next instruction is in, where it is a control-flow instruction: the word itself,
-    /// and those of its clause, as numbers of 32-bit words. `None` inside a clause, whose word has been read, and in a
-    /// fetch program.
+    /// Returns the numbers of the 32-bit words of the next control-flow instruction and of its clause. Returns `None`
+    /// in a fetch program, and inside a clause, whose words have already been read.
     pub fn next_words(&self) -> Option<Vec<usize>> {
         if self.at != At::ControlFlow || self.flow.in_fetch_program() || self.flow.done() {
             return None;
@@ -384,35 +385,35 @@ impl Wave {
         Some((pc..pc + 1).chain(clause).flat_map(|word| [2 * word as usize, 2 * word as usize + 1]).collect())
     }
 
-    /// A register component of one lane; `None` where the program has no such register.
+    /// Returns a register component of one lane, or `None` if the program has no such register.
     pub fn register(&self, register: u8, chan: usize, lane: Lane) -> Option<u32> {
         let row = self.row(register.into(), chan)?;
         Some(self.registers[row].0[lane.index()])
     }
 
-    /// Changes a register component of one lane; `false` where the program has no such register.
+    /// Changes a register component of one lane. Returns `false` if the program has no such register.
     pub fn set_register(&mut self, register: u8, chan: usize, lane: Lane, value: u32) -> bool {
         let row = self.row(register.into(), chan);
         let place = row.and_then(|row| self.registers[row].0.get_mut(lane.index()));
         place.map(|place| *place = value).is_some()
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// The fidelity of the run so far.
+    /// Returns the fidelity of the run so far.
     pub fn fidelity(&self) -> &Executed {
         &self.fidelity
     }
 
-    /// Acknowledges that writes and fetch clauses have asked for and no WAIT_ACK has waited for.
+    /// Returns the number of acknowledges that writes and fetch clauses have requested and no WAIT_ACK has waited for.
     pub fn acknowledges(&self) -> u32 {
         self.acknowledges
     }
 
-    /// Whether undefined behaviour traps.
+    /// Returns whether undefined behaviour traps.
     pub(crate) fn strict(&self) -> bool {
         self.options.mode == Mode::Strict
     }
@@ -423,7 +424,7 @@ impl Wave {
         self.launch.environment.register_row(register, chan)
     }
 
-    /// The row of PV or PS.
+    /// Returns the row of PV or PS.
     pub(crate) fn previous_row(&self, slot: usize) -> usize {
         self.launch.environment.register_rows() + slot
     }
@@ -436,8 +437,8 @@ impl Wave {
         Ok(lenient)
     }
 
-    /// Component `chan` of `register` in all lanes. Outside the registers it is R0 ([`Rule::BAD_INDEX_READS_R0`]);
-    /// `relative`: the register number contains an index.
+    /// Returns component `chan` of `register` in all lanes. Outside the registers it returns R0
+    /// ([`Rule::BAD_INDEX_READS_R0`]). `relative` is whether the register number contains an index.
     pub(crate) fn read_register(
         &mut self,
         register: i32,
@@ -452,7 +453,8 @@ impl Wave {
         }
     }
 
-    /// An indexed access reaches the allocation only, not the clause temporaries.
+    /// Returns the row of a register component. An indexed access can reach only the allocation, not the clause
+    /// temporaries.
     pub(crate) fn row_for(&self, register: i32, chan: usize, relative: bool) -> Option<usize> {
         if relative && !(0..i32::from(self.launch.environment.num_gprs)).contains(&register) {
             return None;
@@ -460,7 +462,7 @@ impl Wave {
         self.row(register, chan)
     }
 
-    /// Writes `values` to component `chan` of `register` in `lanes`; outside the registers the write is dropped.
+    /// Writes `values` to component `chan` of `register` in `lanes`. Outside the registers the write is dropped.
     pub(crate) fn write_register<O: Observer>(
         &mut self,
         register: i32,
@@ -483,7 +485,7 @@ impl Wave {
         Ok(())
     }
 
-    /// aL if the operand is relative, else 0.
+    /// Returns aL if the operand is relative, else 0.
     pub(crate) fn loop_offset(&self, relative: bool) -> Result<i32, Cause> {
         match self.flow.loop_index() {
             _ if !relative => Ok(0),
@@ -493,7 +495,7 @@ impl Wave {
         }
     }
 
-    /// Every lane of the wavefront in a quad that has one of `lanes`.
+    /// Returns every lane of the wavefront that is in a quad with one of `lanes`.
     pub(crate) fn whole_quads(&self, lanes: Mask) -> Mask {
         Mask::from_fn(self.launch.environment.chip.wave_width.into(), |lane| {
             lanes.0 >> (lane.0 & !3) & 0xf != 0
@@ -502,7 +504,7 @@ impl Wave {
 
     // Memory.
 
-    /// The dword of a space; 0 outside it.
+    /// Returns the dword of a space, or 0 outside the space.
     pub(crate) fn load(&self, space: Space, lane: Lane, dword: usize) -> u32 {
         match self.spaces.private(space) {
             Some(private) => private.read(lane, dword),
@@ -510,7 +512,7 @@ impl Wave {
         }
     }
 
-    /// Stores a dword and gives whether it is in the space; outside the store is dropped.
+    /// Stores a dword and returns whether it is in the space. Outside the space the store is dropped.
     pub(crate) fn store(&mut self, space: Space, lane: Lane, dword: usize, value: u32) -> bool {
         match self.spaces.private_mut(space) {
             Some(private) => private.write(lane, dword, value),
@@ -526,13 +528,13 @@ impl Wave {
 
     // The next instruction.
 
-    /// The control-flow instruction that is next, or whose clause runs, with its code.
+    /// Returns the control-flow instruction that is next or whose clause runs, with its code.
     fn op(&self) -> Option<(&Code, &CfOp)> {
         let code = if self.flow.in_fetch_program() { self.fetch_code.as_ref()? } else { &self.code };
         Some((code, &code.cf(self.flow.pc()).ok()?.op))
     }
 
-    /// The address of the next instruction.
+    /// Returns the address of the next instruction.
     pub(crate) fn position(&self) -> u32 {
         let pc = self.flow.pc();
         match (self.at, self.op()) {
@@ -542,13 +544,13 @@ impl Wave {
         }
     }
 
-    /// A trap of this wavefront, with its place in the launch.
+    /// Returns a trap of this wavefront, with its position in the launch.
     pub(crate) fn trapped(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group_id(), words: None, trap }
     }
 
-    /// The trap of the instruction at `pc` while `lanes` were active. The cause of a stack overflow gets what the whole
-    /// program needs.
+    /// Returns the trap of the instruction at `pc` while `lanes` were active. The cause of a stack overflow also states
+    /// the stack that the whole program needs.
     pub(crate) fn trap<O: Observer>(
         &self,
         pc: u32,

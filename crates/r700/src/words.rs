@@ -9,9 +9,9 @@ names! {
         CF_COND_ACTIVE = 0,
         /// No lane passes.
         CF_COND_FALSE = 1,
-        /// Active lanes pass when boolean constant CF_CONST is 1.
+        /// Active lanes pass if boolean constant CF_CONST is 1.
         CF_COND_BOOL = 2,
-        /// Active lanes pass when boolean constant CF_CONST is 0.
+        /// Active lanes pass if boolean constant CF_CONST is 0.
         CF_COND_NOT_BOOL = 3,
     }
     /// KCACHE_MODE
@@ -182,34 +182,35 @@ names! {
         /// Runs a clause of vertex fetches, through the texture cache.
         VTX_TC = 3,
         /// Begins a loop that runs COUNT times and counts aL from INIT in steps of INC, as loop constant CF_CONST
-        /// says.
+        /// states.
         LOOP_START = 4,
-        /// Ends a turn of a loop: goes back to behind its LOOP_START, or on when no lane takes another turn.
+        /// Ends an iteration of a loop. Jumps to the instruction after its LOOP_START, or continues if no lane runs
+        /// another iteration.
         LOOP_END = 5,
         /// Begins a loop without a count; only breaks end it.
         LOOP_START_DX10 = 6,
-        /// Begins a loop that runs COUNT times, as loop constant CF_CONST says, and leaves aL to the loop around
-        /// it.
+        /// Begins a loop that runs COUNT times, as loop constant CF_CONST states. The aL of the enclosing loop does not
+        /// change.
         LOOP_START_NO_AL = 7,
-        /// Ends the turn of the innermost loop for the lanes that pass.
+        /// Ends the iteration of the innermost loop for the lanes that pass.
         LOOP_CONTINUE = 8,
         /// Ends the innermost loop for the lanes that pass.
         LOOP_BREAK = 9,
-        /// Goes on at ADDR when no lane passes.
+        /// Jumps to ADDR if no lane passes.
         JUMP = 10,
-        /// Pushes the active mask and goes on with the lanes that pass.
+        /// Pushes the active mask and continues with the lanes that pass.
         PUSH = 11,
-        /// Pushes the active mask and goes on with the lanes that do not pass.
+        /// Pushes the active mask and continues with the lanes that do not pass.
         PUSH_ELSE = 12,
-        /// Turns the lanes of the innermost push around: those that ran wait, those that waited run.
+        /// Swaps the lanes of the innermost push: those that ran wait, those that waited run.
         ELSE = 13,
         /// Pops POP_COUNT entries.
         POP = 14,
-        /// Pops POP_COUNT entries, then goes on at ADDR when no lane passes.
+        /// Pops POP_COUNT entries, then jumps to ADDR if no lane passes.
         POP_JUMP = 15,
-        /// Pops POP_COUNT entries, then pushes the active mask and goes on with the lanes that pass.
+        /// Pops POP_COUNT entries, then pushes the active mask and continues with the lanes that pass.
         POP_PUSH = 16,
-        /// Pops POP_COUNT entries, then pushes the active mask and goes on with the lanes that do not pass.
+        /// Pops POP_COUNT entries, then pushes the active mask and continues with the lanes that do not pass.
         POP_PUSH_ELSE = 17,
         /// Calls the subroutine at ADDR.
         CALL = 18,
@@ -223,17 +224,17 @@ names! {
         EMIT_CUT_VERTEX = 22,
         /// Ends the strip of the lanes that pass.
         CUT_VERTEX = 23,
-        /// Takes the lanes that pass out of the valid mask: what they export is dropped.
+        /// Removes the lanes that pass from the valid mask: their exports are dropped.
         KILL = 24,
         /// Ends the program. (Opcode tables name it; the manual reserves its number.)
         END_PROGRAM = 25,
-        /// Waits until at most ADDR acknowledges of writes are outstanding.
+        /// Waits until ADDR or fewer acknowledges of writes are outstanding.
         WAIT_ACK = 26,
-        /// Runs a clause of fetch instructions, through the texture cache, and asks for an acknowledge.
+        /// Runs a clause of fetch instructions, through the texture cache, and requests an acknowledge.
         TEX_ACK = 27,
-        /// Runs a clause of vertex fetches, through the vertex cache, and asks for an acknowledge.
+        /// Runs a clause of vertex fetches, through the vertex cache, and requests an acknowledge.
         VTX_ACK = 28,
-        /// Runs a clause of vertex fetches, through the texture cache, and asks for an acknowledge.
+        /// Runs a clause of vertex fetches, through the texture cache, and requests an acknowledge.
         VTX_TC_ACK = 29,
     }
     /// cf_export
@@ -256,10 +257,10 @@ names! {
         EXPORT = 39,
         /// Exports registers, as the last export of its kind.
         EXPORT_DONE = 40,
-        /// Writes registers to the buffer that all lanes share, in no order between lanes.
+        /// Writes registers to the buffer that all lanes share, in no defined order between lanes.
         MEM_EXPORT = 58,
     }
-    /// What an ALU clause does to the stack and to lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
+    /// Effect of an ALU clause on the stack and on lanes that fail its predicate: the 4-bit CF_INST of a CF_ALU word.
     pub enum AluForm(4) {
         /// Runs a clause of ALU groups.
         ALU = 8,
@@ -269,11 +270,11 @@ names! {
         ALU_POP_AFTER = 10,
         /// Runs a clause of ALU groups, then pops two entries.
         ALU_POP2_AFTER = 11,
-        /// Runs a clause of ALU groups; lanes that fail its predicate end their turn of the loop.
+        /// Runs a clause of ALU groups; lanes that fail its predicate end their iteration of the loop.
         ALU_CONTINUE = 13,
         /// Runs a clause of ALU groups; lanes that fail its predicate leave the loop.
         ALU_BREAK = 14,
-        /// Runs a clause of ALU groups, then turns the lanes of the innermost push around.
+        /// Runs a clause of ALU groups, then swaps the lanes of the innermost push.
         ALU_ELSE_AFTER = 15,
     }
     /// op2
@@ -282,35 +283,35 @@ names! {
         ADD = 0,
         /// Multiplies src0 by src1; a factor of 0 gives 0 whatever the other is.
         MUL = 1,
-        /// Multiplies src0 by src1 by the rules of IEEE 754; denormals count as 0.
+        /// Multiplies src0 by src1 according to IEEE 754; denormals count as 0.
         MUL_IEEE = 2,
-        /// Gives the larger of src0 and src1, src1 when one is a NaN.
+        /// Returns the larger of src0 and src1, or src1 if either is a NaN.
         MAX = 3,
-        /// Gives the smaller of src0 and src1, src1 when one is a NaN.
+        /// Returns the smaller of src0 and src1, or src1 if either is a NaN.
         MIN = 4,
-        /// Gives the larger of src0 and src1; a NaN gives the other operand.
+        /// Returns the larger of src0 and src1. If one of them is a NaN, returns the other.
         MAX_DX10 = 5,
-        /// Gives the smaller of src0 and src1; a NaN gives the other operand.
+        /// Returns the smaller of src0 and src1. If one of them is a NaN, returns the other.
         MIN_DX10 = 6,
         /// Splits a double into its exponent (an integer) and its mantissa, over four slots.
         FREXP_64 = 7,
-        /// Gives 1.0 where src0 equals src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 equals src1 as floats, else 0.0.
         SETE = 8,
-        /// Gives 1.0 where src0 is greater than src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 is greater than src1 as floats, else 0.0.
         SETGT = 9,
-        /// Gives 1.0 where src0 is greater than or equal to src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 is greater than or equal to src1 as floats, else 0.0.
         SETGE = 10,
-        /// Gives 1.0 where src0 differs from src1 as floats, else 0.0.
+        /// Returns 1.0 if src0 differs from src1 as floats, else 0.0.
         SETNE = 11,
-        /// Gives all bits set where src0 equals src1 as floats, else 0.
+        /// Returns all bits set if src0 equals src1 as floats, else 0.
         SETE_DX10 = 12,
-        /// Gives all bits set where src0 is greater than src1 as floats, else 0.
+        /// Returns all bits set if src0 is greater than src1 as floats, else 0.
         SETGT_DX10 = 13,
-        /// Gives all bits set where src0 is greater than or equal to src1 as floats, else 0.
+        /// Returns all bits set if src0 is greater than or equal to src1 as floats, else 0.
         SETGE_DX10 = 14,
-        /// Gives all bits set where src0 differs from src1 as floats, else 0.
+        /// Returns all bits set if src0 differs from src1 as floats, else 0.
         SETNE_DX10 = 15,
-        /// Gives src0 less the largest integer that is not above it.
+        /// Returns src0 minus the largest integer that is not above it.
         FRACT = 16,
         /// Rounds src0 toward 0 to an integer, as a float.
         TRUNC = 17,
@@ -328,7 +329,7 @@ names! {
         ADD_64 = 23,
         /// Clamps the integer src0 to -256 to 255 and writes it to the address register AR.
         MOVA_INT = 24,
-        /// Gives src0; without modifiers all bits stay.
+        /// Returns src0; without modifiers all bits are preserved.
         MOV = 25,
         /// Computes nothing and writes nothing.
         NOP = 26,
@@ -338,27 +339,27 @@ names! {
         FLT64_TO_FLT32 = 28,
         /// Converts a float to a double, over two slots.
         FLT32_TO_FLT64 = 29,
-        /// Sets a predicate: whether src0 is greater than src1 as unsigned integers. The result is 0.0 where it
+        /// Sets a predicate: whether src0 is greater than src1 as unsigned integers. The result is 0.0 if it
         /// holds, else 1.0.
         PRED_SETGT_UINT = 30,
         /// Sets a predicate: whether src0 is greater than or equal to src1 as unsigned integers. The result is 0.0
-        /// where it holds, else 1.0.
+        /// if it holds, else 1.0.
         PRED_SETGE_UINT = 31,
-        /// Sets a predicate: whether src0 equals src1 as floats. The result is 0.0 where it holds, else 1.0.
+        /// Sets a predicate: whether src0 equals src1 as floats. The result is 0.0 if it holds, else 1.0.
         PRED_SETE = 32,
-        /// Sets a predicate: whether src0 is greater than src1 as floats. The result is 0.0 where it holds, else
+        /// Sets a predicate: whether src0 is greater than src1 as floats. The result is 0.0 if it holds, else
         /// 1.0.
         PRED_SETGT = 33,
-        /// Sets a predicate: whether src0 is greater than or equal to src1 as floats. The result is 0.0 where it
+        /// Sets a predicate: whether src0 is greater than or equal to src1 as floats. The result is 0.0 if it
         /// holds, else 1.0.
         PRED_SETGE = 34,
-        /// Sets a predicate: whether src0 differs from src1 as floats. The result is 0.0 where it holds, else 1.0.
+        /// Sets a predicate: whether src0 differs from src1 as floats. The result is 0.0 if it holds, else 1.0.
         PRED_SETNE = 35,
-        /// Turns a nesting counter around: the predicate is whether src0 is 1.0; the result is 0.0 then, 1.0 where
-        /// src0 is 0.0, else src0.
+        /// Inverts a nesting counter: the predicate is whether src0 is 1.0; the result is 0.0 then, 1.0 if src0 is 0.0,
+        /// else src0.
         PRED_SET_INV = 36,
-        /// Takes src1 off a nesting counter: the predicate is whether src0 is at most src1; the result is 0.0 then,
-        /// else src0 - src1.
+        /// Subtracts src1 from a nesting counter: the predicate is whether src0 is at most src1; the result is 0.0
+        /// then, else src0 - src1.
         PRED_SET_POP = 37,
         /// Clears a nesting counter: the predicate is 0, the result the largest float.
         PRED_SET_CLR = 38,
@@ -376,23 +377,23 @@ names! {
         /// Counts nesting: the predicate is whether src0 is 0.0 and src1 differs from 0.0; the result is 0.0 then,
         /// else src0 + 1.0.
         PRED_SETNE_PUSH = 43,
-        /// Takes the lanes where src0 equals src1 as floats out of the valid mask. The result is 1.0 there, else
+        /// Removes the lanes where src0 equals src1 as floats from the valid mask. The result is 1.0 there, else
         /// 0.0.
         KILLE = 44,
-        /// Takes the lanes where src0 is greater than src1 as floats out of the valid mask. The result is 1.0
+        /// Removes the lanes where src0 is greater than src1 as floats from the valid mask. The result is 1.0
         /// there, else 0.0.
         KILLGT = 45,
-        /// Takes the lanes where src0 is greater than or equal to src1 as floats out of the valid mask. The result
+        /// Removes the lanes where src0 is greater than or equal to src1 as floats from the valid mask. The result
         /// is 1.0 there, else 0.0.
         KILLGE = 46,
-        /// Takes the lanes where src0 differs from src1 as floats out of the valid mask. The result is 1.0 there,
+        /// Removes the lanes where src0 differs from src1 as floats from the valid mask. The result is 1.0 there,
         /// else 0.0.
         KILLNE = 47,
-        /// Gives the bits that both src0 and src1 have.
+        /// Returns the bits that are set in both src0 and src1.
         AND_INT = 48,
-        /// Gives the bits that src0 or src1 has.
+        /// Returns the bits that are set in src0 or src1.
         OR_INT = 49,
-        /// Gives the bits that one of src0 and src1 has.
+        /// Returns the bits that are set in exactly one of src0 and src1.
         XOR_INT = 50,
         /// Inverts all bits of src0.
         NOT_INT = 51,
@@ -400,54 +401,54 @@ names! {
         ADD_INT = 52,
         /// Subtracts the integer src1 from src0, modulo 2^32.
         SUB_INT = 53,
-        /// Gives the larger of the signed integers src0 and src1.
+        /// Returns the larger of the signed integers src0 and src1.
         MAX_INT = 54,
-        /// Gives the smaller of the signed integers src0 and src1.
+        /// Returns the smaller of the signed integers src0 and src1.
         MIN_INT = 55,
-        /// Gives the larger of the unsigned integers src0 and src1.
+        /// Returns the larger of the unsigned integers src0 and src1.
         MAX_UINT = 56,
-        /// Gives the smaller of the unsigned integers src0 and src1.
+        /// Returns the smaller of the unsigned integers src0 and src1.
         MIN_UINT = 57,
-        /// Gives all bits set where src0 equals src1 as signed integers, else 0.
+        /// Returns all bits set if src0 equals src1 as signed integers, else 0.
         SETE_INT = 58,
-        /// Gives all bits set where src0 is greater than src1 as signed integers, else 0.
+        /// Returns all bits set if src0 is greater than src1 as signed integers, else 0.
         SETGT_INT = 59,
-        /// Gives all bits set where src0 is greater than or equal to src1 as signed integers, else 0.
+        /// Returns all bits set if src0 is greater than or equal to src1 as signed integers, else 0.
         SETGE_INT = 60,
-        /// Gives all bits set where src0 differs from src1 as signed integers, else 0.
+        /// Returns all bits set if src0 differs from src1 as signed integers, else 0.
         SETNE_INT = 61,
-        /// Gives all bits set where src0 is greater than src1 as unsigned integers, else 0.
+        /// Returns all bits set if src0 is greater than src1 as unsigned integers, else 0.
         SETGT_UINT = 62,
-        /// Gives all bits set where src0 is greater than or equal to src1 as unsigned integers, else 0.
+        /// Returns all bits set if src0 is greater than or equal to src1 as unsigned integers, else 0.
         SETGE_UINT = 63,
-        /// Takes the lanes where src0 is greater than src1 as unsigned integers out of the valid mask. The result
+        /// Removes the lanes where src0 is greater than src1 as unsigned integers from the valid mask. The result
         /// is 1.0 there, else 0.0.
         KILLGT_UINT = 64,
-        /// Takes the lanes where src0 is greater than or equal to src1 as unsigned integers out of the valid mask.
+        /// Removes the lanes where src0 is greater than or equal to src1 as unsigned integers from the valid mask.
         /// The result is 1.0 there, else 0.0.
         KILLGE_UINT = 65,
-        /// Sets a predicate: whether src0 equals src1 as signed integers. The result is 0.0 where it holds, else
+        /// Sets a predicate: whether src0 equals src1 as signed integers. The result is 0.0 if it holds, else
         /// 1.0.
         PRED_SETE_INT = 66,
-        /// Sets a predicate: whether src0 is greater than src1 as signed integers. The result is 0.0 where it
+        /// Sets a predicate: whether src0 is greater than src1 as signed integers. The result is 0.0 if it
         /// holds, else 1.0.
         PRED_SETGT_INT = 67,
         /// Sets a predicate: whether src0 is greater than or equal to src1 as signed integers. The result is 0.0
-        /// where it holds, else 1.0.
+        /// if it holds, else 1.0.
         PRED_SETGE_INT = 68,
-        /// Sets a predicate: whether src0 differs from src1 as signed integers. The result is 0.0 where it holds,
+        /// Sets a predicate: whether src0 differs from src1 as signed integers. The result is 0.0 if it holds,
         /// else 1.0.
         PRED_SETNE_INT = 69,
-        /// Takes the lanes where src0 equals src1 as signed integers out of the valid mask. The result is 1.0
+        /// Removes the lanes where src0 equals src1 as signed integers from the valid mask. The result is 1.0
         /// there, else 0.0.
         KILLE_INT = 70,
-        /// Takes the lanes where src0 is greater than src1 as signed integers out of the valid mask. The result is
+        /// Removes the lanes where src0 is greater than src1 as signed integers from the valid mask. The result is
         /// 1.0 there, else 0.0.
         KILLGT_INT = 71,
-        /// Takes the lanes where src0 is greater than or equal to src1 as signed integers out of the valid mask.
+        /// Removes the lanes where src0 is greater than or equal to src1 as signed integers from the valid mask.
         /// The result is 1.0 there, else 0.0.
         KILLGE_INT = 72,
-        /// Takes the lanes where src0 differs from src1 as signed integers out of the valid mask. The result is 1.0
+        /// Removes the lanes where src0 differs from src1 as signed integers from the valid mask. The result is 1.0
         /// there, else 0.0.
         KILLNE_INT = 73,
         /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 equals 0; the result is 0.0
@@ -468,49 +469,48 @@ names! {
         /// Counts nesting: the predicate is whether src0 is 0.0 and the integer src1 is less than or equal to 0;
         /// the result is 0.0 then, else src0 + 1.0.
         PRED_SETLE_PUSH_INT = 79,
-        /// Adds the four products of src0 and src1 in slots x to w, each 0 when a factor is 0; every slot gets the
-        /// sum.
+        /// Adds the four products of src0 and src1 in slots x to w, each 0 if a factor is 0; every slot receives
+        /// the sum.
         DOT4 = 80,
-        /// Adds the four products of src0 and src1 in slots x to w by the rules of IEEE 754; every slot gets the
+        /// Adds the four products of src0 and src1 in slots x to w according to IEEE 754; every slot receives the
         /// sum.
         DOT4_IEEE = 81,
-        /// Finds the cube-map face of a direction over slots x to w: x and y get the coordinates tc and sc, z twice
-        /// the major axis, w the face.
+        /// Finds the cube-map face of a direction over slots x to w: x and y receive the coordinates tc and sc, z
+        /// twice the major axis, w the face.
         CUBE = 82,
-        /// Gives the largest of src0 in slots x to w; every slot gets it.
+        /// Returns the largest of src0 in slots x to w; every slot receives it.
         MAX4 = 83,
         /// Clamps the integer src0 to -256 to 255 and writes it to aL, which indexes registers on early R600 chips.
         MOVA_GPR_INT = 96,
-        /// Gives 2 to the power of src0.
+        /// Returns 2 to the power of src0.
         EXP_IEEE = 97,
-        /// Gives the logarithm of src0 to base 2; minus infinity becomes the lowest float.
+        /// Returns the logarithm of src0 to base 2; minus infinity becomes the lowest float.
         LOG_CLAMPED = 98,
-        /// Gives the logarithm of src0 to base 2.
+        /// Returns the logarithm of src0 to base 2.
         LOG_IEEE = 99,
-        /// Gives 1 / src0; an infinity becomes the largest float of its sign.
+        /// Returns 1 / src0; an infinity becomes the largest float of its sign.
         RECIP_CLAMPED = 100,
-        /// Gives 1 / src0; an infinity becomes 0 of its sign.
+        /// Returns 1 / src0; an infinity becomes 0 of its sign.
         RECIP_FF = 101,
         /// Gives 1 / src0.
         RECIP_IEEE = 102,
-        /// Gives 1 / sqrt(src0); an infinity becomes the largest float of its sign.
+        /// Returns 1 / sqrt(src0); an infinity becomes the largest float of its sign.
         RECIPSQRT_CLAMPED = 103,
-        /// Gives 1 / sqrt(src0); an infinity becomes 0 of its sign.
+        /// Returns 1 / sqrt(src0); an infinity becomes 0 of its sign.
         RECIPSQRT_FF = 104,
-        /// Gives 1 / sqrt(src0).
+        /// Returns 1 / sqrt(src0).
         RECIPSQRT_IEEE = 105,
-        /// Gives the square root of src0.
+        /// Returns the square root of src0.
         SQRT_IEEE = 106,
-        /// Converts the float src0 to a signed integer, toward 0; what does not fit becomes the nearest that does,
-        /// a NaN 0.
+        /// Converts the float src0 to a signed integer, rounding toward 0 and saturating; a NaN becomes 0.
         FLT_TO_INT = 107,
         /// Converts the signed integer src0 to a float, rounded to nearest even.
         INT_TO_FLT = 108,
         /// Converts the unsigned integer src0 to a float, rounded to nearest even.
         UINT_TO_FLT = 109,
-        /// Gives the sine of src0, which counts turns (R600: radians).
+        /// Returns the sine of src0, in turns (R600: radians).
         SIN = 110,
-        /// Gives the cosine of src0, which counts turns (R600: radians).
+        /// Returns the cosine of src0, in turns (R600: radians).
         COS = 111,
         /// Shifts src0 right by the low five bits of src1, filling with the sign.
         ASHR_INT = 112,
@@ -518,33 +518,32 @@ names! {
         LSHR_INT = 113,
         /// Shifts src0 left by the low five bits of src1.
         LSHL_INT = 114,
-        /// Gives the low 32 bits of the product of the signed integers src0 and src1.
+        /// Returns the low 32 bits of the product of the signed integers src0 and src1.
         MULLO_INT = 115,
-        /// Gives the high 32 bits of the product of the signed integers src0 and src1.
+        /// Returns the high 32 bits of the product of the signed integers src0 and src1.
         MULHI_INT = 116,
-        /// Gives the low 32 bits of the product of the unsigned integers src0 and src1.
+        /// Returns the low 32 bits of the product of the unsigned integers src0 and src1.
         MULLO_UINT = 117,
-        /// Gives the high 32 bits of the product of the unsigned integers src0 and src1.
+        /// Returns the high 32 bits of the product of the unsigned integers src0 and src1.
         MULHI_UINT = 118,
-        /// Gives 2^32 divided by the signed integer src0, about.
+        /// Returns 2^32 divided by the signed integer src0, approximately.
         RECIP_INT = 119,
-        /// Gives 2^32 divided by the unsigned integer src0, about.
+        /// Returns 2^32 divided by the unsigned integer src0, approximately.
         RECIP_UINT = 120,
-        /// Converts the float src0 to an unsigned integer, toward 0; what does not fit becomes the nearest that
-        /// does, a NaN 0.
+        /// Converts the float src0 to an unsigned integer, rounding toward 0 and saturating; a NaN becomes 0.
         FLT_TO_UINT = 121,
         /// Adds an integer to the exponent of a double, over two slots.
         LDEXP_64 = 122,
-        /// Gives a double less the largest integer that is not above it, over two slots.
+        /// Returns a double minus the largest integer that is not above it, over two slots.
         FRACT_64 = 123,
-        /// Sets a predicate: whether src0 is greater than src1 as doubles, over two slots. The result is 0.0 where
+        /// Sets a predicate: whether src0 is greater than src1 as doubles, over two slots. The result is 0.0 if
         /// it holds, else 1.0.
         PRED_SETGT_64 = 124,
-        /// Sets a predicate: whether src0 equals src1 as doubles, over two slots. The result is 0.0 where it holds,
+        /// Sets a predicate: whether src0 equals src1 as doubles, over two slots. The result is 0.0 if it holds,
         /// else 1.0.
         PRED_SETE_64 = 125,
         /// Sets a predicate: whether src0 is greater than or equal to src1 as doubles, over two slots. The result
-        /// is 0.0 where it holds, else 1.0.
+        /// is 0.0 if it holds, else 1.0.
         PRED_SETGE_64 = 126,
     }
     /// op3
@@ -577,42 +576,42 @@ names! {
         MULADD_M4 = 18,
         /// Multiplies src0 by src1, where a factor of 0 gives 0, and adds src2, halved; both steps round.
         MULADD_D2 = 19,
-        /// Multiplies src0 by src1 and adds src2 by the rules of IEEE 754; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754; both steps round.
         MULADD_IEEE = 20,
-        /// Multiplies src0 by src1 and adds src2 by the rules of IEEE 754, times 2; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, times 2; both steps round.
         MULADD_IEEE_M2 = 21,
-        /// Multiplies src0 by src1 and adds src2 by the rules of IEEE 754, times 4; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, times 4; both steps round.
         MULADD_IEEE_M4 = 22,
-        /// Multiplies src0 by src1 and adds src2 by the rules of IEEE 754, halved; both steps round.
+        /// Multiplies src0 by src1 and adds src2 according to IEEE 754, halved; both steps round.
         MULADD_IEEE_D2 = 23,
-        /// Gives src1 where the float src0 equals 0, else src2.
+        /// Returns src1 if the float src0 equals 0, else src2.
         CNDE = 24,
-        /// Gives src1 where the float src0 is above 0, else src2.
+        /// Returns src1 if the float src0 is above 0, else src2.
         CNDGT = 25,
-        /// Gives src1 where the float src0 is at least 0, else src2.
+        /// Returns src1 if the float src0 is at least 0, else src2.
         CNDGE = 26,
-        /// Gives src1 where the signed integer src0 equals 0, else src2.
+        /// Returns src1 if the signed integer src0 equals 0, else src2.
         CNDE_INT = 28,
-        /// Gives src1 where the signed integer src0 is above 0, else src2.
+        /// Returns src1 if the signed integer src0 is above 0, else src2.
         CNDGT_INT = 29,
-        /// Gives src1 where the signed integer src0 is at least 0, else src2.
+        /// Returns src1 if the signed integer src0 is at least 0, else src2.
         CNDGE_INT = 30,
     }
     /// tex
     pub enum TexInst(5) {
         /// Reads one texel without filtering: integer coordinates x, y, z, mip level w.
         LD = 3,
-        /// Gives width, height, depth or layers, and number of mip levels of level x, as integers.
+        /// Returns width, height, depth or layers, and number of mip levels of level x, as integers.
         GET_TEXTURE_RESINFO = 4,
-        /// Gives the number of samples of a texture.
+        /// Returns the number of samples of a texture.
         GET_NUMBER_OF_SAMPLES = 5,
-        /// Gives the level of detail of the quad: x clamped, y unclamped.
+        /// Returns the level of detail of the quad: x clamped, y unclamped.
         GET_LOD = 6,
-        /// Gives the difference of the source between horizontal neighbours of the quad.
+        /// Returns the difference of the source between horizontal neighbours of the quad.
         GET_GRADIENTS_H = 7,
-        /// Gives the difference of the source between vertical neighbours of the quad.
+        /// Returns the difference of the source between vertical neighbours of the quad.
         GET_GRADIENTS_V = 8,
-        /// Gives the weights with which the texture would be filtered.
+        /// Returns the weights with which the texture would be filtered.
         GET_LERP = 9,
         /// Keeps the gradients of the coordinates for the instructions that follow.
         KEEP_GRADIENTS = 10,
@@ -620,11 +619,11 @@ names! {
         SET_GRADIENTS_H = 11,
         /// Sets the vertical gradients for the samples that follow in the clause.
         SET_GRADIENTS_V = 12,
-        /// Gives the source. (Opcode tables name it; the manual reserves its number.)
+        /// Returns the source. (Opcode tables name it; the manual reserves its number.)
         PASS = 13,
         /// Sets the slice of the cube-map array for the sample that follows.
         SET_CUBEMAP_INDEX = 14,
-        /// Gives one channel of four neighbouring texels.
+        /// Returns one channel of four neighbouring texels.
         FETCH4 = 15,
         /// Samples a texture with filtering: level of detail from the differences within the quad.
         SAMPLE = 16,
@@ -673,7 +672,7 @@ names! {
 }
 
 impl IndexModeR700 {
-    /// The component of AR that is a part of the index.
+    /// Returns the component of AR that is added to the index, 0 to 3, or `None` if the mode uses no AR.
     pub const fn address(self) -> Option<usize> {
         match self {
             IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => Some(0),
@@ -684,13 +683,13 @@ impl IndexModeR700 {
         }
     }
 
-    /// Whether it counts from the place of the global registers.
+    /// Returns whether the index counts from the start of the global registers.
     pub const fn is_global(self) -> bool {
         matches!(self, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X)
     }
 }
 
-// A field that one family alone has comes last in its word: `WordInfo::without_last` is the word of the other family.
+// A field that only one family has comes last in its word: `WordInfo::without_last` is the word of the other family.
 word! {
     /// CF_DWORD0.
     pub struct CfDword0(u32) = "CF_DWORD0" {

@@ -1,4 +1,5 @@
-//! AMD's own assembly text: what latte-assembler takes, in the same words, and what disassemblers print.
+//! Tests AMD's own assembly text: the input that latte-assembler accepts, translated to the same words, and the output
+//! of disassemblers.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Assembled, Options, Syntax, assemble, disassemble};
@@ -26,7 +27,7 @@ fn r(gpr: u32, chan: u32) -> Source {
     (gpr, chan, 0, 0)
 }
 
-/// The words of the ALU clause that is the first of a text.
+/// Returns the words of the first ALU clause of a text.
 fn clause(lines: &str) -> Vec<u32> {
     let words = good(&format!("00 ALU:\n{lines}\n01 EXP_DONE: PIX0, R0\nEND_OF_PROGRAM\n")).words;
     assert_eq!(words[0] & 0x3f_ffff, 32, "ALU clauses begin at a multiple of 32 words of 64 bits");
@@ -60,7 +61,7 @@ fn alu_forms_of_latte_assembler() {
         ("0 x: MUL_e R1.x, R2.x, R3.x", op2(2, 1, 0, [r(2, 0), r(3, 0)])),
         ("0 x: DOT4_e R1.x, R2.x, R3.x", op2(0x51, 1, 0, [r(2, 0), r(3, 0)])),
         ("0 x: MULADD_e R1.x, R2.x, R3.x, R4.x", [2 | 3 << 13 | 1 << 31, 4 | 20 << 13 | 1 << 21]),
-        // Operations with more operands than the chip reads, and those that later chips have
+        // Operations with more operands than the chip reads, and operations of later chips
         ("0 x: NOT_INT R1.x, R2.x, R3.x", op2(0x33, 1, 0, [r(2, 0), r(3, 0)])),
         ("0 x: MAX4 R1.x, R2.x, R3.x", op2(0x53, 1, 0, [r(2, 0), r(3, 0)])),
         ("0 x: PRED_SET_CLR ____, R2.x, R3.x", [2 | 3 << 13 | 1 << 31, 0x26 << 7]),
@@ -87,7 +88,7 @@ fn alu_forms_of_latte_assembler() {
         ("0 x: MOV R1[AR.x].x, R2.x", with(op2(25, 1, 0, [r(2, 0), NONE]), 0, 1 << 28)),
         ("0 x: MOV R1[AR.z].x, R2.x", with(op2(25, 1, 0, [r(2, 0), NONE]), 2 << 26, 1 << 28)),
         ("0 x: MOV R1[AL].x, R2.x", with(op2(25, 1, 0, [r(2, 0), NONE]), 4 << 26, 1 << 28)),
-        // The letter of the unit and the component may differ: the component counts.
+        // The letter of the unit and the component may differ. The component decides.
         ("0 x: MOV R1.y, R2.x", op2(25, 1, 1, [r(2, 0), NONE])),
         // AluSrc: Negate, AluAbsSrcValue, AluRel, OneCompSwizzle
         ("0 x: MOV R1.x, -R2.W", op2(25, 1, 0, [(2, 3, 1, 0), NONE])),
@@ -144,7 +145,7 @@ fn alu_forms_of_latte_assembler() {
     }
 }
 
-/// Every operation of the grammar's lists is taken. (grammar.txt, AluOpcode0 to AluOpcode3)
+/// Every operation in the grammar's lists is accepted. (grammar.txt, AluOpcode0 to AluOpcode3)
 #[test]
 fn alu_operations_of_latte_assembler() {
     let one = "FLT64_TO_FLT32 FLT32_TO_FLT64 FREXP_64 FRACT TRUNC CEIL RNDNE FLOOR MOVA_FLOOR MOVA_INT MOVA MOV EXP_IEEE \
@@ -169,7 +170,7 @@ fn alu_operations_of_latte_assembler() {
     }
 }
 
-/// Literals have a place each, in their order. (assembler_alu.cpp)
+/// Each literal has its own component, in order. (assembler_alu.cpp)
 #[test]
 fn literals_of_latte_assembler() {
     let of = |lines: &str| clause(lines);
@@ -190,7 +191,7 @@ fn literals_of_latte_assembler() {
         "0 x: MOV R1.x, (0x3E000000, 0.125)\n   y: MOV R1.y, (0x3E000000, 0.125)\n   z: MOV R1.z, 2.0";
     let words = [last(mov(0, literal(0))), last(mov(1, literal(1))), mov(2, literal(2))];
     assert_eq!(of(twice), [words.concat(), vec![eighth, eighth, 2.0_f32.to_bits(), 0]].concat());
-    // A listing of the vendor's code has a count that says that equal literals share a place.
+    // A listing of the vendor's code has a count that shows that equal literals share a component.
     let counted = format!("00 ALU: ADDR(32) CNT(4)\n{twice}\n01 EXP_DONE: PIX0, R1\nEND_OF_PROGRAM\n");
     let words = [last(mov(0, literal(0))), last(mov(1, literal(0))), mov(2, literal(1))];
     assert_eq!(good(&counted).words[64..], [words.concat(), vec![eighth, 2.0_f32.to_bits()]].concat());
@@ -235,7 +236,7 @@ fn control_flow_forms_of_latte_assembler() {
         ("EXP: PIX1, R2.xyzw", export(exp, 0, 1, 2, xyzw)),
         ("EXP_DONE: POS0, R2.xyz1", export(done, 1, 60, 2, 0o5210)),
         ("EXP_DONE: PARAM3, R1.x_0Y NO_BARRIER", export(done, 2, 3, 1, 0o1470).map(|word| word & !BARRIER)),
-        // What is missing of a part of a register is 0, 0, 0, 1.
+        // Missing selects of a partial register default to 0, 0, 0, 1.
         ("EXP_DONE: PARAM0, R1.xy", export(done, 2, 0, 1, 0o5410)),
         ("EXP: PIX0, R[AL + 3]", with(export(exp, 0, 0, 3, xyzw), 1 << 22, 0)),
         ("EXP: PIX0, R1 BURSTCNT(4) ELEM_SIZE(3)", with(export(exp, 0, 0, 1, xyzw), 3 << 30, 4 << 17)),
@@ -311,7 +312,7 @@ fn texture_forms_of_latte_assembler() {
     for (number, name) in (0..).zip(names.split_whitespace()) {
         assert_eq!(fetch(&format!("{name} R0, R0, t0, s0")), tex(number, 0, 0, normal, 0), "{name}");
     }
-    // These have numbers beyond the five bits of TEX_INST.
+    // The numbers of these operations exceed the five bits of TEX_INST.
     for name in
         ["SET_TEXTURE_OFFSETS", "GATHER4", "GATHER4_O", "GATHER4_C", "GATHER4_C_O", "GET_BUFFER_RESINFO"]
     {
@@ -338,7 +339,7 @@ fn texture_forms_of_latte_assembler() {
     assert_eq!(ack[1], BARRIER | 27 << 23 | 1 << 21);
 }
 
-/// ALU clauses from a multiple of 32, then texture clauses from a multiple of 16, in the order of control flow.
+/// ALU clauses begin at a multiple of 32, then texture clauses at a multiple of 16, in the order of control flow.
 /// (`assembler_cf.cpp`)
 #[test]
 fn clauses_lie_where_latte_assembler_has_them() {
@@ -425,7 +426,7 @@ fn both_texts_stand_beside_one_another() {
     let ours = "MEM_EXPORT: WRITE_IND[3], R2.xy__ ARRAY_SIZE(4) INDEX_GPR(1) ELEM_SIZE(1) VALID_PIX\n\
                 MEM_SCRATCH: WRITE[2], R3.xyzw ARRAY_SIZE(7)\nMEM_STREAM0: WRITE_IND[2], R2.x___ INDEX_GPR(1) ARRAY_SIZE(1)\nNOP: END_OF_PROGRAM\n";
     assert_eq!(good(memory).words, good(ours).words);
-    // One group of several slots on a line.
+    // One group of several slots on one line.
     let line = "ALU:\n 0 x: MOV R1.x, R0.x CLAMP y: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n";
     let lines = "ALU:\n 0 x: MOV R1.x, R0.x CLAMP\n y: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n";
     assert_eq!(good(line).words, good(lines).words);

@@ -1,4 +1,5 @@
-//! Programs as a person writes them: labels instead of addresses, literals folded, mistakes reported with their place.
+//! Tests programs as a person writes them: labels instead of addresses, folded literals, mistakes reported with their
+//! position.
 
 mod engines;
 
@@ -23,13 +24,13 @@ fn bad(source: &str) -> Vec<Diagnostic> {
     assemble(source, Chip::RV770).expect_err(source)
 }
 
-/// What the first message points at, its sentence and its help.
+/// Returns the text to which the first message points, its sentence and its help.
 fn first(source: &str) -> (&str, String, String) {
     let fault = bad(source).swap_remove(0).with_lines(source);
     (&source[fault.span.start..fault.span.end], fault.message, fault.help.unwrap_or_default())
 }
 
-/// R1.x of four lanes whose R0.x is 0 to 3 (float), with a strict run.
+/// Returns R1.x of four lanes whose R0.x is 0 to 3 (float), from a strict run.
 fn run_four(source: &str, change: impl FnOnce(&mut Launch)) -> Vec<u32> {
     let assembled = good(source);
     let mut launch = Launch::new(assembled.chip, Stage::Pixel, 4);
@@ -45,7 +46,7 @@ fn run_four(source: &str, change: impl FnOnce(&mut Launch)) -> Vec<u32> {
 
 #[test]
 fn a_whole_program_is_written_without_counting_words() {
-    // Loops, an if with else, a subroutine, a texture and a vertex clause; addresses, counts and literals left out.
+    // Loops, an if with else, a subroutine, a texture and a vertex clause, without addresses, counts and literals.
     let source = "
         .isa r700
         .stage ps
@@ -119,9 +120,9 @@ fn two_instructions_can_run_one_clause_or_its_tail() {
         ALU: ADDR(@all) CNT(1)
         EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM
     ";
-    // The literal 10 makes the second group two slots.
+    // The literal 10 makes the second group two slots long.
     assert_eq!(run_four(source, |_| {}), [11 + 11 + 10 + 1; 4]);
-    // A label begins a group, numbered or not.
+    // A label begins a group, whether or not the group is numbered.
     let unnumbered = source.replace("@tail: 1 x:", "@tail: x:");
     assert_ne!(unnumbered, source);
     assert_eq!(good(&unnumbered).words, good(source).words);
@@ -182,7 +183,7 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
     }
 }
 
-/// Whatever a container says that a program is, its text says it too.
+/// The text can express every kind of program that a container can state.
 #[test]
 fn every_kind_of_program_has_a_name_that_is_read() {
     for stage in reconverge_isa::program::Stage::ALL.into_iter().filter(|stage| stage.name() != "fragment") {
@@ -364,7 +365,7 @@ fn a_number_that_comes_again_continues_its_group() {
     let group = "ALU:\n 0 x: MOV R1.x, R0.x\n   y: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n";
     let again = "ALU:\n 0 x: MOV R1.x, R0.x\n 0 y: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n";
     assert_eq!(good(again).words, good(group).words);
-    // A slot that is taken begins a group.
+    // A repeated slot begins a new group.
     let taken = "ALU:\n 0 x: MOV R1.x, R0.x\n 0 x: MOV R1.y, R0.y\nNOP: END_OF_PROGRAM\n"
         .replace("R1.y, R0.y", "R2.x, R0.x");
     assert_ne!(good(&taken).words[4] >> 31, 0);
@@ -382,7 +383,7 @@ fn bank_swizzle_is_found() {
     assert_eq!(banks(" 0 x: ADD R1.x, R2.x, R3.x\n 0 y: ADD R1.y, R3.x, R2.x\n"), [0, 2]);
     assert_eq!(banks(" 0 x: MOV R1.x, R2.x\n 0 y: MOV R1.y, R3.x\n 0 z: MOV R1.z, R4.x\n"), [0, 2, 4]);
     assert_eq!(banks(" 0 x: MOV R1.x, R2.x BANK(120)\n 0 y: MOV R1.y, R3.x\n"), [2, 0]);
-    // What is counted is taken as it is.
+    // A clause with an explicit count is assembled unchanged.
     assert_eq!(
         good("ALU: ADDR(2) CNT(2)\n 0 x: MOV R1.x, R2.x\n 0 y: MOV R1.y, R3.x\nNOP: END_OF_PROGRAM\n").words
             [7]

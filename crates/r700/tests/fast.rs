@@ -1,4 +1,4 @@
-//! Random ALU clauses on every engine: any instructions in a group, in any order, with any predicates.
+//! Runs random ALU clauses on every engine: any instructions in a group, in any order, with any predicates.
 
 mod engines;
 
@@ -53,7 +53,7 @@ fn random_conditionals_and_loops_leave_the_same_on_every_engine() {
     assert!(ended * 10 >= programs * 9, "{ended}");
 }
 
-/// The fast engine leaves slots out of a sum if both factors are the constant 0. They still change the sign of a zero.
+/// The fast engine omits slots from a sum if both factors are the constant 0. They still change the sign of a zero.
 #[test]
 fn dot_products_of_constant_zeros_leave_the_same_on_every_engine() {
     let special = special_words();
@@ -82,15 +82,15 @@ fn dot_products_of_constant_zeros_leave_the_same_on_every_engine() {
         let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
         launch.inputs = vec![input(0, &mut random), input(1, &mut random)];
         run(&program, &launch, &LENIENT).expect("it ends");
-        // Sums of -0 alone.
+        // Sums of only -0.
         let all = |gpr: u8, word: u32| Input { gpr, values: vec![[word; 4]; lanes].into() };
         launch.inputs = vec![all(0, 0x8000_0000), all(1, 0x3f80_0000)];
         run(&program, &launch, &LENIENT).expect("it ends");
     }
 }
 
-/// A clause of two groups in each form, behind some pushes and perhaps in a loop: where the form wants a loop or an
-/// entry that is not there, or the stack has no room, it is a trap, at the clause or at its last group.
+/// Runs a clause of two groups in each form, after some pushes and in some cases in a loop. If the form needs a loop or
+/// an entry that does not exist, or the stack has no room, the program traps, at the clause or at its last group.
 #[test]
 fn a_clause_traps_at_the_same_place_on_every_engine() {
     const FORMS: [&str; 7] = [
@@ -171,7 +171,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Outside every loop that has an index there is no aL, whether or not a component of the register is used.
+/// Outside every loop with an index, aL does not exist, whether or not a component of the register is used.
 #[test]
 fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
     for fetch in [
@@ -188,7 +188,8 @@ fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
     }
 }
 
-/// A wavefront that has ended is used by the next launch: registers, predicates, masks and the stack are those of a new one.
+/// The next launch reuses a wavefront that has ended. Registers, predicates, masks and the stack must equal those of a
+/// new one.
 #[test]
 fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
     let (programs, mut random) = Campaign::of_random(600, 0x510e_527f_ade6_82d1);
@@ -207,7 +208,7 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
             launch.environment_mut().dx10_clamp = first.dx10_clamp;
             launch.environment_mut().dx10_loop_limit = Some(9);
             if random.once_in(6) {
-                // Another number of registers: another form of the program.
+                // Another number of registers requires another form of the program.
                 launch.environment_mut().num_gprs = 5;
             }
             // Fewer inputs than before, or none.

@@ -1,4 +1,4 @@
-//! The order of the crate's modules: none imports a later one.
+//! Tests the order of the crate's modules: no module imports a later one.
 
 use std::path::Path;
 

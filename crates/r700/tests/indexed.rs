@@ -1,4 +1,5 @@
-//! Random groups with registers and constants relative to AR and aL, between MOVA* that write AR, on every engine.
+//! Runs random groups with registers and constants relative to AR and aL, between MOVA* instructions that write AR, on
+//! every engine.
 
 mod engines;
 

@@ -1,4 +1,4 @@
-//! What one lane computes: the float profile and the corners of each family, as tables.
+//! Tests the computations of one lane: the float profile and the corner cases of each family, as tables.
 
 use reconverge_r700::{lane, lane64};
 
@@ -49,7 +49,7 @@ fn a_legacy_product_with_zero_is_plus_zero() {
 
 #[test]
 fn muladd_rounds_twice() {
-    // (1 + 2^-12)^2 - 1 - 2^-11 = 2^-24 when fused, 0 when the product is rounded first.
+    // (1 + 2^-12)^2 - 1 - 2^-11 = 2^-24 if fused, 0 if the product is rounded first.
     let a = bits(1.0 + 2f32.powi(-12));
     assert_eq!(lane::muladd_ieee(a, a, bits(-1.0 - 2f32.powi(-11))), 0);
 }
@@ -115,7 +115,7 @@ fn sine_counts_revolutions_and_is_exact_at_the_quarters() {
         quarters.map(|x| f32::from_bits(lane::cos(bits(x)))),
         [1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0]
     );
-    // Whole numbers that have no room for a quarter.
+    // A quarter is too small to add to these whole numbers.
     assert_eq!([2f32.powi(51), -(2f32.powi(90)), f32::MAX].map(|x| lane::cos(bits(x))), [lane::ONE; 3]);
     for step in 0..1000 {
         let x = step as f32 / 499.0 - 1.0;
@@ -148,7 +148,7 @@ fn address_values_are_held_in_nine_bits() {
 
 #[test]
 fn nesting_counters_count_up_and_down() {
-    // A lane that skips counts the pushes it passes; pops bring it back.
+    // A lane that skips counts the pushes that it passes. Pops count back.
     assert_eq!(lane::pred_set_push(0, false).value, bits(1.0));
     assert_eq!(lane::pred_set_push(bits(1.0), true).value, bits(2.0));
     assert!(!lane::pred_set_pop(bits(2.0), bits(1.0)).execute);

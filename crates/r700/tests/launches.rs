@@ -1,4 +1,4 @@
-//! Launches of many wavefronts: on any number of threads, and in pieces.
+//! Tests launches of many wavefronts: on any number of threads, and in pieces.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use reconverge_simt::Options;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::{Engine, GroupTrap, Mode, Trap};
 
-/// Lanes with R0.y leave something of every kind, those with R0.z are killed, and an R2.x above 1 is a trap.
+/// Lanes with R0.y produce results of every kind, lanes with R0.z are killed, and lanes with an R2.x above 1 trap.
 const EVERYTHING: &str = "ALU_PUSH_BEFORE:
  0 x: PRED_SETNE_INT _.x, R0.y, 0 UPDATE_EXEC_MASK
 JUMP: ADDR(@none) POP_CNT(1)
@@ -32,8 +32,8 @@ ALU:
 EXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM
 ";
 
-/// Each lane writes its number to the scatter buffer, where R1.x says, and R0 into the data share; it reads what the first
-/// one has written there.
+/// Each lane writes its number to the scatter buffer at index R1.x, and R0 to the data share. It reads the dword that
+/// the first lane has written there.
 const SHARED: &str = "MEM_EXPORT: WRITE_IND[0], R0.x___ INDEX_GPR(1) ELEM_SIZE(0) ARRAY_SIZE(4095)
 TEX:
  LOCAL_DS_WRITE R0 DST_STRIDE(4) WAVE_REL
@@ -45,7 +45,8 @@ fn program(source: &str) -> Program {
     Program::from_words(assemble(source, Chip::RV770).expect("it assembles").words)
 }
 
-/// `lanes` lanes: R0.x is the lane's number, R0.y and R0.z as these say, R2.x above 1 in the lanes that are to trap.
+/// Returns a launch of `lanes` lanes. R0.x is the lane's number. R0.y and R0.z are set in the lanes for which `leaves` and
+/// `killed` hold. R2.x is above 1 in the lanes that trap.
 fn launch(
     lanes: usize,
     wave: u8,
@@ -68,14 +69,14 @@ fn on<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(run)
 }
 
-/// Without the search for races: wavefronts of these programs see what others have written.
+/// Disables the search for races, because wavefronts of these programs see the writes of others.
 fn with(engine: Engine) -> Options {
     Options { engine, race_check: false, ..Options::default() }
 }
 
 type Ended = Result<Outcome, RunError>;
 
-/// Registers and exports by column are those by lane, with lanes that are killed and parts of wavefronts that export.
+/// Registers and exports by column equal those by lane, with killed lanes and wavefronts of which only a part exports.
 #[test]
 fn columns_are_the_same_words_as_lanes() {
     let program = program(EVERYTHING);
@@ -102,7 +103,8 @@ fn columns_are_the_same_words_as_lanes() {
     }
 }
 
-/// Straight-line code: clauses, texture instructions, and exports of registers and constants, some of them twice.
+/// Straight-line code: clauses, texture instructions, and exports of registers and constants, some of which are
+/// repeated.
 const STRAIGHT: &str = "ALU:
  0 x: ADD R2.x, R0.x, R1.y
    y: MUL R2.y, R0.y, R0.z
@@ -120,8 +122,8 @@ EXPORT: PIXEL[1], R5.z___
 EXPORT_DONE: PIXEL[0], R2.xy1w END_OF_PROGRAM
 ";
 
-/// A launch by column runs straight-line code without its control flow. Results, counts and readings are those of a launch by
-/// lane, which runs all of it.
+/// A launch by column runs straight-line code without its control flow. Its results, counts and disputed
+/// interpretations equal those of a launch by lane, which runs all of the code.
 #[test]
 fn straight_line_code_by_column_leaves_the_same_as_by_lane() {
     let program = program(STRAIGHT);
@@ -166,7 +168,7 @@ fn straight_line_code_by_column_leaves_the_same_as_by_lane() {
 #[test]
 fn what_is_left_does_not_depend_on_the_number_of_threads() {
     let program = program(EVERYTHING);
-    // Effects everywhere, in the middle only, at the end only, nowhere.
+    // Effects everywhere, only in the middle, only at the end, nowhere.
     let some: [Range<usize>; 4] = [0..30_000, 9_000..9_100, 18_999..19_207, 0..0];
     for (number, some) in some.into_iter().enumerate() {
         let leaves = |lane: usize| some.contains(&lane) && !lane.is_multiple_of(3);
@@ -200,7 +202,7 @@ fn the_first_trap_counts_on_any_number_of_threads() {
     }
 }
 
-/// [`run_in_pieces`], with what the pieces left put together.
+/// Runs [`run_in_pieces`] and joins the results of the pieces.
 fn together(program: &Program, launch: &Launch, options: &Options, piece: usize) -> Ended {
     let inputs = |lanes: Range<usize>| -> Vec<Input> {
         let part = |input: &Input| Input { gpr: input.gpr, values: input.values[lanes.clone()].into() };

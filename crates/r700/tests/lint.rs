@@ -1,4 +1,4 @@
-//! The rules of `lint`, each broken once; compiled programs break few.
+//! Tests the rules of `lint` by breaking each once; compiled programs break few.
 
 use reconverge_isa::program::Stage;
 use reconverge_r700::chip::Chip;
@@ -45,13 +45,13 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
     let path =
         |addr, what: &str| ("unwritten-path", addr, format!("{what} may be read before it is written"));
     let never = |addr, what: &str| ("unwritten", addr, format!("{what} is read before it is written"));
-    // R1.x and R1.y are written on one path only, R1.z and R2.w on none.
+    // R1.x and R1.y are written on only one path, R1.z and R2.w on none.
     let wanted = [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y"), never(6, "R2.w")];
     assert_eq!(found(branch), wanted);
-    // A copy is no finding, and no value either.
+    // A copy of an unwritten register is not a finding, but its result counts as unwritten.
     let copied = branch.replacen("ADD R1.y, R2.w, 0", "MOV R1.y, R2.w", 1);
     assert_eq!(found(&copied), [never(3, "R1.y"), never(3, "R1.z"), path(3, "R1.x")]);
-    // Nor is a choice by a flag, unless neither value is one.
+    // Nor is a selection by a flag a finding. Its result counts as unwritten only if neither source is written.
     let chosen =
         |other: &str| branch.replacen("ADD R1.y, R2.w, 0", &format!("CNDE_INT R1.y, R0.x, R2.w, {other}"), 1);
     assert_eq!(found(&chosen("R0.y")), [never(3, "R1.z"), path(3, "R1.x"), path(3, "R1.y")]);
@@ -62,12 +62,13 @@ fn a_register_that_a_path_leaves_unwritten_is_found_where_it_is_read() {
         1,
     );
     assert_eq!(found(&before), []);
-    // A subroutine writes for what is behind its call; a loop's first round reads what a later one writes.
+    // A subroutine writes registers that the code after its call reads. The first iteration of a loop reads a register
+    // that only a later one writes.
     let call = "CALL: ADDR(@sub)\nEXPORT_DONE: PIXEL[0], R1.xxxx END_OF_PROGRAM\n@sub: ALU:\n 0 x: MOV R1.x, R0.x\nRETURN:\nNOP: END_OF_PROGRAM\n";
     assert_eq!(found(call), []);
     let rounds = "LOOP_START_DX10: ADDR(@out)\n@in: ALU_BREAK:\n 0 x: PRED_SETGT _.x, R0.x, R3.x UPDATE_EXEC_MASK\nALU:\n 0 x: MOV R3.x, R0.y\nLOOP_END: ADDR(@in)\n@out: NOP: END_OF_PROGRAM\n";
     assert_eq!(found(rounds), [path(5, "R3.x")]);
-    // What the host fetches, and what is written through an index, may be anything.
+    // Registers that the fetch program fetches, and registers written through an index, may hold any value.
     assert_eq!(found(&branch.replacen("ALU_PUSH_BEFORE", "CALL_FS:\nALU_PUSH_BEFORE", 1)), []);
 }
 
@@ -135,12 +136,12 @@ fn each_rule_finds_the_program_that_breaks_it() {
     for (rule, source) in cases {
         let source = source.replace("{PUSH}", PUSH);
         let mut found = broken(&format!("{source}{END}"));
-        // A jump out of a loop leaves its entry behind as well.
+        // A jump out of a loop also leaves an entry on the stack.
         found.retain(|found| rule != "loop-exit" || *found == rule);
         assert_eq!(found, [rule], "{source}");
         seen.push(rule);
     }
-    // Where the program ends, or what else is known, decides.
+    // These findings depend on the end of the program, or on other known facts.
     let known = Known::default();
     let others = [
         (
@@ -190,7 +191,7 @@ fn each_rule_finds_the_program_that_breaks_it() {
             Known { stage: Some(Stage::Vertex), ..known },
         ),
         ("end-place", format!("{PUSH}POP: POP_CNT(1) END_OF_PROGRAM\n"), Chip::RV770, known),
-        // On RV6xx the array may go on behind the register that is named.
+        // On RV6xx the array may extend past the named register.
         (
             "indexed-write",
             format!(
@@ -226,7 +227,7 @@ fn each_rule_finds_the_program_that_breaks_it() {
     let kill = format!("ALU:\n 0 x: KILLE _.x, R0.x, 0\nEXPORT_DONE: PIXEL[0], R0.xyzw\n{END}");
     let pixel = Known { stage: Some(Stage::Pixel), ..known };
     assert_eq!(broken_on(&kill, Chip::RV770, &pixel), Vec::<&str>::new());
-    // These need the inputs and have the test above.
+    // These rules need the inputs; the test above covers them.
     seen.extend(["unwritten", "unwritten-path"]);
     let array = "ALU:\n 0 x: MOVA_INT _.x, R0.x\n 1 x: MOV R[1+AR.x].x, R0.x\n 2 x: MOV R0.x, R3.x\n";
     assert_eq!(broken_on(&format!("{array}{END}"), Chip::RV770, &known), Vec::<&str>::new());
@@ -249,14 +250,14 @@ fn every_rule_says_what_it_demands_who_says_so_and_what_helps() {
 
 #[test]
 fn each_way_on_is_checked_and_where_the_program_ends_the_first_alone() {
-    // The jump pops an entry that there is not.
+    // The jump pops an entry that does not exist.
     assert_eq!(broken("JUMP: ADDR(@end) POP_CNT(1)\n@end:\nNOP: END_OF_PROGRAM\n"), ["pop"]);
     assert_eq!(broken("JUMP: ADDR(0) POP_CNT(1) END_OF_PROGRAM\n"), [""; 0]);
-    // Behind its last round the loop is not on the stack; before another one it is.
+    // After its last iteration the loop is not on the stack; before another iteration it is.
     let last =
         "LOOP_START_DX10: ADDR(@out)\n@in:\nLOOP_END: ADDR(@in) END_OF_PROGRAM\n@out:\nNOP: END_OF_PROGRAM\n";
     assert_eq!(broken(last), ["end-place"]);
-    // Without a loop around it, also where no way leads out of one.
+    // Outside a loop, even if no path leads out of one.
     let lone = "ALU_BREAK:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_MASK\nNOP: END_OF_PROGRAM\n";
     assert_eq!(broken(lone), ["outside-loop"]);
 }
@@ -303,8 +304,8 @@ fn what_llvm_and_mesa_compiled_breaks_few_rules() {
         }
     }
     println!("{programs} programs");
-    // LLVM 19 once packs two copies into R61.y, one in slot y and one in t, into one group: its own mistake. LLVM knows no
-    // hazard behind a write through an index.
+    // LLVM 19 once packs two copies into R61.y, one in slot y and one in t, into one group: a bug in LLVM. LLVM does
+    // not treat a read after a write through an index as a hazard.
     let count =
         |rule: &str| found.iter().filter(|finding| finding.contains(&format!("name: \"{rule}\""))).count();
     let expected = if programs > 0 { [1, 11, 0] } else { [0; 3] };

@@ -1,4 +1,4 @@
-//! Other people's listings of the same words: what our text says is what theirs says, instruction by instruction.
+//! Compares our listings with those of other tools for the same words, instruction by instruction.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, disassemble};
 use reconverge_testkit::records;
 
-/// An instruction as both sides can say it.
+/// An instruction in a form that both listings can express.
 #[derive(Debug, PartialEq)]
 struct Said {
     name: String,
@@ -19,7 +19,7 @@ fn sort(mut flags: Vec<String>) -> Vec<String> {
     flags
 }
 
-/// Our lines by address; the slot letter is before the instruction.
+/// Returns our lines by address. The slot letter comes before the instruction.
 fn ours(words: &[u32], chip: Chip) -> HashMap<usize, (String, String)> {
     let text = disassemble(words, chip, Options { hex: true, ..Options::default() }).text;
     let mut lines = HashMap::new();
@@ -35,7 +35,7 @@ fn ours(words: &[u32], chip: Chip) -> HashMap<usize, (String, String)> {
     lines
 }
 
-/// Our ALU line; literals become `literal.c`, their values go to `literals`.
+/// Parses our ALU line. Literals become `literal.c`; their values are stored in `literals`.
 fn our_alu(text: &str, literals: &mut [Option<u32>; 4]) -> Said {
     let text = text.split(" BITS(").next().unwrap_or(text);
     let (name, rest) = text.split_once(' ').expect("a name");
@@ -63,7 +63,7 @@ fn our_alu(text: &str, literals: &mut [Option<u32>; 4]) -> Said {
     Said { name: name.to_owned(), operands, flags: sort(words.collect()) }
 }
 
-/// LLVM's spelling of an operand in ours.
+/// Converts LLVM's spelling of an operand to ours.
 fn llvm_operand(text: &str) -> String {
     let text = text.trim();
     let (sign, text) = match text.strip_prefix('-') {
@@ -137,7 +137,7 @@ fn llvm_alu(text: &str) -> (Said, bool) {
         let masked = operand.strip_suffix(" (MASKED)");
         said.operands.push(match (index, masked) {
             (0, Some(target)) => format!("_{}", &target[target.len() - 2..].to_lowercase()),
-            // LLVM does not show which component a predicate instruction would write.
+            // LLVM does not show the component that a predicate instruction would write.
             (0, None) if operand == "_" => "_".to_owned(),
             _ => llvm_operand(operand),
         });
@@ -145,7 +145,7 @@ fn llvm_alu(text: &str) -> (Said, bool) {
     (said, last)
 }
 
-/// LLVM's control-flow or fetch line in our words; `None` where it says nothing to compare.
+/// Converts LLVM's control-flow or fetch line to our spelling. Returns `None` if it contains nothing to compare.
 fn llvm_other(text: &str) -> Option<String> {
     let mut parts = text.split_whitespace();
     let name = parts.next()?;
@@ -250,7 +250,7 @@ fn llvm_says_the_same_of_every_instruction() {
                 }
                 continue;
             }
-            // Behind an export that ends the program it cannot be reached, and is data in our text.
+            // After an export that ends the program this word is unreachable, so our text prints it as data.
             if text == "CF_END" && !lines.contains_key(&(at / 2)) {
                 assert_eq!(words[at..at + 2], [0, 0x8020_0000], "{id}");
                 continue;
@@ -295,7 +295,7 @@ fn llvm_says_the_same_of_every_instruction() {
     println!("{alu} ALU instructions and {other} others say the same");
 }
 
-/// Whether the entry behind the one at word `at` is a literal.
+/// Returns whether the entry after the one at word `at` is a literal.
 fn literal_follows(listing: &serde_json::Value, at: usize) -> bool {
     let entries = listing.as_array().expect("a listing");
     entries.iter().any(|entry| {
@@ -306,7 +306,7 @@ fn literal_follows(listing: &serde_json::Value, at: usize) -> bool {
     })
 }
 
-/// A Mesa operand in our spelling.
+/// Converts a Mesa operand to our spelling.
 fn mesa_operand(text: &str) -> String {
     let text = text.trim();
     // A literal is shown by value only: [0x40600000 3.500000].
@@ -317,7 +317,8 @@ fn mesa_operand(text: &str) -> String {
     text.to_owned()
 }
 
-/// Temporaries of the optimiser's listing count down from R127; both listings say 1 for integer one.
+/// Renumbers the temporaries of the optimiser's listing, which count down from R127. Both listings print 1 for integer
+/// one.
 fn plain_registers(text: &str) -> String {
     let temporary = |digits: &str| format!("R{}", 124 + digits.parse::<u32>().unwrap_or(0));
     match text.find("T").filter(|at| text[at + 1..].starts_with(|c: char| c.is_ascii_digit())) {
@@ -359,7 +360,7 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                 else {
                     continue;
                 };
-                // A listing may be of a version that the driver did not upload.
+                // A listing may show a version that the driver did not upload.
                 if words.get(at..at + 2) != Some(&[first, second]) {
                     continue;
                 }
@@ -367,7 +368,7 @@ fn mesa_gives_every_instruction_the_same_name_slot_and_operands() {
                 let Some(slot) = before.chars().last().filter(|slot| "xyzwt".contains(*slot)) else {
                     continue;
                 };
-                // Marks for the execute mask and the predicate stand directly behind the colon.
+                // Marks for the execute mask and the predicate come directly after the colon.
                 let instruction = instruction.trim_start_matches(|c: char| c != ' ').trim_start();
                 let instruction = instruction.split("  BS:").next().unwrap_or("").trim();
                 let Some((letter, mine)) = lines.get(&(at / 2)) else {
@@ -429,7 +430,7 @@ fn lettered(op: &str) -> bool {
     op.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// The opcode without what the listing appends for OMOD.
+/// Returns the opcode without the suffix that the listing appends for OMOD.
 fn base(op: &str) -> &str {
     op.trim_start_matches("ALU_").trim_end_matches("*2").trim_end_matches("*4").trim_end_matches("/2")
 }

@@ -1,4 +1,4 @@
-//! The two kernels of the benchmark on all engines, and what lockstep says.
+//! Runs the two kernels of the benchmark on all engines and in lockstep.
 
 mod engines;
 
@@ -13,7 +13,7 @@ use reconverge_simt::texture::{Compare, Shape};
 use reconverge_simt::{Mode, Options};
 use reconverge_testkit::{Random, textures};
 
-/// The counts of pixels `first` and behind it, 1024 a row.
+/// Returns the counts of `lanes` pixels from `first` on, 1024 per row.
 fn counts(source: &str, first: u32, lanes: u32) -> Vec<u32> {
     let words = assemble(source, Chip::RV770).expect("it assembles").words;
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes as usize);
@@ -58,7 +58,8 @@ fn mandel_counts_its_steps_on_every_engine() {
     assert_eq!(counts(include_str!("../../workbench/kernels/mandel.r700.s"), first, 200), expected);
 }
 
-/// Texture instructions with random textures, samplers, swizzles and lanes: one clause, whose results are exported.
+/// Runs texture instructions with random textures, samplers, swizzles and lanes: one clause, whose results are
+/// exported.
 #[test]
 fn texture_instructions_do_the_same_on_every_engine() {
     let mut random = Random::new(0x7e57_0700);
@@ -135,7 +136,7 @@ fn texture_instructions_do_the_same_on_every_engine() {
             let kind = random.below(6);
             let mut value = |component: usize| match (kind, component) {
                 (0, _) => random.below(6),
-                // On a face of a cube.
+                // A position on a face of a cube.
                 (1 | 2, 0 | 1) => (1.0 + random.below(65) as f32 / 64.0).to_bits(),
                 (1 | 2, 2) => (random.below(64) as f32 / 4.0).to_bits(),
                 _ => textures::coordinate(&mut random),
@@ -163,7 +164,7 @@ fn texture_instructions_do_the_same_on_every_engine() {
         alternate.textures.remove(&(random.below(8) as u8));
         launch.environment_mut().alternate = Some(alternate.into());
         let mode = if random.once_in(2) { Mode::Strict } else { Mode::Lenient };
-        // Both engines, on every level of vector instructions, and in lockstep.
+        // Runs both engines, on every level of vector instructions, and in lockstep.
         let options = Options { mode, ..Options::default() };
         ended += usize::from(run(&Program::from_words(words), &launch, &options).is_ok());
     }

@@ -1,5 +1,5 @@
-//! Random vertex fetches, memory reads, memory exports, exports and uses of the local data share on every engine, in a loop
-//! whose aL is added to some of their registers.
+//! Runs random vertex fetches, memory reads, memory exports, exports and uses of the local data share on every engine,
+//! in a loop whose aL is added to some register numbers.
 
 mod engines;
 
@@ -29,8 +29,8 @@ fn what_reaches_memory_does_the_same_on_every_engine() {
     assert!(ended >= programs / 2, "{ended} programs came to their end");
 }
 
-/// Mesa `r600_shader.c`, `emit_streamout`: ARRAY_BASE is a component's place in the vertex, in dwords, whatever the element's
-/// size is; so it is in rings. In scratch memory it counts elements (the manual, p. 45).
+/// Mesa `r600_shader.c`, `emit_streamout`: ARRAY_BASE is a component's offset in the vertex, in dwords, whatever the
+/// element's size. The same holds for rings. In scratch memory it counts elements (the manual, p. 45).
 #[test]
 fn array_base_counts_dwords_in_streams_and_rings_and_elements_elsewhere() {
     let source = "MEM_STREAM1: WRITE[1], R0.xyzw ELEM_SIZE(3) ARRAY_SIZE(4095)\n\

@@ -1,4 +1,4 @@
-//! Races on the local data share, and reads of it that nothing has written, on every engine.
+//! Tests races on the local data share, and reads of unwritten dwords, on every engine.
 //!
 //! MAN p. 35: a thread writes its own area and reads any of its group. No instruction of R700 orders wavefronts.
 
@@ -19,7 +19,7 @@ fn program(source: &str) -> Program {
     Program::from_words(assemble(source, Chip::RV770).expect("it assembles").words)
 }
 
-/// R0.x is the lane's number; the lane reads the entry of another one.
+/// Returns a launch in which R0.x is the lane's number and each lane reads the entry of the lane `other`.
 fn launch(lanes: usize, other: impl Fn(usize) -> usize) -> Launch {
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
     launch.environment_mut().num_gprs = 4;
@@ -29,7 +29,7 @@ fn launch(lanes: usize, other: impl Fn(usize) -> usize) -> Launch {
     launch
 }
 
-/// The cause of the trap, if there is one, on all engines.
+/// Returns the cause of the trap, if there is one, on all engines.
 fn on_all(source: &str, launch: &Launch, options: &Options) -> Option<Cause> {
     let program = program(source);
     let ends = Engine::ALL.map(|engine| match run(&program, launch, &Options { engine, ..*options }) {
@@ -79,7 +79,7 @@ fn a_read_of_what_another_wavefront_wrote_is_a_race() {
 
 #[test]
 fn writes_of_two_wavefronts_to_one_dword_race_unless_they_write_the_same() {
-    // Counted within the wavefront, the areas of all wavefronts are the same ones.
+    // Counted within the wavefront, the areas of all wavefronts are the same.
     let source = SHARED.replace(" WAVE_REL", "");
     let mut launch = launch(128, |lane| lane % 64);
     match strict(&source, &launch) {

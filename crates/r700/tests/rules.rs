@@ -1,5 +1,5 @@
-//! Every rule of `rules.rs` shown by a program, or by the function that it is about, which distinguishes its reading from the
-//! other ones.
+//! Tests every rule of `rules.rs` with a program, or with the function concerned, that distinguishes its interpretation
+//! from the others.
 
 mod engines;
 
@@ -33,7 +33,7 @@ const LENIENT: Options = Options {
     race_check: true,
 };
 
-/// The test of each rule; a rule without one does not compile.
+/// Returns the test of each rule; a rule without one does not compile.
 fn test_of(rule: Rule) -> fn() {
     match rule {
         Rule::LOCK_LOOP_INDEX_COUNTS_LINES => lock_loop_index_adds_al_to_the_line,
@@ -109,7 +109,7 @@ fn words_of(source: &str, chip: Chip) -> Vec<u32> {
     }
 }
 
-/// Four lanes of a pixel program: R0 is lane number as float, then as integer, 0, 0.
+/// Returns four lanes of a pixel program: R0 is the lane number as float, then as integer, 0, 0.
 fn launch() -> Launch {
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
     launch.environment_mut().num_gprs = 8;
@@ -134,12 +134,12 @@ fn fault(source: &str, launch: &Launch) -> Cause {
     try_run(source, launch, &Options::default()).expect_err(source).cause
 }
 
-/// Component x of pixel 0 as integers.
+/// Returns component x of pixel 0 as integers.
 fn x_of(outcome: &Outcome) -> Vec<u32> {
     outcome.export(ExportKind::Pixel, 0).expect("pixel 0").values.iter().map(|value| value[0]).collect()
 }
 
-/// The same as floats.
+/// Returns component x of pixel 0 as floats.
 fn float_x_of(outcome: &Outcome) -> Vec<f32> {
     x_of(outcome).into_iter().map(f32::from_bits).collect()
 }
@@ -148,14 +148,14 @@ fn floats(values: [f32; 4]) -> [u32; 4] {
     values.map(f32::to_bits)
 }
 
-/// R1 to pixel 0.
+/// Exports R1 to pixel 0.
 const EXPORT: &str = "EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
 
 #[test]
 fn lock_loop_index_adds_al_to_the_line() {
     let mut launch = launch();
     launch.environment_mut().resources.constant_buffers[0] = (0..64 * 4).map(|dword| dword / 4).collect();
-    // One round, aL = 2.
+    // One iteration, aL = 2.
     launch.environment_mut().resources.loop_constants[0] = LoopConstant(0x0000_2001);
     let source = format!(
         "LOOP_START: ADDR(@out)\nALU: KCACHE0(CB0:0-31+aL)\n 0 x: MOV R1.x, KC0[3].x\nLOOP_END: ADDR(1)\n@out:\n{EXPORT}"
@@ -230,7 +230,7 @@ fn a_jump_not_taken_leaves_its_entry_for_the_pop() {
     let outcome = strict(&source, &launch());
     assert_eq!(x_of(&outcome), [0, 0, 1, 1]);
     assert!(outcome.fidelity.rules.contains(&Rule::POP_ONLY_WHEN_JUMPING));
-    // And where it is taken, it pops: nothing is left for the export's lanes to miss.
+    // If the JUMP is taken, it pops, so no lane is missing at the export.
     let outcome = strict(&source.replace("R0.x, 1.0", "R0.x, 9.0f"), &launch());
     assert_eq!(x_of(&outcome), [0; 4]);
 }
@@ -340,14 +340,14 @@ fn pred_set_gives_zero_where_it_executes() {
     assert!(outcome.fidelity.rules.contains(&Rule::PRED_SET_WRITES_ZERO_FOR_TRUE));
 }
 
-/// A launch whose R`gpr`.xy is this double in every lane, low half in x.
+/// Returns a launch whose R`gpr`.xy is this double in every lane, low half in x.
 fn with_double(mut launch: Launch, gpr: u8, value: f64) -> Launch {
     let bits = value.to_bits();
     launch.inputs.push(Input { gpr, values: vec![[bits as u32, (bits >> 32) as u32, 0, 0]; 4].into() });
     launch
 }
 
-/// R1.xy of lane 0 as a double.
+/// Returns R1.xy of lane 0 as a double.
 fn double_of(outcome: &Outcome) -> f64 {
     let [low, high, ..] = outcome.export(ExportKind::Pixel, 0).expect("pixel 0").values[0];
     f64::from_bits(u64::from(high) << 32 | u64::from(low))
@@ -383,7 +383,7 @@ fn sc_is_minus_z_on_plus_x() {
     assert_eq!(cube([-4.0, 2.0, 1.0]), [-2.0, 1.0, -8.0, 1.0]);
 }
 
-/// A launch of four lanes with R2 as given and texture 0, whose texel n of level l is n + 100 l.
+/// Returns a launch of four lanes with the given R2 and texture 0, whose texel n of level l is n + 100 l.
 fn textured(shape: Shape, sizes: &[[u32; 3]], r2: [[f32; 4]; 4], sampler: Sampler) -> Launch {
     let mut launch = launch();
     launch.inputs.push(Input { gpr: 2, values: r2.map(floats).into() });
@@ -450,20 +450,20 @@ fn data_share_words_are_of_this_project_and_global_ones_have_none() {
 
 #[test]
 fn push_else_keeps_the_lanes_that_fail() {
-    // Every lane passes, so none stays: it jumps, with its entry on the stack.
+    // Every lane passes, so none stays active: PUSH_ELSE jumps, with its entry on the stack.
     let body = "ALU:\n 0 x: MOV R1.x, 1\n@on:\nPOP: POP_CNT(1)\n";
     let source = format!("PUSH_ELSE: ADDR(@on)\n{body}{EXPORT}");
     let outcome = strict(&source, &launch());
     assert_eq!(x_of(&outcome), [0; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::PUSH_ELSE_INVERTS));
-    // No lane passes, so all are left.
+    // No lane passes, so all stay active.
     let source = format!("PUSH_ELSE: ADDR(@on) COND(FALSE)\n{body}{EXPORT}");
     assert_eq!(x_of(&strict(&source, &launch())), [1; 4]);
 }
 
 #[test]
 fn whole_quad_mode_does_not_bring_broken_lanes_back() {
-    // Lane 3 breaks, lanes 1 and 2 fail an `if`; PUSH in WHOLE_QUAD_MODE wakes those two only.
+    // Lane 3 breaks, lanes 1 and 2 fail an `if`. PUSH in WHOLE_QUAD_MODE resumes only those two.
     let source = format!(
         "LOOP_START_DX10: ADDR(@out)\n@body:
          ALU_BREAK:\n 0 x: PRED_SETGT _.x, 3.0f, R0.x UPDATE_EXEC_MASK
@@ -543,7 +543,7 @@ fn dot4_adds_from_x_to_w_and_muladd_64_rounds_once() {
     let ones = floats([1.0; 4]);
     assert_eq!(f32::from_bits(lane::dot4(floats([1e8, 1.0, -1e8, 1.0]), ones)), 1.0);
     assert_eq!(f32::from_bits(lane::dot4_ieee(floats([1.0, -1e8, 1e8, 1.0]), ones)), 1.0);
-    // (1 + 2^-52)^2 - 1 - 2^-51 is 2^-104, or 0 when the product is rounded first.
+    // (1 + 2^-52)^2 - 1 - 2^-51 is 2^-104, or 0 if the product is rounded first.
     let near = 1.0 + f64::EPSILON;
     let mut launch = with_double(with_double(launch(), 2, near), 3, -(1.0 + 2.0 * f64::EPSILON));
     let source = format!(
@@ -580,7 +580,7 @@ fn r700_has_no_mova_gpr_int() {
     let outcome = strict(&source, &launch);
     assert_eq!(x_of(&outcome), [9; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::MOVA_GPR_INT_IS_EARLY_R600));
-    // Each lane by its own index.
+    // Each lane uses its own index.
     launch.inputs[1].values = (0..4).map(|lane| [lane, 0, 0, 0]).collect();
     launch.inputs.push(Input { gpr: 2, values: vec![[7; 4]; 4].into() });
     let source = "ALU:\n 0 t: MOVA_GPR_INT _.x, R1.x\n 1 x: MOV R3.x, 0\n 2 x: MOV R1.x, R[1+AR.x].x\n";
@@ -590,7 +590,7 @@ fn r700_has_no_mova_gpr_int() {
 
 #[test]
 fn kill_jumps_when_no_lane_is_valid() {
-    // The POP would trap; it is jumped over.
+    // The POP would trap, but KILL jumps over it.
     let source = format!("KILL: ADDR(@out)\nPOP: POP_CNT(1)\n@out:\n{EXPORT}");
     let outcome = strict(&source, &launch());
     assert_eq!(outcome.killed, [true; 4]);
@@ -627,13 +627,13 @@ fn global_registers_hand_values_from_wavefront_to_wavefront() {
     assert_eq!((x[0], x[63], x[64], x[65]), (6, 6, 7, 7));
     assert_eq!((outcome.memory.global[1][0][1], outcome.memory.global[1][0][2]), (7, 6));
     assert!(outcome.fidelity.rules.contains(&Rule::GLOBAL_REGISTERS_ARE_COLUMNS));
-    // AR.x is added in the other mode; operands that are not indexed stay the lane's own.
+    // AR.x is added in the other mode. Operands that are not indexed remain the lane's own.
     let by_ar =
         format!("ALU:\n 0 x: MOVA_INT _.x, 1\n 1 x: ADD_INT R1.x, R[0+GLOBAL_AR.x].x, R0.y\n{EXPORT}");
     assert_eq!(x_of(&strict(&by_ar, &launch))[..4], [5, 6, 7, 8]);
     launch.global.truncate(1);
     assert_eq!(fault(&source, &launch), Cause::GlobalRegister { register: 1, declared: 1 });
-    // R0.x in place of the register, and the write is dropped.
+    // A read returns R0.x instead of the register, and the write is dropped.
     assert_eq!(float_x_of(&lenient(&source, &launch))[..4], [0.0, 1.0, 2.0, 3.0]);
     launch.environment_mut().chip = Chip::named("r600").unwrap();
     let unknown = CodeFault::Unknown { field: "INDEX_MODE", number: 5 };
@@ -642,8 +642,8 @@ fn global_registers_hand_values_from_wavefront_to_wavefront() {
 
 #[test]
 fn keep_gradients_serves_explicit_gradients() {
-    // A pixel is two texels wide in one direction, so that level 1 is read; the coordinates sampled are the same
-    // everywhere, and lane 3 is where lane 0 is.
+    // A pixel is two texels wide in one direction, so level 1 is read. All lanes sample the same coordinates, and lane
+    // 3 has the same position as lane 0.
     let sampler = Sampler { mip: MipFilter::Nearest, ..Sampler::default() };
     let source = format!(
         "TEX:\n KEEP_GRADIENTS R3.____, R2.xyzw, t0, s0\n SAMPLE_G R1.xyzw, R4.xyzw, t0, s0\n{EXPORT}"
@@ -657,7 +657,7 @@ fn keep_gradients_serves_explicit_gradients() {
     let mut launch = textured(Shape::D2, &sizes, [origin, right, below, origin], sampler);
     let outcome = strict(&source, &launch);
     assert!(outcome.fidelity.rules.contains(&Rule::KEEP_GRADIENTS_TAKES_THE_QUADS));
-    // They do not outlive the clause.
+    // The gradients do not outlive the clause.
     assert_eq!(fault(&source.replace("\n SAMPLE_G", "\nTEX:\n SAMPLE_G"), &launch), Cause::Gradients);
     launch.environment_mut().chip = Chip::named("r600").unwrap();
     let unknown = CodeFault::Unknown { field: "TEX_INST", number: 10 };
@@ -701,7 +701,7 @@ fn set_cubemap_index_chooses_the_element() {
     assert_eq!(float_x_of(&strict(&later, &launch)), [first; 4]);
 }
 
-/// The operands as piglit's tests give them, in all engines: `tests/fast.rs` compares these.
+/// The operands are those of piglit's tests. All engines run them: `tests/fast.rs` compares these.
 #[test]
 fn max_dx10_and_min_dx10_give_the_number() {
     let (nan, two) = (lane::NAN, 2f32.to_bits());

@@ -1,4 +1,5 @@
-//! The tables against the machine-readable description of the instruction set, and the fields of every word.
+//! Compares the tables with the machine-readable description of the instruction set, and tests the fields of every
+//! word.
 
 use std::collections::HashSet;
 
@@ -13,7 +14,7 @@ fn chip(family: &str) -> Chip {
     Chip::named(family).expect("a family")
 }
 
-/// Every word format of a family, through one instruction of each kind.
+/// Returns every word format of a family, through one instruction of each kind.
 fn all_formats(family: &str) -> Vec<&'static WordInfo> {
     let samples: [(&[u32], Place); 12] = [
         (&[0, 0], Place::ControlFlow),

@@ -1,4 +1,4 @@
-//! The stack that a program's shape asks for, against what compilers declare and what runs take.
+//! Compares the stack that a program's shape requires with the size that compilers declare and the size that runs use.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{Code, CodeOptions};
@@ -38,7 +38,7 @@ fn a_break_unwinds_the_branches_of_its_loop() {
 
 #[test]
 fn what_a_jump_leaves_behind_is_what_it_takes_along() {
-    // The loop is left by its break, which leaves the push behind; then six pushes.
+    // A break leaves the loop, so the push stays on the stack. Six pushes follow.
     let push = "PUSH: ADDR(@stop)\n";
     let six = push.repeat(6);
     let source = format!(
@@ -65,7 +65,7 @@ fn a_call_adds_what_its_subroutine_holds() {
 fn a_subroutine_that_calls_itself_has_no_bound_but_that_of_its_count() {
     let source = "@self:\nCALL: ADDR(@self)\nNOP: END_OF_PROGRAM\n";
     assert_eq!(needed(source, Chip::RV770), None);
-    // CALL_COUNT gives it one: calls beyond a depth of 32 are passed over.
+    // CALL_COUNT limits the recursion: calls deeper than 32 are skipped.
     let counted = |count: u32| source.replace("ADDR(@self)", &format!("ADDR(@self) CALL_CNT({count})"));
     assert_eq!(needed(&counted(1), Chip::RV770), use_of(0, 32));
     assert_eq!(needed(&counted(5), Chip::RV770), use_of(0, 6));
@@ -95,7 +95,7 @@ fn only_a_loop_on_top_ends_at_a_loop_end_and_only_within_a_loop_lanes_leave_it()
 
 #[test]
 fn the_path_with_the_most_subentries_decides() {
-    // Two loops take eight, five pushes seven.
+    // Two loops take eight subentries, five pushes seven.
     let source = "LOOP_START_DX10: ADDR(@other)\nLOOP_START_DX10: ADDR(@end)\nNOP: END_OF_PROGRAM\n@other:\n"
         .to_owned()
         + &"PUSH: ADDR(@end)\n".repeat(5)
@@ -112,7 +112,7 @@ fn a_stack_of_as_many_entries_as_can_be_declared_has_a_bound() {
 
 #[test]
 fn a_search_that_grows_with_every_instruction_ends() {
-    // Behind each pair there are four times as many stacks as before it.
+    // After each pair the number of possible stacks is four times that before it.
     let pairs = |count| {
         let pair = |number| {
             format!("PUSH: ADDR(@a{number}) WHOLE_QUAD\n@a{number}:\nPUSH: ADDR(@b{number})\n@b{number}:\n")

@@ -1,5 +1,6 @@
-//! Generated structured programs, lowered to R700 in the idioms that compilers emit and some that only the manual has,
-//! equal a direct evaluation of their tree; at the end the stack is empty and every lane is active.
+//! Tests generated structured programs, lowered to R700 in the idioms that compilers emit and in some that only the
+//! manual describes. The results must equal a direct evaluation of their tree. At the end the stack must be empty and
+//! every lane active.
 
 mod engines;
 
@@ -22,7 +23,7 @@ use reconverge_testkit::{
 
 const CHANS: [&str; 4] = ["x", "y", "z", "w"];
 
-/// The first register of loop counters, and how many there are.
+/// First register of loop counters, and number of counters.
 const COUNTERS: usize = 2;
 const MOST_COUNTERS: usize = 4 * 120;
 
@@ -32,41 +33,41 @@ enum Item {
     Alu {
         form: &'static str,
         groups: Vec<String>,
-        /// Whether more groups may follow, and the clause may still get another form: it sets no execute mask and holds
-        /// no predicate that later groups would have to respect.
+        /// Whether more groups may follow, and the form of the clause may still change. Such a clause sets no execute
+        /// mask and no predicate that later groups must respect.
         open: bool,
     },
     Pop(u32),
     Other(String),
 }
 
-/// What an `if` leaves for whoever ends it: entries to pop, and the labels of jumps that want to get there.
+/// Data for the end of an `if`: number of entries to pop, and labels of jumps that lead there.
 struct Ending {
     pops: u32,
     labels: Vec<String>,
 }
 
-/// Writes a tree as R700 source. R0 holds the trace in x and variables 1 to 3 in y, z, w; R1 is for what passes.
+/// Writes a tree as R700 source. R0 holds the trace in x and variables 1 to 3 in y, z, w. R1 holds temporary values.
 struct Lowering<'a> {
     items: Vec<Item>,
-    /// Chooses between equivalent idioms.
+    /// Selects between equivalent idioms.
     choice: &'a mut Random,
     labels: usize,
     counters: usize,
     /// The function that is the fetch program, called with CALL_FS.
     fetch: Option<usize>,
-    /// For each loop around, innermost last: the label of its LOOP_END, and how many pushes stand between.
+    /// For each enclosing loop, innermost last: the label of its LOOP_END, and the number of open pushes inside it.
     loops: Vec<(String, u32)>,
 }
 
-/// The texts of a program.
+/// Texts of a program.
 struct Lowered {
     main: String,
     fetch: Option<String>,
 }
 
 impl Lowering<'_> {
-    /// `None` when there are more loops than counters.
+    /// Returns `None` if the program has more loops than counters exist.
     fn program(program: &Program, seed: u64) -> Option<Lowered> {
         let mut choice = Random::new(!seed);
         // A fetch program has no calls, and the last function has no function to call.
@@ -87,7 +88,7 @@ impl Lowering<'_> {
                 lowering.function(Some(index), function);
             }
         }
-        // A RETURN that lanes fail goes on: lint wants an end behind the last one as well.
+        // Lanes that fail a RETURN continue after it. Therefore lint requires an end after the last one.
         lowering.other("NOP: END_OF_PROGRAM".to_owned());
         let main = text(&std::mem::take(&mut lowering.items));
         let fetch = fetch.map(|index| {
@@ -117,7 +118,7 @@ impl Lowering<'_> {
         self.items.extend(labels.into_iter().map(Item::Label));
     }
 
-    /// Groups that compute, in the clause before where it may be.
+    /// Adds groups that compute, to the previous clause if possible.
     fn alu(&mut self, groups: &[String]) {
         let joins = !self.choice.once_in(4);
         match self.items.last_mut() {
@@ -128,7 +129,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// A clause of this form that ends with PRED_SET and UPDATE_EXEC_MASK: lanes for which the condition holds go on.
+    /// Adds a clause of this form that ends with PRED_SET and UPDATE_EXEC_MASK. Lanes for which the condition holds
+    /// continue.
     fn predicate(&mut self, form: &'static str, condition: &Condition) {
         let groups = self.pred_set(condition, "UPDATE_EXEC_MASK");
         self.execute_mask(form, groups);
@@ -137,7 +139,7 @@ impl Lowering<'_> {
     fn execute_mask(&mut self, form: &'static str, groups: Vec<String>) {
         let joins = self.choice.once_in(2);
         match self.items.last_mut() {
-            // What the clause before computed may as well stand in this one.
+            // The computation of the previous clause can also be in this one.
             Some(Item::Alu { form: before, groups: all, open }) if *open && joins && has_room(all) => {
                 all.extend(groups);
                 (*before, *open) = (form, false);
@@ -146,7 +148,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Groups whose last one sets the predicate where the condition holds.
+    /// Returns groups whose last one sets the predicate if the condition holds.
     fn pred_set(&mut self, condition: &Condition, update: &str) -> Vec<String> {
         let also = match self.choice.below(3) {
             0 if update == "UPDATE_EXEC_MASK" => " UPDATE_PRED",
@@ -154,7 +156,7 @@ impl Lowering<'_> {
         };
         let chan = CHANS[self.choice.below(4) as usize];
         if self.choice.once_in(3) {
-            // In two steps, where the second may turn the first around.
+            // Two steps, of which the second may invert the first.
             let (first, second) = match self.choice.below(2) {
                 0 => (*condition, "PRED_SETNE_INT"),
                 _ => (condition.negated(), "PRED_SETE_INT"),
@@ -181,8 +183,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// The same, where what follows pops `level` entries and `past` follows: when it `merges`, the last statement
-    /// is an `if` that leaves its own pop to what follows.
+    /// Adds a block before code that pops `level` entries, followed by the label `past`. If it `merges`, the last
+    /// statement is an `if` that leaves its own pop to that code.
     fn block_before_pop(
         &mut self,
         statements: &[Statement],
@@ -202,8 +204,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether a construct that ends with this block pops its last `if` along, so that two or more pops become one. Who
-    /// then skips that `if` cannot go to the pop, which takes too much, and needs a place past it.
+    /// Returns whether a construct that ends with this block also pops its last `if`, so that several pops become one.
+    /// Lanes that skip that `if` then cannot jump to the pop, which removes too many entries. They need a label after
+    /// it.
     fn merges(&mut self, statements: &[Statement], past: Option<&str>, level: u32) -> bool {
         let ends_with_if = matches!(statements.last(), Some(Statement::If(..)));
         // POP_COUNT has three bits.
@@ -240,7 +243,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The groups of a statement that computes.
+    /// Returns the groups of a statement that computes.
     fn work(&mut self, statement: &Statement) -> Vec<String> {
         match statement {
             Statement::Mix(k) => {
@@ -267,8 +270,9 @@ impl Lowering<'_> {
         }
     }
 
-    /// Sometimes a group before the work, or an index in it, that the fast engine leaves to the reference interpreter, so
-    /// that the clause falls into several runs; or a KILL that takes no lane. None changes a result.
+    /// In some cases, adds a group before the work, or an index in it, that the fast engine leaves to the reference
+    /// interpreter, so that the clause is split into several runs. In other cases, adds a KILL that removes no lane. None
+    /// of these changes a result.
     fn detour(&mut self, groups: &mut Vec<String>) {
         match self.choice.below(12) {
             0 => {
@@ -302,7 +306,7 @@ impl Lowering<'_> {
         self.items.extend(past.map(Item::Label));
     }
 
-    /// Both sides in one clause, chosen by PRED_SEL.
+    /// Adds both sides in one clause, selected by PRED_SEL.
     fn if_predicated(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
         let mut groups = self.pred_set(condition, "UPDATE_PRED");
         let mut sides = [("ONE", then), ("ZERO", otherwise)];
@@ -315,8 +319,8 @@ impl Lowering<'_> {
         self.items.push(Item::Alu { form: "ALU", groups, open: false });
     }
 
-    /// Everything of an `if` but its pop, which takes at least the `level` entries that are on the stack then. Behind the
-    /// pop is the label `past`, if there is one.
+    /// Adds all of an `if` except for its pop, which removes at least the `level` entries that are on the stack then.
+    /// The label `past`, if there is one, comes after the pop.
     fn if_open(
         &mut self,
         condition: &Condition,
@@ -326,7 +330,8 @@ impl Lowering<'_> {
         level: u32,
     ) -> Ending {
         match past {
-            // Where no lane is active, PUSH pushes nothing, so it goes where its entry would be popped already.
+            // If no lane is active, PUSH pushes nothing, so it jumps to code at which its entry would already be
+            // popped.
             Some(past) if self.choice.once_in(2) => {
                 match self.items.last() {
                     Some(&Item::Pop(pops)) if level == 1 && self.choice.once_in(2) => {
@@ -354,7 +359,7 @@ impl Lowering<'_> {
             self.block(then);
             match self.items.get_mut(start..).and_then(<[_]>::last_mut) {
                 Some(Item::Alu { form, open, .. }) if *open && self.choice.once_in(2) => {
-                    // Lanes that skip the first side come to its last clause, which changes sides behind itself.
+                    // Lanes that skip the first side arrive at its last clause, which swaps the sides after it.
                     (*form, *open) = ("ALU_ELSE_AFTER", false);
                     let last = self.items.len() - 1;
                     self.items.insert(last, Item::Label(other_side));
@@ -376,8 +381,8 @@ impl Lowering<'_> {
         ending
     }
 
-    /// A JUMP or ELSE to the end of an `if`: past its pop with a pop of its own, or to the label that it gives, which must
-    /// stand before the pop.
+    /// Adds a JUMP or ELSE to the end of an `if`. It jumps past the pop and pops itself, or jumps to the returned
+    /// label, which the caller must place before the pop.
     fn jump(&mut self, name: &str, past: Option<(&str, u32)>) -> Option<String> {
         if let Some((past, pops)) = past {
             self.other(format!("{name}: ADDR(@{past}) POP_CNT({pops})"));
@@ -388,7 +393,8 @@ impl Lowering<'_> {
         Some(label)
     }
 
-    /// Pops what the constructs since item `start` have left: by an instruction, or behind their last clause.
+    /// Pops the entries that the constructs since item `start` have left, with an instruction or at the end of their
+    /// last clause.
     fn pop(&mut self, start: usize, ending: Ending) {
         let Ending { pops, labels } = ending;
         let folded = match pops {
@@ -410,7 +416,8 @@ impl Lowering<'_> {
             _ => {
                 self.place(labels);
                 match at_top_of_loop {
-                    // The stack has no entry of this round: if no lane passes, it may go to the loop's end.
+                    // The stack has no entry of this iteration. If no lane passes, the jump may lead to the end of the
+                    // loop.
                     Some(end) if self.choice.once_in(2) => {
                         self.other(format!("POP_JUMP: ADDR(@{end}) POP_CNT({pops})"));
                     }
@@ -439,7 +446,7 @@ impl Lowering<'_> {
         self.other(format!("CALL: ADDR(@f{index}) CALL_CNT(1){condition}"));
     }
 
-    /// A boolean constant is the same for all lanes: it decides in the instruction.
+    /// Adds an `if` on a boolean constant. It is the same for all lanes, so the instruction decides.
     fn if_static(&mut self, index: u32, body: &[Statement]) {
         let condition = format!(" COND(BOOL) CF_CONST({index})");
         match body {
@@ -482,7 +489,7 @@ impl Lowering<'_> {
             1 => ("LOOP_START_NO_AL", format!(" CF_CONST({count})")),
             _ => ("LOOP_START_DX10", String::new()),
         };
-        // A loop without a count gets a register that counts.
+        // A loop without a count uses a register as its counter.
         let counter = (kind > 1).then(|| {
             let counter = self.counters;
             self.counters += 1;
@@ -515,19 +522,19 @@ impl Lowering<'_> {
 }
 
 impl Ending {
-    /// With the labels of further jumps.
+    /// Adds the labels of further jumps.
     fn with(mut self, labels: Vec<String>) -> Ending {
         self.labels.extend(labels);
         self
     }
 }
 
-/// Whether more groups fit: a clause holds 128 slots, a line here takes at most two.
+/// Returns whether more groups fit: a clause holds 128 slots, and a line here takes up to two.
 fn has_room(groups: &[String]) -> bool {
     groups.iter().map(|group| 2 * group.lines().count()).sum::<usize>() < 80
 }
 
-/// Operation and operands of a comparison of integers, without `_INT`.
+/// Returns operation and operands of a comparison of integers, without `_INT`.
 fn comparison(prefix: &str, condition: &Condition) -> (String, String, String) {
     let variable = format!("R0.{}", CHANS[condition.variable]);
     let number = format!("({}).x", condition.number);
@@ -559,7 +566,7 @@ fn text(items: &[Item]) -> String {
     text
 }
 
-/// The words of a program, its fetch program in the launch.
+/// Words of a program, with its fetch program in the launch.
 struct Prepared {
     text: String,
     words: Vec<u32>,
@@ -568,7 +575,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// `None` for a program with more loops than there are registers to count in.
+    /// Returns `None` for a program with more loops than counter registers.
     fn new(seed: u64, program: &Program) -> Option<Prepared> {
         let chips = ["rv770", "rv740", "rv730", "rv670", "rv630", "rs780"];
         let chip = Chip::named(chips[(seed / 3 % 6) as usize]).expect("they are in the table");
@@ -607,7 +614,7 @@ impl LoweredProgram for Prepared {
         self.text.clone()
     }
 
-    /// The variables of every lane at the end, in strict mode.
+    /// Returns the variables of every lane at the end, in strict mode.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
         let mut launch = self.launch.clone();
         launch.lanes = lanes.len();
@@ -652,7 +659,7 @@ fn no_program_breaks_a_rule_of_the_manual() {
         let fetch = prepared.launch.environment.fetch_program.iter().map(|program| &program.words);
         for words in fetch.map(|words| &words[..]).chain([&prepared.words[..]]) {
             let mut findings = lint(words, prepared.launch.environment.chip);
-            // What stands behind COND(FALSE) is never reached.
+            // Code after COND(FALSE) is unreachable.
             findings.retain(|finding| finding.rule.severity > Severity::Note);
             assert!(findings.is_empty(), "seed {seed}: {findings:?}\n{}", prepared.text);
         }

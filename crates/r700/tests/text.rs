@@ -1,4 +1,4 @@
-//! Words to text and back: random words, every bit, every program of the corpora.
+//! Converts words to text and back: random words, every bit, every program of the corpora.
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, Syntax, assemble, disassemble};
@@ -190,7 +190,7 @@ fn every_r600_and_r700_binary_comes_back() {
         let id = item["id"].as_str().unwrap_or("");
         round_trip(&words, chip, id);
         let notes = disassemble(&words, chip, Options::default()).notes;
-        // tri-ps-r600 has no LAST in its final group; perf-ps leaves the fourth word of its only fetch out.
+        // tri-ps-r600 has no LAST in its final group; perf-ps omits the fourth word of its only fetch.
         let known = matches!(id, "r700.r600_demo.tri-ps-r600" | "r700.r600_demo.perf-ps");
         assert_eq!(notes.is_empty(), !known, "{id}: {notes:?}");
         binaries += 1;
@@ -269,7 +269,7 @@ fn worked_control_flow_reads_as_it_is_described() {
     }
 }
 
-/// Neither a clause behind an unconditional RETURN nor one before the start is control flow.
+/// Neither a clause after an unconditional RETURN nor one before the start is control flow.
 #[test]
 fn control_flow_is_followed_from_the_start_to_an_unconditional_return() {
     let source = "
@@ -285,11 +285,11 @@ fn control_flow_is_followed_from_the_start_to_an_unconditional_return() {
     let text = disassemble(&words, Chip::RV770, Options::default()).text;
     let clause = "03 ALU: ADDR(6) CNT(1)\n      0  x: MOV             R1.x, R2.y\n";
     assert!(text.contains(clause) && text.ends_with("05 RETURN:\n"), "{text}");
-    // A conditional one goes on behind itself.
+    // Control flow continues after a conditional RETURN.
     let conditional = assemble(&source.replace("RETURN:", "RETURN: COND(BOOL)"), Chip::RV770).unwrap().words;
     let text = disassemble(&conditional, Chip::RV770, Options::default()).text;
     assert!(!text.contains("R1.x, R2.y"), "{text}");
-    // The routine at address 0 is entered from the start, where a walk from 0 alone never arrives.
+    // The start enters the routine at address 0, which a walk from 0 alone would not reach.
     let source =
         "RETURN:\n.org 1\n.zero 1\n02 ALU: ADDR(4) CNT(1)\n 0 x: MOV R1.x, R2.y\n03 NOP: END_OF_PROGRAM\n";
     let words = assemble(source, Chip::RV770).unwrap().words;

@@ -1,4 +1,5 @@
-//! A register that no instruction is said to read decides nothing: compiled programs give the same whatever is in it.
+//! Tests that registers which no instruction reads, according to its uses, have no effect: compiled programs return the
+//! same results whatever these registers contain.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use reconverge_r700::uses::{R, uses};
 use reconverge_simt::{Mode, Options};
 use reconverge_testkit::records;
 
-/// A number that looks like nothing.
+/// Returns a pseudorandom number.
 fn noise(seed: u64) -> u32 {
     let mut value = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,6 +1,6 @@
-//! From words to the instructions of [`super`]: both families, slots, literals.
+//! Decodes words to the instructions of [`super`]: both families, slots, literals.
 //!
-//! Source: MAN chapters 2 and 4. R600 words differ in a few positions; they are read into the R700 structures.
+//! Source: MAN chapters 2 and 4. R600 words differ in a few positions; they are decoded into the R700 structures.
 
 use reconverge_isa::FieldValue;
 
@@ -20,13 +20,13 @@ use crate::words::{
     VtxDword2R700, VtxInst,
 };
 
-/// Words and how to read them.
+/// Words with the options for decoding them, and the instructions decoded so far.
 pub(super) struct Reader<'a> {
     pub(super) words: &'a [u32],
     pub(super) options: CodeOptions,
-    /// The ALU instructions read so far.
+    /// ALU instructions decoded so far.
     pub(super) ops: Vec<AluOp>,
-    /// Their groups.
+    /// Groups of these instructions.
     pub(super) groups: Vec<GroupSpan>,
 }
 
@@ -37,13 +37,13 @@ impl Reader<'_> {
         self.options.chip.family
     }
 
-    /// The two words of slot `addr`.
+    /// Returns the two words of slot `addr`.
     fn pair(&self, addr: u32) -> Read<[u32; 2]> {
         let at = (addr as usize).checked_mul(2).ok_or(CodeFault::Cut)?;
         self.words.get(at..at + 2).map(|pair| [pair[0], pair[1]]).ok_or(CodeFault::Cut)
     }
 
-    /// The control-flow instruction at `addr`.
+    /// Decodes the control-flow instruction at `addr`.
     pub(super) fn cf(&mut self, addr: u32) -> Read<Cf> {
         let [word0, word1] = self.pair(addr)?;
         if word1 >> 29 & 1 != 0 {
@@ -72,7 +72,8 @@ impl Reader<'_> {
             }
             CfWork::Flow(_) | CfWork::Emit { .. } | CfWork::WaitAck => CfOp::Control(inst, control),
         };
-        // END_PROGRAM is reserved in the manual; opcode tables name it, and nothing else it could do.
+        // END_PROGRAM is reserved in the manual. Opcode tables name it, and ending the program is the only plausible
+        // effect.
         let end_of_program = fields.end_of_program || inst == CfInst::END_PROGRAM;
         Ok(Cf { op, end_of_program })
     }
@@ -80,7 +81,7 @@ impl Reader<'_> {
     fn export(&self, inst: ExportInst, word0: u32, word1: u32) -> Read<Cf> {
         let low = CfAllocExportDword0::unpack_lenient(word0)?;
         let type_code = u32::from(low.type_code);
-        // The mode bits are at the same places in both forms.
+        // The mode bits have the same positions in both forms.
         let high = CfAllocExportDword1Buf::unpack_lenient(word1)?;
         let control = Control {
             valid_pixel_mode: high.valid_pixel_mode,
@@ -142,7 +143,7 @@ impl Reader<'_> {
 
     fn alu_clause(&mut self, word0: u32, word1: u32) -> Read<AluClause> {
         let low = CfAluDword0::unpack_lenient(word0)?;
-        // Bit 25 is USES_WATERFALL on R600, which changes nothing here.
+        // Bit 25 is USES_WATERFALL on R600, which has no effect here.
         let high = CfAluDword1R700::unpack_lenient(word1)?;
         let number = u32::from(high.cf_inst);
         let unknown = CodeFault::Unknown { field: "CF_INST", number };
@@ -166,7 +167,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Adds the group at `addr`, in a clause that ends before `end`, and gives the address of the next one.
+    /// Adds the group at `addr`, in a clause that ends before `end`, and returns the address of the next one.
     pub(super) fn group(&mut self, addr: u32, end: u32) -> Read<u32> {
         let mut group = [[0; 2]; 5];
         let (mut count, mut at) = (0, addr);
@@ -203,7 +204,7 @@ impl Reader<'_> {
                 Unit::Trans => TRANS,
                 Unit::Vector => op.dst_chan,
                 Unit::Either if taken[usize::from(op.dst_chan)] => TRANS,
-                // Without ALU_INST_PREFER_VECTOR the last of a group runs in slot t if it can.
+                // Without ALU_INST_PREFER_VECTOR the last instruction of a group runs in slot t if it can.
                 Unit::Either if words[0] >> 31 != 0 && !self.options.prefer_vector => TRANS,
                 Unit::Either => op.dst_chan,
             };
@@ -222,7 +223,7 @@ impl Reader<'_> {
         Ok(at)
     }
 
-    /// One ALU instruction, without its slot.
+    /// Decodes one ALU instruction, without its slot.
     fn alu(&self, [word0, word1]: [u32; 2], literals: &[u32; 4]) -> Read<AluOp> {
         let dword0 = AluDword0::unpack_lenient(word0)?;
         let pred_sel = match dword0.pred_sel {
@@ -292,7 +293,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The second word of an OP2 instruction; the families differ from bit 5 to bit 17.
+    /// Decodes the second word of an OP2 instruction. The families differ in bits 5 to 17.
     fn op2(&self, word1: u32) -> Read<AluDword1Op2R700> {
         if self.family() == Family::R700 {
             return Ok(AluDword1Op2R700::unpack_lenient(word1)?);
@@ -314,7 +315,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The opcode `number`, if the chip has it; doubles are not in every chip.
+    /// Returns the opcode `number`, if the chip has it. Some chips do not have doubles.
     fn known(&self, opcode: Option<&'static Opcode>, number: u32) -> Read<&'static Opcode> {
         let has = |opcode: &&Opcode| self.options.chip.fp64 || !matches!(opcode.meaning, Meaning::Double(_));
         opcode.filter(has).ok_or(CodeFault::Unknown { field: "ALU_INST", number })
@@ -386,7 +387,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a control-flow instruction that is neither ALU nor export says besides its number.
+/// Returns the fields of a control-flow instruction that is neither ALU nor export, except for its number.
 pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
     Control {
         addr,
@@ -404,17 +405,17 @@ pub(super) fn control_of(addr: u32, fields: &CfDword1R700) -> Control {
     }
 }
 
-/// Whether these words are a RETURN that always returns.
+/// Returns whether these words are a RETURN that always returns.
 pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
     let inst = CfInst::from_bits(word1 >> 23 & 0x7f, 7).filter(|_| word1 >> 29 & 1 == 0);
     let fields = CfDword1R700::unpack_lenient(word1);
     inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_passes(&control_of(word0, &fields)))
 }
 
-/// The second word of an instruction that writes no register: every DST_SEL is MASK.
+/// Second word of an instruction that writes no register: every DST_SEL is MASK.
 const NOWHERE: u32 = 0xfff << 9;
 
-/// A fetch instruction with its registers and DST_SEL, which all kinds have in the same bits.
+/// Returns a fetch instruction with its registers and DST_SEL, which have the same bits in all kinds of fetches.
 fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) -> Read<Fetch> {
     let high = TexDword1::unpack_lenient(word1)?;
     Ok(Fetch {
@@ -448,13 +449,13 @@ pub(crate) fn select(sel: Sel) -> Select {
     }
 }
 
-/// Whether an ALU word pair is OP3: ENCODING, bits 17:15 of the second word.
+/// Returns whether an ALU word pair is OP3: ENCODING, bits 17:15 of the second word.
 pub(crate) const fn is_op3(word1: u32) -> bool {
     word1 >> 15 & 7 != 0
 }
 
-/// How many pairs of literals follow a group: the highest component any source field with the literal selector
-/// names decides, whether the opcode reads the field or not (MAN p. 70).
+/// Returns the number of literal pairs after a group. The highest component in a source field with the literal selector
+/// determines it, whether or not the opcode reads the field (MAN p. 70).
 pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     let mut pairs = 0;
     for &[word0, word1] in group {
@@ -472,7 +473,7 @@ pub(crate) fn literal_pairs(group: &[[u32; 2]]) -> usize {
     pairs
 }
 
-/// Where an operand comes from; a reserved selector is an error only where it is `read`.
+/// Decodes the origin of an operand. A reserved selector is an error only if the operand is `read`.
 fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Operand> {
     Ok(match selector {
         0..=127 => Operand::Gpr { gpr: selector as u8, chan },
@@ -495,7 +496,7 @@ fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Ope
     })
 }
 
-/// Checks that operations over two or four slots are in all of them.
+/// Checks that operations over two or four slots fill all of them.
 fn fill_their_slots(ops: &[AluOp]) -> Read<()> {
     for op in ops {
         let wanted = op.opcode.meaning.slots();

@@ -1,5 +1,5 @@
-//! Operations that are not one lane function over words: sets by predicate, sums over the four vector slots, and the
-//! general one that takes any instruction of one slot lane by lane.
+//! Operations other than a single lane function over words: sets by predicate, sums over the four vector slots, and the
+//! general operation, which runs any instruction of one slot lane by lane.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -14,7 +14,7 @@ use crate::lane;
 use crate::meaning::Meaning;
 
 impl Lanes<'_> {
-    /// Sets the predicate and the masks by a PRED_SET* that holds for these lanes, among others that do not run it.
+    /// Sets the predicate and the masks for a PRED_SET* that holds for these lanes; other lanes may not run it.
     #[inline(always)]
     pub(super) fn decide(&mut self, operation: &Operation, holds: u64) {
         let running = self.set(operation.set);
@@ -28,7 +28,7 @@ impl Lanes<'_> {
     }
 }
 
-/// The sets [`TRUE`] and [`FALSE`], for the instructions of a group that have a PRED_SEL.
+/// Computes the sets [`TRUE`] and [`FALSE`], for the instructions of a group that have a PRED_SEL.
 pub(super) struct Sets;
 
 impl Body for Sets {
@@ -40,7 +40,7 @@ impl Body for Sets {
     }
 }
 
-/// Any instruction of one slot, by the list that all engines share: number `number` of the generals.
+/// Runs any instruction of one slot through the list that all engines share: number `number` of the generals.
 pub(super) struct General;
 
 impl Body for General {
@@ -95,9 +95,9 @@ impl Body for General {
     }
 }
 
-/// DOT4, DOT4_IEEE: the sum over the four vector slots; entry `number` of [`Tables::across`] has their operands.
-/// `MODIFIED`: some of them have abs or neg. `TERMS`: the number of slots that are computed; both factors of each later slot are
-/// the constant 0.
+/// DOT4, DOT4_IEEE: the sum over the four vector slots. Entry `number` of [`Tables::across`] contains their operands.
+/// `MODIFIED`: some of them have abs or neg. `TERMS`: the number of slots that are computed; both factors of each later
+/// slot are the constant 0.
 pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
 impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {
@@ -116,7 +116,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
         };
         let mut result = [0; LANES];
         let mut nan = 0;
-        // The rules about which NaN comes out, and about one times zero, are asked for only where one came out at all.
+        // The rules for NaN selection, and for products with zero, run only if a NaN occurred.
         for lane in 0..LANES {
             let product = |slot: usize| {
                 let (a, b) = factors(slot, lane);
@@ -127,7 +127,7 @@ impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<I
             for slot in 2..TERMS {
                 sum = add(sum, product(slot));
             }
-            // A product of zeros makes 0 of -0.
+            // A product of zeros turns -0 into 0.
             let sum = if TERMS < 4 { add(sum, 0) } else { sum };
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;
@@ -173,7 +173,7 @@ impl Body for Max4 {
     }
 }
 
-/// CUBE: what one of the four vector slots gets. Neither OMOD nor CLAMP acts on the number of the face, in slot 3.
+/// CUBE: the result of one of the four vector slots. Neither OMOD nor CLAMP applies to the face number, in slot 3.
 pub(super) struct CubeSlot<const SLOT: usize>;
 
 impl<const SLOT: usize> Body for CubeSlot<SLOT> {

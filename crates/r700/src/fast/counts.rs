@@ -1,4 +1,4 @@
-//! Counts of a run that are kept apart from the wavefront while operations run.
+//! Counts of a run that are separate from the wavefront while operations run.
 
 use reconverge_simt::{Event, Mask, Observer, Path};
 
@@ -8,8 +8,8 @@ use crate::outcome::Executed;
 use crate::rules::Rule;
 use crate::wave::Wave;
 
-/// Instructions of a wavefront that its statistics do not have yet, and their sum over lanes. Kept apart, so that the loop
-/// over operations does not wait for memory.
+/// Instructions of a wavefront that are not yet in its statistics, and their sum over lanes. They are separate so that
+/// the loop over operations does not wait for memory.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Issued {
     pub(super) instructions: u64,
@@ -24,7 +24,7 @@ impl Issued {
         self.lane_instructions += instructions * u64::from(lanes.count());
     }
 
-    /// Counts an instruction that is a block of its own, and announces it.
+    /// Counts an instruction that forms a block alone, and notifies the observer.
     #[inline(always)]
     pub(super) fn alone<O: Observer>(&mut self, pc: u32, lanes: Mask, observer: &mut O) {
         self.count(1, lanes);
@@ -36,7 +36,7 @@ impl Issued {
         }
     }
 
-    /// Adds the counts to the wavefront's.
+    /// Adds the counts to those of the wavefront.
     pub(super) fn settle(&mut self, wave: &mut Wave) {
         wave.statistics.instructions += self.instructions;
         wave.statistics.lane_instructions += self.lane_instructions;
@@ -67,7 +67,7 @@ impl Counts {
         }
     }
 
-    /// Counts of nothing, in the memory of those of an earlier launch of the same program.
+    /// Returns empty counts, in the memory of those of an earlier launch of the same program.
     pub(super) fn again(self) -> Counts {
         let Counts { mut runs, mut fetches, mut nodes, .. } = self;
         runs.fill(0);
@@ -76,7 +76,7 @@ impl Counts {
         Counts { runs, fetches, nodes, empty_push: false }
     }
 
-    /// Adds those of other wavefronts of the same program.
+    /// Adds the counts of other wavefronts of the same program.
     pub(crate) fn add(&mut self, other: &Counts) {
         let counts = self.runs.iter_mut().chain(&mut self.fetches);
         for (count, other) in counts.zip(other.runs.iter().chain(&other.fetches)) {

@@ -1,9 +1,9 @@
 //! EXP, LOG, SIN and COS on rows.
 //!
-//! The lane functions round a double of the mathematics library to a single. Here a series gives a double that is within
-//! 2^-48 of the exact value, and so is the library's. Where both ends of an interval of 2^-46 around it round to one
-//! single, that is the lane function's result, whatever its double is. About one lane of four million is left, which the lane
-//! function computes.
+//! The lane functions round a double of the mathematics library to a single. Here a series computes a double within
+//! 2^-48 of the exact value, and so does the library. If both ends of an interval of 2^-46 around the double round to
+//! the same single, this single is also the lane function's result. About one lane in four million does not meet this
+//! condition, and the lane function computes it.
 
 use std::f64::consts::{LN_2, LOG2_E, TAU};
 use std::marker::PhantomData;
@@ -17,20 +17,20 @@ use crate::lane::{self, number};
 
 /// A function of one word with a series.
 pub(super) trait Curve {
-    /// The lane function.
+    /// Computes the lane function.
     fn lane(a: u32) -> u32;
 
-    /// The value before it is rounded.
+    /// Returns the value before rounding.
     fn series(a: u32) -> f64;
 
-    /// What becomes of the rounded value.
+    /// Converts the rounded value to the result.
     #[inline(always)]
     fn last(value: u32) -> u32 {
         value
     }
 }
 
-/// The single of either end of the interval around the value.
+/// Rounds either end of the interval around the value to a single.
 #[inline(always)]
 fn ends<C: Curve>(a: u32) -> [u32; 2] {
     const WIDTH: f64 = 1.0 / (1u64 << 46) as f64;
@@ -69,7 +69,7 @@ impl<C: Curve, const FINISH: bool> Body for Curved<C, FINISH> {
     }
 }
 
-/// The sum of `terms[n] * x^n`.
+/// Returns the sum of `terms[n] * x^n`.
 #[inline(always)]
 fn polynomial<const N: usize>(x: f64, terms: &[f64; N]) -> f64 {
     let mut sum = terms[N - 1];
@@ -99,9 +99,10 @@ impl Curve for Exp {
             }
             terms
         };
-        /// 1.5 * 2^52: a sum with it has no room for a fraction, and ends in the bits of the integer.
+        /// 1.5 * 2^52: a sum with it cannot hold a fraction, and ends in the bits of the integer.
         const ROUND: f64 = 6_755_399_441_055_744.0;
-        // Beyond these the single is zero or infinite. A NaN becomes the lower one, and is put right with the rounding.
+        // Outside these limits the single is zero or infinite. A NaN becomes the lower limit, and is corrected at the
+        // rounding.
         let x = f64::from(number(a));
         let x = if x > -200.0 { x } else { -200.0 };
         let x = if x < 200.0 { x } else { 200.0 };
@@ -112,7 +113,7 @@ impl Curve for Exp {
     }
 }
 
-/// The series of LOG_IEEE.
+/// Computes the series of LOG_IEEE.
 #[inline(always)]
 fn log(a: u32) -> f64 {
     /// 1 / (2 n + 1)
@@ -129,7 +130,7 @@ fn log(a: u32) -> f64 {
     let x = number(a);
     let bits = x.to_bits();
     let exponent = (bits.wrapping_sub(HALF_ROOT) as i32) >> 23;
-    // From sqrt(1/2) to sqrt(2).
+    // The mantissa is in the range from sqrt(1/2) to sqrt(2).
     let mantissa = f64::from(f32::from_bits(bits.wrapping_sub((exponent as u32) << 23)));
     let ratio = (mantissa - 1.0) / (mantissa + 1.0);
     let usual = f64::from(exponent) + ratio * polynomial(ratio * ratio, &TERMS) * (2.0 * LOG2_E);
@@ -171,7 +172,7 @@ impl Curve for LogClamped {
     }
 }
 
-/// The sine of revolutions.
+/// Returns the sine of revolutions.
 #[inline(always)]
 fn sine(turns: f64) -> f64 {
     /// (-1)^n / (2 n + 1)!
@@ -222,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    /// Every word of these upper halves with a random lower half, and any words: where both ends agree, they are the lane
-    /// function's result, and they nearly always agree.
+    /// Compares words with these upper halves and a random lower half, and random words. If both ends agree, they must
+    /// be the lane function's result, and they must nearly always agree.
     fn compare<C: Curve>(name: &str, seed: u64) {
         let mut random = Random::new(seed);
         let mut refused = 0;
@@ -253,7 +254,7 @@ mod tests {
         compare::<Cos>("COS", 5);
     }
 
-    /// A series that is wrong by more than it may be is seen.
+    /// The ends of the interval differ if the value is midway between two singles.
     #[test]
     fn a_word_between_two_singles_is_refused() {
         struct Between;

@@ -1,4 +1,4 @@
-//! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
+//! Runs fetch clauses on whole rows: texture instructions here, the others in [`super::memory`].
 
 use reconverge_simt::level::Task;
 use reconverge_simt::texture::anisotropy::Gradients;
@@ -21,7 +21,7 @@ use crate::reference::texture::{clamp, gradients_of_lane};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
-/// [`Runner::fetching`] as code for a level.
+/// [`Runner::fetching`], compiled for a level.
 struct Fetch<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -104,8 +104,8 @@ impl Runner<'_> {
         }
     }
 
-    /// A fetch instruction on these lanes. `false`: nothing is done, because the reference interpreter is to say how it
-    /// traps, or what it does beyond what there is.
+    /// Runs a fetch instruction on these lanes. Returns `false` without any effect if the reference interpreter must
+    /// run it: to report how it traps, or to handle an access out of bounds.
     #[inline(always)]
     fn fetching<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> bool {
         let lanes = if fetching.whole_quad { wave.whole_quads(lanes) } else { lanes };
@@ -124,7 +124,7 @@ impl Runner<'_> {
         }
     }
 
-    /// A texture instruction on these lanes; `None` if a register is not there.
+    /// Runs a texture instruction on these lanes. Returns `None` if a register does not exist.
     #[inline(always)]
     fn texture<W: Wide>(&mut self, wide: W, wave: &mut Wave, fetching: &Fetching, lanes: Mask) -> Option<()> {
         let [x, y, z, w] = self.places(wave, &fetching.src[0])?;
@@ -147,7 +147,7 @@ impl Runner<'_> {
             }
             FetchWork::Gradients(step) => {
                 for (values, src) in values.iter_mut().zip(src) {
-                    // Two lanes of each quad, spread over it first: the loops are vector code then.
+                    // First, two lanes of each quad are copied to all of its lanes, so that the loop vectorises.
                     let (mut from, mut to) = ([0; LANES], [0; LANES]);
                     for (quad, src) in src.as_chunks::<4>().0.iter().enumerate() {
                         from[4 * quad..][..4].copy_from_slice(&[src[0]; 4]);
@@ -168,7 +168,7 @@ impl Runner<'_> {
         Some(())
     }
 
-    /// The rows of registers now; `None` if one is not there.
+    /// Returns the current rows of registers, or `None` if one does not exist.
     #[inline(always)]
     pub(super) fn places<const N: usize>(
         &self,
@@ -182,7 +182,7 @@ impl Runner<'_> {
         Some(places)
     }
 
-    /// The rows of a result now; `None` if one is not there.
+    /// Returns the current rows of a result, or `None` if one does not exist.
     #[inline(always)]
     pub(super) fn targets(
         &self,
@@ -198,7 +198,7 @@ impl Runner<'_> {
         Some(targets)
     }
 
-    /// Writes what DST_SEL chooses.
+    /// Writes the components that DST_SEL selects.
     #[inline(always)]
     pub(super) fn write_chosen<W: Wide>(&mut self, wide: W, dst: &Targets, values: &Values, lanes: Mask) {
         let rows = &mut self.lanes;
@@ -215,10 +215,10 @@ impl Runner<'_> {
 /// A row of zeros.
 static ZERO: [u32; LANES] = [0; LANES];
 
-/// Where the components of a result go, and what of it.
+/// Destination row and source of each component of a result.
 pub(super) type Targets = [Option<(Place, Chosen)>; 4];
 
-/// Whether the instruction traps: the reference interpreter says how.
+/// Returns whether the instruction traps. The reference interpreter then reports how.
 fn traps(fetching: &Fetching, wave: &Wave) -> bool {
     let missing = |sample: &Sample| {
         sample.kind.lod == Lod::Gradients && wave.held.gradients.iter().any(Option::is_none)
@@ -226,7 +226,7 @@ fn traps(fetching: &Fetching, wave: &Wave) -> bool {
     matches!(&fetching.work, FetchWork::Sample(sample) if missing(sample)) && wave.strict()
 }
 
-/// Goes to the next control-flow instruction, or ends the program.
+/// Continues with the next control-flow instruction, or ends the program.
 fn leave(wave: &mut Wave, end: bool) {
     wave.flow.nop();
     if end {
@@ -239,7 +239,7 @@ fn texture(launch: &Launch, bound: Bound) -> &Texture {
     &resources.textures[&bound.id]
 }
 
-/// The components that the resource's DST_SEL asks for, of what was read.
+/// Selects the components of `values` that the resource's DST_SEL names.
 fn select(texture: &Texture, values: &mut Values) {
     if texture.select == Component::ALL {
         return;
@@ -253,7 +253,7 @@ fn select(texture: &Texture, values: &mut Values) {
     }
 }
 
-/// SAMPLE and its kin: as `Wave::read_texture`, on rows.
+/// Runs SAMPLE and its variants on rows; see `Wave::read_texture`.
 fn sample_rows<W: Wide>(
     wide: W,
     sample: &Sample,
@@ -323,7 +323,7 @@ fn sample_rows<W: Wide>(
     }
 }
 
-/// Reads the image, for anisotropic filters with the changes of coordinates that the instruction has.
+/// Reads the image. For anisotropic filters it uses the gradients of the coordinates that the instruction provides.
 #[inline(always)]
 fn read_along<W: Wide>(
     wide: W,
@@ -342,7 +342,7 @@ fn read_along<W: Wide>(
     plan.read_along(wide, image, read, (at, lanes), (sampler, gradients), values);
 }
 
-/// The changes of a lane's coordinates.
+/// Returns the gradients of a lane's coordinates.
 #[inline(never)]
 fn gradients(image: &Image, lod: Lod, src: &[&[u32; LANES]; 4], held: &Held, lane: usize) -> Gradients {
     if lod == Lod::Gradients {
@@ -377,20 +377,20 @@ fn lods_of_several_faces(
     }
 }
 
-/// The directions that the coordinates of a cube mean, and its elements: as
-/// [`position`](crate::reference::texture::position), on rows.
+/// Returns the directions that the coordinates of a cube denote, and its elements; computes
+/// [`position`](crate::reference::texture::position) on rows.
 #[inline(always)]
 fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]) {
     let (mut directions, mut elements) = ([[0; LANES]; 3], [0; LANES]);
     let [xs, ys, zs] = &mut directions;
     for lane in 0..LANES {
         let [x, y, z] = [x, y, z].map(|row| f32::from_bits(row[lane]));
-        // To even: from 2^23 on there are no fractions. A NaN is 0.
+        // Rounds to even: from 2^23 on, floats have no fractions. A NaN becomes 0.
         let clamped = if z > 0.0 { z.min(65_535.0) } else { 0.0 };
         let number = (clamped + 8_388_608.0).to_bits() & 0x007f_ffff;
         let (face, element) = (number % 8, number / 8);
         let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
-        // Each axis has two faces, the second one below 0; numbers beyond 5 are the last face.
+        // Each axis has two faces, of which the second is below 0. Numbers above 5 mean the last face.
         let (axis, below) = (face / 2, face % 2 != 0 || face > 5);
         let (major, along_s, along_t) = if below { (-1.0, -sc, -tc) } else { (1.0, sc, tc) };
         let [x, y, z] = match axis {

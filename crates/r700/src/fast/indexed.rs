@@ -1,8 +1,9 @@
-//! Operands and destinations that an index chooses: registers and constants relative to AR, which is a row, or to aL, which
-//! is one number. An indexed operand is copied to a row of its own before the group; an indexed result comes from one.
+//! Operands and destinations that an index selects: registers and constants relative to AR, which is a row, or to aL,
+//! which is one number. An indexed operand is copied to a separate row before the group, and an indexed result comes
+//! from one.
 //!
-//! That registers are there has been seen before the group ran ([`Check`]).
-//! An operation's `number` is that of the register's row at index 0, or of the [`Tables::constants`].
+//! A [`Check`] ensures before the group runs that the registers exist. An operation's `number` is that of the
+//! register's row at index 0, or an index into [`Tables::constants`].
 
 use reconverge_simt::mask::members;
 use reconverge_simt::registers::Row;
@@ -13,17 +14,17 @@ use super::lanes::Tables;
 use super::lanes::{Body, Lanes, Operation, Place};
 use crate::chip::LANES;
 
-/// Registers that a group reaches through one index.
+/// Registers that a group accesses through one index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check {
     /// The row of AR; `None` for aL.
     pub(super) index: Option<Place>,
-    /// The first and the last of them at index 0.
+    /// The first and the last of the registers at index 0.
     pub(super) registers: [u8; 2],
 }
 
 impl Lanes<'_> {
-    /// Whether all registers of a check are there, for these lanes.
+    /// Returns whether all registers of a check exist, for these lanes.
     #[inline(always)]
     pub(super) fn are_there(&self, check: &Check, lanes: u64) -> bool {
         let [first, last] = check.registers.map(i32::from);
@@ -39,7 +40,7 @@ impl Lanes<'_> {
         beyond == 0
     }
 
-    /// The place of a register's row, counted from row `number`; that of R0 for an index beyond.
+    /// Returns the position of a register's row, counted from row `number`, or that of R0 for an index out of range.
     #[inline(always)]
     fn indexed(&self, number: u32, index: i32) -> Place {
         let (register, chan) = (number >> 2, number & 3);
@@ -49,7 +50,7 @@ impl Lanes<'_> {
     }
 }
 
-/// R[n + AR], into a row; AR is the first source.
+/// Copies R[n + AR] to a row; AR is the first source.
 pub(super) struct ReadByRow;
 
 impl Body for ReadByRow {
@@ -64,7 +65,7 @@ impl Body for ReadByRow {
     }
 }
 
-/// R[n + aL], into a row.
+/// Copies R[n + aL] to a row.
 pub(super) struct ReadByLoop;
 
 impl Body for ReadByLoop {
@@ -75,7 +76,7 @@ impl Body for ReadByLoop {
     }
 }
 
-/// The first source into R[n + AR]; AR is the second.
+/// Writes the first source to R[n + AR]; AR is the second source.
 pub(super) struct WriteByRow;
 
 impl Body for WriteByRow {
@@ -90,7 +91,7 @@ impl Body for WriteByRow {
     }
 }
 
-/// The first source into R[n + aL].
+/// Writes the first source to R[n + aL].
 pub(super) struct WriteByLoop;
 
 impl Body for WriteByLoop {
@@ -102,7 +103,7 @@ impl Body for WriteByLoop {
     }
 }
 
-/// A constant at AR, into a row; AR is the first source.
+/// Copies the constant at AR to a row; AR is the first source.
 pub(super) struct ConstantByRow;
 
 impl Body for ConstantByRow {
@@ -118,7 +119,7 @@ impl Body for ConstantByRow {
     }
 }
 
-/// A constant at aL, into a row.
+/// Copies the constant at aL to a row.
 pub(super) struct ConstantByLoop;
 
 impl Body for ConstantByLoop {

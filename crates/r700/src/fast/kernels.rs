@@ -1,7 +1,7 @@
-//! The opcodes that have code of their own on whole rows, with their modifiers fixed, and in compiled code.
+//! Opcodes with their own kernels for whole rows, with fixed modifiers, and their operations in compiled code.
 //!
-//! A kernel is a function of [`crate::lane`]. Opcodes that are not in the list are rare and go lane by lane through
-//! [`super::bodies::General`]; every kernel is compared with its lane function in the tests here.
+//! A kernel is a function of [`crate::lane`]. Opcodes that are not in the list are rare and run lane by lane in
+//! [`super::bodies::General`]. Tests in this folder compare every kernel with its lane function.
 
 use std::marker::PhantomData;
 
@@ -19,16 +19,16 @@ use crate::words::{Op2, Op3};
 
 /// A lane function of up to three words.
 trait Kernel {
-    /// Whether [`usual`](Kernel::usual) is quicker.
+    /// Whether [`usual`](Kernel::usual) is faster.
     const USUAL: bool = false;
 
-    /// The result.
+    /// Computes the result.
     fn lane(src: [u32; 3]) -> u32;
 
-    /// The result; a NaN only means that [`lane`](Kernel::lane) is to be asked.
+    /// Computes the result on the fast path. If it is a NaN, [`lane`](Kernel::lane) must recompute it.
     ///
-    /// The rules about which NaN comes out cost a sum or a product more than the operation itself, and are asked for
-    /// only in rows in which one came out at all.
+    /// The rules that select a NaN cost more than a sum or a product itself. They run only in rows in which a NaN
+    /// occurred.
     #[inline(always)]
     fn usual(src: [u32; 3]) -> u32 {
         Self::lane(src)
@@ -38,16 +38,16 @@ trait Kernel {
 /// A function that emits compiled code for the sources of an opcode.
 type Emit = fn(&mut Rows, [Value; 3]) -> Value;
 
-/// The operation of an opcode in compiled code, by how it treats the bits of sources and result.
+/// Operation of an opcode in compiled code, by its treatment of the bits of sources and result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Emitter {
-    /// A float that the machine makes: OMOD and CLAMP act on it.
+    /// A computed float: OMOD and CLAMP apply to it.
     Float(Emit),
-    /// One of the sources, with its own bits: OMOD and CLAMP act on it.
+    /// One of the sources, with its own bits: OMOD and CLAMP apply to it.
     Choice(Emit),
-    /// Bits of floats.
+    /// Bits from floats.
     Compare(Emit),
-    /// Bits of bits.
+    /// Bits from bits.
     Bits(Emit),
     /// The lanes for which a PRED_SET* holds.
     Test(Emit),
@@ -55,9 +55,9 @@ pub(super) enum Emitter {
 
 /// The table of opcodes.
 ///
-/// A row of `kernels` has the kind of the operands, the opcodes and their kernel; the lane function, and a quicker one for the
-/// usual rows; and what compiled code makes of the sources. The latter two are optional. A row of `tests` has a PRED_SET*, the
-/// KILL* with the same test, the test, and what compiled code makes of it. A row of `curves` has a transcendental function.
+/// A row of `kernels` contains the kind of the operands, the opcodes and their kernel: the lane function, optionally a
+/// faster one for the usual rows, and optionally the emitter for compiled code. A row of `tests` contains a PRED_SET*,
+/// the KILL* with the same test, the test and its emitter. A row of `curves` contains a transcendental function.
 macro_rules! opcodes {
     (
         kernels { $(
@@ -95,7 +95,7 @@ macro_rules! opcodes {
             }
         )*
 
-        /// The code of an opcode; `None` when it has none of its own.
+        /// Returns the kernel of an opcode, or `None` if it does not have one.
         pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
             match code {
                 // R600 takes radians.
@@ -110,7 +110,8 @@ macro_rules! opcodes {
             }
         }
 
-        /// The operation of an opcode in compiled code; `None` if that calls the fast engine's.
+        /// Returns the operation of an opcode in compiled code, or `None` if compiled code calls the fast engine's
+        /// operation.
         pub(super) fn emitter(code: AluCode) -> Option<Emitter> {
             Some(match code {
                 $($( AluCode::$Op($op) => Emitter::$emitter(|$rows, $src| $emitted), )?)*
@@ -131,7 +132,8 @@ pub(super) fn product(a: u32, b: u32) -> u32 {
     lane::flush((number(a) * number(b)).to_bits())
 }
 
-/// A NaN stays one here, also where the rule of zero would hide it: the lane function is asked then.
+/// Multiplies with the zero rule. A NaN stays a NaN even if the zero rule would hide it; the lane function then
+/// recomputes the result.
 #[inline(always)]
 pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
     let product = product(a, b);
@@ -142,7 +144,8 @@ pub(super) fn legacy_product(a: u32, b: u32) -> u32 {
 /// 2^31
 const HALF_RANGE: f32 = 2_147_483_648.0;
 
-/// The integer part of a number from -2^31 to 2^31, 0 for others: one instruction, unlike a conversion that saturates.
+/// Returns the integer part of a number from -2^31 to 2^31, and 0 for others. It takes one instruction, unlike a
+/// saturating conversion.
 #[inline(always)]
 fn integer_part(x: f32) -> (u32, bool) {
     let inside = x.abs() < HALF_RANGE;
@@ -151,7 +154,7 @@ fn integer_part(x: f32) -> (u32, bool) {
     (part as u32, inside)
 }
 
-/// [`lane::flt_to_int`] for rows.
+/// Computes [`lane::flt_to_int`] for rows.
 #[inline(always)]
 fn whole(a: u32) -> u32 {
     let x = number(a);
@@ -161,7 +164,7 @@ fn whole(a: u32) -> u32 {
     if inside { part } else { beyond }
 }
 
-/// [`lane::flt_to_uint`] for rows: from 2^31 on, the rest above that is converted.
+/// Computes [`lane::flt_to_uint`] for rows. From 2^31 on, it converts the excess over 2^31.
 #[inline(always)]
 fn whole_unsigned(a: u32) -> u32 {
     let x = number(a);
@@ -172,7 +175,8 @@ fn whole_unsigned(a: u32) -> u32 {
     if x >= 2.0 * HALF_RANGE { u32::MAX } else { part }
 }
 
-/// [`lane::recip_uint`] for rows: a quotient of doubles. It is farther from the next integer than it is wrong.
+/// Computes [`lane::recip_uint`] for rows, as a quotient of doubles. The distance of the quotient from the next integer
+/// exceeds its error.
 #[inline(always)]
 fn recip_uint(a: u32) -> u32 {
     /// 2^52: a sum with it ends in the bits of the integer.
@@ -181,7 +185,7 @@ fn recip_uint(a: u32) -> u32 {
     if a == 0 { u32::MAX } else { (quotient + ROUND).to_bits() as u32 }
 }
 
-/// [`lane::recip_int`] for rows.
+/// Computes [`lane::recip_int`] for rows.
 #[inline(always)]
 fn recip_int(a: u32) -> u32 {
     let magnitude = recip_uint((a as i32).unsigned_abs());
@@ -243,7 +247,7 @@ opcodes! {
         compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32;
         compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32;
         compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32;
-        // Bits: neither OMOD nor CLAMP acts on them.
+        // Bits: neither OMOD nor CLAMP applies to them.
         bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
         bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);
         bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits |rows| rows.two(Two::Xor, a, b);
@@ -302,7 +306,7 @@ opcodes! {
     }
 }
 
-/// A kernel for every lane. `MODIFIED`: some source has abs or neg. `FINISH`: there is a factor or a clamp.
+/// A kernel that runs for every lane. `MODIFIED`: some source has abs or neg. `FINISH`: there is a factor or a clamp.
 struct Lanewise<K, const MODIFIED: bool, const FINISH: bool>(PhantomData<K>);
 
 impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, MODIFIED, FINISH> {
@@ -314,7 +318,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
                 true => rows[number][lane] & operation.keep[number] ^ operation.flip[number],
                 false => rows[number][lane],
             };
-            // Written out: `array::map` does not always vectorise.
+            // Written out, because `array::map` does not always vectorise.
             [word(0), word(1), word(2)]
         };
         let mut result = [0; LANES];
@@ -323,7 +327,7 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
             for lane in 0..LANES {
                 let value = K::usual(source(lane));
                 nan |= u32::from(is_nan(value));
-                // What finishing makes of a NaN does not matter: there was one.
+                // The finished value of a NaN does not matter: the NaN has already been detected.
                 result[lane] = if FINISH { finish(value, operation) } else { value };
             }
             if nan == 0 {
@@ -338,12 +342,12 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
     }
 }
 
-/// A comparison that decides for lanes.
+/// A comparison that yields a decision for each lane.
 trait Test {
     fn holds(a: u32, b: u32) -> bool;
 }
 
-/// The lanes of a whole row for which a test holds, as signs of words.
+/// Returns the lanes of a whole row for which a test holds, as sign bits of words.
 #[inline(always)]
 fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operation) -> [u32; LANES] {
     let [a, b, _] = lanes.sources(operation);
@@ -358,7 +362,7 @@ fn holding<T: Test, const MODIFIED: bool>(lanes: &Lanes<'_>, operation: &Operati
     holds
 }
 
-/// PRED_SET*: what executes, and 0.0 or 1.0 for the destination where `WRITE` says that there is one.
+/// PRED_SET*: computes the lanes that execute and, if `WRITE` is set, 0.0 or 1.0 for the destination.
 struct PredSet<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIFIED, WRITE> {
@@ -377,7 +381,7 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for PredSet<T, MODIF
     }
 }
 
-/// KILL*: what is killed, and 1.0 or 0.0 for the destination where `WRITE` says that there is one.
+/// KILL*: computes the killed lanes and, if `WRITE` is set, 1.0 or 0.0 for the destination.
 struct Kill<T, const MODIFIED: bool, const WRITE: bool>(PhantomData<T>);
 
 impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED, WRITE> {
@@ -395,7 +399,7 @@ impl<T: Test, const MODIFIED: bool, const WRITE: bool> Body for Kill<T, MODIFIED
     }
 }
 
-/// A kernel and the PRED_SET* of its result with a third operand, without a destination of the PRED_SET*.
+/// A kernel, followed by the PRED_SET* of its result with a third operand. The PRED_SET* has no destination.
 struct Both<K, T>(PhantomData<(K, T)>);
 
 impl<K: Kernel, T: Test> Body for Both<K, T> {
@@ -415,28 +419,28 @@ impl<K: Kernel, T: Test> Body for Both<K, T> {
     }
 }
 
-/// What an instruction asks of its code besides the opcode.
+/// Properties of an instruction besides its opcode on which its kernel depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Some source has abs or neg.
+    /// Whether some source has abs or neg.
     pub(super) modified: bool,
-    /// There is a factor or a clamp.
+    /// Whether there is a factor or a clamp.
     pub(super) finish: bool,
-    /// The result goes somewhere.
+    /// Whether the result is written.
     pub(super) write: bool,
 }
 
-/// A float: OMOD and CLAMP act on it.
+/// Returns the kernel of an operation with a float result: OMOD and CLAMP apply to it.
 fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     Some(match (shape.modified, shape.finish) {
         (false, false) => handler::<Lanewise<K, false, false>>(level),
         (true, false) => handler::<Lanewise<K, true, false>>(level),
-        // Rarer, so one code serves both.
+        // This shape is rarer, so one kernel serves both cases.
         (_, true) => handler::<Lanewise<K, true, true>>(level),
     })
 }
 
-/// A transcendental function.
+/// Returns the kernel of a transcendental function.
 fn curve<C: Curve>(shape: Shape, level: Level) -> Handler {
     match shape.finish {
         false => handler::<Curved<C, false>>(level),
@@ -444,7 +448,7 @@ fn curve<C: Curve>(shape: Shape, level: Level) -> Handler {
     }
 }
 
-/// Bits.
+/// Returns the kernel of an operation on bits.
 fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),
@@ -452,7 +456,8 @@ fn bits<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-/// Bits of operands with modifiers: float comparisons with integer results.
+/// Returns the kernel of an operation that returns bits but whose operands have modifiers: float comparisons with
+/// integer results.
 fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     match shape.modified {
         false => Some(handler::<Lanewise<K, false, false>>(level)),
@@ -475,10 +480,10 @@ fn kill<T: Test>(shape: Shape, level: Level) -> Handler {
     }
 }
 
-/// The code of two opcodes without modifiers, where the second is a PRED_SET* of what the first gives and has no
-/// destination; `None` when there is none.
+/// Returns the kernel of two opcodes without modifiers. The second is a PRED_SET* of the result of the first, and has
+/// no destination. Returns `None` if no such kernel exists.
 ///
-/// How compilers branch: the result of a comparison is an integer, and a PRED_SET*_INT tests it.
+/// Compilers emit this pair for branches: the result of a comparison is an integer, and a PRED_SET*_INT tests it.
 pub(super) fn choose_both(first: AluCode, second: AluCode, level: Level) -> Option<Handler> {
     match second {
         AluCode::Op2(Op2::PRED_SETE_INT) => choose_tested::<EqualInt>(first, level),

@@ -1,7 +1,7 @@
-//! Operations on whole rows: the state they see, their operands, and how one body becomes code for each level.
+//! Operations on whole rows: their state, their operands, and the compilation of one body for each level.
 //!
 //! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is that body compiled for a
-//! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
+//! [`Level`]. Lowering determines the rows that an operation reads and writes.
 
 use reconverge_simt::guarded::Guarded;
 use reconverge_simt::place::{Frame, Layout};
@@ -14,50 +14,50 @@ use crate::lane;
 use crate::launch::Environment;
 use crate::meaning::Meaning;
 
-/// The lanes that run the group, among the [`Lanes::sets`].
+/// Index in [`Lanes::sets`] of the lanes that run the group.
 pub(super) const ACTIVE: u8 = 0;
-/// Those of them whose predicate is true.
+/// Index of those lanes whose predicate is true.
 pub(super) const TRUE: u8 = 1;
-/// Those of them whose predicate is false.
+/// Index of those lanes whose predicate is false.
 pub(super) const FALSE: u8 = 2;
 
-/// The place of a row: registers and clause temporaries, PV and PS, intermediate results, constants.
+/// Position of a row: registers and clause temporaries, PV and PS, intermediate results, constants.
 pub(super) type Place = reconverge_simt::place::Place<LANES>;
 
-/// Operands of an operation. Which of them count is the body's matter.
+/// Operands of an operation. The body determines which of them it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     pub(super) run: Handler,
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// SRC_ABS and SRC_NEG: the bits of a source that stay, and those that are flipped then.
+    /// SRC_ABS and SRC_NEG: the bits of a source to keep, and the bits to flip afterwards.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
-    /// What the result is multiplied with: OMOD or the factor of a MULADD; 1.0 for nothing.
+    /// Factor of the result: OMOD or the factor of a MULADD; 1.0 for none.
     pub(super) factor: f32,
     /// CLAMP.
     pub(super) clamp: bool,
     /// DX10_CLAMP.
     pub(super) dx10_clamp: bool,
-    /// The lanes that run it, among the sets.
+    /// Lanes that run the operation, as an index into the sets.
     pub(super) set: u8,
     /// UPDATE_PRED.
     pub(super) update_pred: bool,
     /// UPDATE_EXECUTE_MASK.
     pub(super) update_execute_mask: bool,
-    /// Its place in a list of what has no room here.
+    /// Index of the operation in a list of [`Tables`].
     pub(super) number: u32,
 }
 
-/// What [`Operation`] has no room for.
+/// Data of operations that does not fit into [`Operation`].
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// The rows of the registers, which an index reaches, and how many of the registers it does.
+    /// Rows of the registers that an index can reach, and the number of those registers.
     pub(super) registers: Layout<LANES>,
     pub(super) indexed: u32,
-    /// Constants whose place depends on an index.
+    /// Constants whose position depends on an index.
     pub(super) constants: Vec<Constants>,
-    /// Instructions that go lane by lane: what they mean, and their second factor.
+    /// Instructions that run lane by lane: their meaning, and their second factor.
     pub(super) generals: Vec<(Meaning, f32)>,
     /// Operands of operations over the four vector slots: src0 of x to w, src1 of x to w.
     pub(super) across: Vec<[Across; 8]>,
@@ -75,7 +75,7 @@ impl Default for Tables {
     }
 }
 
-/// Constants of an environment. Lowering depends on where a constant is, not on its value.
+/// Constants of an environment. Lowering depends on the position of a constant, not on its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bank {
     /// A constant buffer, by dword.
@@ -84,13 +84,13 @@ pub(super) enum Bank {
     File(u8),
 }
 
-/// A constant by its place; 0 outside.
+/// A constant by its position; 0 outside the bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Uniform {
     /// ALT_CONST.
     pub(super) alternate: bool,
     pub(super) bank: Bank,
-    /// The dword or entry.
+    /// Number of the dword or entry.
     pub(super) number: usize,
 }
 
@@ -108,7 +108,7 @@ impl Uniform {
     }
 }
 
-/// The constants from which an index chooses one: number `first + index * step`; 0 outside.
+/// The constants from which an index selects one: number `first + index * step`, or 0 outside the bank.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
     /// ALT_CONST.
@@ -119,7 +119,7 @@ pub(super) struct Constants {
 }
 
 impl Constants {
-    /// The constants of an environment.
+    /// Returns the constants of an environment.
     #[inline(always)]
     pub(super) fn of<'a>(&self, environment: &'a Environment) -> Choices<'a> {
         let resources = environment.bound(self.alternate);
@@ -139,7 +139,7 @@ pub(super) struct Choices<'a> {
     words: &'a [u32],
     first: i32,
     step: i32,
-    /// Words of a constant, and which of them it is.
+    /// Words of a constant, and the index of the selected word.
     size: usize,
     chan: usize,
 }
@@ -161,16 +161,16 @@ pub(super) struct Across {
     pub(super) flip: u32,
 }
 
-/// What operations work on.
+/// State on which operations work.
 #[derive(Debug)]
 pub(super) struct Lanes<'a> {
-    /// The rows of the wavefront that runs.
+    /// Rows of the current wavefront.
     pub(super) frame: Frame<Guarded<Row<LANES>>, LANES>,
-    /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four, so that two bits always find one.
+    /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four sets, so that two bits are always a valid index.
     pub(super) sets: [Mask; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
-    /// The lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
+    /// Lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
     pub(super) skip: u64,
     /// Lanes for which a KILL* held.
     pub(super) killed: u64,
@@ -187,39 +187,41 @@ impl Lanes<'_> {
         self.frame.row(place)
     }
 
-    /// The rows of the operands. Written out: `array::map` is not always inlined.
+    /// Returns the rows of the operands. Written out, because `array::map` is not always inlined.
     #[inline(always)]
     pub(super) fn sources(&self, operation: &Operation) -> [&[u32; LANES]; 3] {
         let [a, b, c] = operation.src;
         [self.row(a), self.row(b), self.row(c)]
     }
 
-    /// Writes the lanes of a set; the others keep what they have.
+    /// Writes the lanes of a set. Other lanes do not change.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {
         let set = self.set(set);
         wide.write(&mut self.frame.row_mut(place).0, values, set);
     }
 
-    /// The lanes of a set.
+    /// Returns the lanes of a set.
     #[inline(always)]
     pub(super) fn set(&self, set: u8) -> u64 {
         self.sets[usize::from(set & 3)].0
     }
 }
 
-/// An operation's code. Calling it is sound on a processor that has the level it was made for.
+/// The compiled code of an operation. Calling it is sound on a processor that supports the level for which it was
+/// compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
-/// What an operation does to the rows.
+/// Computation of an operation on rows.
 pub(super) trait Body {
-    /// To be compiled for a level, as `#[inline(always)]`: branch-free loops over all lanes.
+    /// Runs the operation. Implementations are `#[inline(always)]` so that they are compiled for a level, and are
+    /// branch-free loops over all lanes.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
 handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-/// OMOD or the factor of a MULADD, then CLAMP.
+/// Applies OMOD or the factor of a MULADD, then CLAMP.
 #[inline(always)]
 pub(super) fn finish(value: u32, operation: &Operation) -> u32 {
     let scaled = if operation.factor == 1.0 { value } else { lane::scale(value, operation.factor) };

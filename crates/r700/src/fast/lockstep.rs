@@ -1,4 +1,4 @@
-//! Both engines side by side: see [`reconverge_simt::lockstep`]. A wavefront runs twice, once on each engine.
+//! Runs both engines in lockstep; see [`reconverge_simt::lockstep`]. Each wavefront runs twice, once on each engine.
 
 use std::cell::RefCell;
 
@@ -17,7 +17,8 @@ use crate::wave::{At, Origin, PREVIOUS, Wave};
 
 type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// Runs a launch on both engines, `made` giving the fast one with code of an extent, and adds the instructions of the fast one to `shares`.
+/// Runs a launch on both engines. `made` returns the fast engine with compiled code of an extent. Adds the instructions
+/// of the fast engine to `shares`.
 pub(crate) fn run(
     origin: &Origin,
     fast: &Fast,
@@ -27,7 +28,7 @@ pub(crate) fn run(
     shares: &mut Shares,
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
-    // One for all wavefronts, as in a normal run.
+    // All wavefronts share one runner, as in a normal run.
     let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
     for place in origin.places() {
         let make = || Pair::new(origin, fast, &runner, place, simd);
@@ -52,8 +53,8 @@ struct Pair<'a> {
     fast: Wave,
     engine: &'a Fast,
     runner: &'a RefCell<Runner<'a>>,
-    /// Passes may end inside a clause: of what a clause has there only the registers are compared, and the fast engine goes on
-    /// with the wavefront of the reference interpreter.
+    /// Whether compiled regions may end inside a clause. Then only the registers of the clause state are compared, and
+    /// the fast engine continues with the wavefront of the reference interpreter.
     cut: bool,
 }
 
@@ -117,7 +118,7 @@ impl Twin for Pair<'_> {
         check("the flow state", &reference.flow, &fast.flow)?;
         check("the next instruction", &reference.at, &fast.at)?;
         check("the counts", &reference.statistics, &fast.statistics)?;
-        // PV and PS hold within a clause.
+        // PV and PS are valid only within a clause.
         let inside = matches!(reference.at, At::Group(_));
         let rows = reference.launch.environment.register_rows() + if inside { PREVIOUS } else { 0 };
         check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
@@ -153,7 +154,8 @@ mod tests {
     use crate::launch::{Launch, Stage};
     use crate::text::assemble;
 
-    /// A clause of one run, a clause of several runs, control flow, and what the reference interpreter does.
+    /// A clause of one run, a clause of several runs, control flow, and instructions that the reference interpreter
+    /// runs.
     const SOURCE: &str =
         "ALU_PUSH_BEFORE:\n 0 x: MOV R0.x, 1.0\n 1 x: PRED_SETGT _.x, R0.x, 0 UPDATE_EXEC_MASK
         JUMP: ADDR(@on) POP_CNT(1)\n@on:\nALU:\n 2 x: KILLGT _.x, 0, R0.x\n 3 y: MOV R0.y, R0.x
@@ -183,7 +185,7 @@ mod tests {
         });
     }
 
-    /// After the first clause, with a change to the wavefront of the fast engine.
+    /// Returns the difference after the first clause, with a change to the wavefront of the fast engine.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
             let runner =
@@ -211,7 +213,8 @@ mod tests {
         assert_eq!(what(|wave| wave.simd.scatter.push(1)), "the memory that wavefronts share");
     }
 
-    /// Passes that multiply where the program adds: the difference shows behind the clause, and is that group.
+    /// Compiled regions multiply where the program adds. The difference appears after the clause, and the report names
+    /// the group.
     #[test]
     fn a_group_whose_code_is_wrong_is_named() {
         let program = |wrong: &str| {
@@ -239,7 +242,7 @@ mod tests {
                 Ok(_) => {}
                 Err(RunError::Differ(difference)) => {
                     found += 1;
-                    // The clause and its first group come before.
+                    // The range contains the clause and its first group.
                     assert_eq!(difference.instructions, 0..3, "{difference}");
                     let mask = Mask(u64::MAX);
                     let pc = fast.lowered.addresses[1];

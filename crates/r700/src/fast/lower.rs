@@ -1,5 +1,5 @@
-//! From decoded code to operations: operands become rows, the slots of a group become whole operations in an order, and
-//! what every execution of a group counts is written down once.
+//! Lowers decoded code to operations. Operands become rows. The slots of a group become an ordered list of operations.
+//! The counts of each execution of a group are precomputed.
 //!
 //! | read | for |
 //! |---|---|
@@ -10,8 +10,9 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Not lowered, because it is rare or traps: global registers, MOVA_GPR_INT, doubles, and in strict mode whatever is
-//! sure to trap. The reference interpreter runs these groups, and those that index a register that is not there.
+//! Some groups are not lowered, because they are rare or trap: global registers, MOVA_GPR_INT, doubles, and in strict
+//! mode all groups that are sure to trap. The reference interpreter runs these groups, and groups that index a register
+//! that does not exist.
 
 mod fetch;
 mod group;
@@ -48,20 +49,20 @@ use crate::words::{CfInst, Op2};
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) work: Work,
-    /// How many instructions it is at most, groups included: the instruction budget that it needs.
+    /// Maximum number of instructions, groups included: the instruction budget that the node needs.
     pub(super) most: u32,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
-    /// The readings that it leans on.
+    /// Disputed interpretations on which the instruction depends.
     pub(super) rules: Vec<Rule>,
 }
 
 impl Node {
-    /// An instruction of the reference interpreter.
+    /// An instruction that the reference interpreter runs.
     const REFERENCE: Node = Node { work: Work::Reference, most: 0, end: false, rules: Vec::new() };
 }
 
-/// What a control-flow instruction does.
+/// Operation of a control-flow instruction.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     /// Runs groups.
@@ -74,7 +75,7 @@ pub(super) enum Work {
     Memory(Stores),
     /// Decides about flow only.
     Flow(CfInst, Control),
-    /// Whatever the reference interpreter does.
+    /// The reference interpreter runs the instruction.
     Reference,
 }
 
@@ -85,25 +86,25 @@ pub(super) struct Clause {
     pub(super) whole_quad_mode: bool,
     /// END_OF_PROGRAM.
     pub(super) end: bool,
-    /// Its first group, among the program's.
+    /// First group of the clause, among the program's groups.
     pub(super) first_group: u32,
-    /// Its runs, among the program's.
+    /// Runs of the clause, among the program's runs.
     pub(super) runs: Range<u32>,
-    /// Whether some group is the reference interpreter's or reads PV or PS from before the clause: such a clause begins
-    /// with the state of a clause reset.
+    /// Whether the reference interpreter runs some group, or some group reads PV or PS from before the clause. Such a
+    /// clause begins with the state of a clause reset.
     pub(super) whole_state: bool,
-    /// Whether aL is an operand: in strict mode the reference interpreter runs such a clause where there is no aL.
+    /// Whether aL is an operand. In strict mode the reference interpreter runs such a clause if aL does not exist.
     pub(super) loop_index: bool,
-    /// Its only run, if that does nothing but compute and update the execute mask for the active lanes.
+    /// The only run of the clause, if it only computes and updates the execute mask for the active lanes.
     pub(super) single: Option<Groups>,
 }
 
-/// What an operation is, for who makes other code of it than its own.
+/// Template of an operation, from which the compiled engine generates code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// Nothing but its own code.
+    /// No template: compiled code calls the kernel of the operation.
     None,
-    /// One opcode that has code of its own.
+    /// One opcode with its own kernel.
     Code(AluCode),
     /// One opcode, and a PRED_SET* of its result.
     Both(Op2, Op2),
@@ -116,30 +117,31 @@ pub(super) enum Template {
     Sets,
 }
 
-/// An operation of the run that is being made.
+/// An operation of the run that is being built.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     operation: Operation,
     template: Template,
-    /// Its opcode, if it has code of its own without modifiers.
+    /// Opcode of the operation, if it has its own kernel without modifiers.
     plain: Option<AluCode>,
-    /// Its group, among the program's.
+    /// Group of the operation, among the program's groups.
     group: u32,
 }
 
-/// Groups of a clause that run one after another for the same lanes.
+/// Consecutive groups of a clause that run for the same lanes.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// The first group, among the program's, and the number of groups.
+    /// Index of the first group among the program's groups, and the number of groups.
     pub(super) first: u32,
     pub(super) count: u32,
     /// The address of the last group.
     pub(super) last_addr: u32,
-    /// Among [`Lowered::operations`].
+    /// Operations of the run, as indices into [`Lowered::operations`].
     pub(super) operations: Range<u32>,
-    /// Whether it is one group that the reference interpreter runs.
+    /// Whether this is a single group that the reference interpreter runs.
     pub(super) by_reference: bool,
-    /// What must be there, or the reference interpreter runs it: it is one group then.
+    /// Registers that must exist. If one does not, the reference interpreter runs the group; a run with checks has only
+    /// one group.
     pub(super) checks: Vec<Check>,
     /// Whether the last group updates the execute mask.
     pub(super) masks: bool,
@@ -147,15 +149,15 @@ pub(super) struct Groups {
     pub(super) kills: bool,
 }
 
-/// What each execution of a group counts, and what the reference interpreter needs to run it.
+/// Counts of each execution of a group, and the data that the reference interpreter needs to run it.
 #[derive(Clone, Debug)]
 pub(super) struct GroupInfo {
-    /// Empty for groups of the reference interpreter, which counts itself.
+    /// Empty for groups that the reference interpreter runs, which does its own counting.
     pub(super) opcodes: Vec<&'static Opcode>,
     pub(super) rules: Vec<Rule>,
-    /// PV and PS that the group before defined.
+    /// PV and PS that the previous group defined.
     pub(super) defined: [bool; PREVIOUS],
-    /// AR.x to AR.w that groups before have defined.
+    /// AR.x to AR.w that earlier groups have defined.
     pub(super) address: [bool; 4],
     /// Whether a PRED_SET* of an earlier group has written the predicate.
     pub(super) predicate_written: bool,
@@ -164,9 +166,9 @@ pub(super) struct GroupInfo {
 /// A program and its fetch program.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
-    /// By address: first the program's, then the fetch program's.
+    /// Nodes by address: first those of the program, then those of the fetch program.
     pub(super) nodes: Vec<Node>,
-    /// The index of the fetch program's first.
+    /// Index of the fetch program's first node.
     fetch_program: usize,
     pub(super) groups: Vec<GroupInfo>,
     /// The address of each group.
@@ -174,45 +176,46 @@ pub(super) struct Lowered {
     pub(super) runs: Vec<Groups>,
     /// The instructions of fetch clauses.
     pub(super) fetches: Vec<FetchInfo>,
-    /// Groups by run.
+    /// Operations of groups, by run.
     pub(super) operations: Vec<Operation>,
-    /// By operation.
+    /// Templates, indexed by operation.
     pub(super) templates: Vec<Template>,
-    /// By operation: the first and the last group that it is of.
+    /// The first and the last group of each operation, indexed by operation.
     pub(super) groups_of: Vec<[u32; 2]>,
-    /// The constants of the code that have a row, which nothing writes.
+    /// Constants of the code that have a row. No operation writes these rows.
     pub(super) constants: Vec<(u32, Place)>,
-    /// The constants of the environment that have a row, which nothing writes.
+    /// Constants of the environment that have a row. No operation writes these rows.
     pub(super) uniforms: Vec<(Uniform, Place)>,
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
-    /// How many of them are registers: the others mean nothing between clauses.
+    /// Number of rows that are registers. The other rows have no meaning between clauses.
     pub(super) registers: usize,
     /// AR.x to AR.w.
     pub(super) address: [Place; 4],
-    /// Those after PV and PS; rows of the environment's constants are zeros.
+    /// Rows after PV and PS. Rows for the environment's constants are zeros.
     pub(super) room: Vec<Row<LANES>>,
 }
 
 impl Lowered {
-    /// The number of the first control-flow instruction of the program that has this one.
+    /// Returns the number of the first control-flow instruction of the program that contains instruction `number`.
     pub(super) fn first_of(&self, number: u32) -> u32 {
         if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
     }
 
-    /// The nodes of the program, or of the fetch program, by address, and the number of the first.
+    /// Returns the number of the first node of the program, or of the fetch program, and its nodes by address.
     pub(super) fn program(&self, fetch_program: bool) -> (usize, &[Node]) {
         let (first, second) = self.nodes.split_at(self.fetch_program);
         if fetch_program { (self.fetch_program, second) } else { (0, first) }
     }
 }
 
-/// Intermediate rows: five for results of a group that wait, and one for results that nothing reads. AR's follow.
+/// Number of intermediate rows: five for pending results of a group, and one for results that are not read. The rows of
+/// AR follow.
 const INTERMEDIATE: usize = 6;
 
-/// Lowers a program for an environment, with its fetch program. [`Environment::lowers_alike`] states what of the environment
-/// the result depends on.
+/// Lowers a program for an environment, with its fetch program. [`Environment::lowers_alike`] lists the parts of the
+/// environment on which the result depends.
 pub(super) fn lower(
     code: &Code,
     fetch_code: Option<&Code>,
@@ -270,21 +273,21 @@ struct Lowering<'a> {
     level: Level,
     /// The row of PV.x.
     previous: usize,
-    /// Rows for operands of a group, and how many of them the group has.
+    /// Rows for operands of a group, and the number that the group uses.
     temporaries: Vec<Place>,
     used: usize,
-    /// What must be there for the run that is being made.
+    /// Checks for the run that is being built.
     checks: Vec<Check>,
-    /// The operations of the run that is being made.
+    /// Operations of the run that is being built.
     run: Vec<Made>,
     lowered: Lowered,
 }
 
-/// What is known about PV and PS in front of a group.
+/// State of PV, PS and AR before a group.
 #[derive(Clone, Copy, Default)]
 struct Before {
     defined: [bool; PREVIOUS],
-    /// The register that has the same value for every lane that runs on.
+    /// The register that has the same value in every lane that continues.
     register: [Option<Place>; PREVIOUS],
     /// AR.x to AR.w that the clause has defined.
     address: [bool; 4],
@@ -322,10 +325,11 @@ impl Lowering<'_> {
         }
     }
 
-    /// How a control-flow instruction runs: those that only decide about flow on the flow state.
+    /// Returns how a control-flow instruction runs. Instructions that only decide about flow run on the flow
+    /// state.
     fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
         let row = control::cf(inst);
-        // In strict mode it is a trap in another stage.
+        // In strict mode the instruction traps in another stage.
         let fits = !self.strict || row.stage.is_none_or(|stage| stage == self.environment.stage);
         match row.work {
             CfWork::Flow(_) if fits => (Work::Flow(inst, control), row.rule.into_iter().collect()),
@@ -379,7 +383,7 @@ impl Lowering<'_> {
                     || read().any(|(op, source)| source.rel && by_mode(op))
                     || group.ops.iter().any(|op| op.dst_rel && by_mode(op));
                 if ways[number] == Way::Checked {
-                    // An indexed write may reach the registers that have PV and PS.
+                    // An indexed write may change the registers that hold PV and PS.
                     before.register = [None; PREVIOUS];
                 }
                 self.group(clause, group, &before, wanted[number]);
@@ -419,7 +423,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds a group to the last run of a clause whose first is `first_run`, or to a new one.
+    /// Adds a group to the last run of the clause, whose first run is `first_run`, or to a new run.
     fn add_to_runs(&mut self, first_run: usize, group: &Group<'_>, way: Way) {
         let masks = group.deciding().is_some_and(|op| op.update_execute_mask);
         let kills = group.ops.iter().any(|op| matches!(op.opcode.meaning, Meaning::Kill(_)));
@@ -446,7 +450,7 @@ impl Lowering<'_> {
         });
     }
 
-    /// Gives the last run its operations. A comparison and a PRED_SET* of its result become one.
+    /// Stores the operations of the last run. A comparison and a PRED_SET* of its result become one operation.
     fn end_run(&mut self) {
         let first = self.lowered.operations.len() as u32;
         let operations = std::mem::take(&mut self.run);
@@ -467,7 +471,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Two operations as one; `None` where they have no common code.
+    /// Merges two operations into one. Returns `None` if no common code exists.
     fn both(&self, first: &Made, second: &Made) -> Option<(Operation, Template)> {
         let (Made { operation: first, plain: one, .. }, Made { operation: second, plain: other, .. }) =
             (first, second);

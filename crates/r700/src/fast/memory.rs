@@ -1,6 +1,6 @@
-//! Vertex fetches, memory reads, the local data share, exports and memory exports on whole rows.
+//! Runs vertex fetches, memory reads, the local data share, exports and memory exports on whole rows.
 //!
-//! An instruction that reaches beyond what there is does nothing here: the reference interpreter runs it.
+//! An instruction with an access out of bounds has no effect here: the reference interpreter runs it.
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
@@ -20,7 +20,7 @@ use crate::words::{DsrMux, MemDsrDword1, MemDswDword1};
 impl Runner<'_> {
     // Fetch clauses.
 
-    /// A vertex fetch. What lies outside the buffer reads as the reference interpreter says.
+    /// Runs a vertex fetch. Data outside the buffer reads as in the reference interpreter.
     #[inline(always)]
     pub(super) fn vertex<W: Wide>(
         &mut self,
@@ -44,7 +44,7 @@ impl Runner<'_> {
         true
     }
 
-    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER.
+    /// Runs READ_SCRATCH, READ_REDUCTION or READ_SCATTER.
     #[inline(always)]
     pub(super) fn memory_read<W: Wide>(
         &mut self,
@@ -98,7 +98,7 @@ impl Runner<'_> {
             let mut values = [[0; LANES]; 4];
             swap_rows(&mut words, swap);
             convert_rows(layout, numbers, &words, wanted(dst), &mut values);
-            // Elements beyond the last read 0 in every component.
+            // Elements past the last one read as 0 in every component.
             for row in &mut values {
                 (0..LANES).for_each(|lane| row[lane] &= inside[lane]);
             }
@@ -107,7 +107,7 @@ impl Runner<'_> {
         true
     }
 
-    /// LOCAL_DS_WRITE
+    /// Runs LOCAL_DS_WRITE.
     #[inline(always)]
     pub(super) fn share_write(
         &mut self,
@@ -123,7 +123,7 @@ impl Runner<'_> {
             (thread & 3, (thread >> 2) * stride + usize::from(high.dst_index) + 4 * step)
         };
         let highest = 63 - lanes.0.leading_zeros().min(63) as usize;
-        // A thread's dwords ascend with its number.
+        // The dword addresses of a thread ascend with its number.
         if place(highest, fetching.src.len() - 1).1 + 3 >= BANK_DWORDS {
             return false;
         }
@@ -132,14 +132,14 @@ impl Runner<'_> {
             let Some(found) = self.places(wave, registers) else { return false };
             *places = found;
         }
-        // The reference interpreter checks.
+        // The reference interpreter checks for races.
         if wave.simd.share.races.is_some() {
             return false;
         }
         let words = wave.simd.share.words_mut();
         for (step, places) in places[..fetching.src.len()].iter().enumerate() {
             let rows = places.map(|place| self.lanes.row(place));
-            // Areas may overlap: what comes last stays.
+            // Areas may overlap: the last write wins.
             for (chan, row) in rows.into_iter().enumerate() {
                 for lane in members(lanes.0) {
                     let (bank, dword) = place(lane, step);
@@ -150,7 +150,7 @@ impl Runner<'_> {
         true
     }
 
-    /// LOCAL_DS_READ
+    /// Runs LOCAL_DS_READ.
     #[inline(always)]
     pub(super) fn share_read<W: Wide>(
         &mut self,
@@ -182,7 +182,7 @@ impl Runner<'_> {
         let mut starts = [0; LANES];
         let mut outside = 0;
         for lane in 0..LANES {
-            // Entries are four dwords long and begin at multiples of four, so that the first shows for all.
+            // Entries are four dwords long and begin at multiples of four, so checking the first dword is enough.
             let beyond = (bank[lane] >= 4) | (dword[lane] >= BANK_DWORDS as u32);
             outside |= if beyond { reached[lane] } else { 0 };
             let start = (bank[lane] & 3) * BANK_DWORDS as u32 + (dword[lane] & aligned) % BANK_DWORDS as u32;
@@ -221,9 +221,9 @@ impl Runner<'_> {
         true
     }
 
-    // Exports. They give `false` where the reference interpreter is to run them.
+    // Exports. They return `false` if the reference interpreter must run them.
 
-    /// EXPORT, EXPORT_DONE.
+    /// Runs EXPORT or EXPORT_DONE.
     #[inline(always)]
     pub(super) fn export<W: Wide>(&mut self, wide: W, wave: &mut Wave, exports: &Exports) -> bool {
         let Ok(lanes) = wave.flow.test(&exports.control) else { return false };
@@ -262,7 +262,7 @@ impl Runner<'_> {
         true
     }
 
-    /// MEM_*: [`None`] where the reference interpreter is to run it, else whether some lane did.
+    /// Runs MEM_*. Returns [`None`] if the reference interpreter must run it, else whether some lane ran it.
     #[inline(always)]
     pub(super) fn store<W: Wide>(&mut self, wide: W, wave: &mut Wave, stores: &Stores) -> Option<bool> {
         let mut lanes = wave.flow.test(&stores.control).ok()?;
@@ -330,7 +330,7 @@ impl Runner<'_> {
     }
 }
 
-/// The word that all of these lanes have, if it is one.
+/// Returns the word that all of these lanes share, if they do.
 #[inline(always)]
 fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];
@@ -339,7 +339,7 @@ fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     (differing == 0).then_some(first)
 }
 
-/// The components that some destination gets.
+/// Returns whether some destination receives each component.
 #[inline(always)]
 fn wanted(dst: &Targets) -> [bool; 4] {
     let mut wanted = [false; 4];
@@ -351,7 +351,7 @@ fn wanted(dst: &Targets) -> [bool; 4] {
     wanted
 }
 
-/// The elements of a vertex buffer with these indices.
+/// Returns the elements of a vertex buffer with these indices.
 #[inline(always)]
 fn fetch_rows(
     vertex: &Vertex,
@@ -363,7 +363,7 @@ fn fetch_rows(
 ) {
     let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
     let members_of = spread::<LANES>(lanes);
-    // Lanes that do not fetch take element 0: where the highest element is inside, that is, too.
+    // Lanes that do not fetch read element 0, which is inside the buffer if the highest element is.
     let mut elements = [0; LANES];
     let mut most = 0;
     for lane in 0..LANES {
@@ -383,7 +383,7 @@ fn fetch_rows(
     let mut words = [[0; LANES]; 4];
     let first = elements[0];
     let in_row = (0..LANES).fold(0, |other, lane| other | (elements[lane] ^ first.wrapping_add(lane as u32)));
-    // A draw of few vertices has few lanes.
+    // A draw with few vertices has few lanes.
     let elements = &elements[..LANES - lanes.leading_zeros() as usize];
     match size {
         1 => gather::<1>(bytes, elements, stride, &mut words),
@@ -405,7 +405,7 @@ fn fetch_rows(
     convert_rows(layout, numbers, &words, wanted, values);
 }
 
-/// The words of `SIZE` bytes of each lane's element.
+/// Loads the words of `SIZE` bytes of each lane's element.
 #[inline(always)]
 fn gather<const SIZE: usize>(bytes: &[u8], elements: &[u32], stride: usize, words: &mut Values) {
     for (lane, index) in elements.iter().enumerate().take(LANES) {

@@ -1,24 +1,26 @@
-//! The fast engine: works on whole rows of lanes, and decides once for each launch all that does not change in it.
+//! The fast engine. It works on whole rows of lanes, and makes every decision that does not change within a launch only
+//! once.
 //!
 //! | read | for |
 //! |---|---|
-//! | `lower` | from groups to operations |
-//! | `lanes` | what an operation is, and the rows and lanes that it works on |
+//! | `lower` | lowering of groups to operations |
+//! | `lanes` | operations, and the rows and lanes on which they work |
 //! | `kernels`, `curves`, `bodies` | the operations |
-//! | `nodes` | what compiled code computes |
+//! | `nodes` | computations of compiled code |
 //! | `indexed` | operands and destinations relative to AR and aL |
-//! | `run` | runs clauses one after another, and the control flow between them |
+//! | `run` | runs clauses in order, and the control flow between them |
 //! | `straight` | runs programs without control flow |
 //! | `fetch` | runs fetch clauses |
-//! | `memory` | runs what reaches memory, and exports |
+//! | `memory` | runs memory accesses and exports |
 //! | `compiled` | runs clauses as host code |
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
-//! It shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter
-//! and gives the same exports, memory, counts and traps. The reference interpreter runs what this engine has no code for.
+//! The engine shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter. It
+//! returns the same exports, memory, counts and traps. The reference interpreter runs the instructions that this engine
+//! does not implement.
 
-// Code for a level is unsafe to call, and so are rows without a check and results written in place: each block says why it
+// Code for a level is unsafe to call, and so are unchecked rows and results written in place. Each block states why it
 // is sound.
 #![allow(unsafe_code)]
 
@@ -64,12 +66,12 @@ pub(crate) struct Fast {
     lowered: Arc<Lowered>,
     straight: Option<Arc<Straight>>,
     level: Level,
-    /// Whether some fetch program reaches the local data share.
+    /// Whether the program or its fetch program accesses the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// A wavefront that has ended, at a launch without lanes, and the counts of its launch.
+    /// An ended wavefront in a launch without lanes, and the counts of its launch.
     spare: Spare<(Box<Wave>, Counts)>,
-    /// That launch without lanes.
+    /// The launch without lanes.
     idle: Arc<Launch>,
 }
 
@@ -91,18 +93,19 @@ impl Fast {
         }
     }
 
-    /// The same program with host code of an extent. Without AVX2, or without memory for code, it stays as it is.
+    /// Returns the same program with host code of an extent. Without AVX2, or without memory for code, returns it
+    /// unchanged.
     pub(crate) fn compiled(&self, extent: Extent) -> Fast {
         self.clone().with_passes(extent)
     }
 
-    /// Whether some of the program is host code.
+    /// Returns whether part of the program is host code.
     fn is_compiled(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// A wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need; and counts of
-    /// nothing.
+    /// Returns a wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need, and
+    /// empty counts.
     fn wave(&self, origin: &Origin) -> (Box<Wave>, Counts) {
         let (mut wave, counts) = match self.spare.take() {
             Some((mut wave, counts)) => {
@@ -115,20 +118,20 @@ impl Fast {
         (wave, counts)
     }
 
-    /// Keeps a wavefront that has ended and the counts of its launch for a later one.
+    /// Keeps an ended wavefront and the counts of its launch for a later launch.
     fn keep(&self, mut wave: Box<Wave>, counts: Counts) {
         // The inputs of the launch may be large.
         wave.launch = self.idle.clone();
         self.spare.keep((wave, counts));
     }
 
-    /// The program and the rows at the start, if it is straight-line code and the launch suits that.
+    /// Returns the program and the rows at the start, if it is straight-line code and the launch allows it.
     fn straight<'a>(&'a self, origin: &'a Origin) -> Option<(&'a Straight, Starts<'a>)> {
         let straight = self.straight.as_deref()?;
         Some((straight, straight.starts(origin)?))
     }
 
-    /// Gives a wavefront the rows that operations need, in place of those it has.
+    /// Replaces the extra rows of a wavefront by the rows that operations need.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
         wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(&self.lowered.room);
@@ -143,14 +146,14 @@ impl Fast {
         }
     }
 
-    /// Whether wavefronts see each other's writes: to the scatter buffer, global registers, local data share.
+    /// Returns whether wavefronts see each other's writes: to the scatter buffer, global registers, local data share.
     pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
 }
 
-/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another. The
-/// outcome takes the place of what `outcome` holds.
+/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after
+/// another. The new outcome replaces `outcome`.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
@@ -162,7 +165,7 @@ pub(crate) fn run<O: Observer>(
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
     if together && !O::ENABLED && !fast.shares(simd) {
-        // The first few wavefronts show which export targets there are.
+        // The first few wavefronts show which export targets exist.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
         let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
         fast.keep(wave, Counts::new(&fast.lowered));
@@ -180,7 +183,7 @@ pub(crate) fn run<O: Observer>(
     Ok(())
 }
 
-/// Runs a wavefront that was [prepared](Fast::prepare) for at most `most` instructions.
+/// Runs a wavefront that was [prepared](Fast::prepare) for up to `most` instructions.
 pub(crate) fn advance<O: Observer>(
     fast: &Fast,
     wave: &mut Wave,
@@ -194,7 +197,7 @@ pub(crate) fn advance<O: Observer>(
     end
 }
 
-/// Runs the wavefronts of the first `lanes` lanes of the launch, one after another. Returns the last one.
+/// Runs the wavefronts of the first `lanes` lanes of the launch, in order. Returns the last one.
 fn in_order<O: Observer>(
     origin: &Origin,
     fast: &Fast,

@@ -1,8 +1,9 @@
 //! Computations of compiled code, named after the functions of [`crate::lane`].
 //!
-//! The code takes denormal operands as zeros, and rounds results gradually, as the lane functions do; that a denormal result
-//! is a zero is seen to where its bits are looked at ([`Rows::settle`]). The processor's NaN of two operands is the machine's:
-//! the first one, quieted. Only the NaN that it makes of numbers has another sign.
+//! Compiled code treats denormal operands as zeros, and rounds results gradually, as the lane functions do.
+//! [`Rows::settle`] turns denormal results into zeros before code reads their bits. If both operands are NaNs, the
+//! processor returns the machine's result: the first one, quieted. Only a NaN that the processor creates from numbers
+//! has another sign.
 
 use reconverge_jit::{One, Rows, Two, Value, predicate};
 
@@ -10,7 +11,7 @@ use crate::lane;
 
 // Floats.
 
-/// A result that the machine makes of floats by its usual rule of NaN: the first of the operands that is one, else its own.
+/// Returns a float result with the usual NaN rule: the first operand that is a NaN, otherwise the machine's own NaN.
 fn float(rows: &mut Rows, value: Value, [a, b]: [Value; 2]) -> Value {
     if !rows.exact {
         return rows.raw(value);
@@ -23,7 +24,7 @@ fn float(rows: &mut Rows, value: Value, [a, b]: [Value; 2]) -> Value {
     rows.raw(value)
 }
 
-/// An operation on one float.
+/// Computes an operation on one float.
 pub(super) fn unary(rows: &mut Rows, op: One, a: Value) -> Value {
     let value = rows.one(op, a);
     float(rows, value, [a; 2])
@@ -39,7 +40,7 @@ pub(super) fn product(rows: &mut Rows, a: Value, b: Value) -> Value {
     float(rows, product, [a, b])
 }
 
-/// Zero times anything is +0.
+/// Returns the product; zero times anything is +0.
 pub(super) fn legacy_product(rows: &mut Rows, a: Value, b: Value) -> Value {
     let product = product(rows, a, b);
     let zero = rows.word(0);
@@ -65,21 +66,21 @@ pub(super) fn fract(rows: &mut Rows, a: Value) -> Value {
     float(rows, value, [a; 2])
 }
 
-/// 1.0 where the comparison holds, else 0.0.
+/// Returns 1.0 if the comparison holds, else 0.0.
 pub(super) fn one_if(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let held = rows.compare(predicate, a, b);
     let one = rows.word(lane::ONE);
     rows.two(Two::And, held, one)
 }
 
-/// a where the comparison holds, else b.
+/// Returns a if the comparison holds, else b.
 pub(super) fn first_if(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
     let first = rows.compare(predicate, a, b);
     rows.strip.select(first, b, a)
 }
 
-/// a where the comparison holds or b is a NaN, else b.
+/// Returns a if the comparison holds or b is a NaN, else b.
 pub(super) fn first_if_or_nan(rows: &mut Rows, predicate: u8, a: Value, b: Value) -> Value {
     let (a, b) = (rows.settle(a), rows.settle(b));
     let (first, nan) = (rows.compare(predicate, a, b), rows.compare(predicate::UNORD, b, b));
@@ -87,7 +88,7 @@ pub(super) fn first_if_or_nan(rows: &mut Rows, predicate: u8, a: Value, b: Value
     rows.strip.select(first, b, a)
 }
 
-/// The first choice where the comparison with zero holds, else the second.
+/// Returns the first choice if the comparison with zero holds, else the second.
 pub(super) fn choose(rows: &mut Rows, predicate: u8, a: Value, [first, second]: [Value; 2]) -> Value {
     let zero = rows.word(0);
     let chosen = rows.compare(predicate, a, zero);
@@ -127,7 +128,7 @@ pub(super) fn greater_unsigned(rows: &mut Rows, a: Value, b: Value) -> Value {
     rows.not(at_most)
 }
 
-/// [`choose`] by a comparison of integers.
+/// Works like [`choose`], with a comparison of integers.
 pub(super) fn choose_int(
     rows: &mut Rows,
     compare: fn(&mut Rows, Value, Value) -> Value,
@@ -139,7 +140,7 @@ pub(super) fn choose_int(
     rows.choose(chosen, second, first)
 }
 
-/// A shift by the low five bits of a count.
+/// Shifts by the low five bits of a count.
 pub(super) fn shift(rows: &mut Rows, by: Two, known: fn(u8) -> One, a: Value, count: Value) -> Value {
     if let Some(count) = rows.strip.is_constant(count) {
         return rows.one(known((count & 31) as u8), a);
@@ -165,7 +166,7 @@ pub(super) fn from_uint(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::FAdd, high, low)
 }
 
-/// The integer part toward zero, the nearest that fits; 0 for NaN.
+/// Returns the integer part, rounded toward zero and saturated; 0 for NaN.
 pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     let part = rows.one(One::Truncate, a);
     let limit = rows.word(0x4f00_0000); // 2^31
@@ -175,7 +176,7 @@ pub(super) fn whole(rows: &mut Rows, a: Value) -> Value {
     rows.two(Two::AndNot, nan, part)
 }
 
-/// [`whole`] without a sign.
+/// Works like [`whole`], for unsigned integers.
 pub(super) fn whole_unsigned(rows: &mut Rows, a: Value) -> Value {
     let (limit, twice) = (rows.word(0x4f00_0000), rows.word(0x4f80_0000)); // 2^31, 2^32
     let upper = rows.compare(predicate::GE, a, limit);

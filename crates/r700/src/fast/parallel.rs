@@ -1,8 +1,8 @@
-//! Hands wavefronts to the threads of the host in batches, and puts their results together.
+//! Distributes wavefronts to the threads of the host in batches, and merges their results.
 //!
-//! The exports of a wavefront go directly to their place among all lanes, if an earlier wavefront has shown their target.
-//! The rest is little or rare: each batch collects it in an outcome of its own, and these are added in order at the end.
-//! Nothing depends on which thread runs a batch.
+//! The exports of a wavefront go directly to their position among all lanes, if an earlier wavefront has shown their
+//! target. Other results are small or rare. Each batch collects them in a separate outcome, and these outcomes are
+//! added in order at the end. The results do not depend on which thread runs a batch.
 
 use std::mem::{MaybeUninit, take};
 use std::ops::Range;
@@ -26,13 +26,13 @@ pub(super) const BATCH: usize = 16;
 /// Wavefronts that run before all others, so that most export targets are known.
 pub(super) const FIRST: usize = 4;
 
-/// The place of a batch among all lanes.
+/// Outputs of a batch, as slices of the lists for all lanes.
 struct BatchOutputs<'a> {
     killed: &'a mut [bool],
     exports: Vec<Part<'a>>,
 }
 
-/// A batch's part of an [`Exported`], not yet initialised.
+/// Batch's part of an [`Exported`], not yet initialised.
 struct Part<'a> {
     kind: ExportKind,
     base: u16,
@@ -41,7 +41,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Writes the exports of the wavefront at `lanes` of the batch: each of these lanes.
+    /// Writes the exports of the wavefront at `lanes` of the batch, for each of these lanes.
     fn take(&mut self, wave: &Wave, lanes: Range<usize>) {
         let nothing = ([[0; 4]; LANES], [0; LANES]);
         let (values, written) = wave.exported(self.kind, self.base).unwrap_or(nothing);
@@ -50,7 +50,7 @@ impl Part<'_> {
     }
 }
 
-/// Runs the wavefronts at `places`: all after those whose results are in `outcome`, which has no more lanes.
+/// Runs the wavefronts at `places`, which are all those after the wavefronts in `outcome`.
 ///
 /// # Errors
 /// The first trap in the order of lanes.
@@ -94,7 +94,7 @@ pub(super) fn run(
         |worker, (places, place)| worker.batch(places, place),
     )?;
     for Exported { values, written, .. } in &mut exports {
-        // SAFETY: no batch trapped, so that all have ended or stopped, and `Part::take` has written each lane of each
+        // SAFETY: no batch trapped, so all have ended or stopped, and `Part::take` has written each lane of each
         // wavefront from `start` on, which are all lanes; there is room for them.
         unsafe {
             values.set_len(total);
@@ -110,7 +110,7 @@ pub(super) fn run(
     Ok(counts)
 }
 
-/// What a thread keeps between its batches.
+/// State that a thread keeps between its batches.
 struct Worker<'a> {
     runner: Runner<'a>,
     wave: Box<Wave>,
@@ -124,7 +124,7 @@ impl<'a> Worker<'a> {
         Worker { runner, wave, straight: fast.straight(origin) }
     }
 
-    /// Runs a batch and gives the results that have no place.
+    /// Runs a batch. Returns the results that do not have a slice in `place`.
     fn batch(&mut self, starts: &[usize], mut place: BatchOutputs<'_>) -> Result<Outcome, GroupTrap<Cause>> {
         let BatchOutputs { killed, exports } = &mut place;
         let mut rest = Outcome::default();
@@ -154,7 +154,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Adds the results of a batch that have no place. The batch has these lanes, of `total`.
+/// Adds the other results of a batch. The batch has these lanes, of `total`.
 fn append(outcome: &mut Outcome, mut rest: Outcome, lanes: Range<usize>, total: usize) {
     outcome.add_counts(&rest);
     for exported in &rest.exports {

@@ -1,6 +1,6 @@
-//! Runs wavefronts: clauses one after another, and the control flow between them.
+//! Runs wavefronts: clauses in order, and the control flow between them.
 //!
-//! The state is the [`Wave`] of the reference interpreter, so that either engine can go on after any instruction. While
+//! The state is the [`Wave`] of the reference interpreter, so either engine can continue after any instruction. While
 //! operations run, the registers are in [`Lanes`].
 
 use reconverge_simt::level::Task;
@@ -21,7 +21,7 @@ use crate::launch::Environment;
 use crate::wave::{At, ClauseState, Wave};
 use crate::words::CfInst;
 
-/// Runs wavefronts of a lowered program, one after another, and counts what they execute.
+/// Runs wavefronts of a lowered program, one after another, and counts the executed instructions.
 #[derive(Debug)]
 pub(super) struct Runner<'a> {
     lowered: &'a Lowered,
@@ -31,7 +31,7 @@ pub(super) struct Runner<'a> {
     regions: Option<&'a Compiled>,
 }
 
-/// [`Runner::run`] as code for a level.
+/// [`Runner::run`], compiled for a level.
 struct Run<'a, 'b, O> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -48,8 +48,8 @@ impl<O: Observer> Task for Run<'_, '_, O> {
     }
 }
 
-/// An export as code for a level; it gives `None` where the reference interpreter is to run it, else whether the readings
-/// that it leans on decided something.
+/// An export, compiled for a level. It returns `None` if the reference interpreter must run it, else whether the
+/// disputed interpretations on which it depends affected the result.
 struct Export<'a, 'b> {
     runner: &'a mut Runner<'b>,
     wave: &'a mut Wave,
@@ -70,7 +70,7 @@ impl Task for Export<'_, '_> {
 }
 
 impl<'a> Runner<'a> {
-    /// Runs wavefronts of launches in an environment, and adds to counts.
+    /// Creates a runner for wavefronts of launches in an environment. It adds to `counts`.
     pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
         // SAFETY: the operations that run were lowered with this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
@@ -117,10 +117,11 @@ impl<'a> Runner<'a> {
         self.counts.fetches[number] += 1;
     }
 
-    /// Runs a wavefront for at most `most` instructions, at least one if there is one. It can go on from there.
+    /// Runs a wavefront for up to `most` instructions, at least one if there is one. The wavefront can continue from
+    /// there.
     ///
     /// # Errors
-    /// The program trapped.
+    /// If the program traps.
     pub(super) fn run<O: Observer>(
         &mut self,
         wave: &mut Wave,
@@ -133,10 +134,10 @@ impl<'a> Runner<'a> {
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
-    /// Runs a wavefront to its end, or until runs are to [stop].
+    /// Runs a wavefront to its end, or until runs must [stop].
     ///
     /// # Errors
-    /// The program trapped.
+    /// If the program traps.
     pub(super) fn run_whole<O: Observer>(
         &mut self,
         wave: &mut Wave,
@@ -146,15 +147,15 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Takes the rows of a wavefront, or gives them back.
+    /// Takes the rows of a wavefront, or returns them to it.
     #[inline(always)]
     fn swap_rows(&mut self, wave: &mut Wave) {
-        // SAFETY: operations run between a call of `run` and its end, when the rows are here, but for the time that the
-        // reference interpreter has them, when none run.
+        // SAFETY: operations run between a call of `run` and its end, when the rows are here. The reference interpreter
+        // holds the rows in between, and no operations run then.
         unsafe { self.lanes.frame.swap(&mut wave.registers) };
     }
 
-    /// Calls a function while the runner has the rows of a wavefront.
+    /// Calls a function while the runner holds the rows of a wavefront.
     #[inline(always)]
     pub(super) fn with_rows<T>(&mut self, wave: &mut Wave, run: impl FnOnce(&mut Self, &mut Wave) -> T) -> T {
         self.swap_rows(wave);
@@ -163,7 +164,7 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// Runs a wavefront until its statistics say `end_at` instructions.
+    /// Runs a wavefront until its statistics reach `end_at` instructions.
     #[inline(always)]
     fn run_all<W: Wide, O: Observer>(
         &mut self,
@@ -270,7 +271,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// One instruction, by the reference interpreter.
+    /// Runs one instruction on the reference interpreter.
     #[cold]
     pub(super) fn by_reference<O: Observer>(
         &mut self,
@@ -286,7 +287,7 @@ impl<'a> Runner<'a> {
         result
     }
 
-    /// The rest of a clause, by the reference interpreter, until the statistics say `end_at` instructions.
+    /// Runs the rest of a clause on the reference interpreter, until the statistics reach `end_at` instructions.
     fn finish_clause<O: Observer>(
         &mut self,
         wave: &mut Wave,
@@ -299,7 +300,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// A control-flow instruction that is not a clause.
+    /// Runs a control-flow instruction that is not a clause.
     #[inline(always)]
     fn flow<O: Observer>(
         &mut self,
@@ -343,7 +344,7 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// An export, unless the reference interpreter is to run it: then this gives `false`, and has done nothing.
+    /// Runs an export. If the reference interpreter must run it, returns `false` without any effect.
     fn exports<W: Wide, O: Observer>(
         &mut self,
         wide: W,
@@ -369,7 +370,7 @@ impl<'a> Runner<'a> {
 
     // Clauses.
 
-    /// Begins a clause and gives the lanes that run it.
+    /// Begins a clause and returns the lanes that run it.
     #[inline(always)]
     fn begin<O: Observer>(
         &mut self,
@@ -402,7 +403,7 @@ impl<'a> Runner<'a> {
         Ok(lanes)
     }
 
-    /// Ends a clause; `pc` and `active` are those of the instruction that does.
+    /// Ends a clause; `pc` and `active` are those of the instruction that ends it.
     #[inline(always)]
     fn leave<O: Observer>(
         &mut self,
@@ -429,7 +430,7 @@ impl<'a> Runner<'a> {
         run: &Groups,
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
-        // Code for each form, in which the form is a constant.
+        // The code is instantiated once per form, so that the form is a constant.
         macro_rules! with {
             ($form:expr) => {
                 self.single_as($form, wave, issued, clause, run, observer)
@@ -446,7 +447,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// [`single`](Self::single) in one form.
+    /// Runs [`single`](Self::single) in one form.
     #[inline(always)]
     fn single_as<O: Observer>(
         &mut self,
@@ -502,7 +503,7 @@ impl<'a> Runner<'a> {
         let lowered = self.lowered;
         let mut active = wave.flow.active();
         let mut pc = wave.flow.pc();
-        // The state before the last instruction whose changes are not announced yet.
+        // The state before the last instruction whose changes have not been announced yet.
         let mut before = Before::of::<O>(&wave.flow, clause.form.changes_at_start());
         let mut lanes = self.begin(wave, issued, clause, observer)?;
         if lanes.is_empty() {
@@ -531,7 +532,7 @@ impl<'a> Runner<'a> {
             self.counts.runs[number] += 1;
             issued.count(run.count.into(), lanes);
             if O::ENABLED {
-                // Of the groups of a run only the last one decides about flow.
+                // In a run, only the last group decides about flow.
                 observer.issues(&lowered.addresses[run.first as usize..][..run.count as usize], lanes);
             }
             if O::PATHS {
@@ -576,7 +577,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Applies what a run of groups did to the masks.
+    /// Applies the effects of a run of groups to the masks.
     #[inline(always)]
     fn retire(&mut self, wave: &mut Wave, clause: &Clause, masks: bool, kills: bool) {
         if kills {
@@ -588,13 +589,13 @@ impl<'a> Runner<'a> {
                 wave.statistics.divergent_branches += 1;
             }
             if clause.whole_state {
-                // The groups that follow in the clause are the reference interpreter's.
+                // The reference interpreter runs the groups that follow in the clause.
                 wave.clause.mask_updated = true;
             }
         }
     }
 
-    /// Group `number` of the program, by the reference interpreter.
+    /// Runs group `number` of the program on the reference interpreter.
     #[cold]
     fn group_by_reference<O: Observer>(
         &mut self,
@@ -627,7 +628,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Executes an instruction that only decides about flow. The frequent ones are inlined, the others called by their row.
+/// Executes an instruction that only decides about flow. The frequent ones are inlined; the others are called through
+/// their row.
 #[inline(always)]
 fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match inst {
@@ -639,7 +641,7 @@ fn decide(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFa
     }
 }
 
-/// [`decide`] for the other instructions.
+/// Executes [`decide`] for the other instructions.
 #[inline(never)]
 fn by_row(flow: &mut Flow, inst: CfInst, control: &Control) -> Result<(), FlowFault> {
     match control::cf(inst).work {

@@ -1,8 +1,8 @@
-//! Straight-line programs: the wavefronts of a launch, one list of work after another, without the control flow between.
+//! Runs straight-line programs: the wavefronts of a launch, with one list of work each and no control flow in between.
 //!
-//! All lanes of such a program execute all its instructions, so that its counts are known before it runs. A launch with exports
-//! by column runs so: inputs and results go from column to row and from row to column. A full-screen quad with a colour ramp
-//! takes two thirds of the time (Radeon HD 4870, an AMD EPYC, AVX2).
+//! All lanes of such a program execute all its instructions, so its counts are known before it runs. A launch with
+//! exports by column runs this way: inputs and results are copied directly between columns and rows. A full-screen quad
+//! with a colour ramp takes two thirds of the time (Radeon HD 4870, an AMD EPYC, AVX2).
 
 use std::ops::Range;
 
@@ -23,20 +23,20 @@ use crate::words::CfInst;
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
     nodes: Vec<usize>,
-    /// Instructions of a wavefront.
+    /// Instructions per wavefront.
     instructions: u64,
 }
 
-/// The rows that wavefronts begin with, and their columns in the launch. Without a column, a row is zeros.
+/// Rows with which wavefronts begin, and their columns in the launch. A row without a column contains zeros.
 pub(super) struct Starts<'a>(Vec<(usize, &'a [u32])>);
 
-/// Whether all active lanes execute an instruction with these fields.
+/// Returns whether all active lanes execute an instruction with these fields.
 fn is_plain(control: &Control) -> bool {
     control.cond == Condition::Active && !control.whole_quad_mode && !control.valid_pixel_mode
 }
 
 impl Straight {
-    /// Returns `None` if something of the program is not known to run to its end for all lanes.
+    /// Returns `None` if some part of the program is not known to run to its end for all lanes.
     pub(super) fn of(lowered: &Lowered) -> Option<Straight> {
         let (_, nodes) = lowered.program(false);
         let mut straight = Straight { nodes: Vec::new(), instructions: 0 };
@@ -66,7 +66,7 @@ impl Straight {
         None
     }
 
-    /// The rows at the start of a launch, if its wavefronts may run so.
+    /// Returns the rows at the start of a launch, if its wavefronts can run without control flow.
     pub(super) fn starts<'a>(&self, Origin { launch, options, .. }: &'a Origin) -> Option<Starts<'a>> {
         let fits = launch.by_column && launch.covered.is_none() && launch.inputs.is_empty();
         let runs = self.instructions <= options.watchdog && options.mode != Mode::Strict;
@@ -83,7 +83,7 @@ impl Straight {
     }
 }
 
-/// Whether a fetch clause only reads textures, with registers that are the same in the whole launch.
+/// Returns whether a fetch clause only reads textures, with registers that are the same in the whole launch.
 fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     let range = clause.first as usize..(clause.first + clause.count) as usize;
     lowered.fetches[range].iter().all(|info| {
@@ -102,19 +102,19 @@ fn samples(lowered: &Lowered, clause: &Fetches) -> bool {
     })
 }
 
-/// Whether an export is of a pixel, from registers that are the same in the whole launch.
+/// Returns whether an instruction exports a pixel, from registers that are the same in the whole launch.
 fn is_fixed(exports: &Exports) -> bool {
     let is_fixed = |exported: &Exported| !matches!(exported, Exported::Row(Register::Loop(..)));
     exports.kind == ExportKind::Pixel && exports.steps.iter().flatten().flatten().all(is_fixed)
 }
 
-/// A wavefront of a straight-line program as code for a level.
+/// A wavefront of a straight-line program, compiled for a level.
 struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
     wave: &'a mut Wave,
     active: Mask,
-    /// The exports go to these of the outcome's lanes.
+    /// Destination of the exports, and number of its lanes.
     outcome: &'a mut Outcome,
     lanes: usize,
     own: Range<usize>,
@@ -161,8 +161,9 @@ impl Task for StraightWave<'_, '_> {
 }
 
 impl Runner<'_> {
-    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The wavefront
-    /// need not be [restarted](Wave::restart). Returns `false` and does nothing if its last quad is not whole.
+    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes; see [`Wave::add_to`]. The
+    /// wavefront need not be [restarted](Wave::restart). Returns `false` without any effect if the last quad of the
+    /// wavefront is not whole.
     pub(super) fn run_straight(
         &mut self,
         straight: &Straight,

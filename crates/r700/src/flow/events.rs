@@ -4,30 +4,31 @@ use reconverge_simt::{Event, Mask, Observer};
 
 use super::{AluForm, Flow};
 
-/// What a step can change in the flow state, besides going on to the next instruction.
+/// Parts of the flow state that a step can change, apart from the program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Changes {
-    /// Nothing.
+    /// The step changes no other part.
     Nothing,
-    /// It pushes one entry.
+    /// The step pushes one entry.
     Push,
-    /// The active lanes.
+    /// The step changes the active lanes.
     Masks,
-    /// Anything.
+    /// The step can change every part.
     All,
-    /// All but a divergence: a control-flow word. Where it parts lanes, VALID_PIXEL_MODE does, which does not count
-    /// (docs/r700.md, "Counts").
+    /// The step is a control-flow word. It can change every part, but does not cause a divergence. Only
+    /// VALID_PIXEL_MODE lets it split the active lanes, which does not count (docs/r700.md, "Counts").
     Flow,
 }
 
 impl AluForm {
-    /// What [`Flow::alu_enter`] can change.
+    /// Returns the parts that [`Flow::alu_enter`] can change.
     #[inline(always)]
     pub(crate) fn changes_at_start(self) -> Changes {
         if self == AluForm::ALU_PUSH_BEFORE { Changes::Push } else { Changes::Nothing }
     }
 
-    /// What [`Flow::alu_leave`] can change, and before it the last group, if that decides about the masks.
+    /// Returns the parts that [`Flow::alu_leave`] can change, together with the group before it if that group decides
+    /// about the masks.
     #[inline(always)]
     pub(crate) fn changes_at_end(self, decides: bool) -> Changes {
         match self {
@@ -40,7 +41,7 @@ impl AluForm {
     }
 }
 
-/// The flow state before a step, as far as the events of the step need it; [`Before::Nothing`] without an observer.
+/// The parts of the flow state before a step that the events of the step need; [`Before::Nothing`] without an observer.
 pub(crate) enum Before {
     Nothing,
     Push,
@@ -53,12 +54,12 @@ pub(crate) struct Snapshot {
     active: Mask,
     depth: usize,
     top: &'static str,
-    /// Whether lanes that part are a divergence.
+    /// Whether a split of the active lanes is a divergence.
     decides: bool,
 }
 
 impl Before {
-    /// The state now.
+    /// Takes the state before a step.
     #[inline(always)]
     pub(crate) fn of<O: Observer>(flow: &Flow, changes: Changes) -> Before {
         match changes {
@@ -71,14 +72,14 @@ impl Before {
         }
     }
 
-    /// Whether the step has changed nothing but the program counter; `false` without an observer.
+    /// Returns whether the step has changed only the program counter; `false` without an observer.
     #[inline(always)]
     pub(crate) fn has_only_moved(&self, flow: &Flow) -> bool {
         let Before::All(Snapshot { active, depth, .. }) = self else { return false };
         (*active, *depth) == (flow.states.active, flow.stack.len())
     }
 
-    /// Notifies the observer of what the step changed in `flow`.
+    /// Notifies the observer of the changes of the step in `flow`.
     #[inline(always)]
     pub(crate) fn announce<O: Observer>(&self, flow: &mut Flow, observer: &mut O) {
         if !O::ENABLED {
@@ -130,7 +131,8 @@ impl Snapshot {
     }
 }
 
-/// How much stack has been needed so far: an instruction that pops and pushes may have needed more in between.
+/// Notifies the observer of the stack depth needed so far. An instruction that pops and pushes may have needed more in
+/// between.
 #[inline(always)]
 fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     if observer.wants_depths() {
@@ -138,7 +140,7 @@ fn announce_depth<O: Observer>(flow: &Flow, observer: &mut O) {
     }
 }
 
-/// The manual's word for the entry on top of the stack.
+/// Returns the manual's word for the entry on top of the stack.
 #[inline]
 fn kind_on_top(flow: &Flow) -> &'static str {
     flow.stack.last().map_or("", |entry| entry.kind())
@@ -165,7 +167,7 @@ fn announce_added<O: Observer>(before: Mask, flow: &mut Flow, observer: &mut O) 
 }
 
 impl Flow {
-    /// Takes the lanes that ran last from another state. Only observed steps update them, so that two engines that ran
+    /// Copies the lanes that ran last from another state. Only observed steps update them, so two engines that ran
     /// without an observer may disagree.
     pub(crate) fn take_last_active(&mut self, of: &Flow) {
         self.ran = of.ran;
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
     use crate::flow::{Control, FlowSetup};
 
-    /// The events of a step.
+    /// Returns the events of a step.
     fn events_of(flow: &mut Flow, changes: Changes, step: impl FnOnce(&mut Flow)) -> Vec<Event> {
         let mut recorder = Recorder::default();
         let before = Before::of::<Recorder>(flow, changes);
@@ -194,7 +196,7 @@ mod tests {
         })
     }
 
-    /// The end of a clause whose last group skips these lanes.
+    /// Returns the events at the end of a clause whose last group skips these lanes.
     fn end(flow: &mut Flow, form: AluForm, skip: u64) -> Vec<Event> {
         events_of(flow, form.changes_at_end(skip != 0), |flow| {
             flow.update_execute_mask(form, Mask(skip));
@@ -213,14 +215,14 @@ mod tests {
         let parted = Event::Diverge { taken: Mask(0b1100), not: Mask(0b0011) };
         assert_eq!(end(&mut flow, AluForm::ALU_PUSH_BEFORE, 0b0011), [parted]);
         assert_eq!(start(&mut flow, AluForm::ALU_ELSE_AFTER), []);
-        // No lane stays: the sides change places.
+        // No lane stays active: the sides swap.
         assert_eq!(end(&mut flow, AluForm::ALU_ELSE_AFTER, 0), [Event::Resume { mask: Mask(0b0011) }]);
         assert_eq!(start(&mut flow, AluForm::ALU_POP_AFTER), []);
         assert_eq!(
             end(&mut flow, AluForm::ALU_POP_AFTER, 0),
             [Event::Pop { kind: "PUSH" }, Event::Reconverge { mask: Mask(0b1111) }]
         );
-        // All leave: no divergence.
+        // All lanes leave, so there is no divergence.
         assert_eq!(start(&mut flow, AluForm::ALU), []);
         assert_eq!(end(&mut flow, AluForm::ALU, 0b1111), []);
     }
@@ -282,7 +284,7 @@ mod tests {
         assert!(moved(Changes::Flow, |flow| flow.jump(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.push_(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.set_active(Mask(0b0111))));
-        // No snapshot is taken of a step that cannot change them.
+        // A step that cannot change these parts does not take a snapshot.
         assert!(!moved(Changes::Nothing, |flow| flow.jump(&Control::to(5)).unwrap()));
     }
 
@@ -307,7 +309,7 @@ mod tests {
             flow.push_(&Control::to(9)).unwrap();
             before.announce(&mut flow, &mut deepest);
         }
-        // Three subentries, then four, in an entry of four; masks alone need no stack.
+        // Three subentries, then four, in an entry of four. Changes of masks alone do not need the stack.
         assert_eq!(deepest.0, [1, 1]);
     }
 }

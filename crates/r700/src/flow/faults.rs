@@ -1,19 +1,19 @@
-//! Changes to the flow state from outside, for fault injection: what a particle that hits a latch or a word of the stack
-//! does.
+//! Changes to the flow state from outside, for fault injection. They model a particle that hits a latch or a word of
+//! the stack.
 //!
-//! The two bits of a lane stay a state: one that becomes active leaves inactive-continue and inactive-break, and one that
-//! was active and no longer is becomes inactive-branch.
+//! The two bits of a lane remain a valid state. A lane that becomes active leaves inactive-continue and inactive-break.
+//! A lane that is no longer active becomes inactive-branch.
 
 use reconverge_simt::Mask;
 
 use super::{Entry, Flow, LoopKind, LoopRegisters, States};
 
-/// The part of an entry of the stack that a change is to.
+/// Part of a stack entry that a fault changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The lanes that were active at the push.
     Active,
-    /// Of a loop: the lanes that were inactive-break before it.
+    /// For a loop, the lanes that were inactive-break before it.
     Breaks,
 }
 
@@ -36,7 +36,7 @@ impl States {
 /// Bits of a loop's count: COUNT of SQ_LOOP_CONST.
 pub const TRIP_BITS: u32 = 12;
 
-/// Whether a loop counts; a DX10 loop without a limit does not.
+/// Returns whether a loop counts. A DX10 loop without a limit does not.
 fn counts(registers: &LoopRegisters) -> bool {
     registers.kind != LoopKind::Dx10 || registers.trip != 0
 }
@@ -47,7 +47,8 @@ impl Flow {
         self.states = self.states.with_active(lanes);
     }
 
-    /// A mask of an entry of the stack, counted from the outermost; `None` where the entry has no such part.
+    /// Returns a mask of a stack entry, counted from the outermost entry, or `None` if the entry does not have this
+    /// part.
     pub fn entry_mask(&self, entry: usize, part: Part) -> Option<Mask> {
         match (self.stack.get(entry)?, part) {
             (Entry::Branch { active, .. }, Part::Active) => Some(*active),
@@ -57,7 +58,7 @@ impl Flow {
         }
     }
 
-    /// Changes what [`Flow::entry_mask`] gives; nothing changes where that is `None`.
+    /// Sets the mask that [`Flow::entry_mask`] returns. Does nothing if the entry does not have this part.
     pub fn set_entry_mask(&mut self, entry: usize, part: Part, lanes: Mask) {
         match (self.stack.entries_mut().get_mut(entry), part) {
             (Some(Entry::Branch { active, .. }), Part::Active) => *active = lanes,
@@ -67,7 +68,7 @@ impl Flow {
         }
     }
 
-    /// The rounds that open loops have to go, innermost first; loops that do not count are left out.
+    /// Returns the remaining iterations of open loops, innermost first. Loops that do not count are omitted.
     pub fn trips(&self) -> Vec<u32> {
         let saved = self.stack.iter().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_ref(),
@@ -76,7 +77,8 @@ impl Flow {
         self.registers.iter().chain(saved).filter(|it| counts(it)).map(|it| it.trip).collect()
     }
 
-    /// Changes the rounds of a loop, by its place in [`Flow::trips`]; nothing changes where there is no such loop.
+    /// Sets the remaining iterations of a loop, by its index in [`Flow::trips`]. Does nothing if the loop does not
+    /// exist.
     pub fn set_trip(&mut self, place: usize, trip: u32) {
         let saved = self.stack.entries_mut().iter_mut().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_mut(),
@@ -119,7 +121,7 @@ mod tests {
         flow.set_entry_mask(1, Part::Active, Mask(5));
         flow.pop(&Control::to(0).pop(1)).unwrap();
         assert_eq!(flow.active(), Mask(5));
-        // A loop without a count has none to change.
+        // A loop without a count does not have one to change.
         assert!(flow.trips().is_empty());
     }
 
@@ -133,7 +135,7 @@ mod tests {
         assert_eq!(flow.trips(), [5, 7]);
         flow.set_trip(1, 3);
         assert_eq!(flow.trips(), [5, 3]);
-        // A count of zero is one, too; so is the limit of a DX10 loop.
+        // A count of zero is also a count, and so is the limit of a DX10 loop.
         flow.set_trip(0, 0);
         assert_eq!(flow.trips(), [0, 3]);
         let mut flow = Flow::new(FlowSetup { dx10_loop_limit: Some(4), ..FlowSetup::new(64, Mask(0xf)) });

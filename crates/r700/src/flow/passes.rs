@@ -1,4 +1,5 @@
-//! What a compiled pass asks of the flow state, and what it leaves behind: the same as instruction after instruction.
+//! The interface of compiled regions to the flow state. The resulting state equals that of running the instructions one
+//! by one.
 
 use std::iter::repeat_n;
 
@@ -8,13 +9,14 @@ use super::{Entry, Flow, LoopKind, StackUse};
 use crate::flow::state::Cost;
 
 impl Flow {
-    /// How often the innermost loop may still go back, `u32::MAX` where nothing limits it; `None` unless a round of it begins
-    /// here, with every lane active or out of the loop.
+    /// Returns how many more iterations the innermost loop can start; `u32::MAX` if nothing limits it.
+    ///
+    /// Returns `None` unless an iteration of the loop begins here and every lane is active or has left the loop.
     #[inline]
     pub(crate) fn rounds(&self) -> Option<u32> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
         let states = &self.states;
-        // The sets are disjoint: with these two, no lane is in IC.
+        // The sets are disjoint. If every lane is in one of these two, no lane is in IC.
         if *body != self.pc || states.inactive_break != !states.active {
             return None;
         }
@@ -25,28 +27,29 @@ impl Flow {
         })
     }
 
-    /// Whether LOOP_BREAK and LOOP_CONTINUE have a loop here.
+    /// Returns whether LOOP_BREAK and LOOP_CONTINUE are inside a loop here.
     pub(crate) fn is_in_loop(&self) -> bool {
         self.loop_entry().is_some()
     }
 
-    /// Entries of the stack, if so many branches were pushed.
+    /// Returns the number of stack entries in use if `pushes` more branches were pushed.
     fn needed_with(&self, pushes: u32) -> u32 {
         let costs = self.stack.iter().map(Entry::cost).chain(repeat_n(Cost::Push, pushes as usize));
         StackUse::of(costs, self.setup.wave_width).entries(self.subentries_an_entry())
     }
 
-    /// Whether so many branches can be pushed.
+    /// Returns whether `pushes` more branches can be pushed.
     pub(crate) fn has_room_for(&self, pushes: u32) -> bool {
         self.needed_with(pushes) <= self.stack_limit()
     }
 
-    /// So many branches have been pushed, and popped again.
+    /// Records that `pushes` branches were pushed and popped again.
     pub(crate) fn has_held(&mut self, pushes: u32) {
         self.deepest = self.deepest.max(self.needed_with(pushes));
     }
 
-    /// Goes on at `pc` with these lanes, after LOOP_END has led back so often and others have left the loop.
+    /// Continues at `pc` with the lanes `active`, after LOOP_END has jumped back `rounds` times and the lanes `broke`
+    /// have left the loop.
     pub(crate) fn stay(&mut self, pc: u32, active: Mask, broke: Mask, rounds: u32) {
         self.pc = pc;
         self.states.active = active;
@@ -59,7 +62,7 @@ impl Flow {
                 registers.index = registers.index.map(|index| index.wrapping_add(steps));
             }
             LoopKind::Repeat => registers.trip -= rounds,
-            // 0 is no limit.
+            // 0 means no limit.
             LoopKind::Dx10 => registers.trip = registers.trip.saturating_sub(rounds),
         }
     }
@@ -70,7 +73,7 @@ mod tests {
     use super::*;
     use crate::flow::{AluForm, Control, FlowSetup, LoopConstant};
 
-    /// All 64 lanes in the first round of a loop without a limit, whose body begins at 1.
+    /// Returns all 64 lanes in the first iteration of a loop whose body begins at 1.
     fn in_loop(limit: Option<u32>) -> Flow {
         let setup = FlowSetup { dx10_loop_limit: limit, ..FlowSetup::new(64, !Mask::NONE) };
         let mut flow = Flow::new(setup);
@@ -85,7 +88,7 @@ mod tests {
         flow.alu_enter(AluForm::ALU, false).unwrap();
         flow.alu_leave(AluForm::ALU).unwrap();
         assert_eq!((flow.pc(), flow.rounds()), (2, None));
-        // Nor does one begin where the innermost entry is a branch.
+        // An iteration does not begin either if the innermost entry is a branch.
         let mut flow = in_loop(None);
         flow.push_(&Control::to(9)).unwrap();
         assert_eq!(flow.rounds(), None);
@@ -120,7 +123,7 @@ mod tests {
         assert!(!flow.is_in_loop());
     }
 
-    /// 64 lanes: four subentries to an entry, and two besides the pushes.
+    /// With 64 lanes, an entry has four subentries, and the pushes need two more.
     #[test]
     fn branches_of_a_pass_need_the_stack_that_pushes_need() {
         let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });
@@ -130,14 +133,14 @@ mod tests {
         assert_eq!(flow.stack_needed(), 2);
         flow.has_held(0);
         assert_eq!(flow.stack_needed(), 2);
-        // Undeclared, and in lenient mode, as much as can be declared.
+        // Without STACK_SIZE, and in lenient mode, the limit is the largest size that can be declared.
         for (stack_size, strict) in [(None, true), (Some(2), false)] {
             let flow = Flow::new(FlowSetup { stack_size, strict, ..FlowSetup::new(64, Mask(0xf)) });
             assert_eq!((flow.has_room_for(1018), flow.has_room_for(1019)), (true, false));
         }
     }
 
-    /// Lane 0 leaves, and the loop goes back twice.
+    /// Lane 0 leaves, and the loop jumps back twice.
     #[test]
     fn rounds_of_a_pass_leave_what_the_instructions_leave() {
         type Start = fn(&mut Flow, &Control) -> Result<(), crate::flow::FlowFault>;

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[cfg(doc)]
 use crate::rules::Rule;
 
-/// Which lanes pass the test of a control-flow instruction: the fields COND and CF_CONST. (MAN 3.6.3)
+/// Test of a control-flow instruction that selects the lanes that pass: the fields COND and CF_CONST. (MAN 3.6.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// CF_COND_ACTIVE.
@@ -42,7 +42,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// COND = ACTIVE, everything else zero, with this address: what compilers write most.
+    /// Returns the fields with COND = ACTIVE and this address, everything else zero. Compilers write this combination
+    /// most often.
     pub const fn to(addr: u32) -> Control {
         Control {
             addr,
@@ -55,7 +56,7 @@ impl Control {
         }
     }
 
-    /// This with another POP_COUNT.
+    /// Returns these fields with another POP_COUNT.
     pub const fn pop(self, pop_count: u8) -> Control {
         Control { pop_count, ..self }
     }
@@ -86,69 +87,69 @@ pub struct States {
 }
 
 impl States {
-    /// Lanes in IC or IX, which only the loop wakes.
+    /// Returns the lanes in IC or IX, which only the loop resumes.
     #[inline(always)]
     pub(super) fn out_of_round(self) -> Mask {
         self.inactive_continue | self.inactive_break
     }
 }
 
-/// The three loops.
+/// The three kinds of loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopKind {
     /// LOOP_START: a count and an index.
     Dx9,
-    /// LOOP_START_NO_AL: a count; the index stays the outer loop's.
+    /// LOOP_START_NO_AL: a count. The index remains that of the outer loop.
     Repeat,
-    /// LOOP_START_DX10: ends by breaks only.
+    /// LOOP_START_DX10: only breaks end it.
     Dx10,
 }
 
 /// The registers of the innermost loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopRegisters {
-    /// Which loop it is.
+    /// Kind of the loop.
     pub kind: LoopKind,
-    /// Remaining rounds, this one included; 0 in a DX10 loop without a limit.
+    /// Remaining iterations, including this one; 0 in a DX10 loop without a limit.
     pub trip: u32,
-    /// aL, if this loop or one around it has an index.
+    /// aL, if this loop or an enclosing one has an index.
     pub index: Option<i32>,
-    /// What a round adds to aL.
+    /// Number that is added to aL after each iteration.
     pub step: i32,
 }
 
 /// One entry of the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// PUSH: the lanes that were active.
+    /// PUSH.
     Branch {
-        /// Those lanes.
+        /// The lanes that were active before the push.
         active: Mask,
-        /// Whether it was pushed in WHOLE_QUAD_MODE and takes a whole entry.
+        /// Whether the push was in WHOLE_QUAD_MODE and takes a whole entry.
         whole_quad: bool,
     },
     /// LOOP_START*: the state before the loop.
     Loop {
         /// The lanes' states.
         states: States,
-        /// The registers of the loop around this one.
+        /// The registers of the enclosing loop.
         registers: Option<LoopRegisters>,
-        /// The first instruction of the loop's body, to which its LOOP_END leads.
+        /// The first instruction of the loop's body, to which its LOOP_END jumps.
         body: u32,
     },
-    /// CALL: where RETURN goes.
+    /// CALL: the target of RETURN.
     Return {
         /// The instruction after the call.
         pc: u32,
-        /// What the call added to the depth.
+        /// Number that the call added to the nesting depth.
         calls: u8,
         /// Whether the call went into the fetch program.
         into_fetch_program: bool,
     },
 }
 
-/// Entries on the stack of a wavefront that has ended: a finding in strict mode, not a trap. END_OF_PROGRAM stops the
-/// wavefront whatever its stack, but no structured program ends so.
+/// Entries on the stack of a wavefront that has ended. In strict mode they are a finding, not a trap. END_OF_PROGRAM
+/// stops the wavefront whatever its stack, but no structured program ends with entries on its stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the program ends with entries on its stack: {pushes} PUSH, {loops} LOOP, {calls} CALL")]
 pub struct Open {
@@ -160,21 +161,21 @@ pub struct Open {
     pub calls: usize,
 }
 
-/// How much of the stack an entry takes.
+/// Size of an entry on the stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cost {
-    /// A push: a subentry.
+    /// A push: one subentry.
     Push,
-    /// A push in WHOLE_QUAD_MODE: an entry.
+    /// A push in WHOLE_QUAD_MODE: one entry.
     WholeQuadPush,
-    /// A loop: an entry.
+    /// A loop: one entry.
     Loop,
-    /// A call: a subentry, on chips 16 lanes wide two.
+    /// A call: one subentry; two on chips that are 16 lanes wide.
     Call,
 }
 
 impl Entry {
-    /// How much of the stack it takes.
+    /// Returns the size of the entry.
     #[inline(always)]
     pub const fn cost(&self) -> Cost {
         match self {
@@ -185,7 +186,7 @@ impl Entry {
         }
     }
 
-    /// The manual's word for what pushed it.
+    /// Returns the manual's word for the instruction that pushed the entry.
     pub const fn kind(&self) -> &'static str {
         match self {
             Entry::Branch { .. } => "PUSH",
@@ -196,10 +197,10 @@ impl Entry {
     }
 }
 
-/// The constants of a launch that decide about flow.
+/// The constants of a launch that affect flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowSetup {
-    /// Lanes of a wavefront: 16, 32 or 64. Decides how much of the stack an entry is.
+    /// Lanes of a wavefront: 16, 32 or 64. Determines the number of subentries in an entry of the stack.
     pub wave_width: u8,
     /// The lanes that are valid at the start.
     pub valid: Mask,
@@ -209,26 +210,27 @@ pub struct FlowSetup {
     pub loop_constants: [LoopConstant; 32],
     /// SQ_BOOL_CONST of the stage: bit n is boolean n.
     pub booleans: u32,
-    /// The deepest nesting that CALL allows.
+    /// Maximum nesting depth of CALL.
     pub call_limit: u32,
-    /// Rounds after which a DX10 loop ends; the hardware has no such limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
+    /// Iterations after which a DX10 loop ends; the hardware has no such limit ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
     pub dx10_loop_limit: Option<u32>,
     /// First instruction of the main program.
     pub start: u32,
-    /// First instruction of the fetch program; `None` makes CALL_FS return at once.
+    /// First instruction of the fetch program. `None` makes CALL_FS return at once.
     pub fetch_start: Option<u32>,
     /// Whether undefined behaviour traps.
     pub strict: bool,
 }
 
 impl FlowSetup {
-    /// The deepest nesting of calls the manual allows (MAN p. 53).
+    /// Maximum nesting depth of calls that the manual allows (MAN p. 53).
     pub const CALL_LIMIT: u32 = 32;
 
-    /// The most entries of the stack that the eight bits of STACK_SIZE can declare.
+    /// Maximum number of stack entries that the eight bits of STACK_SIZE can declare.
     pub const MOST_STACK: u32 = 255;
 
-    /// A wavefront of `wave_width` with these valid lanes, constants zero, no STACK_SIZE, strict.
+    /// Returns the setup for a wavefront of `wave_width` lanes with these valid lanes: constants zero, no STACK_SIZE,
+    /// strict.
     pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
         FlowSetup {
             wave_width,
@@ -250,48 +252,48 @@ impl FlowSetup {
 pub struct LoopConstant(pub u32);
 
 impl LoopConstant {
-    /// Rounds.
+    /// Returns the number of iterations.
     pub const fn count(self) -> u32 {
         self.0 & 0xfff
     }
 
-    /// First value of aL.
+    /// Returns the first value of aL.
     pub const fn init(self) -> i32 {
         (self.0 >> 12 & 0xfff) as i32
     }
 
-    /// What a round adds to aL; signed 8 bit.
+    /// Returns the number that each iteration adds to aL, a signed 8-bit number.
     pub const fn inc(self) -> i32 {
         self.0 as i32 >> 24
     }
 }
 
-/// The program's flow is malformed, or undefined on the hardware.
+/// Reason why the program's flow is malformed, or undefined on the hardware.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FlowFault {
-    /// A pop met an empty stack.
+    /// A pop found an empty stack.
     #[error("{op} pops an empty stack")]
     StackEmpty {
-        /// The instruction, in the manual's word.
+        /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// The top of the stack is not what the instruction takes off.
+    /// The entry on top of the stack is of another kind than the instruction removes.
     #[error("{op} needs a {wanted} entry on top of the stack, but a {found} entry is there")]
     WrongEntry {
-        /// The instruction, in the manual's word.
+        /// Manual's name of the instruction.
         op: &'static str,
-        /// What it needs.
+        /// Kind of entry that the instruction needs.
         wanted: &'static str,
-        /// What is there.
+        /// Kind of entry on top of the stack.
         found: &'static str,
     },
-    /// LOOP_BREAK or LOOP_CONTINUE with no loop on the stack, or only beyond a call.
+    /// LOOP_BREAK or LOOP_CONTINUE without a loop on the stack, or with a loop only below a call.
     #[error("{op} is outside every loop of its subroutine")]
     OutsideLoop {
-        /// The instruction, in the manual's word.
+        /// Manual's name of the instruction.
         op: &'static str,
     },
-    /// LOOP_END and its LOOP_START lead to different bodies (strict mode).
+    /// LOOP_END and its LOOP_START name different bodies (strict mode).
     #[error("LOOP_END leads to {end_leads_to}, but its LOOP_START leads to {body}")]
     LoopPair {
         /// ADDR of the LOOP_END.
@@ -299,7 +301,7 @@ pub enum FlowFault {
         /// The instruction after the LOOP_START.
         body: u32,
     },
-    /// More stack than STACK_SIZE declares (strict mode).
+    /// The program needs more stack than STACK_SIZE declares (strict mode).
     #[error(
         "the stack needs {needed} entries here ({full} whole entries and {sub} subentries, {subentries_an_entry} \
          to an entry), STACK_SIZE declares {declared}{}", whole(.program)
@@ -315,11 +317,11 @@ pub enum FlowFault {
         sub: u32,
         /// Subentries in an entry, 4 or 8.
         subentries_an_entry: u32,
-        /// Entries that the whole program needs, where that is known. The wavefront fills this in: the divergence
-        /// machine does not see the program.
+        /// Entries that the whole program needs, if known. The wavefront fills this in: the divergence machine does not
+        /// see the program.
         program: Option<u32>,
     },
-    /// More stack than STACK_SIZE can declare.
+    /// The program needs more stack than STACK_SIZE can declare.
     #[error(
         "the stack needs {needed} entries here, and STACK_SIZE cannot declare more than {}",
         FlowSetup::MOST_STACK
@@ -355,7 +357,7 @@ pub(super) struct CostCounts {
 }
 
 impl CostCounts {
-    /// The count of the entries with a cost.
+    /// Returns the count of the entries with a cost.
     #[inline(always)]
     fn of(&mut self, cost: Cost) -> &mut u32 {
         match cost {
@@ -365,7 +367,7 @@ impl CostCounts {
         }
     }
 
-    /// See [`StackUse::of`].
+    /// Returns the size of the stack; see [`StackUse::of`].
     #[inline(always)]
     pub(super) fn stack_use(&self, wave_width: u8) -> StackUse {
         let CostCounts { full, pushes, calls } = *self;
@@ -376,7 +378,8 @@ impl CostCounts {
 
 /// The entries of a stack, the last one on top.
 ///
-/// Their costs are counted as they come and go: a shader with 96 nested branches spends 6 % of its time otherwise.
+/// Their costs are counted when entries are added and removed. Otherwise a shader with 96 nested branches spends 6 % of
+/// its time on counting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
@@ -411,7 +414,7 @@ impl Stack {
         self.counts = CostCounts::default();
     }
 
-    /// The entries, whose costs stay.
+    /// Returns the entries for modification. Their costs must not change.
     pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
         &mut self.entries
     }
@@ -431,7 +434,7 @@ impl Deref for Stack {
     }
 }
 
-/// How much of the stack is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
+/// Part of the stack that is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
     /// Whole entries.
@@ -441,8 +444,8 @@ pub struct StackUse {
 }
 
 impl StackUse {
-    /// How much a stack of these entries takes on a chip with wavefronts of `wave_width` lanes. While any plain push is
-    /// among them, two subentries are added to the entries' own costs (Mesa, LLVM).
+    /// Returns the size of a stack of these entries on a chip with wavefronts of `wave_width` lanes. If any of them is
+    /// a plain push, two subentries are added to the entries' own costs (Mesa, LLVM).
     #[inline]
     pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
         let mut counts = CostCounts::default();
@@ -450,13 +453,14 @@ impl StackUse {
         counts.stack_use(wave_width)
     }
 
-    /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
+    /// Returns the number of subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones
+    /// (MAN p. 51).
     #[inline(always)]
     pub const fn subentries_an_entry(wave_width: u8) -> u32 {
         if wave_width <= 32 { 8 } else { 4 }
     }
 
-    /// Entries, when one holds `subentries_an_entry` subentries.
+    /// Returns the number of entries, if one holds `subentries_an_entry` subentries.
     #[inline(always)]
     pub const fn entries(self, subentries_an_entry: u32) -> u32 {
         self.full + self.sub.div_ceil(subentries_an_entry)

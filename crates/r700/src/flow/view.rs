@@ -1,4 +1,4 @@
-//! How a debugger sees the divergence machine.
+//! The debugger's view of the divergence machine.
 
 use reconverge_simt::{Depth, FlowView, Issue, Lane, StackRow, Why};
 
@@ -19,8 +19,8 @@ impl FlowView for Flow {
         if !self.setup.valid.has(lane) {
             return Why::Uncovered;
         }
-        // From the inside out: the first construct at whose beginning the lane was active switched it off. Until
-        // then `states` are those of the construct's body.
+        // The loop goes from the innermost construct outward. The first construct at whose beginning the lane was
+        // active switched it off. Until then `states` are those of the construct's body.
         let mut states = self.states;
         for (depth, entry) in self.stack.iter().rev().enumerate() {
             match entry {

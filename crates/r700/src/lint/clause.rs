@@ -1,4 +1,4 @@
-//! What follows what within a clause: results, addresses and predicates that live between groups, and fetches.
+//! Checks sequences within a clause: results, addresses and predicates that last from group to group, and fetches.
 
 use super::{ADDRESS, FETCH_HAZARD, INDEXED_WRITE, Lint, PRED_SEL, PREDICATE, PREVIOUS};
 use crate::chip::Chip;
@@ -6,7 +6,7 @@ use crate::code::{AluClause, AluOp, Code, Fetch, Group, Operand, TRANS};
 use crate::meaning::Meaning;
 use crate::uses::{CLAUSE_TEMPORARIES, R};
 
-/// The component of AR that an instruction is indexed by.
+/// Returns the component of AR by which an instruction is indexed.
 fn address(op: &AluOp) -> Option<usize> {
     let operand = |operand: &Operand| matches!(operand, Operand::Gpr { .. } | Operand::ConstantFile { .. });
     let indexed =
@@ -14,13 +14,13 @@ fn address(op: &AluOp) -> Option<usize> {
     op.index_mode.address().filter(|_| indexed)
 }
 
-/// Whether a register of the lane is written through an index.
+/// Returns whether an instruction writes a register of the lane through an index.
 fn written_by_index(op: &&AluOp) -> bool {
     op.dst_rel && op.writes() && !op.index_mode.is_global()
 }
 
 impl Lint<'_> {
-    /// The groups of a clause in order.
+    /// Checks the groups of a clause in order.
     pub(super) fn sequence(&mut self, code: &Code, clause: &AluClause) {
         let mut results = [false; 5];
         let mut addresses = [false; 4];
@@ -43,7 +43,7 @@ impl Lint<'_> {
                         );
                     }
                 }
-                // In the same group `mova-use` says it.
+                // Within one group, `mova-use` reports it.
                 let mova = |op: &AluOp| matches!(op.opcode.meaning, Meaning::Mova(_));
                 if let Some(chan) =
                     address(op).filter(|chan| !addresses[*chan] && !group.ops.iter().any(mova))
@@ -72,8 +72,8 @@ impl Lint<'_> {
         }
     }
 
-    /// What the group before has written through an index. The chips without the hazard are those that Mesa names none
-    /// of: R700 but RV770, and RV670, RS780, RS880.
+    /// Checks reads of registers that the previous group has written through an index. Mesa names no hazard for R700
+    /// except for RV770, nor for RV670, RS780 and RS880.
     fn indexed_write(&mut self, before: Group<'_>, group: Group<'_>) {
         if !(self.chip.indexes_by_loop || self.chip == Chip::RV770) {
             return;
@@ -82,7 +82,8 @@ impl Lint<'_> {
             let reads = |written: &AluOp| {
                 op.read().iter().any(|source| match source.operand {
                     Operand::Gpr { gpr, chan } => {
-                        // The words do not show where the array ends. LLVM reads registers behind the named one on RV770.
+                        // The words do not show where the array ends. LLVM reads registers after the named one on
+                        // RV770.
                         let behind = gpr > written.dst_gpr && u32::from(gpr) < CLAUSE_TEMPORARIES;
                         let in_array = gpr == written.dst_gpr || behind && self.chip.indexes_by_loop;
                         chan == written.dst_chan && (source.rel || in_array)
@@ -97,7 +98,7 @@ impl Lint<'_> {
         }
     }
 
-    /// The fetches of a clause in order.
+    /// Checks the fetches of a clause in order.
     pub(super) fn fetches(&mut self, fetches: &[Fetch]) {
         let mut written: Vec<u32> = Vec::new();
         let mut found = Vec::new();

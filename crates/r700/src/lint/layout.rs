@@ -1,4 +1,4 @@
-//! Where words lie: control flow that leaves the program or enters a clause, and words that nothing reaches.
+//! Checks the layout of words: control flow that leaves the program or enters a clause, and unreachable words.
 
 use std::ops::Range;
 
@@ -8,14 +8,14 @@ use super::{INTO_CLAUSE, Lint, OFF_END, UNREACHABLE};
 use crate::code::{CfOp, Code};
 use crate::graph::Ways;
 
-/// Which addresses are control flow.
+/// The addresses that are control flow.
 pub(super) struct Layout {
-    /// Reached as control flow, but words of a clause or behind the last one.
+    /// Addresses that are reached as control flow, but are words of a clause or past the last word.
     unsound: NumberSet,
 }
 
 impl Layout {
-    /// Whether what is at `addr` is control flow.
+    /// Returns whether the instruction at `addr` is control flow.
     pub(super) fn sound(&self, addr: u32) -> bool {
         !self.unsound.contains(addr)
     }
@@ -25,7 +25,8 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
     let end = (lint.words.len() / 2) as u32;
     let mut clauses: Vec<(u32, Range<u32>)> = Vec::new();
     let mut reached: NumberSet = NumberSet::new();
-    // In the order in which a program comes across them: a clause is known before control flow can run into it.
+    // Addresses are visited in the order in which a program reaches them, so a clause is known before control flow can
+    // run into it.
     let mut open: Vec<u32> = ways.entries.iter().rev().copied().collect();
     let mut unsound = NumberSet::new();
     while let Some(addr) = open.pop() {
@@ -61,7 +62,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         |addr: u32| reached.contains(addr) || clauses.iter().any(|(_, clause)| clause.contains(&addr));
     let used = |addr: u32| {
         let pair = &lint.words[2 * addr as usize..][..2];
-        // Compilers put a NOP with END_OF_PROGRAM behind an export that ends already.
+        // Compilers put a NOP with END_OF_PROGRAM after an export that already ends the program.
         pair != [0, 0] && pair != [0, 0x8020_0000] && !covered(addr)
     };
     let mut unused: Vec<Range<u32>> = Vec::new();
@@ -71,7 +72,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
             None => unused.push(addr..addr + 1),
         }
     }
-    // Behind words without a meaning anything may follow.
+    // Any words may follow invalid words.
     let unread = code.faults().any(|(addr, _)| reached.contains(addr));
     for range in unused.into_iter().filter(|_| !unread) {
         let message = match range.len() {
@@ -80,7 +81,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         };
         lint.find(&UNREACHABLE, range.start, message);
     }
-    // What only runs through a clause would reach says nothing.
+    // Addresses that are reachable only through a clause are excluded from the other checks.
     unsound.extend(ways.next.keys().copied().filter(|addr| !reached.contains(*addr)));
     Layout { unsound }
 }

@@ -1,4 +1,5 @@
-//! What must lie between two instructions on every path: barriers, acknowledges, the last export of a type.
+//! Checks that every path between two instructions contains the necessary barrier, acknowledge, or last export of a
+//! type.
 
 use super::{BARRIER, Components, EXPORT_DONE, Lint, SCRATCH_WAIT, forward};
 use crate::chip::Family;
@@ -9,7 +10,8 @@ use crate::words::{CfInst, ExportInst, MemOp};
 
 pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     barriers(lint, code, ways);
-    // A return leads behind every call of its subroutine, so that what one call has done seems to precede the others.
+    // A return leads to the instruction after every call of its subroutine, so the effects of one call seem to precede
+    // the others.
     if ways.entries.len() == 1 {
         exports(lint, code, ways);
     }
@@ -18,7 +20,7 @@ pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// What clauses have written since the last barrier: fetch clauses, and any.
+/// Registers written since the last barrier: by fetch clauses, and by any clause.
 type Pending = [Components; 2];
 
 fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
@@ -39,7 +41,7 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         let fetched = matches!(cf.op, CfOp::Fetch(..));
         if fetched || matches!(cf.op, CfOp::Alu(_)) {
             for number in numbers(addr, &cf.op, true) {
-                // What an ALU clause writes is no longer what a fetch has written: it has waited, or is a finding.
+                // An ALU clause overwrites the result of a fetch: it has waited for the fetch, or is itself a finding.
                 after[0].set(number, fetched);
                 after[1].set(number, true);
             }
@@ -64,7 +66,7 @@ fn barriers(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     }
 }
 
-/// Of one type: nothing exported yet, exported, exported with EXPORT_DONE; several where paths differ.
+/// Exports of one type so far: none, some, or some with EXPORT_DONE. Several bits are set if paths differ.
 const NOTHING: u8 = 1;
 const EXPORTED: u8 = 2;
 const DONE: u8 = 4;
@@ -106,7 +108,8 @@ fn name(kind: ExportKind) -> &'static str {
     }
 }
 
-/// Memory that was written and not waited for: bits by space, those written without an acknowledge above.
+/// Checks memory that was written and not waited for. The state has one bit per space, with a second set of bits above
+/// for writes without an acknowledge.
 fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let written = |inst: ExportInst| match inst {
         ExportInst::MEM_SCRATCH => 1,

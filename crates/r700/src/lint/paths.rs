@@ -1,5 +1,5 @@
-//! The stack on every path: pops without pushes, loops and calls that do not nest, entries that are left, and how much
-//! of it there must be.
+//! Checks the stack on every path: pops without pushes, loops and calls that do not nest, entries left at the end, and
+//! the stack size that the program needs.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -29,7 +29,7 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     for ((pc, _), (rule, message)) in std::mem::take(&mut watch.found) {
         lint.find(rule, pc, message);
     }
-    // Only where paths meet first: what follows has the same differences.
+    // Only the first point at which paths meet is reported; the code after it has the same differences.
     let same = |kind: EdgeKind| !matches!(kind, EdgeKind::Call | EdgeKind::Return);
     for (pc, message) in &watch.merged {
         let led = |(from, next): (&u32, &Vec<_>)| {
@@ -57,12 +57,12 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
         (Err(Unfinished::Deep), _) => {
             lint.find(&STACK_SIZE, start, "the stack has no bound: calls or pushes repeat without an end");
         }
-        // Too many paths to say.
+        // The program has too many paths to check.
         (Err(Unfinished::Long), _) | (Ok(_), None) => {}
     }
 }
 
-/// Whether another program calls this one: a fetch program, or one that returns and never ends.
+/// Returns whether another program calls this one: a fetch program, or one that returns and never ends.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,
@@ -75,7 +75,7 @@ fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
     }
 }
 
-/// The control-flow instructions that index by aL; none where MOVA_GPR_INT writes it.
+/// Returns the control-flow instructions that index by aL; none if MOVA_GPR_INT writes aL.
 fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
     let moved = |cf: &Cf| match &cf.op {
         CfOp::Alu(clause) => code
@@ -97,7 +97,7 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
 struct Watch<'a> {
     code: &'a Code,
     by_loop: NumberSet,
-    /// The entries of the subroutine before each instruction, as first met.
+    /// Stack entries of the subroutine before each instruction, as on the first path that reaches it.
     frames: LiteMap<u32, Vec<StackEntry>>,
     merged: LiteMap<u32, String>,
     found: LiteMap<(u32, &'static str), (&'static Rule, String)>,
@@ -179,7 +179,7 @@ impl Watch<'_> {
             }
             Effect::LoopOnTop | Effect::EndLoop => self.find(&LOOP_OPEN, pc, found),
             Effect::Return => self.find(&RETURN, pc, found),
-            // These need nothing.
+            // These effects do not need anything.
             Effect::Push(_) | Effect::Call(_) => {}
         }
     }
@@ -193,7 +193,7 @@ fn kind(place: &StackEntry) -> &'static str {
     }
 }
 
-/// The entries in words, outermost first.
+/// Returns the entries in words, outermost first.
 fn entries(stack: &[StackEntry]) -> String {
     match stack {
         [] => "nothing".to_owned(),

@@ -1,12 +1,12 @@
-//! Bits that no field of an instruction's format owns. ALU words have none; the fourth word of a fetch is padding, into
-//! which compilers write what they like.
+//! Checks bits that no field of an instruction's format owns. ALU words have none. The fourth word of a fetch is
+//! padding, into which compilers write arbitrary bits.
 
 use super::{Lint, RESERVED_BITS};
 use crate::code::CfOp;
 use crate::explain::{Place, formats};
 
 impl Lint<'_> {
-    /// Looks at the words of a control-flow instruction and of the fetches of its clause.
+    /// Checks the words of a control-flow instruction and of the fetches of its clause.
     pub(super) fn reserved(&mut self, addr: u32, op: &CfOp) {
         self.unowned(addr, Place::ControlFlow);
         let CfOp::Fetch(_, _, fetches) = op else { return };

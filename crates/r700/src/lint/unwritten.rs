@@ -1,9 +1,10 @@
-//! Registers that are read before they are written: which components are written on every path to an instruction, and
-//! which on some.
+//! Finds registers that are read before they are written. Tracks the components that are written on every path to an
+//! instruction, and those that are written on some path.
 //!
-//! Where the words leave it open, a register counts as written: writes under a predicate, through an index, or of a fetch
-//! program. Compilers copy what is undefined where paths meet, and turn branches into choices: neither is a finding. The
-//! result of a copy is as written as what it copies, that of a choice as the better of both.
+//! If the words leave the question open, a register counts as written: for writes under a predicate, through an index,
+//! or by a fetch program. Compilers copy undefined values where paths meet, and turn branches into selections. Neither
+//! is a finding. The result of a copy counts as written if its source does. The result of a selection counts as written
+//! if either source does.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind};
@@ -15,17 +16,17 @@ use crate::graph::Ways;
 use crate::uses::R;
 use crate::words::{CfInst, Op2};
 
-/// Components of registers, a set each for x, y, z and w.
+/// Sets of register components, one set each for x, y, z and w.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Components([u128; 4]);
 
 impl Components {
-    /// None.
+    /// The empty set.
     pub const NONE: Components = Components([0; 4]);
-    /// All of every register.
+    /// All components of every register.
     pub const ALL: Components = Components([u128::MAX; 4]);
 
-    /// With all components of one more register.
+    /// Returns these components and all components of one more register.
     pub fn with(self, gpr: u8) -> Components {
         Components(self.0.map(|set| set | 1 << (gpr & 127)))
     }
@@ -36,7 +37,7 @@ impl Components {
         *set = if on { *set | bit } else { *set & !bit };
     }
 
-    /// Whether the component with this number is one of them.
+    /// Returns whether the component with this number is in the set.
     pub(super) fn contains(&self, number: u32) -> bool {
         self.0[number as usize & 3] >> (number >> 2 & 127) & 1 != 0
     }
@@ -50,10 +51,10 @@ impl Components {
     }
 }
 
-/// Where a lane goes on, as long as it is active, or comes back: narrower than the ways of the wavefront.
+/// Finds where a lane continues while it is active, or resumes. These edges are a subset of the wavefront's edges.
 struct Lanes<'a> {
     code: &'a Code,
-    /// For each ELSE to which a JUMP leads, where those go on that it switches off.
+    /// For each ELSE to which a JUMP leads, the address at which the lanes that it switches off continue.
     over: LiteMap<u32, u32>,
 }
 
@@ -79,14 +80,15 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Whether an edge takes the lanes that a branch has switched off to their ELSE: a JUMP that pops nothing.
+    /// Returns whether an edge takes the lanes that a branch has switched off to their ELSE. Such an edge is a JUMP
+    /// that pops nothing.
     fn to_else(&self, addr: u32, edge: &Edge) -> bool {
         let from = matches!(self.control(addr), Some((CfInst::JUMP, jump)) if jump.pop_count == 0);
         let to = matches!(self.control(edge.to), Some((CfInst::ELSE, flip)) if always_passes(flip));
         edge.kind == EdgeKind::Jump && from && to
     }
 
-    /// Whether the LOOP_END at `addr` ends a loop that only LOOP_BREAK leaves.
+    /// Returns whether the LOOP_END at `addr` ends a loop that only LOOP_BREAK leaves.
     fn ends_by_break(&self, addr: u32) -> bool {
         let Some((CfInst::LOOP_END, end)) = self.control(addr) else { return false };
         let start = end.addr.checked_sub(1).and_then(|start| self.control(start));
@@ -102,12 +104,12 @@ impl<'a> Lanes<'a> {
     }
 
     fn leads(&self, addr: u32, edge: &Edge) -> Option<u32> {
-        // A lane that is active at a CALL without a condition comes back from the subroutine.
+        // A lane that is active at a CALL without a condition returns from the subroutine.
         let calls = matches!(self.control(addr), Some((CfInst::CALL, call)) if always_passes(call));
         if calls && edge.kind != EdgeKind::Call {
             return None;
         }
-        // One that is active at a loop without a count, or at a PUSH, does not pass over it.
+        // A lane that is active at a loop without a count, or at a PUSH, does not jump over it.
         let enters = matches!(
             self.control(addr),
             Some((CfInst::LOOP_START_DX10 | CfInst::PUSH, enter)) if always_passes(enter)
@@ -115,14 +117,15 @@ impl<'a> Lanes<'a> {
         if enters && edge.kind == EdgeKind::Jump {
             return None;
         }
-        // A loop without a count is left by a break, and behind it are the lanes that broke.
+        // Lanes leave a loop without a count by a break. After the loop, the lanes that broke continue.
         if edge.kind == EdgeKind::Break && self.ends_by_break(edge.to) {
             return Some(edge.to + 1);
         }
         if edge.kind == EdgeKind::Next && self.ends_by_break(addr) {
             return None;
         }
-        // A lane runs one side of an ELSE: the second, if it comes by the JUMP, or else what is behind both.
+        // A lane runs one side of an ELSE. If it arrives by the JUMP, it runs the second side; otherwise it continues
+        // after both.
         if self.to_else(addr, edge) {
             return Some(edge.to + 1);
         }
@@ -137,8 +140,8 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// Finds the first reads of components that no path writes before, and of those that some path does not write, when
-/// `inputs` are written at the start.
+/// Finds the first reads of components that no path writes before, and of those that some path does not write. `inputs`
+/// are written at the start.
 pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: Components) {
     let never = first_reads(lint, code, ways, inputs, Components::or);
     let some = first_reads(lint, code, ways, inputs, Components::and);
@@ -152,7 +155,8 @@ pub(super) fn unwritten(lint: &mut Lint<'_>, code: &Code, ways: &Ways, inputs: C
     }
 }
 
-/// Where each component is first read that is not written before; `join` says what is written where paths meet.
+/// Returns the first read of each component that is not written before. `join` merges the sets of written components
+/// where paths meet.
 fn first_reads(
     lint: &Lint<'_>,
     code: &Code,
@@ -180,8 +184,8 @@ fn first_reads(
     found
 }
 
-/// Shows `read` each component that an instruction and its clause read, with the address and what is written then, and
-/// adds to `written` what they write.
+/// Calls `read` for each component that an instruction and its clause read, with the address and the components that
+/// are written by then. Adds the components that they write to `written`.
 fn visit(
     lint: &Lint<'_>,
     code: &Code,
@@ -190,7 +194,7 @@ fn visit(
     read: &mut impl FnMut(u32, u32, &Components),
 ) {
     let Ok(cf) = code.cf(addr) else { return };
-    // The host chooses the fetch program, which fetches what the program wants.
+    // The host chooses the fetch program, which fetches the data that the program needs.
     if let CfOp::Control(CfInst::CALL_FS, _) = &cf.op {
         *written = Components::ALL;
     }
@@ -203,7 +207,7 @@ fn visit(
     for (place, ops) in places {
         let operations = lint.uses.get(&place).map_or(&[][..], Vec::as_slice);
         let passed = |at: usize| ops.get(at).map_or(&[][..], passed_on);
-        // Those that are issued together all read first.
+        // Instructions that are issued together all read before any of them writes.
         let before = *written;
         for (at, uses) in operations.iter().enumerate() {
             let computed = |number: &u32| passed(at).iter().all(|source| register(source) != Some(*number));
@@ -227,7 +231,7 @@ fn visit(
     }
 }
 
-/// The operands one of which is the result: of a copy, or of a choice by another operand.
+/// Returns the operands one of which becomes the result, for a copy or for a selection by another operand.
 fn passed_on(op: &AluOp) -> &[Source] {
     match op.opcode.name {
         name if name == Op2::MOV.name() => op.read(),
@@ -236,7 +240,7 @@ fn passed_on(op: &AluOp) -> &[Source] {
     }
 }
 
-/// The component of a register that an operand names without an index.
+/// Returns the register component that an operand names without an index.
 fn register(source: &Source) -> Option<u32> {
     match source.operand {
         Operand::Gpr { gpr, chan } if !source.rel => Some(u32::from(gpr) * 4 + u32::from(chan)),

@@ -1,7 +1,7 @@
 //! Exports, memory exports and emitted vertices: the control-flow instructions that act outside the wavefront.
 //!
-//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Scratch, reduction, ring and stream-out have a record for each lane;
-//! the scatter buffer is one for all.
+//! Source: MAN p. 45 and chapter 8 (CF_ALLOC_EXPORT). Scratch, reduction, ring and stream-out have a record for each
+//! lane. All lanes share one scatter buffer.
 
 use reconverge_simt::{Event, Mask, Observer};
 
@@ -49,8 +49,8 @@ impl Wave {
         Ok(())
     }
 
-    /// MEM_*: element i of the burst goes after element i - 1; no element beyond ARRAY_BASE + ARRAY_SIZE is written
-    /// ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
+    /// MEM_*: element i of the burst is stored after element i - 1. Elements past ARRAY_BASE + ARRAY_SIZE are not
+    /// written ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]). On R600 the same instruction can read.
     pub(super) fn memory_export<O: Observer>(
         &mut self,
         control: &Control,
@@ -59,7 +59,7 @@ impl Wave {
     ) -> Result<(), Cause> {
         let mut lanes = self.flow.test(control)?;
         let space = export.space();
-        // Scratch is the lane's own; all else is an effect outside the wavefront, which a killed lane does not have.
+        // Scratch belongs to the lane. Other memory is outside the wavefront, and a killed lane must not change it.
         if space != Space::Scratch {
             lanes &= self.flow.valid();
         }

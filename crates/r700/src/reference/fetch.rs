@@ -1,7 +1,8 @@
-//! Fetch clauses: vertex fetches, memory reads, the local data share; [`super::texture`] has the texture instructions.
+//! Fetch clauses: vertex fetches, memory reads, the local data share. [`super::texture`] contains the texture
+//! instructions.
 //!
-//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. Source and destination
-//! registers may be offset by aL; there is no other index.
+//! Source: MAN chapter 5 and chapter 8 (VTX, TEX, MEM_RD words), p. 35 for the data share. The numbers of source and
+//! destination registers may be offset by aL; there is no other index.
 
 use reconverge_isa::FieldValue;
 use reconverge_simt::races::Accessor;
@@ -33,7 +34,7 @@ pub(crate) fn swap_of(endian: Endian) -> Swap {
     }
 }
 
-/// The components of the element at byte `at` of a buffer, or what lies outside it.
+/// Returns the components of the element at byte `at` of a buffer. Components outside the buffer are 0 or NaN.
 pub(crate) fn element(
     buffer: &VertexBuffer,
     at: u64,
@@ -60,10 +61,11 @@ pub(crate) fn element(
     }
 }
 
-/// The components of an element of which only the first bytes are inside of its buffer; `None` for each that reaches beyond.
+/// Returns the components of an element of which only the first bytes are inside its buffer; `None` for each component
+/// that extends past the end.
 ///
-/// Inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes: its last vertex has three shorts at the end of the buffer,
-/// and Mesa fetches four.
+/// Inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes: its last vertex has three shorts at the end
+/// of the buffer, and Mesa fetches four.
 fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: Swap) -> [Option<u32>; 4] {
     let length = layout.bytes as usize;
     let (mut bytes, mut present) = ([0; 16], [0; 16]);
@@ -78,8 +80,8 @@ fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: 
 }
 
 impl Wave {
-    /// One fetch instruction on `lanes`; with FETCH_WHOLE_QUAD on every lane of a quad that has one, so that what later
-    /// gradients are taken from is there (MAN p. 92).
+    /// Executes one fetch instruction on `lanes`. With FETCH_WHOLE_QUAD, executes it on every lane of a quad with one
+    /// of `lanes`, so that later gradients have their operands (MAN p. 92).
     pub(super) fn fetch<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -102,7 +104,7 @@ impl Wave {
         Ok(i32::from(fetch.src_gpr) + self.loop_offset(fetch.src_rel)?)
     }
 
-    /// Writes what DST_SEL chooses of `values` to register `gpr`; `one` is what select ONE means.
+    /// Writes the components of `values` that DST_SEL selects to register `gpr`. `one` is the value of select ONE.
     pub(super) fn write_selected<O: Observer>(
         &mut self,
         gpr: i32,
@@ -124,7 +126,7 @@ impl Wave {
         Ok(())
     }
 
-    /// A vertex fetch. MEGA_FETCH and its count only say how much to bring into the cache.
+    /// Executes a vertex fetch. MEGA_FETCH and its count only state how many bytes to load into the cache.
     fn vertex<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -139,7 +141,7 @@ impl Wave {
             None => i32::from(word.dst_gpr) + self.loop_offset(word.dst_rel)?,
             Some(semantic) => {
                 let found = self.launch.environment.semantics.iter().position(|id| *id == semantic);
-                // No match writes nothing.
+                // Without a match, nothing is written.
                 let Some(place) = found else { return Ok(()) };
                 place as i32 + 1
             }
@@ -183,7 +185,7 @@ impl Wave {
         self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer)
     }
 
-    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER. Elements beyond ARRAY_BASE + ARRAY_SIZE read 0
+    /// READ_SCRATCH, READ_REDUCTION, READ_SCATTER: elements past ARRAY_BASE + ARRAY_SIZE read as 0
     /// ([`Rule::ARRAY_SIZE_IS_THE_LAST_ELEMENT`]).
     fn memory_read<O: Observer>(
         &mut self,
@@ -238,7 +240,8 @@ impl Wave {
         Ok(())
     }
 
-    /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3` from `(thread >> 2) * stride + index` on. (MAN p. 35)
+    /// LOCAL_DS_WRITE: a thread's own area is in bank `thread & 3`, starting at `(thread >> 2) * stride + index`.
+    /// (MAN p. 35)
     fn share_write(&mut self, fetch: &Fetch, high: &MemDswDword1, lanes: Mask) -> Result<(), Cause> {
         self.fidelity.count("LOCAL_DS_WRITE", Fidelity::Recommended, Some(Rule::DATA_SHARE_WORDS_ARE_OURS));
         for step in 0..=high.burst_count {
@@ -262,7 +265,8 @@ impl Wave {
         Ok(())
     }
 
-    /// LOCAL_DS_READ: bank and dword come from the register; MUX_CNTL says what of the entry a lane gets.
+    /// LOCAL_DS_READ: the register contains bank and dword. MUX_CNTL selects the part of the entry that a lane
+    /// receives.
     fn share_read<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -291,7 +295,7 @@ impl Wave {
             for (chan, value) in values.iter_mut().enumerate() {
                 let place = match high.mux_cntl {
                     DsrMux::NONE => entry(lane.index(), chan, true),
-                    // Lane k of a quad gets component k of the four entries.
+                    // Lane k of a quad receives component k of the four entries.
                     DsrMux::FFT_PERMUTE => entry(lane.index() & !3 | chan, lane.index() & 3, true),
                     DsrMux::WORD_SELECT => entry(lane.index(), 0, false),
                 };
@@ -309,7 +313,8 @@ impl Wave {
         self.write_selected(gpr, fetch, written, &values, 1, observer)
     }
 
-    /// Checks an access to a dword of the local data share, if it exists and races are looked for: a write of a value, or a read.
+    /// Checks an access to a dword of the local data share for races, if the dword exists and the run searches for
+    /// races. The access is a write of a value, or a read.
     fn check_share(
         &mut self,
         pc: u32,
@@ -329,7 +334,7 @@ impl Wave {
         checked.map_err(|hazard| Cause::of_hazard(hazard, accessor, value.is_some(), place))
     }
 
-    /// The thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).
+    /// Returns the thread's number in its wavefront, or with SIMD_WAVE_REL in its group (here: in the launch).
     fn thread(&self, lane: Lane, relative_to_group: bool) -> usize {
         lane.index() + if relative_to_group { self.first_lane() } else { 0 }
     }

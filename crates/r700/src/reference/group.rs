@@ -1,4 +1,5 @@
-//! One ALU group: operands in, results computed slot by slot, then everything made visible at once.
+//! Executes one ALU group: reads all operands, computes the results slot by slot, then makes everything visible at
+//! once.
 //!
 //! Source: MAN chapter 4.
 
@@ -18,7 +19,7 @@ use crate::words::{IndexModeR700, KcacheMode};
 impl Wave {
     // Operands.
 
-    /// What INDEX_MODE adds to a relative operand, for each lane.
+    /// Returns the number that INDEX_MODE adds to a relative operand, for each lane.
     fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
         if self.launch.environment.chip.family == Family::R600 && mode.is_global() {
             return Err(CodeFault::Unknown { field: "INDEX_MODE", number: mode.to_bits() }.into());
@@ -32,7 +33,7 @@ impl Wave {
         Ok(self.clause.address[chan])
     }
 
-    /// One operand for `lanes`, modifiers applied.
+    /// Returns one operand for `lanes`, with modifiers applied.
     fn operand(
         &mut self,
         clause: &AluClause,
@@ -76,7 +77,7 @@ impl Wave {
         Ok(values)
     }
 
-    /// What an indexed operand reads: a register of the lane, or a global one
+    /// Returns the value of an indexed operand: a register of the lane, or a global one
     /// ([`Rule::GLOBAL_REGISTERS_ARE_COLUMNS`]).
     fn indexed(&mut self, mode: IndexModeR700, register: i32, chan: usize, lane: Lane) -> Result<u32, Cause> {
         if mode.is_global() {
@@ -92,7 +93,7 @@ impl Wave {
         Ok(self.registers[row].0[lane.index()])
     }
 
-    /// The global register with this number; `None` in lenient mode when there is none.
+    /// Returns the index of the global register with this number. If it does not exist, returns `None` in lenient mode.
     fn global(&mut self, register: i32) -> Result<Option<usize>, Cause> {
         self.fidelity.rules.insert(Rule::GLOBAL_REGISTERS_ARE_COLUMNS);
         let declared = self.simd.global.len();
@@ -114,7 +115,7 @@ impl Wave {
         Ok(self.registers[self.previous_row(slot)].0)
     }
 
-    /// Constant `index` of a locked window (MAN 4, kcache).
+    /// Returns constant `index` of a locked window (MAN 4, kcache).
     fn constant(&mut self, clause: &AluClause, set: u8, index: u8, chan: u8) -> Result<u32, Cause> {
         let Window { bank, line, mode } = clause.kcache[usize::from(set)];
         let (lines, offset) = match mode {
@@ -140,7 +141,7 @@ impl Wave {
 
     // Groups.
 
-    /// One ALU group.
+    /// Executes one ALU group.
     pub(super) fn group<O: Observer>(
         &mut self,
         clause: &AluClause,
@@ -151,7 +152,7 @@ impl Wave {
         let mut operands = [[[0; LANES]; 3]; 5];
         let mut running = [Mask::NONE; 5];
         let mut write = Writes::default();
-        // First every operand of every instruction is read ...
+        // First every operand of every instruction is read. ...
         for (number, op) in group.ops.iter().enumerate() {
             if op.pred_sel.is_some() && !self.clause.predicate_written {
                 self.fidelity.rules.insert(Rule::PREDICATE_STARTS_TRUE);
@@ -165,14 +166,14 @@ impl Wave {
                 operands[number][place] = self.operand(clause, op, source, running[number])?;
             }
             self.fidelity.count(op.opcode.name, op.opcode.exactness, op.opcode.rule);
-            // ... except that the slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
+            // ... The exception: slots after an indexed write see it (Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP).
             if op.dst_rel && !op.opcode.meaning.spans_slots() {
                 self.fidelity.rules.insert(Rule::INDEXED_WRITES_ARE_SEEN_IN_THE_GROUP);
                 self.compute(group, number, op, &operands, running[number], &mut write);
                 self.write_result(op, running[number], &write, observer)?;
             }
         }
-        // Then everything is computed, then written.
+        // Then all results are computed and, after that, written.
         let others = |op: &&AluOp| !op.dst_rel || op.opcode.meaning.spans_slots();
         for (number, op) in group.ops.iter().enumerate().filter(|(_, op)| others(op)) {
             self.compute(group, number, op, &operands, running[number], &mut write);
@@ -221,7 +222,7 @@ impl Wave {
         Ok(())
     }
 
-    /// The results of one instruction of a group, into `write`.
+    /// Computes the results of one instruction of a group into `write`.
     fn compute(
         &self,
         group: Group<'_>,
@@ -291,7 +292,7 @@ impl Wave {
             }),
             Meaning::Cube => each(running, |lane| {
                 let value = lane::cube(across(0, lane), across(1, lane))[usize::from(op.slot)];
-                // OMOD and CLAMP do not act on the face number.
+                // OMOD and CLAMP do not apply to the face number.
                 result[lane] = if op.slot == 3 { value } else { finish(value) };
             }),
             Meaning::Double(double) => {
@@ -312,10 +313,10 @@ impl Wave {
         }
     }
 
-    /// What one slot of a double-precision operation gives; `sources[place][slot]` are the operands.
+    /// Returns the result of one slot of a double-precision operation; `sources[place][slot]` are the operands.
     ///
-    /// The lower slot of a pair holds the high half of every source; of a four-slot operation x, y, z hold the high
-    /// half and w the low one ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
+    /// The lower slot of a pair holds the high half of every source. In a four-slot operation, x, y and z hold the high
+    /// half and w the low half ([`Rule::DOUBLES_TAKE_THE_HIGH_HALF_FIRST`]).
     fn double(&self, double: Double, slot: usize, sources: [[u32; 4]; 3]) -> (u32, Option<Predicate>) {
         let join = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let pair = slot & !1;
@@ -354,7 +355,7 @@ impl Wave {
         (value, None)
     }
 
-    /// Makes the results of a group visible to the next: PV, PS, AR, the predicate, the masks.
+    /// Publishes the results of a group to the next one: PV, PS, AR, the predicate, the masks.
     fn retire(&mut self, clause: &AluClause, group: Group<'_>, running: &[Mask; 5], write: Writes) {
         let first = self.previous_row(0);
         let state = &mut *self.clause;
@@ -393,7 +394,7 @@ impl Wave {
     }
 }
 
-/// What a group writes, collected before anything is written.
+/// Results of a group, collected before anything is written.
 struct Writes {
     /// Results by slot.
     results: [Lanes; 5],
@@ -403,7 +404,7 @@ struct Writes {
     mova: [bool; 4],
     loop_index: Option<i32>,
     killed: Mask,
-    /// The PRED_SET* by its number in the group, and the lanes that are to execute.
+    /// Index in the group of the PRED_SET* that decides, and the lanes that execute afterwards.
     predicate: Option<(usize, Mask)>,
 }
 

@@ -1,9 +1,9 @@
-//! Texture instructions: what a lane's coordinates, gradients and level of detail are; the sampler is
-//! [`reconverge_simt::texture`].
+//! Texture instructions: the coordinates, gradients and level of detail of each lane. [`reconverge_simt::texture`]
+//! contains the sampler.
 //!
-//! Source: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; where coordinates, layers and
-//! reference values lie in the source register is read off Mesa's `r600_shader.c`. The manual does not describe the
-//! filters' arithmetic: results other than nearest texels are a recommended reading.
+//! Source: MAN chapter 5 and chapter 8 (TEX words) for the instructions and fields; Mesa's `r600_shader.c` for the
+//! positions of coordinates, layers and reference values in the source register. The manual does not describe the
+//! filters' arithmetic: results other than nearest texels are a recommended interpretation.
 
 use reconverge_isa::word::sign_extend;
 use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
@@ -30,7 +30,7 @@ pub(super) struct Words<'a> {
 }
 
 impl Wave {
-    /// A texture instruction.
+    /// Executes a texture instruction.
     pub(super) fn texture<O: Observer>(
         &mut self,
         fetch: &Fetch,
@@ -68,7 +68,7 @@ impl Wave {
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
             TexInst::GET_NUMBER_OF_SAMPLES => {
                 let launch = self.launch.clone();
-                // In lenient mode a resource that is missing has no samples, as it has no size.
+                // In lenient mode a missing resource has no samples, just as it has no size.
                 let samples = self.bound(&launch, words)?.map_or(0, |texture| texture.image.samples());
                 ([[samples; LANES]; 4], 1)
             }
@@ -78,7 +78,7 @@ impl Wave {
         self.write_selected(gpr, fetch, lanes, &values, one, observer)
     }
 
-    /// The four coordinates, also for the neighbours in the quad, whose values the derivatives need.
+    /// Returns the four coordinates, including those of the neighbours in the quad, which the derivatives need.
     fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2, lanes: Mask) -> Result<Values, Cause> {
         let source = self.source_register(fetch)?;
         let quads = self.whole_quads(lanes);
@@ -87,7 +87,7 @@ impl Wave {
         for (value, sel) in coordinates.iter_mut().zip(selects) {
             *value = match select(sel) {
                 Select::Component(chan) => self.read_register(source, chan, quads, fetch.src_rel)?,
-                // Mesa writes 7 for coordinates that the resource does not use; what is read is not documented.
+                // Mesa writes 7 for coordinates that the resource does not use. The value read is not documented.
                 Select::Zero | Select::Mask => [0; LANES],
                 Select::One => [crate::lane::ONE; LANES],
             };
@@ -95,7 +95,7 @@ impl Wave {
         Ok(coordinates)
     }
 
-    /// Differences within quads, coarse ([`Rule::GRADIENTS_ARE_COARSE`]): lane `step` less lane 0.
+    /// Returns differences within quads, coarse ([`Rule::GRADIENTS_ARE_COARSE`]): lane `step` minus lane 0.
     fn gradients(&mut self, values: &Values, lanes: Mask, step: usize) -> Values {
         self.fidelity.count("GET_GRADIENTS", Fidelity::Recommended, Some(Rule::GRADIENTS_ARE_COARSE));
         let mut out = [[0; LANES]; 4];
@@ -108,7 +108,7 @@ impl Wave {
         out
     }
 
-    /// The bound texture; `None` in lenient mode when there is none.
+    /// Returns the bound texture. If it is missing, returns `None` in lenient mode.
     fn bound<'a>(
         &self,
         launch: &'a crate::launch::Launch,
@@ -121,7 +121,8 @@ impl Wave {
         }
     }
 
-    /// Width, height, depth or layers, and number of levels, of level x. A level that is not there is 0 in size.
+    /// Returns width, height, depth or layers, and number of levels, of level x. A level that does not exist has size
+    /// 0.
     fn resource_info(
         &mut self,
         words: &Words<'_>,
@@ -253,7 +254,7 @@ impl Wave {
         Ok(values)
     }
 
-    /// What SET_GRADIENTS_H and _V of this clause have loaded.
+    /// Returns the gradients that SET_GRADIENTS_H and _V of this clause have loaded.
     fn loaded_gradients(&self) -> Result<[Values; 2], Cause> {
         let mut both = [[[0; LANES]; 4]; 2];
         for (values, loaded) in both.iter_mut().zip(&self.held.gradients) {
@@ -267,12 +268,12 @@ impl Wave {
     }
 }
 
-/// A reference in [0, 1]; a NaN is 0.
+/// Clamps a reference to [0, 1]; a NaN becomes 0.
 pub(crate) fn clamp(reference: f32) -> f32 {
     if reference > 0. { reference.min(1.) } else { 0. }
 }
 
-/// The texel that LD gives: x, y, z and the level are integers. Outside the image it is 0.
+/// Returns the texel that LD reads: x, y, z and the level are integers. Outside the image it is 0.
 #[inline]
 pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) -> [u32; 4] {
     let [x, y, z] = [x as i32, y as i32, z as i32].map(i64::from);
@@ -286,28 +287,29 @@ pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) 
     image.texel(level as usize, x, y, z).unwrap_or_default()
 }
 
-/// Nearest texels are as documented; what is filtered is our reading of the filter.
+/// Returns the fidelity of a sample. Nearest texels are as documented; filtered results are our interpretation of the
+/// filter.
 pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     use reconverge_simt::texture::Filter;
     let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest && sampler.anisotropy <= 1;
     if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
-/// LOD_BIAS, in eighths.
+/// Returns LOD_BIAS, which counts eighths, as a float.
 pub(crate) fn lod_bias(high: &TexDword1) -> f32 {
     sign_extend(high.lod_bias.into(), 7) as f32 / 8.0
 }
 
-/// OFFSET_X to OFFSET_Z in whole texels; they count halves, and compilers write even numbers.
+/// Returns OFFSET_X to OFFSET_Z in whole texels. The fields count halves, and compilers write even numbers.
 pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
-/// Returns the changes of coordinates that the level of detail and the footprint of a lane depend on. `quad` has the coordinates of the
-/// first lane of its quad, the lane to the right and the lane below.
+/// Returns the gradients of the coordinates, on which the level of detail and the footprint of a lane depend. `quad`
+/// contains the coordinates of the first lane of its quad, of the lane to the right and of the lane below.
 ///
-/// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face: inferred from
-/// `tex-miplevel-selection`, which RV770 passes with quads that several faces share.
+/// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face:
+/// inferred from `tex-miplevel-selection`, which RV770 passes with quads that several faces share.
 pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;
     if matches!(image.shape(), Shape::Cube | Shape::CubeArray)
@@ -321,14 +323,15 @@ pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3
     [change(right), change(below)]
 }
 
-/// The number of the face and element that the z of a cube's coordinates means.
+/// Returns the number of the face and element that the z of a cube's coordinates denotes.
 fn face_number(z: f32) -> u32 {
     libm::rintf(z).clamp(0.0, 65_535.0) as u32
 }
 
-/// Where to sample: the layer of an array is in z; a cube's coordinates are those that CUBE and the usual
-/// multiply-add leave, 1 to 2 on the face, with the face in z and eight numbers an element; `index` is the element
-/// that SET_CUBEMAP_INDEX has set.
+/// Returns the sample position. The layer of an array is in z.
+///
+/// The coordinates of a cube are the results of CUBE and the usual multiply-add: 1 to 2 on the face, with the face in z
+/// and eight numbers per element. `index` is the element that SET_CUBEMAP_INDEX has set.
 pub(crate) fn position(
     image: &Image,
     [x, y, z, _]: [f32; 4],

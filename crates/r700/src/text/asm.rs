@@ -1,7 +1,8 @@
-//! Text to words.
+//! Converts text to words.
 //!
-//! A line is a directive, a label, a control-flow instruction, or a line of the clause that the last one launches. What
-//! has no address is laid out at the end: clauses after all control flow and after what the text places itself.
+//! A line is a directive, a label, a control-flow instruction, or a line of the clause that the last one launches.
+//! Instructions without an address are placed at the end. Clauses come after all control flow and after everything that
+//! the text places itself.
 
 mod alu;
 mod amd;
@@ -27,34 +28,35 @@ use amd::Dialect;
 pub use directive::DIRECTIVES;
 use lex::{Parse, Token, tokens, wrong};
 
-/// What a text says of a program.
+/// Result of assembling a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
     /// The name of `.program`.
     pub name: Option<String>,
     /// The program, 32-bit words in memory order.
     pub words: Vec<u32>,
-    /// The chip of `.chip`, or the one given.
+    /// The chip that `.chip` names, or the one that the caller passed.
     pub chip: Chip,
-    /// What `.chip` calls it.
+    /// Name of the chip as `.chip` spells it.
     pub chip_name: Option<String>,
     /// State directives in order: name without the dot, numbers.
     pub state: Vec<(String, Vec<u32>)>,
-    /// Control-flow instructions, ALU groups and fetches by address, and their places in the text.
+    /// Control-flow instructions, ALU groups and fetches by address, each with its position in the text.
     pub lines: Vec<(u32, usize)>,
-    /// Places whose meaning is probably not the intended one.
+    /// Warnings about code whose meaning is probably not the intended one.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Whether a text is AMD's or latte-assembler's: a line is END_OF_PROGRAM alone, or a comment states a register.
+/// Returns whether a text is in the syntax of AMD or latte-assembler: a line is END_OF_PROGRAM alone, or a comment
+/// states a register.
 pub fn is_amd(source: &str) -> bool {
     amd::dialect_of(source) == Dialect::Latte
 }
 
-/// The only program of `source`, for `chip` unless the text names another.
+/// Assembles the only program of `source`, for `chip` unless the text names another.
 ///
 /// # Errors
-/// Everything in the text that has no meaning, each with its place; a second program.
+/// A diagnostic for each part of the text without a meaning, with its position, or for a second program.
 pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> {
     let mut programs = assemble_all(source, chip)?;
     match (programs.pop(), &programs[..]) {
@@ -66,10 +68,11 @@ pub fn assemble(source: &str, chip: Chip) -> Result<Assembled, Vec<Diagnostic>> 
     }
 }
 
-/// The programs of `source`, for `chip` unless the text names another. A text without `.program` is one program.
+/// Assembles the programs of `source`, for `chip` unless the text names another. A text without `.program` is one
+/// program.
 ///
 /// # Errors
-/// Everything in the text that has no meaning, each with its place.
+/// A diagnostic for each part of the text without a meaning, with its position.
 pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut asm = Asm { dialect: amd::dialect_of(source), ..Asm::new(source, chip) };
     let (mut programs, mut faults) = (Vec::new(), Vec::new());
@@ -120,59 +123,61 @@ struct Cf {
     addr: usize,
     words: [u32; 2],
     span: Span,
-    /// ADDR was written.
+    /// Whether ADDR was written.
     placed: bool,
-    /// CNT was written.
+    /// Whether CNT was written.
     counted: bool,
     label: Option<(String, Span)>,
     body: Vec<u32>,
-    /// Groups that are shorter when equal literals share a place: where in the body, and their words then.
+    /// Groups that are shorter if equal literals share a position: index in the body, and the words of the shorter
+    /// group.
     shorter: Vec<(usize, Vec<u32>)>,
-    /// The 64-bit words of the body before a line of it, and the line's place in the text.
+    /// Number of 64-bit words of the body before each of its lines, and the line's position in the text.
     lines: Vec<(usize, usize)>,
 }
 
-/// What a label names.
+/// Target of a label.
 #[derive(Clone, Copy)]
 enum LabelTarget {
     /// A control-flow instruction, by its address.
     Control(usize),
-    /// A line of a clause: its control-flow instruction, and the 64-bit words of the clause before it.
+    /// A line of a clause: its control-flow instruction, and the number of 64-bit words of the clause before it.
     Clause(usize, usize),
 }
 
 struct Asm<'a> {
-    /// The whole text, for the places in messages.
+    /// The whole text, for the positions in messages.
     source: &'a str,
     chip: Chip,
     chip_name: Option<String>,
     name: Option<String>,
     /// Whether a program has begun: with `.program`, or with any line but `.isa` and `.chip`.
     begun: bool,
-    /// Whether another program is before it.
+    /// Whether another program precedes it.
     later: bool,
-    /// The text goes on with something else than this program; what follows makes no sense as a part of it.
+    /// Whether the text continues with something other than this program, so that the rest makes no sense as a part of
+    /// it.
     gone_astray: bool,
     state: Vec<(String, Vec<u32>)>,
-    /// Where each state that is set once was set.
+    /// Position at which each state that can be set only once was set.
     set: HashMap<String, Span>,
     cf: Vec<Cf>,
     data: Vec<(usize, [u32; 2], Span)>,
     tail: Option<u32>,
     at: usize,
-    /// `.start` with a label.
+    /// Label of `.start`, if it names one.
     start: Option<(String, Span)>,
     labels: HashMap<String, (LabelTarget, Span)>,
     pending_labels: Vec<(String, Span)>,
     group: Group,
     dialect: Dialect,
-    /// What the comments of latte-assembler state.
+    /// Data that the comments of latte-assembler state.
     stated: metadata::Stated,
     faults: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
 }
 
-/// The largest program: 22 bits of clause address.
+/// Maximum size of a program: 22 bits of clause address.
 const LIMIT: usize = 1 << 22;
 
 impl Cf {
@@ -180,7 +185,7 @@ impl Cf {
         self.words[1] >> 29 & 1 != 0
     }
 
-    /// Merges equal literals if the clause has its stated count only then.
+    /// Merges equal literals if the clause has its stated count only after merging.
     fn share_literals(&mut self) {
         let count = (self.words[1] >> 18 & 0x7f) as usize + 1;
         if !self.is_alu() || !self.counted || self.body.len() / 2 == count {
@@ -203,7 +208,7 @@ impl Cf {
         }
     }
 
-    /// The address of its clause.
+    /// Returns the address of the clause.
     fn clause_addr(&self) -> usize {
         (if self.is_alu() { self.words[0] & 0x3f_ffff } else { self.words[0] }) as usize
     }
@@ -236,7 +241,7 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// `.program`: the program that begins with it.
+    /// Handles `.program`. Returns the program that begins with it.
     fn program(&mut self, at: Token<'_>, rest: &[Token<'_>]) -> Asm<'a> {
         if self.begun && !self.set.contains_key("program") {
             let message = "a program has begun before this line";
@@ -281,7 +286,7 @@ impl<'a> Asm<'a> {
         let Some(&head) = rest.first() else { return Ok(()) };
         match head.text {
             "x:" | "y:" | "z:" | "w:" | "t:" | "?:" => {
-                // A number that comes again in a free slot is that of the same group.
+                // A number that is repeated in a free slot belongs to the same group.
                 let goes_on = numbered.is_none_or(|number| self.group.goes_on(number, head.text));
                 if !goes_on || !self.pending_labels.is_empty() {
                     self.close_group()?;
@@ -299,7 +304,7 @@ impl<'a> Asm<'a> {
                     None => self.cf.last().map_or(0, |cf| cf.addr + 1),
                 };
                 self.name_place(LabelTarget::Control(addr));
-                // Kept even when wrong, so that what follows is judged in its place.
+                // The instruction is kept even if it is wrong, so that later lines are judged in context.
                 self.cf.push(Cf {
                     addr,
                     words: [0, 0],
@@ -321,7 +326,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// A line END_OF_PROGRAM: the last instruction has the bit, or a NOP after it where that one has no place for it.
+    /// Handles a line END_OF_PROGRAM. Sets the bit of the last instruction, or adds a NOP with the bit if that
+    /// instruction does not have one.
     fn end_of_program(&mut self) -> Parse<()> {
         self.close_group()?;
         match self.cf.last_mut() {
@@ -345,7 +351,7 @@ impl<'a> Asm<'a> {
         Ok(())
     }
 
-    /// Gives the labels that wait for something to name this place.
+    /// Assigns the pending labels to this target.
     fn name_place(&mut self, place: LabelTarget) {
         for (name, span) in std::mem::take(&mut self.pending_labels) {
             match self.labels.get(&name) {
@@ -358,22 +364,22 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// The labels that wait name the line of a clause that comes next.
+    /// Assigns the pending labels to the next line of a clause.
     fn name_clause_line(&mut self) {
         if let Some((cf, before)) = self.cf.split_last() {
             self.name_place(LabelTarget::Clause(before.len(), cf.body.len() / 2));
         }
     }
 
-    /// The clause that lines are being added to; `alu` says of which kind they are.
+    /// Returns the clause to which lines are being added. `alu` is whether they are ALU lines.
     fn body(&mut self, at: Token<'_>, alu: bool) -> Parse<&mut Vec<u32>> {
         let cf = self.cf.last_mut().ok_or_else(|| wrong(at, "no control-flow instruction is before this"))?;
-        // A word of zeros is an instruction that has its message already.
+        // A word of zeros is an instruction that already has a message.
         if cf.words != [0, 0] && (cf.words[1] >> 29 & 1 != 0) != alu {
             let kind = if alu { "an ALU" } else { "a TEX or VTX" };
             return Err(wrong(at, format!("this fits in {kind} clause only")));
         }
-        // An ALU group has its first slot's line.
+        // An ALU group has the line of its first slot.
         let before = cf.body.len() / 2;
         if cf.lines.last().is_none_or(|(last, _)| *last != before) {
             cf.lines.push((before, at.span.start));
@@ -381,7 +387,7 @@ impl<'a> Asm<'a> {
         Ok(&mut cf.body)
     }
 
-    /// Addresses, counts, and everything into one image.
+    /// Computes addresses and counts, and joins everything into one image.
     fn finish(mut self) -> Result<Assembled, Vec<Diagnostic>> {
         if let Err(fault) = self.close_group() {
             self.faults.push(fault);
@@ -392,7 +398,7 @@ impl<'a> Asm<'a> {
         }
         let ends = |cf: &Cf| !cf.is_alu() && cf.words[1] >> 21 & 1 != 0;
         if self.dialect == Dialect::Latte && !self.cf.last().is_some_and(ends) {
-            // latte-assembler ends a program that does not say so.
+            // latte-assembler ends a program even if the text does not.
             if let Err(fault) = self.end_of_program() {
                 self.faults.push(fault);
             }
@@ -434,14 +440,15 @@ impl<'a> Asm<'a> {
         Ok(Assembled { name, words, chip, chip_name, state, lines, warnings })
     }
 
-    /// Places every clause without ADDR after everything else, and gives every one without CNT its count.
+    /// Places every clause without ADDR after everything else, and sets the count of every clause without CNT.
     fn place_clauses(&mut self) {
         let mut end = self.cf.iter().map(|cf| cf.addr + 1).max().unwrap_or(0);
         for cf in self.cf.iter().filter(|cf| cf.placed && !cf.body.is_empty()) {
             end = end.max(cf.clause_addr() + cf.body.len() / 2);
         }
         end = self.data.iter().map(|(at, ..)| at + 1).fold(end, usize::max);
-        // latte-assembler has all ALU clauses, then all fetch clauses; each kind begins at a multiple of its own.
+        // latte-assembler places all ALU clauses before all fetch clauses. Each kind begins at a multiple of its own
+        // alignment.
         let latte = self.dialect == Dialect::Latte;
         let mut order: Vec<usize> =
             (0..self.cf.len()).filter(|number| !self.cf[*number].body.is_empty()).collect();
@@ -483,7 +490,7 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Puts the addresses of labels where ADDR and `.start` name them.
+    /// Writes the addresses of labels into the instructions whose ADDR names them, and into `.start`.
     fn resolve_labels(&mut self) {
         for number in 0..self.cf.len() {
             let Some((label, span)) = self.cf[number].label.take() else { continue };
@@ -526,8 +533,8 @@ impl<'a> Asm<'a> {
         }
     }
 
-    /// Lets instruction `number` run the clause of instruction `owner` from its word `offset` on, to its end if no
-    /// CNT says otherwise.
+    /// Makes instruction `number` run the clause of instruction `owner` from its word `offset`, up to its end unless
+    /// CNT states otherwise.
     fn share_clause(&mut self, number: usize, owner: usize, offset: usize, span: Span) {
         let alu = self.cf[number].is_alu();
         let addr = self.cf[owner].clause_addr() + offset;
@@ -552,7 +559,7 @@ impl<'a> Asm<'a> {
     }
 }
 
-/// The program under construction, with what is in two places at once.
+/// The program under construction. It detects words that would be in two places at once.
 #[derive(Default)]
 struct Image {
     words: Vec<Option<u32>>,
@@ -579,7 +586,7 @@ impl Image {
     }
 }
 
-/// The slots of an ALU clause, or the instructions of a fetch clause, at most.
+/// Returns the maximum number of slots of an ALU clause, or of instructions of a fetch clause.
 const fn most_in_clause(alu: bool, family: Family) -> u32 {
     match (alu, family) {
         (true, _) => 128,
@@ -588,7 +595,7 @@ const fn most_in_clause(alu: bool, family: Family) -> u32 {
     }
 }
 
-/// The field of a count (minus one). COUNT_3 is apart from COUNT.
+/// Returns the field of a count (minus one). COUNT_3 is separate from COUNT.
 fn count_field(count: u32, alu: bool) -> u32 {
     if alu { count << 18 } else { (count & 7) << 10 | (count >> 3) << 19 }
 }

@@ -1,5 +1,5 @@
-//! Attributes: fields that are written as `NAME` or `NAME(value)` after the operands when they differ from the usual
-//! value. One table for each word format, which the disassembler and the assembler both use.
+//! Attributes: fields that are written as `NAME` or `NAME(value)` after the operands if they differ from their default.
+//! The disassembler and the assembler share one table for each word format.
 
 use crate::chip::Family;
 use crate::words::DataFormat;
@@ -8,15 +8,15 @@ use crate::words::DataFormat;
 #[derive(Clone, Copy)]
 pub(super) struct Attr {
     pub(super) name: &'static str,
-    /// Which word of the instruction.
+    /// Index of the word in the instruction.
     pub(super) word: usize,
     pub(super) lo: u32,
     pub(super) bits: u32,
-    /// The value that is not written.
+    /// Default value, which is not written.
     pub(super) usual: u32,
-    /// Added to the field for the text: 1 for counts that are stored minus one.
+    /// Number added to the field in the text: 1 for counts that are stored minus one.
     pub(super) add: u32,
-    /// Names of the values; a value without one is a number.
+    /// Names of the values; a value without a name is written as a number.
     pub(super) names: &'static [&'static str],
 }
 
@@ -48,7 +48,7 @@ const fn unless(mut attr: Attr, usual: u32) -> Attr {
 
 const COND: &[&str] = &["ACTIVE", "FALSE", "BOOL", "NOT_BOOL"];
 const ENDIAN: &[&str] = &["NONE", "8IN16", "8IN32", "8IN64"];
-/// The names of DATA_FORMAT without the prefix, by number.
+/// Names of DATA_FORMAT without the prefix, by number.
 const FORMATS: &[&str] = &{
     let mut names = [""; DataFormat::FMT_BC5 as usize + 1];
     let mut place = 0;
@@ -87,12 +87,12 @@ pub(super) const MEMORY: &[Attr] = &[
 const OMOD: &[&str] = &["OFF", "M2", "M4", "D2"];
 const PRED: &[&str] = &["OFF", "1", "ZERO", "ONE"];
 const BANK: &[&str] = &["012", "021", "120", "102", "201", "210"];
-/// BANK as AMD's text writes it: six of vector slots, four of slot t.
+/// BANK in AMD's text: six values for vector slots, four for slot t.
 pub(super) const AMD_BANKS: [&str; 10] = [
     "VEC_012", "VEC_021", "VEC_120", "VEC_102", "VEC_201", "VEC_210", "SCL_210", "SCL_122", "SCL_212",
     "SCL_221",
 ];
-/// Texture instructions that AMD's text and latte-assembler call otherwise: their name, ours.
+/// Texture instructions for which AMD's text and latte-assembler have another name: their name, ours.
 pub(super) const AMD_TEX: [(&str, &str); 3] = [
     ("GET_TEXTURE_INFO", "GET_TEXTURE_RESINFO"),
     ("GET_SAMPLE_INFO", "GET_NUMBER_OF_SAMPLES"),

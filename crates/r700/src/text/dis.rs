@@ -1,4 +1,4 @@
-//! Words to text.
+//! Converts words to text.
 
 mod amd;
 
@@ -15,48 +15,48 @@ use crate::code::is_final_return;
 use crate::control::cf;
 use crate::words::{AluForm, CfInst, ExportInst, MemOp, TexInst};
 
-/// The form of the text.
+/// Options for the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Adds address and words to each line, as a comment.
     pub hex: bool,
     /// Indents the lines between a push or loop start and its end.
     pub structure: bool,
-    /// Where the program starts.
+    /// Start address of the program.
     pub start: u32,
-    /// Whose text it is.
+    /// Syntax of the text.
     pub syntax: Syntax,
 }
 
-/// Whose text a program is printed as. The assembler takes both.
+/// Syntax in which a program is printed. The assembler accepts both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Syntax {
-    /// Ours.
+    /// The syntax of this project.
     #[default]
     Own,
-    /// AMD's, behind a line `.syntax amd`.
+    /// AMD's syntax, after a line `.syntax amd`.
     Amd,
 }
 
 /// A text with notes about it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disassembly {
-    /// The text; [`assemble`](super::assemble) makes the same words of it.
+    /// The text; [`assemble`](super::assemble) converts it back to the same words.
     pub text: String,
-    /// What could not be read as instructions although the program uses it, with its address in 64-bit words.
+    /// Words that the program uses but that are not valid instructions, with their address in 64-bit words.
     pub notes: Vec<(u32, String)>,
-    /// Where each instruction ends in the text.
+    /// Position in the text where each instruction ends.
     pub marks: Vec<Mark>,
 }
 
-/// The text of `words` (32-bit, in memory order) for `chip`.
+/// Returns the text of `words` (32-bit, in memory order) for `chip`.
 pub fn disassemble(words: &[u32], chip: Chip, options: Options) -> Disassembly {
     let mut out = Disassembly::default();
     disassemble_into(words, chip, options, &mut out);
     out
 }
 
-/// As [`disassemble`], reusing the memory of `out`.
+/// Works like [`disassemble`], but reuses the memory of `out`.
 pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut Disassembly) {
     out.text.clear();
     out.notes.clear();
@@ -71,7 +71,7 @@ pub fn disassemble_into(words: &[u32], chip: Chip, options: Options, out: &mut D
     dis.program();
 }
 
-/// What stands at an address of a program.
+/// Kind of instruction at an address of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
     /// A control-flow instruction.
@@ -82,14 +82,14 @@ pub(crate) enum Home {
         launch: usize,
         /// The group: its first slot, its instructions, its pairs of literals.
         group: (usize, usize, usize),
-        /// Why the clause is not cut into groups from here on; the slot stands alone then.
+        /// Reason why the clause is not divided into groups from this address on. The slot is then printed alone.
         open: Option<&'static str>,
     },
     /// An instruction of a TEX or VTX clause.
     Fetch,
 }
 
-/// What stands at address `addr` of a program, as its listing has it.
+/// Returns the kind of instruction at address `addr` of a program, as in its listing.
 pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option<Home> {
     let mut out = Disassembly::default();
     let options = Options { start, ..Options::default() };
@@ -120,8 +120,8 @@ pub(crate) fn home(words: &[u32], chip: Chip, start: u32, addr: usize) -> Option
     }
 }
 
-/// The text of one instruction without its address: of a control-flow instruction, of each slot of a group with its
-/// literals, or of a fetch.
+/// Returns the text of one instruction without its address. The instruction is a control-flow instruction, an ALU group
+/// or a fetch. A group has one line per slot, and its literals.
 pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> {
     let mut out = Disassembly::default();
     let mut dis =
@@ -146,7 +146,7 @@ pub(crate) fn instruction(words: &[u32], home: Home, chip: Chip) -> Vec<String> 
     out.text.lines().map(plain).collect()
 }
 
-/// What a 64-bit word belongs to.
+/// Part of the program to which a 64-bit word belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     None,
@@ -154,7 +154,7 @@ enum Owner {
     Clause,
 }
 
-/// A clause that a control-flow word names: first 64-bit word, how many, whether of ALU instructions.
+/// A clause that a control-flow word names: first 64-bit word, number of words, whether it is an ALU clause.
 #[derive(Clone, Copy)]
 struct Clause {
     addr: usize,
@@ -210,8 +210,8 @@ impl Dis<'_> {
         })
     }
 
-    /// Which words are control flow: what can be reached from the start and from the first
-    /// word, as far as it is no clause.
+    /// Returns the owner of each word. Words are control flow if they are reachable from the start or from the first
+    /// word and do not belong to a clause.
     fn owners(&self) -> Vec<Owner> {
         let total = self.words.len() / 2;
         let mut owners = vec![Owner::None; total];
@@ -240,8 +240,8 @@ impl Dis<'_> {
         owners
     }
 
-    /// Which words are control flow or of a clause, the control-flow words, and those of them behind which their clause
-    /// is printed.
+    /// Returns the owner of each word, the control-flow words, and the control-flow words after which their clause is
+    /// printed.
     fn layout(&mut self) -> (Vec<Owner>, Vec<usize>, Vec<usize>) {
         let mut owners = self.owners();
         let total = owners.len();
@@ -282,7 +282,7 @@ impl Dis<'_> {
         self.data(&owners);
     }
 
-    /// What belongs to no instruction.
+    /// Prints the words that belong to no instruction.
     fn data(&mut self, owners: &[Owner]) {
         let mut at = None;
         let mut addr = 0;
@@ -336,7 +336,7 @@ impl Dis<'_> {
         self.out.marks.push(Mark { end, address: addr as u32, words, depth: self.indent });
     }
 
-    /// Attributes that differ from what is usual; gives the mask of what they own in `word`.
+    /// Prints the attributes that differ from their default, and adds their bits to `owned`.
     fn attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -357,7 +357,7 @@ impl Dis<'_> {
         }
     }
 
-    /// The bits that nothing has shown.
+    /// Prints the bits that no attribute has shown.
     fn bits(&mut self, words: &[u32], owned: &[u32]) {
         if words.iter().zip(owned).all(|(word, owned)| word & !owned == 0) {
             return;
@@ -366,7 +366,7 @@ impl Dis<'_> {
             && words.len() == 4
             && used.iter().zip(owned).all(|(word, owned)| word & !owned == 0)
         {
-            // The fourth word of a fetch holds nothing.
+            // The fourth word of a fetch is padding.
             self.push(" PAD(");
             self.hex(*padding);
             self.push(")");
@@ -412,7 +412,7 @@ impl Dis<'_> {
         }
     }
 
-    /// `last` is of the last instruction of a program.
+    /// Prints a control-flow instruction. `last` is whether it is the last instruction of a program.
     fn cf_text(&mut self, words: [u32; 2], last: bool) {
         if words[1] >> 29 & 1 != 0 {
             self.cf_alu(words);
@@ -522,7 +522,7 @@ impl Dis<'_> {
         self.bits(&words, &owned);
     }
 
-    /// Four three-bit selects.
+    /// Prints four three-bit selects.
     fn select(&mut self, raw: u32) {
         for at in 0..4 {
             self.push(&SELECTS[(raw >> (3 * at) & 7) as usize..][..1]);
@@ -563,7 +563,8 @@ impl Dis<'_> {
         }
     }
 
-    /// The instructions and the pairs of literals of the group at `at`, in a clause that ends before `end`.
+    /// Returns the number of instructions and of literal pairs of the group at `at`, in a clause that ends before
+    /// `end`.
     fn group_at(&self, at: usize, end: usize) -> Result<(usize, usize), &'static str> {
         let mut group = [[0; 2]; 5];
         let mut len = 0;
@@ -651,7 +652,7 @@ impl Dis<'_> {
             }
         };
         let index = word0 >> 26 & 7;
-        // LAST is the end of the group in the text.
+        // In the text, LAST is the end of the group.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let mut related = false;
         let gpr = word1 >> 21 & 0x7f;
@@ -697,7 +698,7 @@ impl Dis<'_> {
         if related {
             owned[0] |= 7 << 26;
         }
-        // The usual instruction has none of the attributes.
+        // Most instructions have no attributes.
         let masked = [words[0] & !owned[0], words[1] & !owned[1]];
         if masked != [0, 0] {
             self.attrs(encoding, &masked, &mut owned);
@@ -706,8 +707,8 @@ impl Dis<'_> {
         }
     }
 
-    /// The second source of an operation that reads one: `~` where it is R0 with the component of the first, as vendors'
-    /// compilers leave it, otherwise behind `~`.
+    /// Prints the second source of an operation that reads only one. It is `~` if the source is R0 with the component
+    /// of the first, as vendors' compilers leave it. Otherwise the source follows `~`.
     fn unused_source(&mut self, word0: u32, is_unary: bool, owned: &mut [u32; 2]) {
         let (first, raw) = (word0 & 0x1fff, word0 >> 13 & 0x1fff);
         let (selector, rel) = (raw & 0x1ff, raw >> 9 & 1 != 0);
@@ -740,7 +741,7 @@ impl Dis<'_> {
         }
     }
 
-    /// One operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
+    /// Prints one operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
     fn source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
         let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
         if raw >> 12 & 1 != 0 {
@@ -910,7 +911,7 @@ impl Dis<'_> {
     }
 }
 
-/// The attributes of a memory instruction by MEM_OP.
+/// Returns the attributes of a memory instruction, by MEM_OP.
 pub(super) fn mem_attrs(op: u32) -> &'static [Attr] {
     match op {
         4 | 6 => attr::MEM_DSW,
@@ -919,7 +920,7 @@ pub(super) fn mem_attrs(op: u32) -> &'static [Attr] {
     }
 }
 
-/// The names of TYPE in an export.
+/// Returns the names of TYPE in an export.
 pub(super) fn export_kinds(swizzle: bool, family: Family) -> [&'static str; 4] {
     match (swizzle, family) {
         (true, _) => ["PIXEL", "POS", "PARAM", "TYPE3"],
@@ -928,13 +929,13 @@ pub(super) fn export_kinds(swizzle: bool, family: Family) -> [&'static str; 4] {
     }
 }
 
-/// COUNT of a CF word, minus one as stored.
+/// Returns COUNT of a CF word, minus one as stored.
 pub(super) fn fetch_count(word1: u32, family: Family) -> u32 {
     let high = if family == Family::R700 { (word1 >> 19 & 1) << 3 } else { 0 };
     (word1 >> 10 & 7) | high
 }
 
-/// TEX, VTX, VTX_TC and their ACK forms.
+/// Returns whether a CF word is TEX, VTX, VTX_TC or one of their ACK forms.
 pub(super) fn is_fetch_clause(word1: u32) -> bool {
     word1 >> 29 & 1 == 0 && matches!(word1 >> 23 & 0x7f, 1..=3 | 27..=29)
 }

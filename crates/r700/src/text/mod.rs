@@ -1,8 +1,8 @@
-//! Program text: words to text ([`disassemble`]) and back ([`assemble`]), exact inverses of one another.
+//! Program text: [`disassemble`] converts words to text and [`assemble`] converts it back. They are exact inverses.
 //!
-//! Every bit of every word is either shown by the syntax of its instruction, or by an attribute when it differs
-//! from what is usual, or (reserved bits, fields the opcode does not read) by `BITS(…)`. What no instruction
-//! reaches is written as `.word`. `docs/r700-syntax.md` describes the text.
+//! The text shows every bit of every word: in the syntax of its instruction; as an attribute if it differs from the
+//! default; or in `BITS(…)` (reserved bits, fields that the opcode does not read). Words that no instruction reaches
+//! are written as `.word`. `docs/r700-syntax.md` describes the text.
 
 mod asm;
 mod attr;
@@ -18,14 +18,14 @@ use crate::ports::{alu_row, op2_row, op2_shift, slots};
 
 const CHANS: &str = "xyzw";
 const SLOTS: [&str; 6] = ["x", "y", "z", "w", "t", "?"];
-/// The letters of an eight-valued component select; 6 is reserved.
+/// Letters of an eight-valued component select; 6 is reserved.
 const SELECTS: &str = "xyzw016_";
-/// INDEX_MODE as written beside a register.
+/// INDEX_MODE as written next to a register.
 const INDEXES: [&str; 8] = ["AR.x", "AR.y", "AR.z", "AR.w", "aL", "GLOBAL", "GLOBAL_AR.x", "IDX7"];
 /// LITERAL among the source selectors.
 const LITERAL: u32 = code::LITERAL as u32;
 
-/// Inline constants and the two selectors without a component of their own, by selector.
+/// Inline constants and the two selectors without a component, by selector.
 const INLINE: [(u32, &str); 10] = [
     (244, "DBL_1_LSW"),
     (245, "DBL_1_MSW"),
@@ -39,8 +39,8 @@ const INLINE: [(u32, &str); 10] = [
     (255, "PS"),
 ];
 
-/// ALU operations that AMD's text calls otherwise: its name, ours. (decaf-emu, latte-assembler; AMD's disassemblers print
-/// those that end in `_e`)
+/// ALU operations for which AMD's text has another name: its name, ours. (decaf-emu, latte-assembler; AMD's
+/// disassemblers print those that end in `_e`)
 #[rustfmt::skip]
 const AMD_OPERATIONS: [(&str, &str); 13] = [
     ("MUL_e", "MUL_IEEE"), ("MULADD_e", "MULADD_IEEE"), ("DOT4_e", "DOT4_IEEE"), ("EXP_e", "EXP_IEEE"),

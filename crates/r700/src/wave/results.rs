@@ -1,4 +1,4 @@
-//! From a wavefront that has ended to the outcome of the launch.
+//! Adds the results of a wavefront that has ended to the outcome of the launch.
 
 use reconverge_simt::registers::from_rows;
 use reconverge_simt::{Lane, Mask};
@@ -9,7 +9,7 @@ use crate::code::ExportKind;
 use crate::memory::{Private, Simd};
 use crate::outcome::Outcome;
 
-/// All ones for each lane of a quad that is in a set, which is the index.
+/// All ones for each lane of a quad that is in a set. The set is the index.
 const QUADS: [[u32; 4]; 16] = {
     let mut all = [[0; 4]; 16];
     let mut set = 0;
@@ -51,7 +51,7 @@ impl PartialEq for Targets {
 }
 
 impl Targets {
-    /// The target of a kind and base, added with zeros if it is not there.
+    /// Returns the target of a kind and base. If it does not exist, adds it with zeros.
     pub(crate) fn get_mut(&mut self, kind: ExportKind, base: u16) -> &mut Target {
         let place = self.targets.binary_search_by_key(&(kind, base), |(key, _)| *key);
         let place = place.unwrap_or_else(|place| {
@@ -79,7 +79,7 @@ impl Targets {
 }
 
 impl Target {
-    /// Stores a component in lanes of a column, which has zeros.
+    /// Stores a component in lanes of a column that contains zeros.
     fn put(&self, chan: usize, lanes: Mask, column: &mut [u32]) {
         let values = &self.values[chan][..column.len()];
         if lanes == Mask::first(column.len()) {
@@ -97,14 +97,16 @@ impl Target {
         }
     }
 
-    /// The values of each lane of `kept` and, bit by bit, which components it has written; 0 for the other lanes.
+    /// Returns the values of each lane of `kept` and a bit mask of the components that it has written; 0 for other
+    /// lanes.
     fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
         self.put_by_lane(kept, &mut values, &mut written);
         (values, written)
     }
 
-    /// Stores the values of each lane of `kept` and, bit by bit, which components it has written. Both lists are zeros before.
+    /// Stores the values of each lane of `kept` and a bit mask of the components that it has written. Both lists must
+    /// contain zeros.
     fn put_by_lane(&self, kept: Mask, values: &mut [[u32; 4]], written: &mut [u8]) {
         let lanes = self.written.map(|lanes| lanes & kept);
         if lanes == [Mask(u64::MAX); 4] {
@@ -122,32 +124,33 @@ impl Target {
 }
 
 impl Wave {
-    /// Adds the results of this wavefront to the launch's outcome, and gives what it shares with the next one.
+    /// Adds the results of this wavefront to the launch's outcome, and returns the state that it shares with the next
+    /// one.
     pub fn finish(mut self, outcome: &mut Outcome) -> Simd {
         let lanes = self.launch.lanes;
         self.add_to(outcome, lanes);
         self.simd
     }
 
-    /// The values that each lane has exported to a target and, bit by bit, which components; 0 where there are none. Pixels
-    /// of lanes that are not valid do not reach the framebuffer, also when the lane was killed after its export
-    /// (MAN p. 47).
+    /// Returns the values that each lane has exported to a target, and a bit mask of the components; 0 if the lane has
+    /// exported none. Pixels of lanes that are not valid do not reach the framebuffer, even if the lane was killed
+    /// after its export (MAN p. 47).
     pub(crate) fn exported(&self, kind: ExportKind, base: u16) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
         Some(self.exports.get(kind, base)?.by_lane(self.kept(kind)))
     }
 
-    /// The lanes whose exports of a kind count.
+    /// Returns the lanes whose exports of a kind count.
     fn kept(&self, kind: ExportKind) -> Mask {
         if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) }
     }
 
-    /// Adds the results of this wavefront to an outcome of `lanes` lanes, which has those of the wavefronts before.
+    /// Adds the results of this wavefront to an outcome of `lanes` lanes that contains those of earlier wavefronts.
     pub(crate) fn add_to(&mut self, outcome: &mut Outcome, lanes: usize) {
         self.add_exports_to(outcome, lanes, |_, _| true);
         self.add_others_to(outcome);
     }
 
-    /// Adds the exports to the targets that `to` chooses.
+    /// Adds the exports to the targets that `to` selects.
     pub(crate) fn add_exports_to(
         &self,
         outcome: &mut Outcome,

@@ -1,4 +1,4 @@
-//! Doubles over rustc_apfloat.
+//! Tests doubles against rustc_apfloat.
 
 use reconverge_r700::lane64;
 use reconverge_testkit::Random;
@@ -27,7 +27,7 @@ fn each_pair(seed: u64, mut check: impl FnMut(u64, u64)) {
         check(a, b);
         check(a, random.one_of(&special));
         check(a, a ^ SIGN ^ u64::from(random.below(4)));
-        // The product or quotient about the smallest.
+        // Products and quotients near the smallest number.
         check(a & !(0x400 << 52), b & !(0x400 << 52));
     }
 }
@@ -98,7 +98,7 @@ fn fractions_parts_and_powers_of_two() {
                     number.scalbn_r(power.clamp(-5000, 5000), Round::TowardZero).to_bits() as u64
                 ),
             };
-            // Beyond the largest it is infinite, whatever the direction.
+            // Past the largest number the result is infinite, whatever the direction.
             let expected = match number.is_finite()
                 && !number.is_zero()
                 && number.ilogb() + power.clamp(-5000, 5000) > 1023
@@ -116,7 +116,7 @@ fn singles_and_doubles_convert() {
     each_pair(0x5eed_2422, |a, b| {
         let narrow: Single = double(a).convert_r(EVEN, &mut false).value;
         let expected = match double(a).is_nan() {
-            // Sign, quiet, and the upper bits of the payload.
+            // Sign, quiet bit, and the upper bits of the payload.
             true => (a >> 32) as u32 & 1 << 31 | 0x7fc0_0000 | (a >> 29) as u32 & 0x3f_ffff,
             false => flushed(narrow.to_bits() as u32),
         };

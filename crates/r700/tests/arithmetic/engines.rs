@@ -1,4 +1,5 @@
-//! What the engines give for functions of one operand: the interpreter's lane functions, the fast engine's rows and host code.
+//! Compares the engines on functions of one operand: the interpreter's lane functions, the fast engine's rows and host
+//! code.
 
 use reconverge_isa::Program;
 use reconverge_r700::chip::{Chip, Family};
@@ -12,7 +13,7 @@ use reconverge_simt::level::Kind;
 use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_testkit::{BLOCK, each_block};
 
-/// Every opcode of one operand that leaves a word, eight a program: as many as there are pixel targets.
+/// Every opcode with one operand and a one-word result, eight per program, which is the number of pixel targets.
 const OPCODES: [[Op2; 8]; 3] = [
     [
         Op2::FRACT,
@@ -46,7 +47,8 @@ const OPCODES: [[Op2; 8]; 3] = [
     ],
 ];
 
-/// R1 to R8 of R0, each component by an instruction of its own, to the pixel targets.
+/// Returns a program that computes R1 to R8 from R0, each component with one instruction, and exports them to the pixel
+/// targets.
 fn program(opcodes: &[Op2; 8]) -> Program {
     let mut slots = Vec::new();
     for (code, register) in opcodes.iter().zip(1..) {
@@ -81,7 +83,7 @@ fn program(opcodes: &[Op2; 8]) -> Program {
             slots.extend([low.pack(), high.pack()]);
         }
     }
-    // The clause behind its own word and eight exports, the last of which is EXPORT_DONE with END_OF_PROGRAM.
+    // The clause comes after its own word and eight exports. The last export is EXPORT_DONE with END_OF_PROGRAM.
     let mut words = vec![9, 8 << 26 | 1 << 31 | (slots.len() as u32 / 2 - 1) << 18];
     for target in 0..8u32 {
         words.extend([
@@ -93,10 +95,10 @@ fn program(opcodes: &[Op2; 8]) -> Program {
     Program::from_words(words)
 }
 
-/// Blocks of words in a launch: so many wavefronts that code is made.
+/// Blocks of words in a launch: enough wavefronts for compilation.
 const BLOCKS: usize = 8;
 
-/// Bytes of code that were made meanwhile.
+/// Compares the engines, and returns the number of bytes of generated code.
 fn check(opcodes: &[Op2; 8]) -> u64 {
     let program = program(opcodes);
     let functions = opcodes.map(|code| match op2(code, Family::R700).expect("R700 has it").meaning {
@@ -113,7 +115,7 @@ fn check(opcodes: &[Op2; 8]) -> u64 {
         let values = launch.inputs[0].values.clone();
         let expected =
             functions.map(|function| values.iter().map(|word| word.map(function)).collect::<Vec<_>>());
-        // The interpreter takes some microseconds a wavefront: the first launch is enough of it.
+        // The interpreter takes some microseconds per wavefront, so it runs only in the first launch.
         let levels = if first { Level::available() } else { vec![Level::best()] };
         let ways = levels.into_iter().flat_map(|level| [(Engine::Fast, level), (Engine::Compiled, level)]);
         for (engine, level) in first.then_some((Engine::Reference, Level::best())).into_iter().chain(ways) {
@@ -148,7 +150,7 @@ fn check(opcodes: &[Op2; 8]) -> u64 {
 
 #[test]
 fn exact_functions_are_the_same_on_every_engine() {
-    // These have templates: code is made wherever it can be.
+    // These opcodes have templates: they are compiled wherever compilation is possible.
     let code = check(&OPCODES[0]);
     assert!(code > 0 || Level::best().kind() < Kind::Avx2);
 }

@@ -1,4 +1,4 @@
-//! Functions of two operands and more, over rustc_apfloat and integers of 128 bits.
+//! Tests functions of two or more operands against rustc_apfloat and 128-bit integers.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::rules::{LARGEST, ONE, SIGN, flushed, is_nan, is_zero, result, single}
 
 const RANDOM: usize = 300_000;
 
-/// Every pair of special words, and random ones: any, and such as cancel or nearly so.
+/// Checks every pair of special words, and random pairs, including pairs that cancel or nearly cancel.
 fn each_pair(seed: u64, mut check: impl FnMut(u32, u32)) {
     let special = special_words();
     special.iter().for_each(|a| special.iter().for_each(|b| check(*a, *b)));
@@ -25,7 +25,7 @@ fn each_pair(seed: u64, mut check: impl FnMut(u32, u32)) {
     }
 }
 
-/// Whether a comparison holds, and what gives that: as a truth value, as a float, as an integer.
+/// Whether a comparison holds, and the functions that compute it: as a truth value, as a float, as an integer.
 type Comparison = (bool, fn(u32, u32) -> bool, Function, Function);
 
 /// An operation, its lane function, and the exact value.
@@ -68,7 +68,7 @@ fn choices_and_comparisons_follow_the_order_of_numbers() {
         let greater_equal = matches!(order, Some(Greater | Equal));
         assert_eq!(lane::max(a, b), if greater_equal { a } else { b }, "{}", shown());
         assert_eq!(lane::min(a, b), if order == Some(Less) { a } else { b }, "{}", shown());
-        // The number where one of them is NaN; src1 of two NaN... is not asked: src0 then.
+        // If one operand is a NaN, the result is the other. If both are, the result is src0.
         let number = match (is_nan(a), is_nan(b)) {
             (_, true) => Some(a),
             (true, false) => Some(b),
@@ -145,7 +145,7 @@ fn sums_of_products_round_twice() {
     let mut third = thirds.iter().cycle();
     let mut next = move || *third.next().expect("it never ends");
     each_pair(0x5eed_2413, |a, b| {
-        // Some third operand, and two that cancel the product.
+        // A random third operand, and two that cancel the product.
         for c in [next(), product(a, b) ^ SIGN, legacy_product(a, b) ^ SIGN ^ 1] {
             let shown = || format!("{a:#010x} * {b:#010x} + {c:#010x}");
             assert_eq!(lane::muladd(a, b, c), sum(legacy_product(a, b), c), "{}", shown());
@@ -200,8 +200,8 @@ fn counters_of_nested_predicates_add_and_subtract() {
     });
 }
 
-/// The table of faces: the axis of the largest magnitude, z before y before x where they are equal; S and T as Direct3D maps
-/// them. (docs/r700.md, D16)
+/// The table of faces: the axis of the largest magnitude; for equal magnitudes z before y before x; S and T as Direct3D
+/// maps them. (docs/r700.md, D16)
 #[test]
 fn cube_selects_a_face_and_its_coordinates() {
     let values =

@@ -1,4 +1,4 @@
-//! Functions of one operand, in integers.
+//! Tests functions of one operand against integer arithmetic.
 
 use reconverge_r700::lane;
 use reconverge_testkit::exact::{self, Real, Whole};
@@ -8,12 +8,12 @@ use crate::rules::{INFINITY, LARGEST, ONE, SIGN, flushed, is_nan, is_zero, resul
 
 const NAN: u32 = 0x7fc0_0000;
 
-/// What a function of the operand, flushed, gives that is not NaN.
+/// Returns the expected result of a function of the flushed operand. A NaN operand is handled here, not by `function`.
 fn of_numbers(x: u32, function: impl FnOnce(u32) -> u32) -> u32 {
     if is_nan(x) { result_bits(x, &[x]) } else { flushed(function(flushed(x))) }
 }
 
-/// An operation, its lane function, and how it rounds.
+/// An operation, its lane function, and its rounding mode.
 type Rounding = (&'static str, fn(u32) -> u32, Whole);
 
 #[test]
@@ -41,7 +41,7 @@ fn a_fraction_is_exact_and_rounded_once() {
 
 #[test]
 fn integers_of_floats_are_cut_and_saturate() {
-    // Infinities saturate, a NaN is 0.
+    // Infinities saturate; a NaN becomes 0.
     let integer = |x: u32, low: i64, high: i64, how: Whole| match exact::whole(flushed(x), how) {
         Some(whole) => whole.clamp(low, high),
         None if is_nan(x) => 0,
@@ -104,7 +104,7 @@ fn factors_are_exact_but_for_their_ends() {
                         nan
                     }
                 }
-                // -0 and what is below become +0.
+                // -0 and numbers below 0 become +0.
                 SIGN.. | 0 => 0,
                 ONE..SIGN => ONE,
                 between => between,
@@ -117,13 +117,13 @@ fn factors_are_exact_but_for_their_ends() {
     same_of_each("MOV", lane::mov, |x, _| x);
 }
 
-/// An infinity as the clamped and the finite forms have it.
+/// Returns a result with infinity as is, and in the clamped and the finite forms.
 fn forms(x: u32) -> [u32; 3] {
     let infinite = x << 1 == INFINITY << 1;
     [x, if infinite { x & SIGN | LARGEST } else { x }, if infinite { x & SIGN } else { x }]
 }
 
-/// `found` where it is right.
+/// Returns `found` if it is right, and a different word otherwise.
 fn judged(found: u32, right: bool) -> u32 {
     if right { found } else { !found }
 }
@@ -165,7 +165,7 @@ fn reciprocals_and_roots_are_the_nearest() {
     });
 }
 
-/// What was found, if it is among what a function can give that is computed in doubles and rounded once.
+/// Returns `found` if it is a possible result of a function that is computed in doubles and rounded once.
 fn near(found: u32, value: Option<Real>, zero: u32) -> u32 {
     let Some(value) = value else { return zero };
     let [low, high] = value.candidates().map(flushed);
@@ -204,7 +204,7 @@ fn sines_are_rounded_once_and_exact_where_they_are_zero() {
     };
     same_of_each("SIN", lane::sin, |x, found| finite(x, &|x| near(found, exact::sine_of_turns(x), 0)));
     same_of_each("COS", lane::cos, |x, found| finite(x, &|x| near(found, exact::cosine_of_turns(x), 0)));
-    // Of radians only a zero has a sine of zero; that keeps its sign.
+    // In radians, only a zero has a sine of zero. The sine has the sign of the zero.
     same_of_each("SIN of R600", lane::sin_radians, |x, found| finite(x, &|x| near(found, exact::sine(x), x)));
     same_of_each("COS of R600", lane::cos_radians, |x, found| {
         finite(x, &|x| near(found, exact::cosine(x), x))

@@ -1,4 +1,4 @@
-//! A run on every engine.
+//! Runs a program on every engine.
 
 use reconverge_isa::Program;
 use reconverge_r700::cause::Cause;
@@ -8,7 +8,7 @@ use reconverge_r700::run::{self, RunError};
 use reconverge_simt::{Options, Trap, Watch};
 use reconverge_testkit::everywhere;
 
-/// [`run::run`] on every engine.
+/// Runs [`run::run`] on every engine.
 pub(crate) fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
     let on = |engine, level, observer: Option<&mut _>| {
         let options = Options { engine, level, ..*options };

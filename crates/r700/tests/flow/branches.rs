@@ -1,4 +1,4 @@
-//! JUMP, PUSH, ELSE, POP and their kin.
+//! Tests JUMP, PUSH, ELSE, POP and their variants.
 
 use crate::*;
 
@@ -160,7 +160,7 @@ fn pop_keeps_breaks_and_continues() {
         push_if(&mut flow, ALL);
         flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
         flow.update_execute_mask(AluForm::ALU_CONTINUE, Mask(0b0010));
-        // Once as the instruction, once as the end of a clause.
+        // First as the instruction, then as the end of a clause.
         match form {
             AluForm::ALU => flow.pop(&Control::to(0).pop(1)).unwrap(),
             _ => flow.alu_leave(form).unwrap(),

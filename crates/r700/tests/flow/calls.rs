@@ -1,4 +1,4 @@
-//! CALL, CALL_FS, RETURN, KILL.
+//! Tests CALL, CALL_FS, RETURN, KILL.
 
 use crate::*;
 

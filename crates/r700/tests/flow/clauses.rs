@@ -1,4 +1,4 @@
-//! What ALU clauses do to the flow.
+//! Tests the effects of ALU clauses on the flow.
 
 use crate::*;
 

@@ -1,4 +1,4 @@
-//! Conditions, NOP, END_OF_PROGRAM.
+//! Tests conditions, NOP, END_OF_PROGRAM.
 
 use crate::*;
 

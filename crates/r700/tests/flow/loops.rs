@@ -1,4 +1,4 @@
-//! The three loops, LOOP_BREAK and LOOP_CONTINUE.
+//! Tests the three loops, LOOP_BREAK and LOOP_CONTINUE.
 
 use crate::*;
 

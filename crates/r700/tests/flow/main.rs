@@ -1,7 +1,7 @@
-//! Every control-flow instruction and every disputed rule of the divergence machine, one claim a test.
+//! Tests every control-flow instruction and every disputed rule of the divergence machine, one claim per test.
 //!
-//! The sources named are those of `flow.rs`: MAN is the R700 guide's PDF page; "compilers" means that Mesa and LLVM
-//! emit code that works only so.
+//! The sources are those of `flow.rs`: MAN is the R700 guide's PDF page; "compilers" means that Mesa and LLVM emit code
+//! that works only with this behaviour.
 
 mod branches;
 mod calls;
@@ -21,12 +21,12 @@ fn setup() -> FlowSetup {
     FlowSetup::new(64, ALL)
 }
 
-/// Four valid lanes, all active, at address 0.
+/// Returns a flow state with four valid lanes, all active, at address 0.
 fn four() -> Flow {
     Flow::new(setup())
 }
 
-/// `if`: an ALU_PUSH_BEFORE whose predicate holds for `execute`.
+/// Begins an `if`: an ALU_PUSH_BEFORE whose predicate holds for `execute`.
 fn push_if(flow: &mut Flow, execute: Mask) {
     let lanes = flow.alu_enter(AluForm::ALU_PUSH_BEFORE, false).unwrap();
     flow.update_execute_mask(AluForm::ALU_PUSH_BEFORE, lanes - execute);
@@ -37,13 +37,13 @@ fn states(flow: &Flow) -> String {
     (0..4).map(|lane| flow.state(Lane(lane)).to_string()).collect::<Vec<_>>().join(" ")
 }
 
-/// A loop that all active lanes have entered; its LOOP_START is at 0 and its LOOP_END at 20.
+/// Enters a loop with all active lanes; its LOOP_START is at 0 and its LOOP_END at 20.
 fn in_loop(mut flow: Flow) -> Flow {
     flow.loop_start_dx10(&Control::to(21)).unwrap();
     flow
 }
 
-/// Count 3, init 4, increment 2.
+/// Returns a flow state with a loop constant of count 3, init 4, increment 2.
 fn dx9() -> Flow {
     Flow::new(dx9_setup())
 }

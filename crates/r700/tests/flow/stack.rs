@@ -1,8 +1,8 @@
-//! What the stack costs, and how the flow looks from outside.
+//! Tests the costs of stack entries, and the view of the flow from outside.
 
 use crate::*;
 
-// The stack. MAN p. 51; the first push counts three: Mesa, LLVM.
+// The stack. MAN p. 51; the first push counts as three subentries: Mesa, LLVM.
 
 #[test]
 fn the_stack_is_counted_in_entries_and_subentries() {
@@ -51,7 +51,7 @@ fn overflow_is_a_strict_trap_that_says_what_is_needed() {
     assert_eq!((flow.entries().len(), flow.stack_needed()), (3, 2));
 }
 
-/// What one instruction costs on an empty stack: whole entries and subentries.
+/// Returns the cost of one instruction on an empty stack: whole entries and subentries.
 fn cost(width: u8, step: impl FnOnce(&mut Flow)) -> (u32, u32) {
     let mut setup = FlowSetup::new(width, ALL);
     setup.loop_constants[0] = LoopConstant(1);
@@ -63,7 +63,7 @@ fn cost(width: u8, step: impl FnOnce(&mut Flow)) -> (u32, u32) {
 #[test]
 fn every_instruction_that_pushes_has_its_cost() {
     let to = Control::to(9);
-    // Keeps a lane, so that the push forms do not jump.
+    // The condition keeps a lane, so that the push forms do not jump.
     let no_lane = Control { cond: Condition::False, ..to };
     for width in [16, 32, 64] {
         assert_eq!(cost(width, |flow| flow.push_(&to).unwrap()), (0, 3));
@@ -172,7 +172,7 @@ fn the_depth_is_in_entries_of_those_declared() {
 
 #[test]
 fn more_stack_than_can_be_declared_is_a_fault_in_either_mode() {
-    // 64 lanes: two subentries besides the pushes, four to an entry.
+    // With 64 lanes, an entry has four subentries, and the pushes need two more.
     for (strict, stack_size) in [(true, None), (false, None), (false, Some(1))] {
         let mut flow = Flow::new(FlowSetup { strict, stack_size, ..FlowSetup::new(64, ALL) });
         for _ in 0..4 * FlowSetup::MOST_STACK - 2 {

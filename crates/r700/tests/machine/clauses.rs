@@ -1,4 +1,4 @@
-//! ALU clauses: groups, slots, operands, constants, indices, predicates.
+//! Tests ALU clauses: groups, slots, operands, constants, indices, predicates.
 
 use reconverge_isa::Program;
 use reconverge_r700::cause::Cause;
@@ -130,7 +130,7 @@ fn kcache_windows_count_lines_and_reads_beyond_the_buffer_give_zero() {
 
 #[test]
 fn kcache_in_loop_index_mode_adds_the_index_to_the_line() {
-    // Loop constant 0: one round, aL = 1. Bank 0, line 1, mode 3: lines 2 and 3.
+    // Loop constant 0: one iteration, aL = 1. Bank 0, line 1, mode 3: lines 2 and 3.
     let mut body = clause(8, &[alu(Op2::MOV).to(0, 0).a(0x80, 0).last().words()]);
     (body.low, body.high) = (0xc000_0000, body.high | 1 << 2);
     let program = assemble(&[Ok([3, 0x8200_0000]), Err(0), Ok([1, 0x8280_0000]), Ok(EXPORT_R0)], &[body]);
@@ -228,7 +228,7 @@ fn the_execute_mask_must_be_the_clauses_last_word_in_strict_mode() {
         alu(Op2::PRED_SETE_INT).a(0, 0).b(ZERO, 0).with(|_, high| high.update_execute_mask = true).last();
     let program = one_clause(&[skip.words(), alu(Op2::MOV).to(0, 1).a(ZERO, 0).last().words()]);
     assert_eq!(strict(&program, &launch()).unwrap_err().cause, Cause::ExecuteMaskNotLast);
-    // Lenient: from the next group on only lane 0 runs; lane 1 exports nothing.
+    // Lenient: from the next group on, only lane 0 runs; lane 1 exports nothing.
     let outcome = lenient(&program, &launch());
     assert_eq!(pixels(&outcome), [[0, 0, 2, 3], [0; 4]]);
 }
@@ -352,7 +352,8 @@ fn a_reserved_selector_is_a_fault_only_where_it_is_read() {
 
 #[test]
 fn what_is_never_executed_need_not_have_a_meaning() {
-    // JUMP over a word with CF_INST 0x1e: lanes are active, so the word behind JUMP is reached only when it falls through.
+    // JUMP over a word with CF_INST 0x1e. Lanes are active, so control reaches the word after JUMP only if JUMP falls
+    // through.
     let program = Program::from_words(vec![2, 0x8500_0100, 0, 0x8f00_0000, 0, 0x8020_0000]);
     assert!(strict(&program, &launch()).is_ok(), "COND = FALSE: no lane passes, the jump is taken");
 }

@@ -1,4 +1,4 @@
-//! What control-flow instructions do besides deciding about flow: launching clauses, emitting, waiting, ending.
+//! Tests effects of control-flow instructions other than flow decisions: launching clauses, emitting, waiting, ending.
 
 use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
@@ -11,7 +11,7 @@ use reconverge_simt::{FlowView, Machine, Mask, Silent, Step};
 
 use crate::*;
 
-/// Four lanes; R0 is the number of the lane, 1, 2, 3 as integers.
+/// Returns a launch of four lanes. R0 contains the lane number, 1, 2, 3 as integers.
 fn four(stage: Stage) -> Launch {
     let mut launch = Launch::new(Chip::RV770, stage, 4);
     launch.environment_mut().num_gprs = 8;
@@ -120,7 +120,7 @@ fn the_issue_of_a_whole_quad_clause_names_all_its_lanes() {
     assert_eq!(wave.flow().active(), Mask(0b0011));
 }
 
-/// A wavefront before the program.
+/// Returns a wavefront before its first instruction.
 fn wave(source: &str) -> Wave {
     let launch = std::sync::Arc::new(four(Stage::Pixel));
     let code = reconverge_r700::code::Code::new(&program(source).words, 0, launch.environment.code_options());
@@ -179,7 +179,7 @@ fn end_of_program_stops_behind_an_instruction_that_jumps() {
 
 #[test]
 fn an_overflow_says_what_the_whole_program_needs() {
-    // Two loops and three pushes deep at the end: 2 + (3 + 2) / 4.
+    // The stack holds two loops and three pushes at the end: 2 + (3 + 2) / 4.
     let source = "LOOP_START_DX10: ADDR(@a)\nLOOP_START_DX10: ADDR(@b)\nPUSH: ADDR(@1)\n@1:\nPUSH: ADDR(@2)\n@2:
                   PUSH: ADDR(@3)\n@3:\nPOP: POP_CNT(3)\n@bb:\nLOOP_BREAK: ADDR(@be)\n@be:\nLOOP_END: ADDR(2)\n@b:
                   LOOP_BREAK: ADDR(@ae)\n@ae:\nLOOP_END: ADDR(1)\n@a:\nNOP: END_OF_PROGRAM\n";
@@ -195,8 +195,8 @@ fn an_overflow_says_what_the_whole_program_needs() {
     assert_eq!(strict(&program(source), &launch).unwrap().stack_needed, 4);
 }
 
-/// Lanes 0 to 3 hold true for the predicate; the instruction that updates the execute mask runs for them alone, and they
-/// all skip, while lanes 4 to 7 stay active.
+/// The predicate holds for lanes 0 to 3. The instruction that updates the execute mask runs only for them, and all of
+/// them skip. Lanes 4 to 7 stay active.
 #[test]
 fn an_execute_mask_under_a_predicate_counts_as_divergent_when_the_active_lanes_part() {
     let source = format!(

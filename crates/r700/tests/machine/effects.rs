@@ -1,4 +1,4 @@
-//! What comes in through fetches and leaves through exports.
+//! Tests inputs through fetches and outputs through exports.
 
 use reconverge_isa::Program;
 use reconverge_r700::cause::Cause;
@@ -68,13 +68,13 @@ fn a_vertex_fetch_beyond_the_buffer_gives_zero_or_nan() {
     assert!(f32::from_bits(outcome.export(ExportKind::Pos, 60).unwrap().values[1][0]).is_nan());
 }
 
-/// Mesa fetches three shorts or bytes as four. `gl-2.0-vertexattribpointer-size-3` ends its buffer after the third and passes on
-/// RV770.
+/// Mesa fetches three shorts or bytes as four. `gl-2.0-vertexattribpointer-size-3` ends its buffer after the third and
+/// passes on RV770.
 #[test]
 fn components_inside_of_the_buffer_are_fetched() {
     let mut launch = vertex_launch();
     let buffer = launch.environment_mut().resources.vertex_buffers.get_mut(&0).unwrap();
-    // The last dword is cut off: y of the second element of two dwords.
+    // The last dword is missing: y of the second element of two dwords.
     buffer.bytes = buffer.bytes[..buffer.bytes.len() - 4].into();
     let whole = strict(&copy_vs(), &vertex_launch()).unwrap();
     let outcome = strict(&copy_vs(), &launch).unwrap();
@@ -118,7 +118,7 @@ fn call_fs_runs_a_fetch_program_in_its_own_addresses() {
 
 #[test]
 fn a_semantic_fetch_goes_where_the_table_says() {
-    // As copy_vs's first fetch with VTX_INST 1 and SEMANTIC_ID 9; the table has 9 at position 0: register 1.
+    // The first fetch of copy_vs with VTX_INST 1 and SEMANTIC_ID 9. The table has 9 at position 0: register 1.
     let mut program = copy_vs();
     program.words[8] |= 1;
     program.words[9] = program.words[9] & !0xff | 9;
@@ -139,7 +139,7 @@ fn texture_program(number: u32) -> Program {
     Program::from_words([2, 0x8080_0000, 0xc000_0000, 0x9420_0688].into_iter().chain(tex).collect())
 }
 
-/// A launch with R1 in one lane and an image whose texel n is n.
+/// Returns a launch with R1 in one lane and an image whose texel n is n.
 fn texture_launch(shape: Shape, sizes: &[[u32; 3]], register: [u32; 4]) -> Launch {
     let mut launch = launch();
     launch.lanes = 1;
@@ -177,8 +177,8 @@ fn the_number_of_samples_is_that_of_the_texture() {
     assert_eq!(texture_result(0x05, &launch)[0], 4);
 }
 
-/// The list of what fails on RV770: `texwrap bordercolor` passes with RGBA4 (ZYXW) and LUMINANCE8_ALPHA8 (XXXY) and fails with
-/// rotated components and with integers.
+/// The list of failures on RV770: `texwrap bordercolor` passes with RGBA4 (ZYXW) and LUMINANCE8_ALPHA8 (XXXY) and fails
+/// with rotated components and with integers.
 #[test]
 fn border_colours_come_back_to_their_places() {
     let border = |select: &str, integer: bool| {
@@ -205,7 +205,7 @@ fn border_colours_come_back_to_their_places() {
     assert_eq!(border("xyzw", true), [0; 4]);
 }
 
-/// Two faces of a cube share a quad: the gradient is that on the face of the lane that reads. Inferred from
+/// Two faces of a cube share a quad: the gradient is the one on the face of the lane that reads. Inferred from
 /// `tex-miplevel-selection "GL2:texture()" Cube`, which passes on RV770.
 #[test]
 fn lanes_on_another_face_of_a_cube_do_not_change_the_level() {
@@ -220,7 +220,7 @@ fn lanes_on_another_face_of_a_cube_do_not_change_the_level() {
     launch.inputs = vec![Input { gpr: 1, values: values.map(value).to_vec().into() }];
     let outcome = strict(&texture_program(0x10), &launch).unwrap();
     let read = pixels(&outcome);
-    // The first level has 256 texels a face, the second one 64.
+    // The first level has 256 texels per face, the second one 64.
     let texel = |lane: usize| f32::from_bits(read[lane][0]);
     assert_eq!((texel(0), texel(1)), (4. * 256. + 8. * 16. + 15., 8. * 16.));
 }
@@ -427,7 +427,7 @@ fn the_data_share_is_written_by_its_owner_and_read_by_all() {
 
 #[test]
 fn the_data_share_of_a_group_goes_from_wavefront_to_wavefront() {
-    // WAVE_REL: lane n of the launch writes entry n / 4 of bank n & 3; everybody reads lane 0's.
+    // WAVE_REL: lane n of the launch writes entry n / 4 of bank n & 3; all lanes read lane 0's entry.
     let source = "TEX:\n LOCAL_DS_WRITE R0 DST_STRIDE(4) WAVE_REL\n LOCAL_DS_READ R1.xyzw, R2.x SRC_Y(Y)
                   EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
     let program = |source: &str| {
@@ -439,7 +439,7 @@ fn the_data_share_of_a_group_goes_from_wavefront_to_wavefront() {
     // In strict mode this is a race: see races.rs.
     let outcome = lenient(&program(source), &launch);
     assert_eq!((pixels(&outcome)[1][0], pixels(&outcome)[64][0]), (100, 100));
-    // Counted within the wavefront, the second one writes over the first one's entry.
+    // Counted within the wavefront, the second one overwrites the first one's entry.
     let outcome = lenient(&program(&source.replace(" WAVE_REL", "")), &launch);
     assert_eq!((pixels(&outcome)[1][0], pixels(&outcome)[64][0]), (100, 164));
 }

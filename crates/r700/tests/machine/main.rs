@@ -1,4 +1,4 @@
-//! The interpreter, one behaviour a test, on programs of a few words.
+//! Tests the interpreter, one behaviour per test, with programs of a few words.
 //!
 //! Words marked "tool" were printed by LLVM or by the XF86 driver's macros; the others are built from the fields.
 
@@ -82,7 +82,7 @@ impl Alu {
         self
     }
 
-    /// Stands in slot `chan` without writing.
+    /// Uses slot `chan` without writing a register.
     fn slot(mut self, chan: u8) -> Alu {
         self.1.dst_chan = chan;
         self
@@ -120,12 +120,13 @@ struct Clause {
     slots: Vec<[u32; 2]>,
 }
 
-/// `CF_INST` of the 4-bit group, and the slots.
+/// Returns a clause with the `CF_INST` of the 4-bit group, and these slots.
 fn clause(inst: u32, slots: &[[u32; 2]]) -> Clause {
     Clause { low: 0, high: inst << 26 | 1 << 31, slots: slots.to_vec() }
 }
 
-/// A whole program: control flow first, then the clauses it names by number (`Err`); words as they are (`Ok`).
+/// Assembles a whole program: control flow first, then the clauses that it names by number (`Err`); `Ok` contains raw
+/// words.
 fn assemble(cf: &[Result<[u32; 2], usize>], clauses: &[Clause]) -> Program {
     let mut starts = Vec::new();
     let mut at = cf.len() as u32;
@@ -147,15 +148,15 @@ fn assemble(cf: &[Result<[u32; 2], usize>], clauses: &[Clause]) -> Program {
     Program::from_words(words)
 }
 
-/// EXPORT_DONE of R0.xyzw to pixel target 0, with END_OF_PROGRAM (as in a tool-made program, other register).
+/// EXPORT_DONE of R0.xyzw to pixel target 0, with END_OF_PROGRAM (as in a program from a tool, with another register).
 const EXPORT_R0: [u32; 2] = [0xc000_0000, 0x9420_0688];
 
-/// One ALU clause, then R0 to pixel 0.
+/// Returns a program of one ALU clause that exports R0 to pixel 0.
 fn one_clause(slots: &[[u32; 2]]) -> Program {
     assemble(&[Err(0), Ok(EXPORT_R0)], &[clause(8, slots)])
 }
 
-/// Two lanes of a pixel program with R0 = 0, 1, 2, 3 and 10, 11, 12, 13 as integers.
+/// Returns two lanes of a pixel program with R0 = 0, 1, 2, 3 and 10, 11, 12, 13 as integers.
 fn launch() -> Launch {
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 2);
     launch.environment_mut().num_gprs = 8;
@@ -175,7 +176,7 @@ fn lenient(program: &Program, launch: &Launch) -> Outcome {
     run(program, launch, &LENIENT).expect("lenient mode has a reading")
 }
 
-/// Pixel 0 of every lane.
+/// Returns pixel 0 of every lane.
 fn pixels(outcome: &Outcome) -> &[[u32; 4]] {
     let kind = reconverge_r700::code::ExportKind::Pixel;
     &outcome.export(kind, 0).expect("pixel 0").values

@@ -1,4 +1,4 @@
-//! The wavefront as a machine: steps, events, views, snapshots, counts.
+//! Tests the wavefront as a machine: steps, events, views, snapshots, counts.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use reconverge_simt::{
 
 use crate::*;
 
-/// The if/else of the notes: R1.x = R0.x > 0 ? 1.0 : 0.5, then R1 to pixel 0. Compilers emit the same shape.
+/// Returns the if/else of the notes: R1.x = R0.x > 0 ? 1.0 : 0.5, then R1 to pixel 0. Compilers emit the same shape.
 fn if_else() -> Program {
     Program::from_words(vec![
         0x0000_0008,
@@ -189,7 +189,7 @@ fn random_words_never_panic() {
         seed as u32
     };
     for round in 0..20_000 {
-        // Addresses small enough to hit the program, opcodes anything.
+        // Addresses are small enough to hit the program; opcodes are random.
         let mut words: Vec<u32> = (0..48).map(|_| next()).collect();
         for pair in words.chunks_exact_mut(2).take(8) {
             pair[0] &= 0xffc0_0017;

@@ -1,4 +1,4 @@
-//! `docs/coverage/r700.md`: every instruction with its families, its section and how exact it is.
+//! Generates `docs/coverage/r700.md`: every instruction with its families, its section and its fidelity.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use reconverge_r700::meaning::{self, Opcode, Unit};
 use reconverge_r700::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
 use reconverge_simt::Fidelity;
 
-/// The text of `docs/coverage/r700.md`.
+/// Returns the text of `docs/coverage/r700.md`.
 pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# R700 and R600: every instruction\n\nGenerated from the tables of `reconverge-r700`. *Fidelity*: exact equals \

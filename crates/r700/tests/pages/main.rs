@@ -1,4 +1,4 @@
-//! The parts of docs/ that are generated from this crate's tables.
+//! Generates the parts of docs/ that come from this crate's tables.
 
 mod coverage;
 

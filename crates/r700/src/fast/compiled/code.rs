@@ -1,7 +1,7 @@
-//! From operations to values: the templates.
+//! The templates, which compile operations to values.
 //!
-//! A [`Way`] is a segment while it is made, on its fast or its slow path: [`Way::operation`] gives the effect of an operation
-//! of the fast engine in the words of [`crate::lane`], eight lanes at once.
+//! A [`Way`] is a segment under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
+//! the fast engine in terms of [`crate::lane`], for eight lanes at once.
 
 use reconverge_jit::{Path, Row, Rows, Two, Value, predicate};
 
@@ -16,11 +16,11 @@ use crate::meaning::AluCode;
 /// Bytes of a row.
 const ROW: u32 = 4 * crate::chip::LANES as u32;
 
-/// A segment while it is made.
+/// A segment under construction.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The predicate, and the lanes that run instructions with PRED_SEL: `None` for all.
+    /// The predicate, and the lanes that run instructions with PRED_SEL; `None` for all lanes.
     predicate: Option<Value>,
     chosen: [Option<Value>; 2],
     /// The lanes that UPDATE_EXECUTE_MASK switches off.
@@ -59,13 +59,13 @@ impl<'a> Way<'a> {
 
     // Clauses.
 
-    /// A clause begins: the predicate holds for all lanes.
+    /// Begins a clause: the predicate holds for all lanes.
     pub(super) fn begin(&mut self) {
         (self.predicate, self.chosen, self.skip) = (None, [None; 2], None);
     }
 
-    /// A clause ends: what is not a register is dead. Gives the lanes that UPDATE_EXECUTE_MASK switches off, among the active
-    /// ones; what it says of others means nothing.
+    /// Ends a clause; only registers stay live. Returns the lanes that UPDATE_EXECUTE_MASK switches off. The result is
+    /// meaningful only for active lanes.
     pub(super) fn end(&mut self) -> Value {
         let registers = self.lowered.registers as u32 * ROW;
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= registers));
@@ -73,7 +73,7 @@ impl<'a> Way<'a> {
         self.skip.take().unwrap_or(none)
     }
 
-    /// The lanes of a set among the active ones; `None` for all of those.
+    /// Returns the lanes of a set among the active ones; `None` for all active lanes.
     fn chosen(&self, set: u8) -> Option<Value> {
         match set {
             TRUE => self.chosen[0],
@@ -82,14 +82,14 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The sets [`TRUE`] and [`FALSE`].
+    /// Computes the sets [`TRUE`] and [`FALSE`].
     fn sets(&mut self) {
         let all = self.rows.word(u32::MAX);
         let holds = self.predicate.unwrap_or(all);
         self.chosen = [Some(holds), Some(self.rows.not(holds))];
     }
 
-    /// A PRED_SET* that holds for these lanes. (Lanes::decide)
+    /// Emits a PRED_SET* that holds for these lanes. (Lanes::decide)
     fn decide(&mut self, operation: &Operation, holds: Value) {
         let running = self.chosen(operation.set);
         if operation.update_pred {
@@ -112,7 +112,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// An operation's effect. `false` if there is no template for it; then the way means nothing any more.
+    /// Emits an operation. Returns `false` if there is no template for it; the segment is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         self.effect(operation, template).is_some()
     }
@@ -144,7 +144,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// The result of one opcode.
+    /// Returns the result of one opcode.
     fn code(&mut self, code: AluCode, operation: &Operation) -> Option<Value> {
         let emitter = kernels::emitter(code)?;
         let sources = [0, 1, 2].map(|number| self.source(operation, number));
@@ -191,7 +191,8 @@ impl<'a> Way<'a> {
         sum.unwrap_or(zero)
     }
 
-    /// OMOD or the factor of a MULADD, then CLAMP. `chosen`: the value is one of the operands, with its own bits.
+    /// Applies OMOD or the factor of a MULADD, then CLAMP. `chosen` is whether the value is one of the operands, with
+    /// its own bits.
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {
@@ -219,7 +220,8 @@ impl<'a> Way<'a> {
         }
         let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.strip.select(nan, clamped, value);
-        // The NaN may not be the machine's yet; what is a number is settled, and settling it again would change denormals.
+        // The NaN may not be canonical yet. Numbers are already canonical, and canonicalizing them again would change
+        // denormals.
         if chosen || self.rows.exact {
             return kept;
         }

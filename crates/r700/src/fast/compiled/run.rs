@@ -1,6 +1,6 @@
 //! Entry and exit of a region: sets up its state, then updates the wavefront.
 
-// Code is called and calls back: each place states what it relies on.
+// Compiled code is called and calls back: each place states the conditions on which it depends.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) wave: &'a mut Wave,
     pub(in crate::fast) counts: &'a mut Counts,
     pub(in crate::fast) issued: &'a mut Issued,
-    /// Instructions that may be tried.
+    /// Maximum number of instructions that may run.
     pub(in crate::fast) budget: u64,
 }
 
@@ -96,8 +96,8 @@ pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>)
         issued.instructions += ran.instructions;
         issued.lane_instructions += ran.lane_instructions;
     };
-    // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the own
-    // row of the mask holds the active lanes.
+    // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the
+    // own row of the mask holds the active lanes.
     let passed = unsafe { compiled.enter(number, entry, prepare, rows, &mut (lowered, level, lanes), count) };
     let Passed { ended, rounds, mut active, mut left, divergent } = passed;
     wave.statistics.divergent_branches += divergent;
@@ -121,7 +121,7 @@ pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>)
     wave.flow.stay(pc, Mask(active), Mask(left), rounds);
 }
 
-/// Operations as code for a level.
+/// Calls of operations, compiled for a level.
 struct Execute<'a, 'w> {
     lanes: &'a mut Lanes<'w>,
     operations: &'a [Operation],
@@ -135,7 +135,7 @@ impl Task for Execute<'_, '_> {
     fn run<W: Wide>(self, _: W) {
         self.lanes.sets[usize::from(ACTIVE)] = Mask(self.active);
         for operation in self.operations {
-            // SAFETY: operations were made for the level of the engine.
+            // SAFETY: operations were compiled for the level of the engine.
             unsafe { (operation.run)(self.lanes, operation) };
         }
     }

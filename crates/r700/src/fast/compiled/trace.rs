@@ -1,8 +1,8 @@
-//! From clauses to regions: where they begin, what follows what, and where they end.
+//! Traces regions through clauses: entries, successors and ends.
 //!
-//! A region begins at a control-flow instruction. It continues from ALU clause to ALU clause for as long as it is known what follows,
-//! past ALU_BREAKs and through conditionals that ALU_PUSH_BEFORE opens. It is a loop if it reaches the LOOP_END that leads back
-//! to its entry.
+//! A region begins at a control-flow instruction. It continues from ALU clause to ALU clause while the next instruction
+//! is known, past ALU_BREAKs and through conditionals that ALU_PUSH_BEFORE opens. It is a loop if it reaches the
+//! LOOP_END that leads back to its entry.
 
 use reconverge_isa::sets::NumberSet;
 use reconverge_jit::{Back, Builder, Step};
@@ -16,12 +16,12 @@ use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
 use crate::flow::{AluForm, Condition, Control};
 use crate::words::CfInst;
 
-/// The maximum of conditionals that are open at once in a region.
+/// Maximum number of conditionals that are open at once in a region.
 const DEEPEST: u32 = 8;
 
-/// Finds the regions of a program, by the number of the control-flow instruction where they begin.
+/// Finds the regions of a program, by the number of the control-flow instruction at which they begin.
 pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
-    // Probed in a segment of its own, once for each operation.
+    // Each operation is probed once, in a separate segment.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -39,14 +39,14 @@ pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     extent.choose(&heads, lowered.nodes.len() as u32, trace, Found::size)
 }
 
-/// What a side of a conditional consists of.
+/// Part of one side of a conditional.
 enum Part {
     /// An ALU clause, with its number.
     Clause(u32),
     If(Conditional),
 }
 
-/// A conditional that consists of templates only.
+/// A conditional that consists only of templates.
 struct Conditional {
     /// The ALU_PUSH_BEFORE; its JUMP follows.
     push: u32,
@@ -54,37 +54,37 @@ struct Conditional {
     /// The ELSE and what follows it.
     other: Option<(u32, Vec<Part>)>,
     pop: Option<Pop>,
-    /// What follows behind it.
+    /// The instruction after the conditional.
     next: u32,
 }
 
 /// The POP at the end of a conditional.
 struct Pop {
     number: u32,
-    /// It is where the jump over the last side leads.
+    /// Whether the jump over the last side leads to this POP.
     always: bool,
 }
 
-/// A region while it is traced.
+/// State of tracing one region.
 struct Tracer<'a> {
     lowered: &'a Lowered,
-    /// By operation.
+    /// Whether each operation has a template, indexed by operation.
     has_template: &'a [bool],
     extent: Extent,
     head: u32,
     builder: Builder<R700, Way<'a>>,
-    /// Conditionals that are open.
+    /// Number of open conditionals.
     depth: u32,
     own: Own,
 }
 
 impl<'a> Tracer<'a> {
-    /// The place of a step after the groups of a clause.
+    /// Returns the position of a step after the groups of a clause.
     fn after(&self, number: u32) -> At {
         At::After(number - self.lowered.first_of(number))
     }
 
-    /// A clause that is one run of groups.
+    /// Returns a clause that is one run of groups.
     fn clause(&self, number: u32) -> Option<(&'a Clause, &'a Groups)> {
         match &self.lowered.nodes.get(number as usize)?.work {
             Work::Alu(clause) if !clause.end => Some((clause, clause.single.as_ref()?)),
@@ -92,7 +92,7 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// An instruction that only decides about flow, for all active lanes.
+    /// Returns an instruction that only decides about flow, for all active lanes.
     fn flow(&self, number: u32) -> Option<(CfInst, &'a Control)> {
         let node = self.lowered.nodes.get(number as usize)?;
         let Work::Flow(inst, control) = &node.work else { return None };
@@ -103,7 +103,7 @@ impl<'a> Tracer<'a> {
         plain.then_some((*inst, control))
     }
 
-    /// The operations of a run, with their templates.
+    /// Returns the operations of a run, with their templates.
     fn operations(&self, run: &Groups) -> impl Iterator<Item = (u32, Template)> + use<'a> {
         let templates = &self.lowered.templates;
         run.operations.clone().map(|number| (number, templates[number as usize]))
@@ -113,8 +113,8 @@ impl<'a> Tracer<'a> {
         run.operations.clone().all(|number| self.has_template[number as usize])
     }
 
-    /// Whether the operations of a run that have no template can be called: calls do not see the predicate, and what decides
-    /// about lanes is not theirs.
+    /// Returns whether the operations of a run that have no template can be called. Calls do not see the predicate, and
+    /// must not decide about lanes.
     fn can_call(&self, run: &Groups) -> bool {
         let mut decided = false;
         self.operations(run).all(|(number, template)| {
@@ -127,7 +127,7 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// Traces clause after clause.
+    /// Traces one clause after another.
     fn trace(mut self) -> Option<Found> {
         let mut number = self.head;
         let back = loop {
@@ -147,7 +147,8 @@ impl<'a> Tracer<'a> {
         self.finish(back, number)
     }
 
-    /// A clause or a conditional. Returns what follows, or `None` if the region ends before it.
+    /// Adds a clause or a conditional. Returns the number of the next instruction, or `None` if the region ends before
+    /// the clause.
     fn next(&mut self, number: u32) -> Option<u32> {
         let (clause, run) = self.clause(number)?;
         if self.extent.cuts_blocks() && number == self.head && 1 + run.count > self.builder.most() {
@@ -191,7 +192,7 @@ impl<'a> Tracer<'a> {
 
     // Conditionals.
 
-    /// The conditional that an ALU_PUSH_BEFORE opens at a depth, if all of it is templates.
+    /// Returns the conditional that an ALU_PUSH_BEFORE opens at a depth, if all of it consists of templates.
     fn conditional(&self, push: u32, depth: u32) -> Option<Conditional> {
         let (clause, run) = self.clause(push)?;
         let opens = clause.form == AluForm::ALU_PUSH_BEFORE && run.masks && self.is_all_templates(run);
@@ -213,7 +214,8 @@ impl<'a> Tracer<'a> {
         Some(Conditional { push, taken, other: Some((end, not)), pop, next })
     }
 
-    /// How a conditional ends whose last side ends before `end`, and what follows, if the jump over that side leads there.
+    /// Returns the end of a conditional whose last side ends before `end`, and the next instruction. Returns `None`
+    /// unless the jump over that side leads there.
     fn pop(&self, end: u32, popped: bool, first: u32, over: &Control) -> Option<(Option<Pop>, u32)> {
         let leads = (first + over.addr, over.pop_count);
         if popped {
@@ -225,7 +227,8 @@ impl<'a> Tracer<'a> {
             .then_some((Some(Pop { number: end, always }), end + 1))
     }
 
-    /// The parts from a place on, where they end, and whether the last one has popped.
+    /// Returns the parts of the side that begins at `start`, the number at which they end, and whether the last part
+    /// has popped.
     fn side(&self, start: u32, depth: u32) -> Option<(Vec<Part>, u32, bool)> {
         let (mut parts, mut number) = (Vec::new(), start);
         while let Some((clause, run)) = self.clause(number) {
@@ -248,7 +251,7 @@ impl<'a> Tracer<'a> {
         Some((parts, number, false))
     }
 
-    /// Adds the branches and instructions of a conditional.
+    /// Adds the branches and instructions of a conditional to `counted`.
     fn measure(&self, conditional: &Conditional, counted: &mut (usize, u32)) {
         let of_clause = |number: u32| self.clause(number).map_or(0, |(_, run)| 1 + run.count);
         // The JUMP, an ELSE, a POP.
@@ -310,13 +313,13 @@ impl<'a> Tracer<'a> {
 
     // Steps.
 
-    /// An instruction that only decides; `always`: also if no lane runs it.
+    /// Adds an instruction that only decides about flow. `always` is whether it takes effect even if no lane runs it.
     fn node(&mut self, number: u32, always: bool) {
         self.builder.instructions += 1;
         self.builder.step(if always { Step::Meanwhile(1) } else { Step::Run(1) }, At::Node(number));
     }
 
-    /// The groups of a clause, which pushes a branch at this depth.
+    /// Adds the groups of a clause, which pushes a branch at this depth.
     fn execute(&mut self, number: u32, run: &'a Groups, depth: u32) {
         self.operations_of(number, run.operations.clone());
         if !run.masks {
@@ -331,14 +334,14 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// A step for a number of groups of a clause.
+    /// Adds a step for a number of groups of a clause.
     fn ran(&mut self, number: u32, groups: u32, depth: u32) {
         let Work::Alu(clause) = &self.lowered.nodes[number as usize].work else { return };
         self.builder.instructions += 1 + groups;
         self.builder.step(Step::Run(1 + groups), At::Clause { run: clause.runs.start, depth });
     }
 
-    /// The first groups of a clause, as many as a region may have: to compare what they leave.
+    /// Adds the first groups of a clause, up to the limit of the extent. Lockstep compares the state after them.
     fn cut(&mut self, number: u32, run: &'a Groups) {
         let lowered = self.lowered;
         let count = self.builder.most() - 1;
@@ -346,7 +349,7 @@ impl<'a> Tracer<'a> {
         let groups_of = |number: u32| lowered.groups_of[number as usize];
         let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
         let called = operations.clone().filter(|number| !self.has_template[*number as usize]).count();
-        // An operation may be of two groups.
+        // An operation may belong to two groups.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
         if count == 0 || !whole || called > 0 && !self.can_call(run) || !self.builder.has_room(0, called, 0) {
             return;
@@ -357,7 +360,7 @@ impl<'a> Tracer<'a> {
         self.ran(number, count, 0);
     }
 
-    /// The operations of a clause, or the first of them.
+    /// Adds the operations of a clause, or the first of them.
     fn operations_of(&mut self, number: u32, operations: impl Iterator<Item = u32>) {
         let lowered = self.lowered;
         self.builder.both(Way::begin);

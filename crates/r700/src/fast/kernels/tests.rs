@@ -1,5 +1,5 @@
-//! Every code of an opcode's own is compared with the lane function that the reference interpreter calls, for every
-//! level of this processor, over special values and random bits.
+//! Compares the kernel of every opcode with the lane function that the reference interpreter calls, for every level of
+//! this processor, over special values and random bits.
 
 use std::sync::LazyLock;
 
@@ -15,10 +15,10 @@ use crate::chip::Chip;
 use crate::launch::{Environment, Stage};
 use crate::meaning::{Meaning, op2, op3};
 
-/// The rows of an operation here.
+/// Layout of the rows in these tests.
 const LAYOUT: Layout<LANES> = Layout::new(5);
 
-/// Random rows.
+/// Returns random rows.
 fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row<LANES>> {
     (0..5).map(|_| Row(std::array::from_fn(|_| random(source)))).collect()
 }
@@ -26,9 +26,9 @@ fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row
 /// An environment that no kernel here reads.
 static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::RV770, Stage::Pixel));
 
-/// These rows, with these lanes active.
+/// Returns the state with these rows, and with these lanes active.
 fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
-    // SAFETY: all places in these tests are of this layout.
+    // SAFETY: all positions in these tests are of this layout.
     let mut frame = unsafe { Frame::empty(&LAYOUT) };
     // SAFETY: as above.
     unsafe { frame.swap(&mut rows) };
@@ -44,7 +44,7 @@ fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<
     }
 }
 
-/// Values at which something changes.
+/// Boundary values of the operations.
 #[rustfmt::skip]
 const SPECIAL: [u32; 32] = [
     0, 0x8000_0000, 1, 0x8000_0001, 0x007f_ffff, 0x807f_ffff, 0x0080_0000, 0x8080_0000,
@@ -53,7 +53,7 @@ const SPECIAL: [u32; 32] = [
     0x7fff_ffff, 0xffff_ffff, 31, 32, 0x1fff_ffff, 0x4f00_0000, 0xcf00_0000, 0x4f80_0000,
 ];
 
-/// Special values, numbers near the smallest ones, small integers, any bits.
+/// Returns a special value, a number near the smallest ones, a small integer, or random bits.
 fn word(random: &mut Random) -> u32 {
     let word = random.next();
     match random.next() % 4 {
@@ -64,7 +64,7 @@ fn word(random: &mut Random) -> u32 {
     }
 }
 
-/// What the reference interpreter makes of one lane: the result, and whether a test holds.
+/// Returns the result of the reference interpreter for one lane, and whether a test holds.
 fn expected(meaning: Meaning, src: [u32; 3], operation: &Operation) -> (u32, bool) {
     let [a, b, c] = src;
     match meaning {
@@ -115,7 +115,7 @@ fn check(code: AluCode, meaning: Meaning, level: Level, random: &mut Random) -> 
                 update_execute_mask: true,
                 number: 0,
             };
-            // SAFETY: the level is one that the processor has, and all four rows are there.
+            // SAFETY: the processor supports the level, and all four rows exist.
             unsafe { run(&mut lanes, &operation) };
             let mut holds = 0;
             for lane in 0..LANES {
@@ -202,7 +202,7 @@ fn two_codes_in_one_give_what_both_give_one_after_the_other() {
                     update_execute_mask: true,
                     number: 0,
                 };
-                // SAFETY: the level is one that the processor has, and all rows are there.
+                // SAFETY: the processor supports the level, and all rows exist.
                 unsafe {
                     both(&mut together, &operation(both, [0, 1, 2]));
                     one(&mut apart, &operation(one, [0, 1, 4]));

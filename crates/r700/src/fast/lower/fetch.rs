@@ -1,8 +1,8 @@
-//! Fetch clauses: instructions whose resources and registers are known before the launch, but for what aL adds to a
-//! register. [`super::memory`] has those that reach memory.
+//! Lowers fetch clauses: instructions whose resources and registers are known before the launch. Only aL may be added
+//! to a register number. [`super::memory`] lowers instructions that access memory.
 //!
-//! The reference interpreter executes queries of textures (GET_LOD, GET_LERP,
-//! GET_TEXTURE_RESINFO), and whatever is not bound.
+//! The reference interpreter executes queries of textures (GET_LOD, GET_LERP, GET_TEXTURE_RESINFO), and instructions
+//! with unbound resources.
 
 use reconverge_simt::Fidelity;
 use reconverge_simt::place::Layout;
@@ -26,7 +26,7 @@ use crate::words::{
     CfInst, CoordType, MemDsrDword1, MemDswDword1, TexDword0R700, TexDword1, TexDword2, TexInst,
 };
 
-/// How the words of an element become numbers.
+/// Conversion of the words of an element to numbers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Conversion {
     pub(in crate::fast) layout: format::Layout,
@@ -40,7 +40,7 @@ pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
     /// The number that is added to the index.
     pub(in crate::fast) base: u32,
-    /// Bytes from one element to the next, and from the start of an element to what is fetched.
+    /// Bytes from one element to the next, and from the start of an element to the fetched data.
     pub(in crate::fast) stride: usize,
     pub(in crate::fast) offset: usize,
     pub(in crate::fast) conversion: Conversion,
@@ -53,7 +53,7 @@ pub(in crate::fast) struct MemoryReads {
     /// Whether x of the source is added to the element.
     pub(in crate::fast) indexed: bool,
     pub(in crate::fast) base: u64,
-    /// ARRAY_SIZE: the last element.
+    /// ARRAY_SIZE: index of the last element.
     pub(in crate::fast) last: u64,
     pub(in crate::fast) elem_dwords: usize,
     pub(in crate::fast) conversion: Conversion,
@@ -63,9 +63,9 @@ pub(in crate::fast) struct MemoryReads {
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Fetches {
     pub(in crate::fast) control: Control,
-    /// Whether WAIT_ACK can wait for it.
+    /// Whether WAIT_ACK can wait for the clause.
     pub(in crate::fast) acknowledged: bool,
-    /// Its first instruction, among the program's, and the number of instructions.
+    /// First instruction of the clause, among the program's fetch instructions, and the number of instructions.
     pub(in crate::fast) first: u32,
     pub(in crate::fast) count: u32,
 }
@@ -74,7 +74,7 @@ pub(in crate::fast) struct Fetches {
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct FetchInfo {
     pub(in crate::fast) addr: u32,
-    /// `None`: the reference interpreter runs it.
+    /// The lowered instruction; `None` if the reference interpreter runs it.
     pub(in crate::fast) fetching: Option<Fetching>,
 }
 
@@ -83,28 +83,28 @@ pub(in crate::fast) struct FetchInfo {
 pub(in crate::fast) struct Fetching {
     /// FETCH_WHOLE_QUAD.
     pub(in crate::fast) whole_quad: bool,
-    /// Coordinates, indices, or the words to write; of a burst one list for each register.
+    /// Coordinates, indices, or the words to write. A burst has one entry per register.
     pub(in crate::fast) src: Vec<[Register; 4]>,
-    /// Where results go, by component; of a burst one list for each register.
+    /// Destinations of the results, by component. A burst has one entry per register.
     pub(in crate::fast) dst: Vec<[Option<(Register, Chosen)>; 4]>,
     pub(in crate::fast) work: FetchWork,
-    /// What each execution counts; `None` for nothing.
+    /// Name under which each execution counts; `None` if executions do not count.
     pub(in crate::fast) name: Option<&'static str>,
     pub(in crate::fast) exactness: Fidelity,
     pub(in crate::fast) rules: Vec<Rule>,
 }
 
-/// The row of an operand outside ALU clauses.
+/// Row of an operand outside ALU clauses.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Register {
-    /// The same in the whole launch.
+    /// A row that is the same in the whole launch.
     Fixed(Place),
     /// A component of the register to whose number aL is added.
     Loop(u8, u8),
 }
 
 impl Register {
-    /// Its row now; `None` where there is none, or no aL in strict mode.
+    /// Returns the current row, or `None` if the register does not exist or, in strict mode, if aL does not exist.
     #[inline(always)]
     pub(in crate::fast) fn place(self, wave: &Wave, layout: &Layout<LANES>) -> Option<Place> {
         match self {
@@ -117,23 +117,23 @@ impl Register {
     }
 }
 
-/// What a destination component gets.
+/// Source of a destination component.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Chosen {
     Component(usize),
     Word(u32),
 }
 
-/// What a fetch instruction does.
+/// Operation of a fetch instruction.
 #[derive(Clone, Debug)]
 pub(in crate::fast) enum FetchWork {
-    /// SAMPLE and its kin, FETCH4.
+    /// SAMPLE and its variants, FETCH4.
     Sample(Box<Sample>),
     /// LD
     Load(Box<Load>),
-    /// GET_GRADIENTS_H, _V: the lane of the quad from which the first is subtracted.
+    /// GET_GRADIENTS_H, _V: the lane of the quad from which the first lane is subtracted.
     Gradients(usize),
-    /// SET_GRADIENTS_H, _V: which of the two.
+    /// SET_GRADIENTS_H, _V: 0 for the first, 1 for the second.
     SetGradients(usize),
     /// FETCH and SEMFETCH.
     Vertex(Vertex),
@@ -154,17 +154,17 @@ pub(in crate::fast) struct Bound {
     pub(in crate::fast) id: u8,
 }
 
-/// LD with all that does not change in a launch.
+/// LD with everything that does not change in a launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Load {
     pub(in crate::fast) bound: Bound,
     pub(in crate::fast) plan: Plan,
-    /// The components of the source that number a texel along x, y and z: those that the image has.
+    /// Whether the image has an x, y and z axis, each with a coordinate in the source.
     pub(in crate::fast) axes: [bool; 3],
     pub(in crate::fast) offset: [i32; 3],
 }
 
-/// A sample with all that does not change in a launch.
+/// A sample with everything that does not change in a launch.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Sample {
     pub(in crate::fast) bound: Bound,
@@ -179,7 +179,7 @@ pub(in crate::fast) struct Sample {
 }
 
 impl Lowering<'_> {
-    /// A fetch clause; `None` if the reference interpreter runs all of it.
+    /// Lowers a fetch clause. Returns `None` if the reference interpreter runs all of it.
     pub(super) fn fetches(&mut self, inst: CfInst, control: &Control, fetches: &[Fetch]) -> Option<Fetches> {
         let infos: Vec<FetchInfo> = fetches
             .iter()
@@ -200,7 +200,7 @@ impl Lowering<'_> {
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
-        // Without a component no row asks for aL, which may be missing.
+        // If no component is read, no row needs aL, which may be missing.
         let asks = |row: &Register| matches!(row, Register::Loop(..));
         let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
         let rows = fetching.dst.as_flattened().iter().flatten();
@@ -246,13 +246,13 @@ impl Lowering<'_> {
         self.environment.bound(bound.alternate)
     }
 
-    /// The texture of an instruction, if there is one.
+    /// Returns the key of an instruction's texture, if the texture is bound.
     fn bound(&self, low: &TexDword0R700) -> Option<Bound> {
         let bound = Bound { alternate: low.alt_const, id: low.resource_id };
         self.resources(bound).textures.contains_key(&bound.id).then_some(bound)
     }
 
-    /// LD: as [`load`](crate::reference::texture::load).
+    /// Lowers LD; see [`load`](crate::reference::texture::load).
     fn load(&self, low: &TexDword0R700, third: &TexDword2) -> Option<Load> {
         let bound = self.bound(low)?;
         let image = &self.resources(bound).textures[&bound.id].image;
@@ -295,7 +295,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The rows of the coordinates.
+    /// Returns the rows of the coordinates.
     fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2) -> Option<[Register; 4]> {
         let mut places = [Register::Fixed(Place::FIRST); 4];
         let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
@@ -309,7 +309,7 @@ impl Lowering<'_> {
         Some(places)
     }
 
-    /// A component of a register, to whose number aL may be added; `None` where there is none.
+    /// Returns a component of a register, to whose number aL may be added, or `None` if the register does not exist.
     pub(super) fn register(&self, gpr: i32, chan: usize, relative: bool) -> Option<Register> {
         if relative {
             return Some(Register::Loop(u8::try_from(gpr).ok()?, chan as u8));
@@ -317,7 +317,7 @@ impl Lowering<'_> {
         self.environment.register_row(gpr, chan).map(|row| Register::Fixed(self.place(row)))
     }
 
-    /// The rows of the results in register `gpr`; `one` is what select ONE means.
+    /// Returns the rows of the results in register `gpr`. `one` is the value of select ONE.
     pub(super) fn destinations(
         &self,
         fetch: &Fetch,

@@ -1,7 +1,8 @@
-//! The operations of a group.
+//! Lowers the operations of a group.
 //!
-//! In a group everything is read before anything is written. An operation that writes a row comes after those of its group
-//! that read the row; where two read each other's rows, one writes an intermediate row that is copied at the end.
+//! In a group everything is read before anything is written. An operation that writes a row comes after those of its
+//! group that read the row. If two operations read each other's destinations, one writes an intermediate row that is
+//! copied at the end.
 
 use super::super::bodies::{CubeSlot, Dot4, General, Max4, Sets};
 use super::super::indexed::{Check, WriteByLoop, WriteByRow};
@@ -17,12 +18,12 @@ use crate::words::Op2;
 /// A copy is a MOV.
 const COPY: Template = Template::Code(AluCode::Op2(Op2::MOV));
 
-/// An instruction of one slot on its way to an operation.
+/// An instruction of one slot while it becomes an operation.
 struct Draft {
     made: Made,
-    /// What it reads.
+    /// Rows that the instruction reads.
     reads: Vec<Place>,
-    /// Where else its result goes: a register, a row of PV or PS.
+    /// Further destinations of the result: a register, a row of PV or PS.
     others: Vec<Place>,
 }
 
@@ -39,7 +40,7 @@ impl Lowering<'_> {
             self.push(operation, Template::Sets);
         }
         self.used = 0;
-        // Also of operands without a visible effect.
+        // This includes operands without a visible effect.
         for op in group.ops {
             for source in op.read().iter().filter(|source| indexes_register(source)) {
                 let Operand::Gpr { gpr, .. } = source.operand else { continue };
@@ -55,7 +56,7 @@ impl Lowering<'_> {
         let mut copies = Vec::new();
         let seen = |op: &AluOp| op.dst_rel;
         for (number, op) in group.ops.iter().enumerate() {
-            // What is read before an indexed write must not see it.
+            // Values that are read before an indexed write must not see it.
             let held = group.ops[number + 1..].iter().any(seen);
             let Some(mut draft) = self.draft(clause, group, op, before, wanted, held) else { continue };
             if !op.dst_rel {
@@ -83,7 +84,7 @@ impl Lowering<'_> {
             let mut draft = drafts.remove(free.unwrap_or(0));
             let result = draft.made.operation.dst;
             if free.is_none() {
-                // Every row to write is still to be read: the result waits in an intermediate row.
+                // All destination rows are still to be read, so the result is held in an intermediate row.
                 draft.made.operation.dst = self.intermediate(waiting);
                 waiting += 1;
             }
@@ -97,12 +98,12 @@ impl Lowering<'_> {
         copies.into_iter().for_each(|copy| self.push(copy, COPY));
     }
 
-    /// Adds an operation to the run that is being made.
+    /// Adds an operation to the run that is being built.
     pub(super) fn push(&mut self, operation: Operation, template: Template) {
         self.run.push(Made { operation, template, plain: None, group: self.lowered.groups.len() as u32 });
     }
 
-    /// The operation of one slot; `None` when it has no visible effect.
+    /// Returns the operation of one slot, or `None` if it has no visible effect.
     fn draft(
         &mut self,
         clause: &AluClause,
@@ -125,7 +126,7 @@ impl Lowering<'_> {
         if let Some(address) =
             address.filter(|_| op.pred_sel.is_some() && !before.address[usize::from(op.dst_chan)])
         {
-            // AR of the lanes that the predicate keeps out.
+            // AR of the lanes that the predicate disables.
             let zero = self.constant_place(0);
             let operation = self.copy(zero, address, ACTIVE);
             self.push(operation, COPY);
@@ -176,7 +177,7 @@ impl Lowering<'_> {
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
-            // Sources beyond those of the opcode are the last one again.
+            // Sources beyond those of the opcode repeat the last one.
             for number in number..3 {
                 operation.src[number] = row;
                 (operation.keep[number], operation.flip[number]) = (keep, flip);
@@ -193,7 +194,7 @@ impl Lowering<'_> {
             finish: factors != [1.0; 2] || op.clamp,
             write: dst.is_some(),
         };
-        // A kernel has room for one factor.
+        // A kernel can apply only one factor.
         let own = if factors.contains(&1.0) {
             choose(op.opcode.code, shape, self.environment.chip.family, self.level)
         } else {
@@ -218,7 +219,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// The row of an operand as [`Lowering::source`] gives it; if it is `held`, no indexed write of the group reaches it.
+    /// Returns the row of an operand from [`Lowering::source`]. If it is `held`, indexed writes of the group do not
+    /// affect it.
     fn held_source(
         &mut self,
         clause: &AluClause,
@@ -237,7 +239,7 @@ impl Lowering<'_> {
         (copy, keep, flip)
     }
 
-    /// Writes a result to the register that an index names.
+    /// Returns the operation that writes a result to the register that an index selects.
     fn indexed_write(&mut self, op: &AluOp, before: &Before, result: Place, set: u8) -> Operation {
         let row = self.index_row(op, before);
         let run = match row {
@@ -248,8 +250,8 @@ impl Lowering<'_> {
         Operation { src: [result, row.unwrap_or(result), result], set, number, ..self.operation(run) }
     }
 
-    /// The code of an operation over the four vector slots, some of whose operands may be `modified`, and of which those up to
-    /// `terms` are not all the constant 0.
+    /// Returns the kernel of an operation over the four vector slots. `modified` is whether some of its operands have
+    /// abs or neg. `terms` is the number of slots up to the last one whose factors are not the constant 0.
     pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
         let level = self.level;
         Some(match (op.opcode.code, modified, terms) {
@@ -272,7 +274,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// An operation of this code with nothing to read and nowhere to write.
+    /// Returns an operation of this kernel without sources and with an unused destination.
     pub(super) fn operation(&self, run: Handler) -> Operation {
         let nowhere = self.intermediate(INTERMEDIATE - 1);
         Operation {

@@ -1,7 +1,7 @@
-//! Instructions that reach memory: vertex fetches, memory reads and the local data share of fetch clauses; exports and
-//! memory exports.
+//! Lowers instructions that access memory: vertex fetches, memory reads and the local data share of fetch clauses;
+//! exports and memory exports.
 //!
-//! Left to the reference interpreter: buffers that are not bound, formats without a layout, registers that are not there,
+//! The reference interpreter runs accesses to unbound buffers, formats without a layout, registers that do not exist,
 //! and memory exports that read.
 
 use reconverge_simt::Fidelity;
@@ -21,7 +21,7 @@ use crate::words::{
     VtxDword2R700, VtxFetchType,
 };
 
-/// What an export writes to a component.
+/// Source of an exported component.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Exported {
     Row(Register),
@@ -34,7 +34,7 @@ pub(in crate::fast) struct Exports {
     pub(in crate::fast) control: Control,
     pub(in crate::fast) kind: ExportKind,
     pub(in crate::fast) base: u16,
-    /// For each register of the burst.
+    /// Exported components, for each register of the burst.
     pub(in crate::fast) steps: Vec<[Option<Exported>; 4]>,
 }
 
@@ -46,7 +46,7 @@ pub(in crate::fast) struct Stores {
     pub(in crate::fast) index: Option<Place>,
     /// The dword of element 0.
     pub(in crate::fast) first: u64,
-    /// ARRAY_SIZE: the last element.
+    /// ARRAY_SIZE: index of the last element.
     pub(in crate::fast) last: u64,
     pub(in crate::fast) elem_dwords: usize,
     /// For each register of the burst, the components that are written.
@@ -178,7 +178,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The components of register `step` of a burst.
+    /// Returns the components of register `step` of a burst.
     fn registers(&self, first: u8, step: u8, relative: bool) -> Option<[Register; 4]> {
         let gpr = i32::from(first.checked_add(step)?);
         let row = |chan| self.register(gpr, chan, relative);
@@ -186,7 +186,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn exports(&self, control: &Control, export: &Export) -> Option<Work> {
-        // Without a register no row asks for aL, which may be missing.
+        // If no register is read, no row needs aL, which may be missing.
         if export.rel && !export.select.iter().any(|select| matches!(select, Select::Component(_))) {
             return None;
         }
@@ -207,7 +207,7 @@ impl Lowering<'_> {
         Some(Work::Export(Exports { control: *control, kind: export.kind, base: export.base, steps }))
     }
 
-    /// A memory export, and the readings that it leans on.
+    /// Lowers a memory export. Also returns the disputed interpretations on which it depends.
     pub(super) fn stores(&self, control: &Control, export: &MemoryExport) -> Option<(Work, Vec<Rule>)> {
         if export.read {
             return None;
@@ -218,7 +218,7 @@ impl Lowering<'_> {
         };
         let elem_dwords = usize::from(export.elem_dwords);
         let components = export.components();
-        // As with exports.
+        // As for exports, no row needs aL.
         if export.rel && export.comp_mask & ((1 << components) - 1) == 0 {
             return None;
         }

@@ -1,7 +1,7 @@
-//! Which groups of a clause are lowered, and which PV and PS need rows of their own.
+//! Decides which groups of a clause are lowered, and which PV and PS need separate rows.
 //!
-//! PV and PS are the rows of the destinations of the group before. Where there is no such row, or one of the two groups is
-//! or may become the reference interpreter's, they are written to rows of their own.
+//! PV and PS are the rows of the destinations of the previous group. They need separate rows if a destination has no
+//! such row, or if the reference interpreter runs or may run one of the two groups.
 
 use super::super::lanes::Place;
 use super::Lowering;
@@ -10,24 +10,25 @@ use crate::meaning::Meaning;
 use crate::wave::PREVIOUS;
 use crate::words::{IndexModeR700, KcacheMode};
 
-/// Whether aL moves a window of constants.
+/// Returns whether aL moves a window of constants.
 pub(super) fn by_loop(clause: &AluClause, set: u8) -> bool {
     clause.kcache[usize::from(set)].mode == KcacheMode::LOCK_LOOP_INDEX
 }
 
-/// Whether an operand is a register that an index chooses.
+/// Returns whether an operand is a register that an index selects.
 pub(super) fn indexes_register(source: &Source) -> bool {
     source.rel && matches!(source.operand, Operand::Gpr { .. })
 }
 
-/// How a group runs.
+/// Execution strategy of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// By its operations.
+    /// The fast engine runs the operations of the group.
     Lowered,
-    /// By its operations if the registers that it indexes are there, else by the reference interpreter.
+    /// The fast engine runs the group's operations if the indexed registers exist; otherwise the reference interpreter
+    /// runs the group.
     Checked,
-    /// By the reference interpreter.
+    /// The reference interpreter runs the group.
     Reference,
 }
 
@@ -40,7 +41,7 @@ pub(super) enum Index {
     Loop,
 }
 
-/// The index of a mode; `None` for global registers.
+/// Returns the index of a mode, or `None` for global registers.
 pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
     match mode.address() {
         _ if mode.is_global() => None,
@@ -49,7 +50,7 @@ pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
     }
 }
 
-/// Which components of AR a group writes.
+/// Returns whether a group writes each component of AR.
 pub(super) fn addresses(group: &Group<'_>) -> [bool; 4] {
     let mut written = [false; 4];
     let writes = |op: &&AluOp| matches!(op.opcode.meaning, Meaning::Mova(_) | Meaning::MovaLoop(_));
@@ -60,7 +61,7 @@ pub(super) fn addresses(group: &Group<'_>) -> [bool; 4] {
 }
 
 impl Lowering<'_> {
-    /// How each group runs.
+    /// Returns how each group runs.
     pub(super) fn ways(&self, clause: &AluClause, groups: &[Group<'_>]) -> Vec<Way> {
         let mut defined = [false; PREVIOUS];
         let mut address = [false; 4];
@@ -75,7 +76,7 @@ impl Lowering<'_> {
             } else {
                 Way::Lowered
             });
-            // What follows in the same clause traps, or is rare.
+            // A later group of the same clause traps, or is rare.
             masked |= group.deciding().is_some_and(|op| op.update_execute_mask);
             defined = [false; PREVIOUS];
             for op in group.ops.iter().filter(|op| !matches!(op.opcode.meaning, Meaning::Nothing)) {
@@ -99,7 +100,7 @@ impl Lowering<'_> {
             let meaning = match op.opcode.meaning {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
-                // The other slots see no indexed operand of lanes that the predicate keeps out.
+                // The other slots do not see an indexed operand of lanes that the predicate disables.
                 Meaning::Reduce(_) | Meaning::Cube
                     if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
                 {
@@ -128,7 +129,7 @@ impl Lowering<'_> {
                 }
             });
             let destination = if op.dst_rel {
-                // Of what writes more than its result the order matters.
+                // For instructions that have other effects than their result, the order matters.
                 op.opcode.meaning.is_result_only() && op.write && index()
             } else {
                 !op.write || self.destination(op).is_some()
@@ -145,14 +146,14 @@ impl Lowering<'_> {
             && group.ops.iter().filter(|op| op.sets_predicate()).count() <= 1
     }
 
-    /// For each group, and last for the clause's start, the PV and PS that must be written to rows of their own: those that
-    /// a later group reads there.
+    /// Returns, for each group and finally for the clause's start, the PV and PS that must be written to separate rows
+    /// because a later group reads them there.
     pub(super) fn wanted(&self, groups: &[Group<'_>], ways: &[Way]) -> Vec<[bool; PREVIOUS]> {
         let mut wanted = vec![[false; PREVIOUS]; groups.len() + 1];
         let mut live = [false; PREVIOUS];
         for number in (0..groups.len()).rev() {
             wanted[number] = live;
-            // A result replaces what was there, unless a predicate keeps it from some lanes.
+            // A result replaces the previous value, unless a predicate disables some lanes.
             for op in groups[number].ops {
                 if !matches!(op.opcode.meaning, Meaning::Nothing) && op.pred_sel.is_none() {
                     live[usize::from(op.slot)] = false;

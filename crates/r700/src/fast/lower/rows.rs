@@ -1,7 +1,7 @@
 //! The rows of operands and destinations, and the constants that are the same whenever a group runs.
 //!
-//! A constant of the environment has a row for its place, which gets its value when a wavefront is made. So draws that change
-//! constants do not lower a program again.
+//! A constant of the environment has a row for its position. The row receives the value when a wavefront is created, so
+//! draws that change constants do not lower a program again.
 
 use reconverge_simt::registers::Row;
 
@@ -35,12 +35,12 @@ impl Lowering<'_> {
         self.environment.register_row(op.dst_gpr.into(), op.dst_chan.into()).map(|row| self.place(row))
     }
 
-    /// The row of a component of AR.
+    /// Returns the row of a component of AR.
     pub(super) fn address(&self, chan: usize) -> Place {
         self.intermediate(INTERMEDIATE + chan)
     }
 
-    /// A row for an operand of the group that is being lowered.
+    /// Returns a row for an operand of the group that is being lowered.
     pub(super) fn temporary(&mut self) -> Place {
         if self.used == self.temporaries.len() {
             let place = self.lowered.layout.add();
@@ -51,7 +51,7 @@ impl Lowering<'_> {
         self.temporaries[self.used - 1]
     }
 
-    /// The row of the index that INDEX_MODE names, `None` for aL. AR is 0 where nothing was written.
+    /// Returns the row of the index that INDEX_MODE names, or `None` for aL. AR is 0 if it was not written.
     pub(super) fn index_row(&mut self, op: &AluOp, before: &Before) -> Option<Place> {
         match index(op.index_mode).expect("only groups whose index is known are lowered") {
             Index::Loop => None,
@@ -60,7 +60,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Adds an operation that brings an indexed operand to a row, and gives that.
+    /// Adds an operation that copies an indexed operand to a row. Returns the row.
     fn indexed_source(&mut self, clause: &AluClause, op: &AluOp, source: &Source, before: &Before) -> Place {
         let (row, number, by_row, by_loop) = match source.operand {
             Operand::Gpr { gpr, chan } => {
@@ -89,7 +89,7 @@ impl Lowering<'_> {
         dst
     }
 
-    /// The constants among which an index chooses.
+    /// Returns the constants among which an index selects.
     fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
         let alternate = clause.alt_const;
         match source.operand {
@@ -107,7 +107,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Whether an index is part of an operand.
+    /// Returns whether an index is part of an operand.
     pub(super) fn is_indexed(clause: &AluClause, source: &Source) -> bool {
         match source.operand {
             Operand::Gpr { .. } | Operand::ConstantFile { .. } => source.rel,
@@ -116,7 +116,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The row of an operand that can be lowered, and its modifiers: bits that stay, bits that flip.
+    /// Returns the row of an operand that can be lowered, and its modifiers: bits to keep, bits to flip.
     pub(super) fn source(
         &mut self,
         clause: &AluClause,
@@ -171,7 +171,7 @@ impl Lowering<'_> {
         place
     }
 
-    /// A constant that is the same whenever the group runs.
+    /// Returns a constant that is the same whenever the group runs.
     pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<Constant> {
         let uniform =
             |bank, number: usize| Constant::Uniform(Uniform { alternate: clause.alt_const, bank, number });

@@ -1,4 +1,4 @@
-//! ALU lines and the groups they make.
+//! Parses ALU lines and the groups that they form.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -18,25 +18,26 @@ use crate::meaning::{self, Opcode};
 use crate::ports;
 use crate::words::{Op2, Op3};
 
-/// The group that is being read.
+/// The group under construction.
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) words: Vec<[u32; 2]>,
     pub(super) literals: [Option<u32>; 4],
-    /// Literals that still need a component: instruction, source, value, place.
+    /// Literals that still need a component: instruction, source, value, position in the text.
     loose: Vec<(usize, usize, u32, Span)>,
-    /// Its number, where it has one.
+    /// Number of the group, if the text states one.
     pub(super) number: Option<u64>,
-    /// The letters of the slots that it has, as bits.
+    /// Letters of the slots in use, as a bit mask.
     taken: u8,
-    /// From its first slot to its last.
+    /// Text of the group, from its first slot to its last.
     span: Span,
-    /// Which instructions have a BANK of their own, as bits.
+    /// Instructions with an explicit BANK, as a bit mask.
     banked: u32,
 }
 
 impl Group {
-    /// Whether a line of this number and slot belongs to it: the number is its own, and the slot is free.
+    /// Returns whether a line with this number and slot belongs to the group: the number is the group's, and the slot
+    /// is free.
     pub(super) fn goes_on(&self, number: u64, slot: &str) -> bool {
         self.number == Some(number) && self.taken & letter(slot) == 0
     }
@@ -49,12 +50,12 @@ impl Group {
     }
 }
 
-/// The bit of a slot's letter.
+/// Returns the bit of a slot's letter.
 fn letter(slot: &str) -> u8 {
     SLOTS.iter().position(|name| slot.starts_with(name)).map_or(0, |place| 1 << place)
 }
 
-/// An ALU opcode as its encoding: the number, and for OP2 how many sources it reads.
+/// Encoding of an ALU opcode: the number, and for OP2 the number of sources that it reads.
 #[derive(Clone, Copy)]
 enum Code {
     Op2(u32, u8),
@@ -70,7 +71,7 @@ impl Code {
     }
 }
 
-/// What an operand is of: which instruction of the group and which source, the component of the destination, the operation.
+/// Role of an operand: instruction of the group, source, component of the destination, operation.
 #[derive(Clone, Copy)]
 pub(super) struct Role {
     inst: usize,
@@ -79,12 +80,12 @@ pub(super) struct Role {
     code: Code,
 }
 
-/// What the numbers of an operand are.
+/// Type of the numbers in an operand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Floats,
     Integers,
-    /// Bits of any kind, or an operation that nothing is known of.
+    /// Bits of any kind, or the operand of an unknown operation.
     Bits,
 }
 
@@ -111,7 +112,7 @@ impl Role {
     }
 }
 
-/// The opcode of this name, or the number in `OP2_n` and `OP3_n`.
+/// Returns the opcode of this name, or the number in `OP2_n` and `OP3_n`.
 fn opcode(name: &str, family: Family) -> Option<Code> {
     static NAMES: LazyLock<[HashMap<&'static str, Code>; 2]> = LazyLock::new(|| {
         [Family::R600, Family::R700].map(|family| {
@@ -135,7 +136,7 @@ fn opcode(name: &str, family: Family) -> Option<Code> {
         .or_else(|| names.get(amd::operation(name)?).copied())
 }
 
-/// An operation that latte-assembler has and these chips do not.
+/// Returns an operation that latte-assembler supports and these chips do not.
 fn later(name: &str) -> Option<Code> {
     let op2 = amd::LATER_OP2.iter().find(|(known, ..)| *known == name);
     let op3 = || amd::LATER_OP3.iter().find(|(known, _)| *known == name);
@@ -143,7 +144,7 @@ fn later(name: &str) -> Option<Code> {
         .or_else(|| op3().map(|(_, number)| Code::Op3(*number)))
 }
 
-/// `MUL*2`, `ADD/2`: the operation, and OMOD.
+/// Splits `MUL*2` or `ADD/2` into the operation and OMOD.
 fn output_modifier(name: &str) -> (&str, u32) {
     for (suffix, omod) in [("*2", 1), ("*4", 2), ("/2", 3)] {
         if let Some(name) = name.strip_suffix(suffix) {
@@ -188,7 +189,7 @@ impl Asm<'_> {
         let Some((operands, attributes)) = rest[1..].split_at_checked(usize::from(sources) + 1) else {
             return Err(wrong(head, format!("{} has a destination and {sources} sources", head.text)));
         };
-        // A source that the operation does not read has its place in the words.
+        // A source that the operation does not read still has a field in the words.
         let more = match operands.last() {
             Some(last) if last.comma && sources < 2 => {
                 let more = 1 + attributes.iter().take_while(|token| token.comma).count();
@@ -201,7 +202,7 @@ impl Asm<'_> {
         let slot_chan = CHANS.find(&slot.text[..1]).map(|at| at as u32);
         let (target, chan) = match split_chan(operands[0]) {
             Ok(split) => split,
-            // `____` and whole registers: the component of the slot.
+            // `____` and whole registers have the component of the slot.
             Err(_) if is_whole(operands[0].text) => (operands[0].text, slot_chan.unwrap_or(0)),
             Err(fault) => return Err(fault),
         };
@@ -253,7 +254,7 @@ impl Asm<'_> {
                 next = Some((token, &attributes[place + 1..]));
                 break;
             }
-            // The second source of an operation that reads one.
+            // The second source of an operation that reads only one.
             if let Some(unused) = token.text.strip_prefix('~') {
                 let role = Role { inst, source: 1, dst_chan: chan, code };
                 words[0] |= match unused {
@@ -274,13 +275,13 @@ impl Asm<'_> {
         self.group.banked |= u32::from(banked) << inst.min(31);
         self.group.words.push(words);
         match next {
-            // AMD's text does not depend on line ends.
+            // AMD's text does not depend on line breaks.
             Some((slot, rest)) => self.alu(rest, slot),
             None => Ok(()),
         }
     }
 
-    /// An operand: its thirteen bits, and whether it is an absolute value.
+    /// Parses an operand. Returns its thirteen bits, and whether it is an absolute value.
     fn source(&mut self, token: Token<'_>, index: &mut Option<u32>, role: Role) -> Parse<(u32, bool)> {
         let fault = || no_operand(token);
         let family = self.chip.family;
@@ -315,7 +316,7 @@ impl Asm<'_> {
         let raw = |selector: u32, rel: bool, chan: u32| {
             Ok((selector | u32::from(rel) << 9 | chan << 10 | negative, abs))
         };
-        // No constant begins as a register does.
+        // No constant begins like a register.
         if matches!(body.as_bytes().first(), Some(b'R' | b'K' | b'C' | b'S' | b'T' | b'P')) {
             let whole = chan.unwrap_or(role.dst_chan);
             for (prefix, first, count) in
@@ -331,7 +332,7 @@ impl Asm<'_> {
             if let Some((number, rel)) = indexed(body, "T", index).filter(|(number, _)| *number < 4) {
                 return raw(127 - number, rel, whole);
             }
-            // AMD's text numbers the group before.
+            // AMD's text adds the number of the previous group.
             let numbered = |prefix: &str| {
                 let rest = body.strip_prefix(prefix);
                 rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
@@ -385,7 +386,7 @@ impl Asm<'_> {
             return Err(wrong(token, "a minus sign before an integer flips its highest bit")
                 .help(format!("for the integer write (-{body}), for the float -{body}.0f")));
         }
-        // latte-assembler has a constant of the chip for 0 alone.
+        // latte-assembler uses a constant of the chip only for 0.
         let is_zero = || !plain.starts_with("0x") || plain.contains(',');
         if latte && value == 0 && is_zero() {
             return raw(248, false, chan.unwrap_or(role.dst_chan));
@@ -408,7 +409,7 @@ impl Asm<'_> {
         raw(LITERAL, false, chan.unwrap_or(0))
     }
 
-    /// `-5` in an operation on integers, which has no NEG.
+    /// Parses `-5` in an operation on integers, which does not have NEG.
     fn negative_integer(
         &mut self,
         token: Token<'_>,
@@ -427,7 +428,8 @@ impl Asm<'_> {
         Ok((LITERAL | chan.unwrap_or(0) << 10, false))
     }
 
-    /// Warns of an integer where an operation computes with floats: its bits are a denormal or a NaN there.
+    /// Warns about an integer in an operation that computes with floats, because its bits are a denormal or a NaN
+    /// there.
     fn integer_of_floats(&mut self, token: Token<'_>, role: Role, plain: &str) {
         let family = self.chip.family;
         if self.dialect == Dialect::Latte || role.takes(family) != Takes::Floats || plain == "0" {
@@ -441,7 +443,7 @@ impl Asm<'_> {
         self.warnings.push(Diagnostic::warning(token.span, message).help(format!("write {float}")));
     }
 
-    /// Puts a literal of the group into its component.
+    /// Stores a literal of the group in its component.
     pub(super) fn literal(&mut self, chan: u32, value: u32, at: Token<'_>) -> Parse<()> {
         let place = &mut self.group.literals[chan as usize];
         match place {
@@ -460,7 +462,7 @@ impl Asm<'_> {
         }
     }
 
-    /// Ends the group: BANK_SWIZZLE, LAST, literals, and into the clause with it.
+    /// Ends the group: sets BANK_SWIZZLE and LAST, adds literals, and appends the group to the clause.
     pub(super) fn close_group(&mut self) -> Parse<()> {
         if self.group.words.is_empty() {
             self.group.number = None;
@@ -495,7 +497,8 @@ impl Asm<'_> {
         done
     }
 
-    /// Finds BANK_SWIZZLE of the instructions that have none, so that no two reads want one port in one cycle.
+    /// Finds BANK_SWIZZLE for the instructions that do not have one, so that no two reads need the same port in the
+    /// same cycle.
     fn schedule(&mut self, group: &mut Group) {
         let reads = ports::reads(&group.words, self.chip.family);
         let own = |(place, words): (usize, &[u32; 2])| {
@@ -519,7 +522,7 @@ impl Asm<'_> {
     }
 }
 
-/// Gives literals without a component their place; `shared` lets equal ones have one.
+/// Assigns components to literals without one. `shared` allows equal literals to share a component.
 fn place_literals(
     loose: &[(usize, usize, u32, Span)],
     shared: bool,
@@ -547,12 +550,12 @@ impl Cf {
     }
 }
 
-/// Whether a destination is written without a component: `____`, or a whole register.
+/// Returns whether a destination is written without a component: `____`, or a whole register.
 fn is_whole(text: &str) -> bool {
     text.bytes().all(|byte| byte == b'_') || register_of(text, &mut None).is_some()
 }
 
-/// `R3`, `R[3+AR.x]`, `R3[AR.x]`, or the clause temporary `T0`: T0 is R127.
+/// Parses `R3`, `R[3+AR.x]`, `R3[AR.x]`, or the clause temporary `T0`: T0 is R127.
 fn register_of(text: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
     let temporary = |index: &mut Option<u32>| {
         let (number, rel) = indexed(text, "T", index)?;
@@ -566,7 +569,7 @@ fn signed_digits(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether an operation on integers computes: a float in AND_INT may be meant as its bits.
+/// Returns whether an operation on integers computes. A float in AND_INT may be meant as its bits.
 fn arithmetic(row: Option<&Opcode>) -> bool {
     row.is_some_and(|row| {
         ["ADD_", "SUB_", "MUL", "MAX_", "MIN_", "ASHR", "LSHR", "LSHL", "INT_TO"]

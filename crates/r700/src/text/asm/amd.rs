@@ -1,7 +1,8 @@
-//! The names and spellings of AMD's own assembly text, which stand beside ours in one grammar.
+//! Names and spellings of AMD's own assembly text. The grammar accepts them next to ours.
 //!
-//! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which reads
-//! that text for the Wii U, and the listings of its disassembler. Attributes become those of [`super::super::attr`].
+//! Sources: AMD, "R600/R700/Evergreen Assembly Language Format"; the grammar of decaf-emu's latte-assembler, which
+//! reads that text for the Wii U, and the listings of its disassembler. Attributes are translated to those of
+//! [`super::super::attr`].
 
 use reconverge_isa::source::parse_number;
 
@@ -10,19 +11,22 @@ use super::super::attr::{AMD_BANKS, AMD_TEX};
 use super::lex::{Parse, Token, number, set, wrong};
 use crate::words::{AluForm, CfInst, DataFormat, ExportInst};
 
-/// Dialect of a text: it decides about numbers, missing parts and the layout of clauses.
+/// Dialect of a text. It affects numbers, missing parts and the layout of clauses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Ours.
+    /// The syntax of this project.
     #[default]
     Own,
-    /// `.syntax amd`: what AMD's disassemblers print. A number without brackets is a constant of the chip where it has one.
+    /// `.syntax amd`: the output of AMD's disassemblers. A number without brackets is a constant of the chip if the
+    /// chip has it.
     Amd,
-    /// Sources of latte-assembler: a number without brackets is a literal, and clauses have its addresses.
+    /// Sources of latte-assembler. A number without brackets is a literal, and clauses have the addresses that
+    /// latte-assembler assigns.
     Latte,
 }
 
-/// The dialect of a text: latte-assembler's where a line is END_OF_PROGRAM alone or a comment states a register.
+/// Returns the dialect of a text. It is latte-assembler's if a line is END_OF_PROGRAM alone or a comment states a
+/// register.
 pub(super) fn dialect_of(source: &str) -> Dialect {
     let alone = |(at, word): (usize, &str)| {
         let before = source[..at].rsplit('\n').next().unwrap_or_default();
@@ -36,12 +40,12 @@ pub(super) fn dialect_of(source: &str) -> Dialect {
     }
 }
 
-/// Our name of an ALU operation that AMD's text calls otherwise.
+/// Returns our name of an ALU operation for which AMD's text has another name.
 pub(super) fn operation(name: &str) -> Option<&'static str> {
     super::super::AMD_OPERATIONS.iter().find(|(theirs, _)| *theirs == name).map(|(_, ours)| *ours)
 }
 
-/// ALU operations of later chips that the grammar of latte-assembler has: number in OP2, and sources.
+/// ALU operations of later chips in the grammar of latte-assembler: number in OP2, and number of sources.
 pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("GROUP_BARRIER", 84, 2),
     ("GROUP_SEQ_BEGIN", 85, 2),
@@ -52,14 +56,14 @@ pub(super) const LATER_OP2: [(&str, u32, u8); 10] = [
     ("SET_LDS_SIZE", 90, 2),
     ("MUL_INT24", 91, 2),
     ("MULHI_INT24", 92, 2),
-    // R600 has it; on R700 the number is free.
+    // R600 has this operation; on R700 the number is unassigned.
     ("MOVA_GPR_INT", 96, 1),
 ];
 
-/// The same with three operands.
+/// Operations of later chips with three operands: number in OP3.
 pub(super) const LATER_OP3: [(&str, u32); 4] = [("BFE_UINT", 4), ("BFE_INT", 5), ("BFI_INT", 6), ("FMA", 7)];
 
-/// Our name of a control-flow instruction that AMD's text calls otherwise.
+/// Returns our name of a control-flow instruction for which AMD's text has another name.
 pub(super) fn control(name: &str) -> &str {
     match name {
         "EXP" => "EXPORT",
@@ -76,7 +80,7 @@ pub(super) fn control(name: &str) -> &str {
     }
 }
 
-/// Whether a word that has no colon is a control-flow instruction.
+/// Returns whether a word without a colon is a control-flow instruction.
 pub(super) fn is_control(name: &str) -> bool {
     let name = control(name);
     CfInst::ALL.iter().any(|inst| inst.name() == name)
@@ -85,7 +89,7 @@ pub(super) fn is_control(name: &str) -> bool {
         || matches!(name, "ALU_12")
 }
 
-/// The space and the type of `MEM_EXPORT_WRITE_IND`, where AMD's text has both in one word.
+/// Splits `MEM_EXPORT_WRITE_IND` into the space and the type, which AMD's text joins in one word.
 pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     let inst = ExportInst::ALL.iter().find(|inst| {
         let rest = name.strip_prefix(inst.name()).and_then(|rest| rest.strip_prefix('_'));
@@ -94,12 +98,12 @@ pub(super) fn memory(name: &str) -> Option<(ExportInst, &str)> {
     Some((*inst, &name[inst.name().len() + 1..]))
 }
 
-/// Our name of a texture instruction that AMD's text calls otherwise.
+/// Returns our name of a texture instruction for which AMD's text has another name.
 pub(super) fn texture(name: &str) -> &str {
     AMD_TEX.iter().find(|(theirs, _)| *theirs == name).map_or(name, |(_, ours)| *ours)
 }
 
-/// `PIX0`, `POS1`, `PARAM2`: TYPE and ARRAY_BASE. Positions count from 60.
+/// Parses `PIX0`, `POS1`, `PARAM2` into TYPE and ARRAY_BASE. Positions count from 60.
 pub(super) fn target(text: &str) -> Option<(u32, u32)> {
     if text == "PIXZ" {
         return Some((0, 61));
@@ -112,7 +116,7 @@ pub(super) fn target(text: &str) -> Option<(u32, u32)> {
     Some((kind, number + first)).filter(|(_, base)| *base <= 0x1fff)
 }
 
-/// A number with a point as two's complement of `bits` bits, `fraction` of them behind the point.
+/// Parses a number with a decimal point as two's complement of `bits` bits, of which `fraction` follow the point.
 fn fixed(token: Token<'_>, bits: u32, fraction: u32) -> Parse<u32> {
     let scale = f64::from(1_u32 << fraction);
     let value = token.text.trim_end_matches('f').parse::<f64>().ok().map(|value| value * scale);
@@ -130,7 +134,7 @@ fn fixed(token: Token<'_>, bits: u32, fraction: u32) -> Parse<u32> {
     }
 }
 
-/// The place of a name among some.
+/// Returns the index of a name in a list.
 fn choice(token: Token<'_>, names: &[&str]) -> Parse<u32> {
     let place = names.iter().position(|name| *name == token.text);
     place.map(|place| place as u32).ok_or_else(|| {
@@ -139,7 +143,7 @@ fn choice(token: Token<'_>, names: &[&str]) -> Parse<u32> {
     })
 }
 
-/// Reads an attribute of AMD's text; `false` when it is none or has no place here.
+/// Parses an attribute of AMD's text. Returns `false` if it is not an attribute or does not apply here.
 pub(super) fn attribute(
     name: &str,
     inner: Option<Token<'_>>,
@@ -148,7 +152,7 @@ pub(super) fn attribute(
 ) -> Parse<bool> {
     let mut put = |name: &str, value: u32| set(name, value, tables, words);
     if let Some(bank) = AMD_BANKS.iter().position(|bank| *bank == name) {
-        // Six of vector slots, then four of slot t.
+        // Six values for vector slots, then four for slot t.
         return Ok(put("BANK", (if bank < 6 { bank } else { bank - 6 }) as u32));
     }
     let Some(value) = inner else {
@@ -158,7 +162,7 @@ pub(super) fn attribute(
             "BC_FRAC_MODE" => put("BC_FRAC", 1),
             "CONST_BUF_NO_STRIDE" => put("NO_STRIDE", 1),
             "USE_CONST_FIELDS" => put("CONST_FIELDS", 1),
-            // One bit, which R600 and R700 call differently.
+            // One bit, for which R600 and R700 have different names.
             "USES_WATERFALL" => put("ALT_CONST", 1),
             "ALT_CONST" => put("USES_WATERFALL", 1),
             "OMOD_M2" => put("OMOD", 1),
@@ -184,7 +188,7 @@ pub(super) fn attribute(
             let plain = value.text.trim_start_matches("ALWAYS_").trim_start_matches("CF_");
             put("COND", choice(Token { text: plain, ..value }, &names)?)
         }
-        // Where later chips have EXECUTE_MASK_OP, these have OMOD.
+        // Later chips have EXECUTE_MASK_OP in the bits in which these chips have OMOD.
         "UPDATE_EXEC_MASK" => {
             let op = choice(value, &["DEACTIVATE", "BREAK", "CONTINUE", "KILL"])?;
             put("UPDATE_EXEC_MASK", 1) && put("OMOD", op)
@@ -214,7 +218,7 @@ pub(super) fn attribute(
             let bytes = bytes.ok_or_else(|| wrong(value, "a count is at least 1"))?;
             put("MEGA", bytes) && put("MINI", 0)
         }
-        // The number of the format, of numbers and of their sign, SRF_MODE.
+        // The value lists the format, the number conversion with its sign, and SRF_MODE.
         "FORMAT" => {
             for text in value.text.split_whitespace() {
                 let word = Token { text, ..value };
@@ -241,12 +245,12 @@ pub(super) fn attribute(
     })
 }
 
-/// Whether a text has comments that state something.
+/// Returns whether a text has comments that state a value.
 pub(super) fn is_in(source: &str) -> bool {
     source.contains('$') && source.lines().any(|line| statement(line).is_some())
 }
 
-/// What is behind `; $`.
+/// Returns the text after `; $`.
 pub(super) fn statement(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix(';')?.trim_start().strip_prefix('$')
 }

@@ -1,4 +1,4 @@
-//! Control-flow lines: instructions, clauses and exports.
+//! Parses control-flow lines: instructions, clauses and exports.
 
 use reconverge_isa::source::{parse_number, suggest};
 
@@ -49,7 +49,7 @@ impl Asm<'_> {
         self.fields(rest, [0, inst << 23], &[attr::CF])
     }
 
-    /// ADDR, CNT, KCACHE and attributes of the last control-flow word.
+    /// Parses ADDR, CNT, KCACHE and attributes of the last control-flow word.
     pub(super) fn fields(
         &mut self,
         rest: &[Token<'_>],
@@ -63,7 +63,7 @@ impl Asm<'_> {
         for &token in rest {
             let (name, inner) = call(token);
             match (name, inner) {
-                // AMD's text leaves them empty where a person is to fill them in.
+                // AMD's text leaves them empty if a person is to fill them in.
                 ("ADDR" | "CNT", Some(value)) if value.text.is_empty() => {}
                 ("ADDR" | "FAIL_JUMP_ADDR" | "PASS_JUMP_ADDR", Some(value)) => {
                     placed = true;
@@ -144,7 +144,7 @@ impl Asm<'_> {
         self.memory_attributes(words, table, rest)
     }
 
-    /// The attributes of an export, which end the instruction.
+    /// Parses the attributes of an export, which end the instruction.
     fn memory_attributes(&mut self, mut words: [u32; 2], table: &[Attr], rest: &[Token<'_>]) -> Parse<()> {
         usual(&[table], &mut words);
         for &token in rest {
@@ -158,7 +158,7 @@ impl Asm<'_> {
 }
 
 impl Asm<'_> {
-    /// `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__, ARRAY_SIZE(4) …`, as AMD's disassemblers print it.
+    /// Parses `MEM_EXPORT_WRITE_IND: DWORD_PTR[3+R1.x], R0.xy__, ARRAY_SIZE(4) …`, as AMD's disassemblers print it.
     fn amd_memory(&mut self, inst: ExportInst, kind: &str, head: Token<'_>, rest: &[Token<'_>]) -> Parse<()> {
         let kinds = export_kinds(false, self.chip.family);
         let Some(code) = kinds.iter().position(|known| *known == kind) else {
@@ -176,7 +176,8 @@ impl Asm<'_> {
         self.memory_access(inst, code as u32, inner, 1, [*target, *data], rest)
     }
 
-    /// `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`, as decaf's disassembler prints it, the base in bytes or dwords.
+    /// Parses `WRITE(32 + R1), R0.xy__ ARRAY_SIZE(4)`, as decaf's disassembler prints it, with the base in bytes or
+    /// dwords.
     fn decaf_memory(
         &mut self,
         inst: ExportInst,
@@ -198,7 +199,8 @@ impl Asm<'_> {
         self.memory_access(inst, code, inner, unit, operands, rest)
     }
 
-    /// A memory access to `base` or `base + Rn.x`, the base in `unit` parts of ARRAY_BASE.
+    /// Parses a memory access to `base` or `base + Rn.x`. The base is a multiple of
+    /// `unit`; ARRAY_BASE stores the quotient.
     fn memory_access(
         &mut self,
         inst: ExportInst,
@@ -242,14 +244,14 @@ impl Asm<'_> {
     }
 }
 
-/// `CBb:first-last`: bank, line and mode.
+/// Parses `CBb:first-last` into bank, line and mode.
 fn kcache(token: Token<'_>) -> Parse<(u32, u32, u32)> {
     let fault = || wrong(token, "a window of constants was expected").help("as in CB0:0-15 or CB1:32-63");
     let (bank, range) =
         token.text.strip_prefix("CB").and_then(|rest| rest.split_once(':')).ok_or_else(fault)?;
     let (first, last) = range.split_once('-').ok_or_else(fault)?;
     let (bank, first, last) = (bank.trim(), first.trim(), last.trim());
-    // AMD's text has the index with both ends.
+    // AMD's text adds the index to both ends.
     let (first, last, by_loop) = match (first.strip_prefix("AL+"), last.strip_prefix("AL+")) {
         (Some(first), Some(last)) => (first, last, "aL"),
         _ => (first, last, ""),

@@ -1,6 +1,6 @@
-//! Lines that begin with a point: the chip, what is true before the first instruction, words as they are.
+//! Parses directives, which begin with a point: the chip, the state before the first instruction, raw words.
 //!
-//! A directive takes exactly the operands that its row names; everything else is an error with its place.
+//! A directive takes exactly the operands that its row names. Anything else is an error with its position.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{DirectiveRow, suggest};
@@ -11,7 +11,7 @@ use super::operand::signed_literal;
 use super::{Asm, LIMIT};
 use crate::chip::{CHIPS, Chip};
 
-/// Every directive.
+/// All directives.
 #[rustfmt::skip]
 pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".isa", "r700", "the machine"),
@@ -34,7 +34,8 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".literal", "component, w", "in an ALU clause: a literal that no operand reads"),
 ];
 
-/// Kinds of programs (MAN p. 37); `cs` are the kernels of CAL images and of LLVM, which the hardware runs as one of the others.
+/// Kinds of programs (MAN p. 37). `cs` are the kernels of CAL images and of LLVM, which the hardware runs as one of the
+/// other kinds.
 const STAGES: [(&str, Stage); 7] = [
     ("ps", Stage::Pixel),
     ("vs", Stage::Vertex),
@@ -45,7 +46,7 @@ const STAGES: [(&str, Stage); 7] = [
     ("cs", Stage::Compute),
 ];
 
-/// A kind of program by the manual's letters or by its name in full.
+/// Returns a kind of program by the manual's letters or by its full name.
 fn stage_named(text: &str) -> Option<Stage> {
     let letters = STAGES.iter().find(|(letters, _)| *letters == text).map(|(_, stage)| *stage);
     letters.or_else(|| STAGES.iter().map(|(_, stage)| *stage).find(|stage| stage.name() == text))
@@ -88,7 +89,7 @@ const REGISTERS: [&str; 33] = [
     "SPI_INTERP_CONTROL_0",
 ];
 
-/// Registers that there are several of, `NAME_0` and so on, with how many.
+/// Registers with several instances, `NAME_0` and so on, and the number of instances.
 const COUNTED: [(&str, u32); 5] = [
     ("SPI_VS_OUT_ID_", 10),
     ("SQ_VTX_SEMANTIC_", 32),
@@ -101,7 +102,7 @@ const COUNTED: [(&str, u32); 5] = [
 const BUFFER_DWORDS: u32 = 4096 * 4;
 /// Dwords of the constant file: 256 vectors of four.
 const FILE_DWORDS: u32 = 256 * 4;
-/// The constant file among the buffers of `.const`.
+/// Number of the constant file among the buffers of `.const`.
 const CONSTANT_FILE: u32 = 16;
 
 impl Asm<'_> {
@@ -173,7 +174,7 @@ impl Asm<'_> {
                 self.set_state(at, format!("stage {named}"), Vec::new())?;
             }
             "gprs" | "stack" | "bool" => {
-                // NUM_GPRS and STACK_SIZE have eight bits. A launch refuses more than the 128 registers that there are.
+                // NUM_GPRS and STACK_SIZE have eight bits. A launch rejects more than the 128 registers that exist.
                 let most = if name == "bool" { u32::MAX } else { 255 };
                 let value = number(arg(0)?, most)?;
                 only(1)?;
@@ -270,7 +271,8 @@ impl Asm<'_> {
         Ok(())
     }
 
-    /// Refuses a line that heads a text when instructions are before it: another text has been added to this one.
+    /// Rejects a line that must begin a text if instructions come before it: another text has been appended to this
+    /// one.
     fn before_instructions(&mut self, at: Token<'_>) -> Parse<()> {
         if self.cf.is_empty() && self.data.is_empty() {
             return Ok(());
@@ -280,7 +282,7 @@ impl Asm<'_> {
             .help("each of several programs begins with `.program NAME`"))
     }
 
-    /// Notes state that can be set once.
+    /// Records state that can be set only once.
     fn set_state(&mut self, at: Token<'_>, key: String, values: Vec<u32>) -> Parse<()> {
         let kind = if key.starts_with("stage ") { "stage" } else { key.as_str() };
         self.once(at, kind.to_owned())?;
@@ -288,7 +290,7 @@ impl Asm<'_> {
         Ok(())
     }
 
-    /// Notes that `what` is set at `at`, which happens once in a program.
+    /// Records that `what` is set at `at`. A program can set it only once.
     fn once(&mut self, at: Token<'_>, what: String) -> Parse<()> {
         if let Some(first) = self.set.get(&what) {
             return Err(wrong(at, format!("{what} is set twice")).related(*first, "the first"));

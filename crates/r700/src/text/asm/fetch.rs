@@ -1,4 +1,4 @@
-//! Lines of TEX and VTX clauses.
+//! Parses lines of TEX and VTX clauses.
 
 use reconverge_isa::source::{parse_number, suggest};
 
@@ -38,7 +38,7 @@ impl Asm<'_> {
             Ok((gpr | u32::from(rel) << 7, tail.to_owned()))
         };
         let own = self.dialect == Dialect::Own;
-        // A register without selects is whole; latte-assembler completes a part of one.
+        // A register without selects is whole. latte-assembler completes a partial one.
         let select_of = |text: &str, token: Token<'_>| match text.len() {
             1..=3 if own => select_of(text, token),
             _ => select_or(text, "xyzw", token),
@@ -49,7 +49,7 @@ impl Asm<'_> {
                 .map(|value| value as u32)
                 .ok_or_else(|| wrong(token, format!("{prefix}0 to {prefix}{max} was expected")))
         };
-        // Names of buffers in the texts of others.
+        // Names of buffers in the texts of other tools.
         let buffer = |token: Token<'_>| {
             let found = ["fc", "vb", "t"].iter().find_map(|prefix| token.text.strip_prefix(prefix));
             match found.and_then(parse_number) {
@@ -65,7 +65,7 @@ impl Asm<'_> {
         let mut tables: Vec<&[Attr]> = Vec::new();
         let name = amd::texture(head.text);
         let tex = TexInst::ALL.iter().find(|inst| inst.name() == name).map(|inst| *inst as u32);
-        // latte-assembler has these with the operands of a texture instruction.
+        // latte-assembler accepts these with the operands of a texture instruction.
         let tex = tex.or_else(|| {
             let raw = ["VTX_FETCH", "VTX_SEMANTIC", "MEM"].iter().position(|name| *name == head.text)?;
             (operands.len() == 4).then_some(raw as u32)

@@ -1,4 +1,4 @@
-//! Words of a line, with their places.
+//! Splits a line into tokens with their positions.
 
 use reconverge_isa::source::parse_number;
 use reconverge_isa::{Diagnostic, Span};
@@ -7,7 +7,7 @@ use super::super::attr::Attr;
 
 pub(super) type Parse<T> = Result<T, Diagnostic>;
 
-/// A word of a line: cut at spaces and commas outside of brackets.
+/// A token of a line. Spaces and commas outside brackets separate tokens.
 #[derive(Clone, Copy)]
 pub(super) struct Token<'a> {
     pub(super) text: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct Token<'a> {
     pub(super) comma: bool,
 }
 
-/// The words of `line`, which begins at byte `offset` of the text, into `found`.
+/// Appends the tokens of `line`, which begins at byte `offset` of the text, to `found`.
 pub(super) fn tokens<'a>(line: &'a str, offset: usize, found: &mut Vec<Token<'a>>) {
     found.clear();
     let bytes = line.as_bytes();
@@ -86,7 +86,7 @@ pub(super) fn chan_of(text: &str) -> Option<u32> {
     }
 }
 
-/// `NAME(inner)`, or the name alone.
+/// Splits `NAME(inner)` into the name and the inner token; the latter is missing if the token is only a name.
 pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
     match token.text.split_once('(') {
         Some((name, rest)) => {
@@ -102,7 +102,8 @@ pub(super) fn call<'a>(token: Token<'a>) -> (&'a str, Option<Token<'a>>) {
     }
 }
 
-/// Gives an attribute a value; `false` when none of the tables has it, or the value does not fit.
+/// Sets an attribute to a value. Returns `false` if none of the tables contains the attribute, or if the value does not
+/// fit.
 pub(super) fn set(name: &str, value: u32, tables: &[&[Attr]], words: &mut [u32]) -> bool {
     let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
     let Some(attr) = attr.filter(|attr| value <= attr.max()) else { return false };

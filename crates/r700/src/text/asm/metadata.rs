@@ -1,7 +1,9 @@
-//! The comments in which latte-assembler's sources state the registers of a program, `; $REGISTER.FIELD = value`.
+//! Parses the comments in which latte-assembler's sources state the registers of a program, `; $REGISTER.FIELD =
+//! value`.
 //!
-//! Source: decaf-emu, latte-assembler: names, defaults and checks; the fields' places are those of its register headers.
-//! They become the state of the program. The names of attributes, uniforms and samplers have no place in a program.
+//! Source: decaf-emu, latte-assembler, for names, defaults and checks; its register headers for the positions of the
+//! fields. The values become the state of the program. A program does not store the names of attributes, uniforms and
+//! samplers.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{parse_number, suggest};
@@ -11,12 +13,12 @@ use super::Asm;
 use super::amd::{Dialect, is_in, statement};
 use super::lex::Parse;
 
-/// A register: its name, how many there are, the fields with their lowest bit and width.
+/// A register: name, number of instances, and fields with their lowest bit and width.
 struct Register {
     stage: Stage,
     name: &'static str,
     count: usize,
-    /// The value without any comment.
+    /// Value if no comment states one.
     usual: u32,
     fields: &'static [(&'static str, u32, u32)],
 }
@@ -104,13 +106,13 @@ const REGISTERS: [Register; 19] = [
     one(Pixel, "SPI_INPUT_Z", 0, &[("PROVIDE_Z_TO_SPI", 0, 1)]),
 ];
 
-/// Values that have names, by field.
+/// Values with names, by field.
 const NAMED: [(&str, &[&str]); 2] = [
     ("BARYC_SAMPLE_CNTL", &["CENTROIDS_ONLY", "CENTERS_ONLY", "CENTROIDS_AND_CENTERS"]),
     ("Z_ORDER", &["LATE_Z", "EARLY_Z_THEN_LATE_Z", "RE_Z", "EARLY_Z_THEN_RE_Z"]),
 ];
 
-/// What a program of ours has no place for.
+/// Names of data that a program of ours does not store.
 const NAMES: [&str; 10] = [
     "MODE",
     "ATTRIB_VARS",
@@ -124,24 +126,24 @@ const NAMES: [&str; 10] = [
     "STREAM_OUT_STRIDE",
 ];
 
-/// What the comments state.
+/// Data that the comments state.
 #[derive(Default)]
 pub(super) struct Stated {
-    /// The first of them.
+    /// Position of the first such comment.
     first: Option<Span>,
-    /// Register, its number, its value.
+    /// Name of the register, its number, its value.
     values: Vec<(&'static str, usize, u32)>,
-    /// NUM_… of the registers that there are several of.
+    /// NUM_… of the registers with several instances.
     counts: Vec<(&'static str, u32)>,
-    /// The locations of attributes, by number.
+    /// Locations of attributes, by number.
     attributes: Vec<u32>,
-    /// What has no place in a program.
+    /// Stated data that a program does not store.
     unkept: Vec<&'static str>,
     stage: Option<Stage>,
 }
 
 impl Asm<'_> {
-    /// Reads all comments that state something.
+    /// Parses all comments that state a value.
     pub(super) fn metadata(&mut self) {
         if self.dialect != Dialect::Latte || !is_in(self.source) {
             return;
@@ -160,12 +162,12 @@ impl Asm<'_> {
         }
     }
 
-    /// Whether comments state anything.
+    /// Returns whether comments state a value.
     pub(super) fn has_metadata(&self) -> bool {
         self.stated.first.is_some()
     }
 
-    /// The registers of the header, where comments state any: those that are stated, and the rest as latte-assembler has them.
+    /// Adds the registers of the header if comments state any of them. Other registers have latte-assembler's defaults.
     pub(super) fn state_of_metadata(&mut self, registers: u32, exports_pixels: bool) {
         let Some(first) = self.stated.first else { return };
         let own = self.state.iter().find_map(|(name, _)| name.strip_prefix("stage "));
@@ -201,7 +203,7 @@ impl Asm<'_> {
 }
 
 impl Stated {
-    /// `REGISTER[number].FIELD = value`, without the dollar.
+    /// Parses `REGISTER[number].FIELD = value`, without the dollar sign.
     fn read(&mut self, text: &str, span: Span) -> Parse<()> {
         self.first.get_or_insert(span);
         let fault = |message: &str| Diagnostic::error(span, message).label(format!("found `{text}`"));
@@ -218,7 +220,7 @@ impl Stated {
             None => (object, 0),
         };
         if name == "STAGE" {
-            // Ours: latte-assembler has the stage from its command line.
+            // An addition of this project: latte-assembler takes the stage from its command line.
             let stage = [Pixel, Vertex].into_iter().find(|stage| stage.name() == value);
             self.stage = Some(stage.ok_or_else(|| fault("vertex or pixel was expected"))?);
             return Ok(());
@@ -325,7 +327,7 @@ impl Stated {
     }
 }
 
-/// A number, true, false, or a name in quotation marks.
+/// Parses a number, true, false, or a name in quotation marks.
 fn word(value: &str, field: &str) -> Option<u32> {
     if let Some(name) = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')) {
         let names = NAMED.iter().find(|(known, _)| *known == field)?.1;

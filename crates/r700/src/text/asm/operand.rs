@@ -1,4 +1,4 @@
-//! What the instructions of every kind share: register names, components, selects, literals, attributes.
+//! Parses the parts that all kinds of instructions share: register names, components, selects, literals, attributes.
 
 use reconverge_isa::Diagnostic;
 use reconverge_isa::source::{parse_number, suggest};
@@ -8,13 +8,13 @@ use super::super::{INDEXES, SELECTS};
 use super::amd;
 use super::lex::{Parse, Token, call, chan_of, number, wrong};
 
-/// `name.c`.
+/// Splits `name.c` into the name and the component.
 pub(super) fn split_chan(token: Token<'_>) -> Parse<(&str, u32)> {
     let split = token.text.rsplit_once('.').and_then(|(name, chan)| Some((name, chan_of(chan)?)));
     split.ok_or_else(|| wrong(token, "a component was expected").help("as in R0.x"))
 }
 
-/// `prefix` and a number, `prefix[n]` or `prefix[n+index]`: the number, and whether an index is added.
+/// Parses `prefix` and a number, `prefix[n]` or `prefix[n+index]`. Returns the number, and whether an index is added.
 pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Option<(u32, bool)> {
     let rest = text.strip_prefix(prefix)?;
     let plain = |text: &str| parse_number(text).and_then(|value| u32::try_from(value).ok());
@@ -56,7 +56,7 @@ pub(super) fn indexed(text: &str, prefix: &str, index: &mut Option<u32>) -> Opti
     }
 }
 
-/// The message about a token that is not an operand of an ALU instruction.
+/// Returns the message about a token that is not an operand of an ALU instruction.
 #[cold]
 pub(super) fn no_operand(token: Token<'_>) -> Diagnostic {
     let text = token.text.trim_start_matches(['-', '|', '(']);
@@ -87,7 +87,7 @@ pub(super) fn no_operand(token: Token<'_>) -> Diagnostic {
     wrong(token, "an operand was expected").help("a register, KC0[n].x, a constant, PV.x or PS fits here")
 }
 
-/// Four selects as a twelve-bit field.
+/// Parses four selects into a twelve-bit field.
 pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
     let fault =
         || wrong(token, "four selects were expected").help("of x, y, z, w, 0, 1 and _, as in R0.xyz1");
@@ -101,7 +101,8 @@ pub(super) fn select_of(text: &str, token: Token<'_>) -> Parse<u32> {
     Ok(raw)
 }
 
-/// The selects of a whole register or of a part of one as latte-assembler completes it: those that are missing are `rest`'s.
+/// Parses the selects of a whole register or of a part of one, as latte-assembler completes it: missing selects come
+/// from `rest`.
 pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> {
     match text.len() {
         0 => select_of(rest, token),
@@ -111,7 +112,7 @@ pub(super) fn select_or(text: &str, rest: &str, token: Token<'_>) -> Parse<u32> 
     }
 }
 
-/// Bits, an integer or a float without a sign: its 32 bits.
+/// Parses bits, an integer or a float without a sign. Returns its 32 bits.
 pub(super) fn literal(text: &str) -> Option<u32> {
     if let Some(bits) = parse_number(text) {
         return u32::try_from(bits).ok();
@@ -124,7 +125,7 @@ pub(super) fn literal(text: &str) -> Option<u32> {
         .map(f32::to_bits)
 }
 
-/// Bits, an integer or a float with or without a sign: its 32 bits.
+/// Parses bits, an integer or a float with or without a sign. Returns its 32 bits.
 pub(super) fn signed_literal(text: &str) -> Option<u32> {
     match text.strip_prefix('-') {
         None => literal(text),
@@ -135,7 +136,7 @@ pub(super) fn signed_literal(text: &str) -> Option<u32> {
     }
 }
 
-/// What brackets hold, `bits, value` or one of both, if that is a literal.
+/// Parses the contents of brackets, `bits, value` or one of both, if that is a literal.
 pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u32>> {
     let Some((bits, value)) = text.split_once(',') else { return signed_literal(text.trim()).map(Ok) };
     let (bits, value) = (literal(bits.trim())?, value.trim());
@@ -151,19 +152,19 @@ pub(super) fn bracketed_literal(text: &str, token: Token<'_>) -> Option<Parse<u3
     })
 }
 
-/// The inline constant −1, with or without a component, as opposed to a minus sign.
+/// Returns whether a text is the inline constant −1, with or without a component, as opposed to a minus sign.
 pub(super) fn is_minus_one(text: &str) -> bool {
     text.strip_prefix("-1.").is_some_and(|rest| chan_of(rest).is_some())
 }
 
-/// Every attribute as it is when nothing is written.
+/// Sets every attribute to its default.
 pub(super) fn usual(tables: &[&[Attr]], words: &mut [u32]) {
     for attr in tables.iter().copied().flatten() {
         words[attr.word] |= attr.usual << attr.lo;
     }
 }
 
-/// Reads one attribute, or BITS, into `words`.
+/// Parses one attribute, or BITS, into `words`.
 pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32], also: &[&str]) -> Parse<()> {
     let (name, inner) = call(token);
     if let ("BITS", Some(inner)) = (name, inner) {
@@ -177,7 +178,7 @@ pub(super) fn attribute(token: Token<'_>, tables: &[&[Attr]], words: &mut [u32],
         return Ok(());
     }
     let attr = tables.iter().copied().flatten().find(|attr| attr.name == name);
-    // `UPDATE_EXEC_MASK(BREAK)`, `FORMAT(32 NORM)` and `COND(CF_BOOL)` are AMD's.
+    // `UPDATE_EXEC_MASK(BREAK)`, `FORMAT(32 NORM)` and `COND(CF_BOOL)` are AMD's spellings.
     let own = |attr: &&Attr| match inner {
         Some(inner) => attr.bits > 1 && name != "COND" && !inner.text.contains(' '),
         None => true,

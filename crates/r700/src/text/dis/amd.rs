@@ -1,7 +1,7 @@
-//! Words to AMD's own assembly text, as its disassemblers print it. Source: AMD, "R600/R700/Evergreen Assembly Language
-//! Format"; decaf-emu's disassembler of Latte, whose names of control flow are the manual's.
+//! Prints words as AMD's own assembly text, in the form of its disassemblers. Source: AMD, "R600/R700/Evergreen
+//! Assembly Language Format"; decaf-emu's disassembler of Latte, whose names of control flow are the manual's.
 //!
-//! What that text has no place for follows in our spelling, so that the assembler gives the same words back.
+//! Data that this text cannot express follows in our spelling, so that the assembler returns the same words.
 
 use reconverge_isa::FieldValue;
 
@@ -11,7 +11,7 @@ use super::{Dis, export_kinds, fetch_count, is_fetch_clause};
 use crate::chip::Family;
 use crate::words::{CfInst, ExportInst, TexInst};
 
-/// Attributes with a name of AMD's: ours, its.
+/// Attributes for which AMD has another name: our name, AMD's name.
 const RENAMED: [(&str, &str); 9] = [
     ("COND", "CND"),
     ("CALL_CNT", "CALL_COUNT"),
@@ -24,11 +24,11 @@ const RENAMED: [(&str, &str); 9] = [
     ("BC_FRAC", "BC_FRAC_MODE"),
 ];
 
-/// The constants of the chip.
+/// The inline constants of the chip.
 const BUILT_IN: [(u32, &str); 3] = [(248, "0.0f"), (249, "1.0f"), (252, "0.5f")];
 
 impl Dis<'_> {
-    /// As [`Dis::attrs`], by AMD's names where the value has one.
+    /// Works like [`Dis::attrs`], with AMD's names for values that have one.
     fn amd_attrs(&mut self, table: &[Attr], words: &[u32], owned: &mut [u32]) {
         for attr in table {
             owned[attr.word] |= attr.mask();
@@ -91,7 +91,7 @@ impl Dis<'_> {
         self.amd_end(&words, attr::CF, last, &mut owned);
     }
 
-    /// The attributes of a control-flow instruction; END_OF_PROGRAM of the last is a line of its own.
+    /// Prints the attributes of a control-flow instruction. END_OF_PROGRAM of the last instruction is a separate line.
     fn amd_end(&mut self, words: &[u32; 2], table: &[Attr], last: bool, owned: &mut [u32; 2]) {
         let shown = if last { [words[0], words[1] & !(1 << 21)] } else { *words };
         self.amd_attrs(table, &shown, owned);
@@ -158,7 +158,7 @@ impl Dis<'_> {
         self.amd_end(&shown, attr::EXPORT, last, &mut owned);
     }
 
-    /// The register of an export.
+    /// Prints the register of an export.
     fn amd_exported(&mut self, gpr: u32, word0: u32) {
         let rel = word0 >> 22 & 1 != 0;
         self.push(if rel { "R[AL + " } else { "R" });
@@ -166,7 +166,7 @@ impl Dis<'_> {
         self.push(if rel { "]" } else { "" });
     }
 
-    /// Selects, unless the register is whole.
+    /// Prints the selects, unless the register is whole.
     fn amd_select(&mut self, raw: u32) {
         if raw & 0xfff != 0o3210 {
             self.push(".");
@@ -195,7 +195,7 @@ impl Dis<'_> {
         }
         self.push(" ");
         let index = word0 >> 26 & 7;
-        // LAST is the end of the group in the text.
+        // In the text, LAST is the end of the group.
         let mut owned = [1 << 31, 0x7fe0_0000];
         let gpr = word1 >> 21 & 0x7f;
         let dst_rel = word1 >> 28 & 1 != 0;
@@ -217,7 +217,7 @@ impl Dis<'_> {
             attr::OP3
         } else {
             owned[1] |= 1 << 4 | (0x3ffff >> op2_shift(self.family)) << op2_shift(self.family);
-            // OMOD is with the name.
+            // OMOD is part of the name.
             owned[1] |= attr::op2(self.family)[0].mask();
             &attr::op2(self.family)[1..]
         };
@@ -283,7 +283,7 @@ impl Dis<'_> {
         }
     }
 
-    /// One operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
+    /// Prints one operand: selector in bits 8:0, REL 9, CHAN 11:10, NEG 12.
     fn amd_source(&mut self, raw: u32, abs: bool, index: u32, literals: &[u32; 4], shown: &mut u8) {
         let (selector, rel, chan) = (raw & 0x1ff, raw >> 9 & 1 != 0, raw >> 10 & 3);
         let group = self.group.checked_sub(1);
@@ -291,7 +291,7 @@ impl Dis<'_> {
             0..=127 | 256.. => {}
             LITERAL | 254 | 255 if !rel => {}
             _ if BUILT_IN.iter().any(|(known, _)| *known == selector) && !rel => {}
-            // Windows on constants, integers and what has no name are the same in both texts.
+            // Windows on constants, integers and unnamed selectors are the same in both texts.
             _ => return self.source(raw, abs, index, literals, shown),
         }
         if raw >> 12 & 1 != 0 {
@@ -428,7 +428,7 @@ impl Dis<'_> {
         self.bits(&words, &owned);
     }
 
-    /// A register of a fetch, which only aL indexes.
+    /// Prints a register of a fetch, which only aL indexes.
     fn amd_fetched(&mut self, gpr: u32, rel: bool) {
         self.push("R");
         self.number(gpr);
