@@ -9,9 +9,10 @@
 //! | `codes` | the vector code of each operation: the table |
 //! | `denormals` | rows that cannot contain denormals |
 //!
-//! Everything that is known before the program runs is settled here: swizzles, modifiers, presubtract, which channels are
-//! read. A float constant has a row for its place, which gets its value when a group is made, so that draws that change
-//! constants do not lower a program again. An instruction that nothing here knows (whatever traps, and what strict mode objects to) is a block of its own for the reference interpreter, so that every program runs.
+//! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and which
+//! channels are read. Each float constant has a row, which receives its value when a group is created. So draws that
+//! change constants do not lower the program again. Any other instruction (one that traps, or to which strict mode
+//! objects) becomes a block of its own for the reference interpreter, so that every program runs.
 
 mod blocks;
 mod codes;
