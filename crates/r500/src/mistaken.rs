@@ -13,8 +13,7 @@ pub enum Mistaken {
     Vertex,
 }
 
-/// Returns the likely kind of the words, if many of their instructions are invalid or forbidden; `None` if they may
-/// be fragment code.
+/// Returns the likely kind of the words if many of their instructions are invalid or forbidden, or else `None`.
 pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
     // Compilers emit few odd instructions, if any. In random words nearly every instruction is odd.
     let (odd, count) = oddities(words);

@@ -94,7 +94,7 @@ pub enum SetupError {
     Register {
         /// The register.
         name: String,
-        /// Its value.
+        /// Value of the register.
         value: u32,
         /// The error in the value.
         error: WordError,
