@@ -1,7 +1,7 @@
 //! The chips with an R500 fragment processor: their names and group widths.
 //!
-//! Sources: AMD's R5xx 3D register reference and Mesa's list for the names, launch reviews of the X1000 series for the
-//! widths.
+//! Sources: AMD's R5xx 3D register reference and Mesa's list for the names; launch reviews of the X1000 series for
+//! the widths.
 
 /// One chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,11 +6,11 @@
 //! has a return address for each open call. (CTM guide pp. 35-40; REG, US_FC_INST)
 //!
 //! ```text
-//!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that wanted to jump
+//!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that voted to jump
 //!     if B      the same lanes:     counter 1         INCR adds one to all that are off
 //!     endif     the same lanes:     counter 0         DECR takes one off
 //!   else        counter 0 <-> active                  B_ELSE swaps
-//!   endif       below zero: active                    DECR wakes
+//!   endif       below zero: active                    DECR reactivates
 //! ```
 //!
 //! This file does not access registers or memory. The caller evaluates the conditions and passes the lanes that vote
@@ -414,7 +414,7 @@ impl Flow {
             |jumped| Decision { jumped, wanted: self.active & want, unwilling: self.active - want };
         let mut jump = votes.jump(fc, Mask(u64::MAX));
 
-        // 5. Counts overrule the votes. (CTM guide p. 37)
+        // 5. Iteration counts override the votes. (CTM guide p. 37)
         match fc.op.role() {
             Role::Begin { .. } if constant.count == 0 => jump = true,
             Role::End { .. } => match self.loops.last_mut() {
@@ -431,7 +431,7 @@ impl Flow {
         // 6. Loop stack.
         self.loop_stack(fc.op, jump, want, *constant)?;
 
-        // 7. Branch counters: B_OP0 when staying, B_OP1 when jumping.
+        // 7. Branch counters: B_OP0 if the group stays, B_OP1 if it jumps.
         match if jump { fc.b_op1 } else { fc.b_op0 } {
             BOp::NONE => {}
             BOp::DECR => self.decr(fc.b_pop_cnt),

@@ -5,8 +5,8 @@
 //! deterministic profile, called R in this project:
 //!
 //! * denormal inputs and results are zeros of the same sign, except where OMOD is disabled ([`flush`]);
-//! * products and sums are exact, OMOD scales the exact value, and one rounding to nearest even follows;
-//!   overflow gives infinity;
+//! * products and sums are exact, OMOD scales the exact value, and one rounding to nearest even follows; an overflow
+//!   returns infinity;
 //! * transcendentals are rounded, flushed, and only then scaled (CTM guide p. 42);
 //! * every NaN result is [`NAN`].
 

@@ -166,7 +166,7 @@ fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
     for lane in 0..CHUNK {
         let near = F::near::<W>(flushed(src[lane]));
         let slack = near * SLACK;
-        // For an infinity, both ends are NaN, and the comparisons do not hold: the result is already right.
+        // For an infinity, one end is a NaN, and both comparisons fail: the result is already right.
         let (low, high) = ((near - slack) as f32, (near + slack) as f32);
         let value = near as f32;
         refused[lane] = u32::from((low < high) | (low > high));

@@ -81,7 +81,7 @@ pub(super) fn flushed(x: u32) -> u32 {
 /// Returns a result of arithmetic: no denormals, one NaN.
 #[inline(always)]
 fn normalised(x: f32) -> u32 {
-    // In integers, so that loops over lanes become vector code: a DP3 of 64 lanes takes 171 ns for 247.
+    // In integers, so that loops over lanes become vector code: a DP3 of 64 lanes takes 171 ns instead of 247 ns.
     let bits = x.to_bits();
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }

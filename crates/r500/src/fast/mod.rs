@@ -7,7 +7,7 @@
 //! | `lanes` | operations, and the compilation of one body for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
 //! | `run` | blocks in order, flow control between them, and groups that run together |
-//! | `compiled` | runs blocks as host code |
+//! | `compiled` | compiles and runs regions of blocks |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!

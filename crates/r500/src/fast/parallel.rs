@@ -32,7 +32,7 @@ struct Worker<'a> {
     totals: Totals,
 }
 
-/// The reason why a worker gives up.
+/// The reason why a worker stops.
 enum Failed {
     /// A group traps.
     Run(RunError),

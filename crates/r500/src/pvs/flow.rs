@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   JUMP   ACT_ADRS ──► target
-//!   LOOP   ACT_ADRS ──► RTN_INST ... LAST_INST ──► RTN_INST, count times in all; then on behind LAST_INST
+//!   LOOP   ACT_ADRS ──► RTN_INST ... LAST_INST ──► RTN_INST, count times in all; then the slot after LAST_INST
 //!   JSR    ACT_ADRS ──► target ... LAST_INST ──► RTN_INST
 //! ```
 //!

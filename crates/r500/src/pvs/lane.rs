@@ -346,7 +346,7 @@ pub fn invert(a: f32) -> (bool, f32) {
     (holds, value)
 }
 
-/// ME_PRED_SET_POP: one level less.
+/// ME_PRED_SET_POP: closes one level.
 pub fn pop(a: f32) -> (bool, f32) {
     let holds = a <= 1.0;
     (holds, if holds { 0.0 } else { add(a, -1.0) })

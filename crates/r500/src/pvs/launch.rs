@@ -23,8 +23,8 @@ pub struct Input {
 /// The environment for which a program is loaded: everything that its runs have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Constants: number in the file (including PVS_CONST_BASE_OFFSET) and bits of x, y, z, w. They replace the
-    /// constants of the program.
+    /// Constants: file index (including PVS_CONST_BASE_OFFSET) and bits of x, y, z, w. They replace the constants of
+    /// the program.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 

@@ -47,13 +47,13 @@ pub struct Setup {
     pub position_valid: u16,
     /// The slot that reads inputs last: a hint that execution ignores. (PVS_LAST_VTX_SRC_INST)
     pub last_source: u16,
-    /// Number in the file of the program's constant 0. (PVS_CONST_BASE_OFFSET)
+    /// File index of the program's constant 0. (PVS_CONST_BASE_OFFSET)
     pub constant_base: u8,
     /// The highest constant of the program. (PVS_MAX_CONST_ADDR)
     pub constant_max: u8,
     /// The descriptors and the last slot.
     pub control: Control,
-    /// Constants that came with the program: number in the file, and bits of x, y, z, w.
+    /// Constants that came with the program: file index, and bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 

@@ -164,7 +164,7 @@ impl<'a> Way<'a> {
             (a, b) = (self.rows.strip.select(no_b, a, sign_a), self.rows.strip.select(no_a, b, sign_b));
         }
         let sum = match known {
-            // A product with one is an addition.
+            // A product with 1 needs only an addition.
             [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
             [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
             _ => self.rows.strip.fused(false, a, b, c),

@@ -37,7 +37,7 @@ pub(crate) fn assemble_lines<'a>(
 struct Record {
     words: [u32; WORDS],
     at: usize,
-    /// Whether the text gives each operand.
+    /// Whether the text states each operand.
     given: [bool; 3],
     /// The third operand is missing: a math half must follow.
     unfinished: bool,
