@@ -205,7 +205,7 @@ pub enum Undefined {
     /// CTM guide p. 35. Lenient: the group jumps to JUMP_ADDR.
     #[error("return with an empty address stack")]
     AddressStackUnderflow,
-    /// The branches nest deeper than a counter can count. Lenient: the counter keeps counting.
+    /// The branches nest deeper than a counter can count. Lenient: the counter counts on, up to 255.
     #[error("branch counter overflow: lanes {lanes} would count beyond {limit}")]
     BranchCounterOverflow {
         /// The lanes.
@@ -390,7 +390,7 @@ impl Flow {
     ///
     /// # Errors
     /// In strict mode, returns any error of [`Undefined`]; the state is then that at the moment of the finding. In
-    /// lenient mode, returns an error only if a stack exceeds 512 entries.
+    /// lenient mode, returns an error only if a stack exceeds 512 entries or a branch counter would exceed 255.
     pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
         let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;

@@ -28,9 +28,9 @@ pub struct Ways {
 /// The votes that active lanes can have at an FC instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// Some lanes may vote to jump.
+    /// Lanes can vote to jump.
     pub(crate) jump: bool,
-    /// Some lanes may vote to stay.
+    /// Lanes can vote to stay.
     pub(crate) stay: bool,
     /// Lanes of one group may differ, because the vote depends on more than a boolean constant.
     pub(crate) differ: bool,

@@ -83,7 +83,7 @@ pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
-/// Groups that wait while others, from which they were split, continue in the [`Group`].
+/// Groups that were split off and wait, while the others continue in the [`Group`].
 pub(crate) struct Parted {
     pub(crate) flow: Flow,
     lanes: Mask,

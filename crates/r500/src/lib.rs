@@ -10,19 +10,16 @@
 //! | [`chip`] | the names of the chips |
 //! | [`flow`] | divergence and reconvergence of lanes: the core of the machine |
 //! | [`mod@lane`], [`operations`] | the arithmetic of one lane; the table of the operations of both units |
-//! | [`violations`], [`fidelity`], [`cause`] | encodings that the documents forbid, accuracy of operations, causes of
-//! traps |
+//! | [`violations`], [`fidelity`], [`cause`] | encodings that the documents forbid, accuracy of operations, causes of traps |
 //! | [`setup`] | a program in its slots with its state registers |
-//! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | static analysis: control flow, registers that instructions read and
-//! write, findings |
+//! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | static analysis: control flow, registers that instructions read and write, findings |
 //! | [`memory`], [`texture`] | the typed buffers of the CTM model, texture fetches |
 //! | [`group`], [`outputs`] | the state of one group, and its results after the last instruction |
 //! | [`launch`] | the state before the first instruction |
-//! | [`mod@reference`], [`fast`] | the reference interpreter, and the fast engine that computes the same results for
-//! rows of lanes |
+//! | [`mod@reference`], [`fast`] | the reference interpreter, and the fast engine that computes the same results for rows of lanes |
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
 //! | [`text`] | disassembler and assembler |
-//! | [`pvs`] | the vertex unit, with modules of its own |
+//! | [`pvs`] | the vertex unit, which has its own modules |
 //! | [`programs`] | a text with several programs, for either unit |
 //!
 //! Documents, as cited in comments:

@@ -19,7 +19,7 @@ pub struct LaneOutput {
     pub killed: bool,
     /// Bits of r, g, b, a for render targets A to D.
     pub color: [[u32; 4]; TARGETS],
-    /// Which channels of each target were written, bit 0 red.
+    /// Written channels of each target, bit 0 red.
     pub written: [u8; TARGETS],
     /// The depth (W) output, if it was written.
     pub depth: Option<u32>,

@@ -155,7 +155,7 @@ impl Collect {
 
 // ---- Arithmetic
 
-/// Returns the reads and writes of a unit for these channels of its own.
+/// Returns the reads and writes of a unit for the given ones of its channels.
 fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
     let operation = match unit {
         Unit::Rgb => alu.rgb.op.name(),

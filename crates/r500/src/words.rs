@@ -261,7 +261,7 @@ word! {
         rgb_pred_sel:   PredSel [5:3],
         /// Inverts this predicate.
         rgb_pred_inv:   bool [6:6],
-        /// Also writes inactive lanes.
+        /// Writes inactive lanes as well.
         write_inactive: bool [7:7],
         /// A hint that active lanes may stop here; stopping is not guaranteed.
         last:           bool [8:8],
@@ -565,9 +565,9 @@ names! {
 
     /// Point at which the test applies. (set_cond_loc)
     pub enum CondLoc(1) {
-        /// At the end of a program: decides whether its outputs are sent.
+        /// Decides at the end of a program whether its outputs are sent.
         DPP = 0,
-        /// Before a pair is scheduled: decides whether it runs.
+        /// Decides before a pair is scheduled whether it runs.
         PE = 1,
     }
 }

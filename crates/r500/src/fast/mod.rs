@@ -74,7 +74,7 @@ impl Fast {
     /// Lowers a program. `bound` holds the surfaces of the CTM model; the contents of the memory do not matter.
     pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, bound: Option<&Bound>) -> Fast {
         let fast = Fast::lowered(setup, launch, options, bound, false);
-        // The compiled engine is the fast one if AVX2 or memory for code is not available.
+        // If AVX2 or memory for code is not available, the compiled engine is the fast engine.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
             Engine::Compiled => fast.with_code(Extent::worth(launch.groups())),

@@ -18,8 +18,7 @@
 //! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | static analysis of a program |
 //! | [`group`], [`outputs`] | the state of up to 64 vertices, and their results after the last instruction |
 //! | [`launch`] | the state before the first instruction |
-//! | [`mod@reference`], [`mod@fast`] | the reference interpreter, and the fast engine that computes the same results
-//! for rows of vertices |
+//! | [`mod@reference`], [`mod@fast`] | the reference interpreter, and the fast engine that computes the same results for rows of vertices |
 //! | [`mod@run`] | running a launch |
 //! | [`text`] | disassembler, assembler, explanations |
 //!

@@ -33,7 +33,7 @@ pub struct FieldText {
     pub doc: &'static str,
 }
 
-/// Everything about one instruction.
+/// The explanation of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The instruction as the disassembler prints it.

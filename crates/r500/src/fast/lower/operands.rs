@@ -46,7 +46,7 @@ impl Given {
     }
 }
 
-/// A number that all lanes share, with its modifier. It has a row of its own, unless its bits are part of the code.
+/// A number that all lanes share, with its modifier. It has a separate row, unless its bits are part of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Uniform {
     shared: Shared,

@@ -11,7 +11,7 @@ use crate::pvs::words::DstType;
 /// Position of an operand's vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// None: the operand selects only literals.
+    /// No position: the operand selects only literals.
     Literal,
     /// Rows from this index on.
     Rows(usize),
