@@ -215,7 +215,7 @@ fn a_dot_product_of_two_products_is_rounded_as_the_lane_function_rounds_it() {
 }
 
 /// OMOD computes: a NaN that the sign modifier has made negative becomes the machine's own NaN again. This also holds
-/// in compiled code that already knows the NaN as a result.
+/// in compiled code for a result that is already a canonical NaN.
 #[test]
 fn a_negated_nan_is_the_machines_own_after_any_omod() {
     let source = "ALU temp[0].rgb = MAX -srcp.rgb, -srcp.rgb : src0=temp[1] srcp=NEG\n\

@@ -12,7 +12,7 @@ use crate::words::{CmnInst, InstType, TexOp};
 /// The instruction after the operations of a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Last {
-    /// None. The next instruction begins another block, or the program has ended.
+    /// No instruction. The next one begins another block, or the program has ended.
     Next,
     /// An instruction that the reference interpreter executes. It is not counted as part of the block.
     Reference,
