@@ -60,8 +60,8 @@ pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
 
 /// Returns the possible successors of an FC instruction, for any lanes and constants.
 ///
-/// Without voters, ALL jumps and ANY stays. So both outcomes are possible unless the votes are constant. (CTM guide
-/// p. 37)
+/// Without voters, ALL jumps and ANY stays. So both outcomes are possible unless the votes are constant.
+/// (CTM guide p. 37)
 pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
     let wishes = wishes(common, fc);
     let voted = match fc.jump_any {

@@ -43,8 +43,8 @@ pub struct Group {
     pub(crate) issued: Vec<u64>,
 }
 
-/// The lanes that wrote each output register. The values are in rows: the last write to a channel wins. (CTM guide p.
-/// 31)
+/// The lanes that wrote each output register. The values are in rows: the last write to a channel wins.
+/// (CTM guide p. 31)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Written {
     /// `color[target][channel]`

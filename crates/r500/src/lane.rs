@@ -147,8 +147,9 @@ pub fn min(a: f32, b: f32) -> f32 {
     if flush(a) < flush(b) { a } else { b }
 }
 
-/// A >= B ? A : B, but returns B if either is a NaN, or if both are zeros. For two zeros, the opcode table (CTM guide
-/// p. 28) says A, and the floating-point note (p. 42) says the second operand. This function follows the note.
+/// A >= B ? A : B, but returns B if either is a NaN, or if both are zeros. For two zeros, the opcode table
+/// (CTM guide p. 28) says A, and the floating-point note (p. 42) says the second operand. This function follows the
+/// note.
 pub fn max(a: f32, b: f32) -> f32 {
     let (x, y) = (flush(a), flush(b));
     if x >= y && !(x == 0.0 && y == 0.0) { a } else { b }
@@ -164,8 +165,8 @@ pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
     if flush(c) >= 0.0 { a } else { b }
 }
 
-/// A - floor(A), rounded once. For a tiny negative number the result may be 1. For an infinity it is a NaN. (r500.md
-/// 3.5)
+/// A - floor(A), rounded once. For a tiny negative number the result may be 1. For an infinity it is a NaN.
+/// (r500.md 3.5)
 pub fn frc(a: f32, omod: Omod) -> f32 {
     let a = flush(a);
     if !a.is_finite() {

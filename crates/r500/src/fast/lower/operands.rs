@@ -178,8 +178,8 @@ impl Instruction<'_, '_> {
         }
     }
 
-    /// Returns a source component. R, G and B come from the RGB address word, A from the alpha address word. (CTM
-    /// guide p. 27)
+    /// Returns a source component. R, G and B come from the RGB address word, A from the alpha address word.
+    /// (CTM guide p. 27)
     fn component(&mut self, sel: Sel, channel: usize) -> Option<Value> {
         match sel {
             Sel::SRC0 => self.fetched(0, channel),
