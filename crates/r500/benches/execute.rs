@@ -1,4 +1,4 @@
-//! The mandel kernel over 2^16 lanes on every engine and level, on one thread: lane instructions a second.
+//! The mandel kernel over 2^16 lanes on every engine and level, on one thread, in lane instructions per second.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Runs 2^26 lanes, or as many as the first argument says, of a short program in pieces of 2^16 (or of the second
-//! argument) and prints how long that took. Memory stays that of a piece: `/usr/bin/time -v` shows it.
+//! Runs a short program in pieces and prints the time. The first argument is the number of lanes (default: 2^26), and
+//! the second the number of lanes per piece (default: 2^16). The run needs only the memory of one piece:
+//! `/usr/bin/time -v` shows it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_simt::{Options, Statistics};
 
-/// A triangle over the lanes, from -1 to 1.
+/// A triangle wave over the lanes, from -1 to 1.
 const SOURCE: &str = "\
 .const 0 0.0009765625 0.5 2.0 1.0
 ALU temp[0].r = MAD src0.rrr, src1.rrr, src1.ggg : src0=temp[0] src1=const[0]
@@ -29,7 +30,7 @@ fn main() {
     let loaded = Loaded::of(&setup, &environment, &Options::default()).expect("an environment");
     let position = |lane| [(lane as f32).to_bits(), 0, 0, 0];
     let (start, mut above, mut statistics) = (Instant::now(), 0, Statistics::default());
-    // Pieces of whole groups are together what one run is.
+    // Pieces of whole groups give the same results together as one run.
     let piece = piece.max(1).next_multiple_of(environment.hardware.group_width);
     for first in (0..lanes).step_by(piece) {
         let range = first..lanes.min(first + piece);

@@ -1,4 +1,4 @@
-//! Why a program stops, and what strict mode reports about one that does not.
+//! Causes of traps.
 
 use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_isa::word::WordError;
@@ -9,19 +9,19 @@ use crate::flow::Undefined;
 use crate::violations::Violation;
 use crate::words::{Format, Tiling};
 
-/// Why a program was stopped.
+/// The reason why a program was stopped.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
-    /// A code that has no meaning.
+    /// A code without a meaning.
     #[error("not an instruction: {0}")]
     NoMeaning(WordError),
     /// A combination that the documents forbid. (Strict)
     #[error("{0}")]
     Forbidden(Violation),
-    /// No instruction was loaded there.
+    /// A slot without an instruction.
     #[error("slot {0} holds no instruction")]
     EmptySlot(u16),
-    /// US_CODE_RANGE. (Strict)
+    /// A slot outside US_CODE_RANGE. (Strict)
     #[error("slot {pc} lies outside the program's slots {start} to {end} (US_CODE_RANGE)")]
     OutsideRange {
         /// The slot.
@@ -40,12 +40,12 @@ pub enum Cause {
     /// CTM guide p. 23: every execution must finish on an OUT instruction. (Strict)
     #[error("the last instruction (US_CODE_ADDR.END_ADDR) is not OUT")]
     EndIsNotOut,
-    /// US_PIXSIZE. (Strict)
+    /// A temporary above US_PIXSIZE. (Strict)
     #[error("temp[{temp}] is not allocated: US_PIXSIZE allows up to temp[{highest}]")]
     NotAllocated {
         /// The temporary.
         temp: usize,
-        /// The highest one there is.
+        /// The highest allocated temporary.
         highest: u8,
     },
     /// A relative address outside its file. (Strict; lenient: wraps)
@@ -61,10 +61,10 @@ pub enum Cause {
     /// aL outside any LOOP. (Strict; lenient: 0)
     #[error("aL is read outside any LOOP")]
     NoLoopRegister,
-    /// A fetch from a unit that nothing is bound to.
+    /// A fetch from a unit without a texture or input.
     #[error("texture unit {0} has no texture or input bound to it")]
     NoTexture(u8),
-    /// A texture instruction met something the texture cannot do.
+    /// A fetch that the texture does not support.
     #[error("{0}")]
     Texture(#[from] TextureError),
     /// A memory access of the CTM model.
@@ -83,48 +83,48 @@ pub enum TextureError {
     Shape(Shape),
 }
 
-/// A memory access that the model does not allow, or that the documents do not describe.
+/// A memory access that the model does not allow or that the documents do not describe.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccessError {
-    /// Tiled layouts.
+    /// A tiled layout.
     #[error("tiling {0} is not documented in the available pages of the CTM guide: use LINEAR")]
     Tiled(Tiling),
-    /// Outside the surface.
+    /// An element outside the surface.
     #[error("element ({x}, {y}) lies outside the buffer of {width} x {height} elements")]
     Outside {
         /// Column.
         x: i64,
         /// Row.
         y: i64,
-        /// Elements a row.
+        /// Elements per row.
         width: u32,
         /// Rows.
         height: u32,
     },
-    /// Inside the surface but outside memory.
+    /// An address inside the surface but outside memory.
     #[error("byte address {address:#x} lies outside the memory of {size:#x} bytes")]
     OutsideMemory {
         /// The address.
         address: u64,
-        /// Bytes there are.
+        /// Size of the memory in bytes.
         size: usize,
     },
     /// A fetch other than a plain unscaled one.
     #[error("{0} on a CTM input: inputs are addressed by unscaled index pairs with LD (CTM guide p. 4)")]
     Fetch(&'static str),
-    /// 2 x 2 fetches need one channel.
+    /// A 2 x 2 fetch from a format with several channels.
     #[error("INP_2X2 is undefined for {0}: it has several channels (CTM guide p. 6)")]
     Neighbours(Format),
-    /// A scatter into elements that are not one 32-bit value.
+    /// A scatter to elements that are not one 32-bit value.
     #[error("an uncached output writes one 32-bit value: format {0} has no documented meaning for it")]
     ScatterFormat(Format),
-    /// An uncached OUT while no buffer is bound.
+    /// An uncached OUT without a bound buffer.
     #[error("an uncached output is written but output 0 is not bound to a buffer")]
     NoScatterTarget,
-    /// An uncached output writes all four channels or none. (Strict; CTM guide p. 31)
+    /// An uncached output that writes only some channels. It must write all four or none. (Strict; CTM guide p. 31)
     #[error("an uncached OUT needs all of RGB_OMASK and ALPHA_OMASK, or none")]
     PartialScatter,
-    /// The alpha channel of an uncached output must be 0. (Strict; CTM guide p. 31)
+    /// An uncached output whose alpha channel is not 0. (Strict; CTM guide p. 31)
     #[error("the alpha channel of an uncached OUT must be 0")]
     ScatterAlpha,
     /// RNDR_TGT_UMRT_SAME_IDX with different positions. (Strict; CTM guide p. 31)

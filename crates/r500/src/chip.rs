@@ -1,16 +1,16 @@
-//! The chips with an R500 fragment processor: their names, and how many lanes of theirs share a program counter.
+//! The chips with an R500 fragment processor: their names and group widths.
 //!
-//! Sources: AMD's R5xx 3D register reference and Mesa's list for the names, launch reviews of the X1000 series for the
-//! widths.
+//! Sources: AMD's R5xx 3D register reference and Mesa's list for the names; launch reviews of the X1000 series for
+//! the widths.
 
 /// One chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// Its name.
+    /// Name of the chip.
     pub name: &'static str,
-    /// Other names that mean it.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// Lanes of a group.
+    /// Lanes per group.
     pub group_width: usize,
 }
 
@@ -23,7 +23,7 @@ const fn chip(name: &'static str, aliases: &'static [&'static str], group_width:
     Chip { name, aliases, group_width }
 }
 
-/// Every chip; the family's own name means the first of it.
+/// All chips. The name of the family stands for its first chip.
 #[rustfmt::skip]
 pub static CHIPS: [Chip; 6] = [
     chip("R520",  &["R500"], WIDTH_R520),
@@ -35,7 +35,7 @@ pub static CHIPS: [Chip; 6] = [
 ];
 
 impl Chip {
-    /// The chip of a name, in any case.
+    /// Returns the chip with this name, in any case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);
         CHIPS.iter().find(|chip| is(&chip.name) || chip.aliases.iter().any(is)).copied()

@@ -1,13 +1,13 @@
 //! The CTM programming model: a domain of index pairs, typed linear memory, conditional and scattered outputs.
 //!
-//! The processor array runs the program once for each pair (i, j) of a domain, as if each ran alone (CTM guide
-//! pp. 3-5). Inputs are fetched with unscaled texture instructions, cached outputs go to (i, j) of up to four
-//! buffers when the program ends, uncached outputs go anywhere at once, and a conditional buffer may decide
-//! which pairs run or write.
+//! The processor array runs the program once for each pair (i, j) of a domain, and each run is independent of the
+//! others (CTM guide pp. 3-5). Unscaled texture instructions fetch inputs. Cached outputs go to (i, j) of up to four
+//! buffers when the program ends. Uncached outputs go to any address at once. A conditional buffer can select the
+//! pairs that run or write.
 //!
-//! What the guide's available pages leave out, and what replaces it here: where (i, j) arrives
-//! ([`INDEX_TEMP`]), tiled layouts (refused), how integers become floats ([`Format`]), the commands that set
-//! instruction and constant buffers and start a domain (here: [`Dispatch`]).
+//! The available pages of the guide omit some details. This module replaces them as follows: (i, j) arrives in
+//! [`INDEX_TEMP`], tiled layouts are rejected, [`Format`] defines how integers become floats, and [`Dispatch`]
+//! replaces the commands that set instruction and constant buffers and start a domain.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::outputs::{Finding, LaneOutput, Totals};
 use crate::setup::Setup;
 pub use crate::words::{CondLoc, CondTest, Format, FormatParam, Tiling};
 
-/// The temporary that holds i in red and j in green at the start; blue and alpha are 0. The page that says where
-/// was not available; temporary 0 is where a driver routes the first coordinate. (r500.md Q3)
+/// The temporary that holds i in red and j in green at the start; blue and alpha are 0. The page that names the
+/// register was not available. Temporary 0 is where a driver routes the first coordinate. (r500.md Q3)
 pub const INDEX_TEMP: u8 = 0;
 
 /// A rectangle of index pairs.
@@ -47,13 +47,14 @@ pub struct Domain {
     pub height: u32,
 }
 
-/// Indices are below this: a lane is handed its pair as two singles, which hold all integers up to here exactly.
+/// Exclusive upper bound of indices. A lane receives its pair as two single-precision floats, which represent all
+/// integers up to this bound exactly.
 pub const INDEX_LIMIT: u64 = 1 << 24;
-/// Most pairs of a domain: the elements of four bytes that 32-bit addresses reach.
+/// Maximum number of pairs in a domain: the number of four-byte elements within 32-bit addresses.
 pub const MOST_PAIRS: u64 = 1 << 30;
 
 impl Domain {
-    /// Checks that indices and the number of pairs stay in bounds.
+    /// Checks the bounds of the indices and of the number of pairs.
     fn check(self) -> Result<(), DispatchError> {
         let Domain { i, j, width, height } = self;
         let fits = |first: u32, count: u32| u64::from(first) + u64::from(count) <= INDEX_LIMIT;
@@ -69,7 +70,7 @@ pub struct Conditional {
     pub buffer: Surface,
     /// The test.
     pub test: CondTest,
-    /// Where it applies.
+    /// The point at which the test applies.
     pub location: CondLoc,
     /// The processor execution unit's value, for [`CondLoc::PE`].
     pub value: f32,
@@ -87,7 +88,7 @@ pub struct Dispatch {
     pub inputs: Vec<(u8, Surface)>,
     /// Output buffers c0 to c3.
     pub outputs: [Option<Surface>; TARGETS],
-    /// The program's outputs are uncached: they go to `outputs[0]` at once.
+    /// The program's outputs are uncached: they go to `outputs[0]` immediately.
     pub uncached: bool,
     /// Conditional execution.
     pub conditional: Option<Conditional>,
@@ -99,20 +100,20 @@ pub struct Dispatch {
     pub hardware: Hardware,
 }
 
-/// What a dispatch leaves.
+/// The result of a dispatch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DispatchOutcome {
-    /// Memory afterwards.
+    /// Memory after the dispatch.
     pub memory: Vec<u8>,
     /// Counts over all groups.
     pub statistics: Statistics,
-    /// What was executed, and how exact it was.
+    /// The executed operations and their accuracy.
     pub report: Report,
-    /// What strict mode objects to although nothing traps, of the first group that has such.
+    /// The first finding of strict mode, in the order of the groups.
     pub finding: Option<Finding>,
 }
 
-/// Why a dispatch gave no outcome.
+/// The reason why a dispatch has no outcome.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum DispatchError {
     /// The program trapped or the launch does not fit.
@@ -125,17 +126,17 @@ pub enum DispatchError {
         i: u32,
         /// Second index.
         j: u32,
-        /// What is wrong.
+        /// The access error.
         error: AccessError,
     },
-    /// The domain is larger than any that can run.
+    /// The domain exceeds the limits.
     #[error(
         "a domain of {} x {} pairs from ({}, {}) is too large: there are at most {MOST_PAIRS} pairs, and indices stay below \
          {INDEX_LIMIT}",
         .0.width, .0.height, .0.i, .0.j
     )]
     Domain(Domain),
-    /// A program with cached outputs writes a target that has no buffer.
+    /// A program with cached outputs writes a target without a buffer.
     #[error("the program writes output c{0}, which is not bound to a buffer")]
     NoOutput(usize),
 }
@@ -156,7 +157,7 @@ struct Plan {
     inputs: [Option<Surface>; SAMPLERS],
 }
 
-/// What a group of a dispatch starts from.
+/// The initial state of a group of a dispatch.
 #[derive(Clone, Debug)]
 struct Start {
     pairs: Vec<Pair>,
@@ -165,7 +166,7 @@ struct Start {
 }
 
 impl Plan {
-    /// The plan of a dispatch, and its memory.
+    /// Checks a dispatch and returns its plan and its memory.
     fn new(mut dispatch: Dispatch) -> Result<(Plan, Vec<u8>), DispatchError> {
         let mut inputs = [None; SAMPLERS];
         for (number, surface) in &dispatch.inputs {
@@ -184,20 +185,21 @@ impl Plan {
         self.dispatch.hardware.group_width
     }
 
-    /// How many groups the domain has. Quads at its edges are whole.
+    /// Returns the number of groups in the domain. Quads at the edges of the domain are whole.
     fn groups(&self) -> usize {
         let Domain { width, height, .. } = self.dispatch.domain;
         (4 * width.div_ceil(2) as usize * height.div_ceil(2) as usize).div_ceil(self.width())
     }
 
-    /// The launch of some lanes.
+    /// Returns the launch of some lanes.
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
         let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
         Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs, columns: Vec::new() }
     }
 
-    /// The start of a group on memory as those before it have left it; `None` when no pair of it runs.
+    /// Returns the start of a group, given the memory after the groups before it. Returns `None` if no pair of the
+    /// group runs.
     fn start(&self, number: usize, memory: &[u8]) -> Result<Option<Start>, DispatchError> {
         let first = number * self.width() / 4;
         let mut pairs = quads(self.dispatch.domain, first..first + self.width() / 4);
@@ -214,7 +216,7 @@ impl Plan {
         Bound { memory, inputs: self.inputs, scatter_target: outputs[0], uncached: *uncached }
     }
 
-    /// Takes the memory back from a group that has ended, with what its lanes send to it.
+    /// Takes the memory from a group that has ended, writes the cached outputs of its lanes to it, and returns it.
     fn retire(&self, start: &Start, group: &mut Group) -> Result<Vec<u8>, DispatchError> {
         let mut memory = group.take_memory().map(|bound| bound.memory).unwrap_or_default();
         let Dispatch { outputs, conditional, .. } = &self.dispatch;
@@ -228,7 +230,7 @@ impl Plan {
     }
 }
 
-/// Runs a program over a domain: quads of 2 x 2 pairs, row by row, groups one after the other.
+/// Runs a program over a domain: quads of 2 x 2 pairs row by row, and groups in order.
 ///
 /// # Errors
 /// See [`DispatchError`].
@@ -251,24 +253,24 @@ pub fn run(
     Ok(DispatchOutcome { memory, statistics, report: groups.finish(), finding })
 }
 
-/// A dispatch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
-/// interpreter's.
+/// A dispatch that runs in steps of one instruction, group after group. A copy is a snapshot. The reference
+/// interpreter executes all steps.
 #[derive(Clone)]
 pub struct Run {
     setup: Arc<Setup>,
     plan: Arc<Plan>,
     options: Options,
-    /// The group that runs, with the memory, and its number; `None` at the end.
+    /// The group that runs, with the memory, and its number; `None` after the end.
     running: Option<(usize, Start, Group)>,
     /// The group that the last step ended.
     ended: Option<Arc<Group>>,
-    /// The memory at the end.
+    /// The memory after the end.
     memory: Vec<u8>,
     totals: Totals,
 }
 
 impl Run {
-    /// The dispatch before its first instruction.
+    /// Prepares the dispatch before its first instruction.
     ///
     /// # Errors
     /// See [`DispatchError`].
@@ -280,7 +282,7 @@ impl Run {
         Ok(run)
     }
 
-    /// Starts the first group from this one on that has a pair to run.
+    /// Starts the first group with a pair to run, beginning at group `from`.
     fn go_on(&mut self, from: usize) -> Result<(), DispatchError> {
         for number in from..self.plan.groups() {
             if let Some(start) = self.plan.start(number, &self.memory)? {
@@ -294,22 +296,22 @@ impl Run {
         Ok(())
     }
 
-    /// How many groups the dispatch has.
+    /// Returns the number of groups in the dispatch.
     pub fn groups(&self) -> usize {
         self.plan.groups()
     }
 
-    /// Lanes of a group.
+    /// Returns the number of lanes in a group.
     pub fn width(&self) -> usize {
         self.plan.width()
     }
 
-    /// The group that runs, and its number; `None` after the end.
+    /// Returns the group that runs, and its number; `None` after the end.
     pub fn group(&self) -> Option<(usize, &Group)> {
         self.running.as_ref().map(|(number, _, group)| (*number, group))
     }
 
-    /// The group that runs, for changing: a debugger's hand on registers.
+    /// Returns the group that runs, mutably, so that a debugger can change registers.
     pub fn group_mut(&mut self) -> Option<(usize, &mut Group)> {
         self.running.as_mut().map(|(number, _, group)| (*number, group))
     }
@@ -319,19 +321,19 @@ impl Run {
         self.ended.take()
     }
 
-    /// All memory, for changing.
+    /// Returns all memory, mutably.
     pub fn memory_mut(&mut self) -> &mut [u8] {
         let bound = self.running.as_mut().and_then(|(_, _, group)| group.memory.as_deref_mut());
         bound.map_or(&mut self.memory, |bound| &mut bound.memory)
     }
 
-    /// All memory, from address 0.
+    /// Returns all memory, from address 0.
     pub fn memory(&self) -> &[u8] {
         let bound = self.running.as_ref().and_then(|(_, _, group)| group.memory.as_deref());
         bound.map_or(&self.memory, |bound| &bound.memory)
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.totals.statistics;
         if let Some((_, _, group)) = &self.running {
@@ -340,7 +342,7 @@ impl Run {
         statistics
     }
 
-    /// What is left; complete after the end.
+    /// Returns the current results. They are complete after the end.
     pub fn outcome(&self) -> DispatchOutcome {
         let Totals { statistics, report, finding } = self.totals.clone();
         DispatchOutcome { memory: self.memory().to_vec(), statistics, report, finding }
@@ -349,8 +351,8 @@ impl Run {
     /// Executes one instruction; does nothing after the end.
     ///
     /// # Errors
-    /// The program trapped, and the group stays at the instruction that did; or an output of a group that has ended
-    /// cannot be stored.
+    /// Returns an error if the program trapped; the group then stays at the trapping instruction. Also returns an
+    /// error if an output of a group that has ended cannot be stored.
     pub fn step(&mut self, watch: Watch<'_>) -> Result<Step, DispatchError> {
         watched!(watch, |observer| self.observed_step(observer))
     }
@@ -372,13 +374,13 @@ impl Run {
     }
 }
 
-/// Groups one after another: what a later one reads may be what an earlier one wrote.
+/// Runs groups in order, because a later group may read memory that an earlier one wrote.
 struct Groups<'a> {
     setup: &'a Arc<Setup>,
     options: &'a Options,
-    /// `None`: the reference interpreter runs.
+    /// The fast engine; `None` if the reference interpreter runs.
     fast: Option<Fast>,
-    /// The latest; the fast engine uses it again and again.
+    /// The latest group. The fast engine reuses it.
     group: Group,
     /// The fast engine's counts by block.
     runs: Vec<u64>,
@@ -386,7 +388,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    /// The launch is one of the dispatch's, without lanes.
+    /// Prepares the groups. `launch` is a launch of the dispatch without lanes.
     fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, bound: &Bound) -> Self {
         let fast = match options.engine() {
             Engine::Reference => None,
@@ -400,7 +402,7 @@ impl<'a> Groups<'a> {
         Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 
-    /// Runs a group to its end: all lanes of `launch`. Gives it as it ended.
+    /// Runs a group, which has all lanes of `launch`, to its end. Returns its final state.
     fn run(
         &mut self,
         launch: &Launch,
@@ -437,7 +439,7 @@ impl<'a> Groups<'a> {
         Ok(&mut self.group)
     }
 
-    /// What was executed by all groups.
+    /// Returns the executed operations of all groups and their accuracy.
     fn finish(mut self) -> Report {
         if let Some(fast) = self.fast.filter(|_| !self.options.engine.is_lockstep()) {
             fast.settle(&mut self.group, &mut self.runs);
@@ -447,7 +449,8 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Some quads of a domain, which follow each other row by row: top left, top right, bottom left, bottom right.
+/// Returns the pairs of consecutive quads of a domain, row by row. The order within a quad is top left, top right,
+/// bottom left, bottom right.
 fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     let Domain { i, j, width, height } = domain;
     let (across, down) = (width.div_ceil(2) as usize, height.div_ceil(2) as usize);
@@ -463,7 +466,7 @@ fn quads(domain: Domain, quads: Range<usize>) -> Vec<Pair> {
     pairs.collect()
 }
 
-/// Whether a pair runs at all: the test at the processor execution unit. (set_cond_loc = PE)
+/// Returns whether a pair runs, by the test at the processor execution unit. (set_cond_loc = PE)
 fn scheduled(conditional: Option<&Conditional>, memory: &[u8], pair: &Pair) -> Result<bool, DispatchError> {
     match conditional {
         Some(conditional) if conditional.location == CondLoc::PE => {

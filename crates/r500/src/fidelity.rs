@@ -1,4 +1,4 @@
-//! How exact each operation is.
+//! Accuracy of each operation.
 
 use reconverge_simt::Fidelity;
 use reconverge_simt::fidelity::Report;
@@ -7,7 +7,8 @@ use crate::inst::{Alu, Body, Inst};
 use crate::operations::{Unit, each_read, sources_of};
 use crate::words::{InstType, Omod, RgbOp, SrcpOp, TexOp};
 
-/// How exact a texture operation is: where a coordinate falls between texels is a recommended reading.
+/// Returns the accuracy of a texture operation. Selection of the texel for a coordinate is a recommended
+/// interpretation.
 pub const fn tex(op: TexOp) -> Fidelity {
     match op {
         TexOp::NOP | TexOp::TEXKILL => Fidelity::Specified,
@@ -15,15 +16,15 @@ pub const fn tex(op: TexOp) -> Fidelity {
     }
 }
 
-/// How exact a presubtract is: its sum is rounded, and the rounding of the hardware is not documented.
+/// Returns the accuracy of a presubtract. Its sum is rounded, and the rounding of the hardware is not documented.
 pub const fn srcp(op: SrcpOp) -> Fidelity {
     match op {
         SrcpOp::NEG2 | SrcpOp::SUB | SrcpOp::ADD | SrcpOp::NEG => Fidelity::Approximate,
     }
 }
 
-/// How exact an output modifier is: what it scales may leave the range of numbers. Times 1 has only the documented effect
-/// on NaN and denormals. (CTM guide p. 29)
+/// Returns the accuracy of an output modifier. A scaled value may leave the range of numbers. Times 1 has only the
+/// documented effect on NaN and denormals. (CTM guide p. 29)
 pub const fn omod(omod: Omod) -> Fidelity {
     match omod {
         Omod::DISABLED | Omod::MUL_1 => Fidelity::Specified,
@@ -33,7 +34,7 @@ pub const fn omod(omod: Omod) -> Fidelity {
     }
 }
 
-/// How exact the result of a unit is: its operation with what comes before and behind it.
+/// Returns the accuracy of a unit's result, including presubtract and output modifier.
 pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     let mut fidelity = match unit {
         Unit::Rgb => alu.rgb.op.operation().fidelity.max(omod(alu.rgb.omod)),
@@ -48,7 +49,7 @@ pub(crate) fn unit(alu: &Alu, unit: Unit) -> Fidelity {
     fidelity
 }
 
-/// Whether the units of an instruction compute something that is kept, the RGB and the alpha unit.
+/// Returns whether the RGB unit and the alpha unit of an instruction compute a value that is kept.
 pub(crate) fn computes(inst: &Inst, alu: &Alu) -> [bool; 2] {
     let common = &inst.common;
     let kept = |channel| {

@@ -1,19 +1,21 @@
-//! How R500 lanes diverge and come together again: branch counters, loop stack, address stack.
+//! Divergence and reconvergence of R500 lanes: branch counters, loop stack, address stack.
 //!
-//! All lanes of a group (the manual's thread) share one program counter. There is no stack of masks: a lane that a branch switched
-//! off *counts*, for itself, how many constructs have been opened since, and wakes when that many have been
-//! closed. Loops keep a frame each; calls keep a return address each. (CTM guide pp. 35-40; REG, US_FC_INST)
+//! All lanes of a group (the manual's thread) share one program counter. There is no stack of masks. A lane that a
+//! branch switched off has a *counter*: the number of constructs that have opened since and are still open. The lane
+//! resumes when they and the branch have closed. The loop stack has a frame for each open loop, and the address stack
+//! has a return address for each open call. (CTM guide pp. 35-40; REG, US_FC_INST)
 //!
 //! ```text
-//!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that wanted to jump
+//!   if A        lanes that fail A:  counter 0         INCR on stay: active lanes that voted to jump
 //!     if B      the same lanes:     counter 1         INCR adds one to all that are off
 //!     endif     the same lanes:     counter 0         DECR takes one off
 //!   else        counter 0 <-> active                  B_ELSE swaps
-//!   endif       below zero: active                    DECR wakes
+//!   endif       below zero: active                    DECR reactivates
 //! ```
 //!
-//! This file is pure: the lanes that *want* to jump come in as a mask, the decision comes back as a value. It knows
-//! neither registers nor memory. One instruction is [`Flow::execute`], whose steps are those of the manual.
+//! This file does not access registers or memory. The caller evaluates the conditions and passes the lanes that vote
+//! to jump as a mask; the decision is the return value. [`Flow::execute`] executes one instruction in the order of
+//! the manual's steps.
 
 use std::cmp::Ordering;
 
@@ -22,10 +24,10 @@ use thiserror::Error;
 
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// What an operation does to the loop stack. `al`: it is of LOOP, which has aL, and not of REP.
+/// Effect of an operation on the loop stack. `al` distinguishes LOOP, which has aL, from REP, which does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Nothing.
+    /// Does not change the loop stack.
     Jump,
     /// Enters a loop.
     Begin {
@@ -42,7 +44,7 @@ pub enum Role {
         /// The frame has aL.
         al: bool,
     },
-    /// Leaves the iteration, of a loop of either kind.
+    /// Leaves the iteration of a loop of either kind.
     Continue,
 }
 
@@ -63,8 +65,7 @@ impl FcOp {
 }
 
 impl FcInst {
-    /// Returns how many branches are open after an operation of the branch counters that finds `open` of them, or `None`
-    /// if it closes more.
+    /// Returns the number of open branches after `op`, or `None` if `op` closes more branches than are `open`.
     pub(crate) fn levels_after(&self, op: BOp, open: u32) -> Option<u32> {
         match op {
             BOp::NONE => Some(open),
@@ -75,7 +76,7 @@ impl FcInst {
 }
 
 impl Role {
-    /// Whether the innermost frame is one of the operation's kind.
+    /// Returns whether the innermost frame has the kind that the operation requires.
     const fn fits(self, frame: &Frame) -> bool {
         match self {
             Role::End { al } | Role::Break { al } => frame.al.is_some() == al,
@@ -84,14 +85,14 @@ impl Role {
     }
 }
 
-/// How much the stacks and counters hold.
+/// Capacity of the stacks and the branch counters.
 ///
 /// CTM guide p. 35 says that the sizes depend on the flow-control mode and that over- and underflow are
 /// undefined; its table was not available. The defaults follow the limits that Shader Model 3 demands and the
 /// depths that Mesa relies on. (r500.md Q14)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The highest value of a branch counter; nesting is one more.
+    /// Highest value of a branch counter. Branches can nest one level deeper.
     pub branch_counter: u8,
     /// Frames of the loop stack.
     pub loop_stack: usize,
@@ -100,7 +101,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The recommended sizes for a flow-control mode.
+    /// Returns the recommended sizes for a flow-control mode.
     pub const fn recommended(mode: FcMode) -> Limits {
         match mode {
             FcMode::PARTIAL => Limits { branch_counter: 3, loop_stack: 0, address_stack: 0 },
@@ -109,13 +110,14 @@ impl Limits {
     }
 }
 
-/// Which branch-inactive lanes keep a BREAK or CONTINUE from jumping. (r500.md Q15)
+/// Selects the branch-inactive lanes that keep a BREAK or CONTINUE from jumping. (r500.md Q15)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InhibitScope {
-    /// Those that were active when the innermost loop was entered: lanes that were off already cannot care.
+    /// Lanes that were active when the innermost loop was entered. Lanes that were already off cannot be affected.
     #[default]
     Frame,
-    /// All of them, the literal reading of CTM guide p. 37. Only walks more instructions with no lane active.
+    /// All branch-inactive lanes, the literal interpretation of CTM guide p. 37. The results are the same, but the
+    /// group issues more instructions without an active lane.
     All,
 }
 
@@ -126,40 +128,40 @@ pub struct LoopConstant {
     pub count: u8,
     /// KG, aL in the first iteration.
     pub start: u8,
-    /// KB, added to aL after each.
+    /// KB, added to aL after each iteration.
     pub step: i8,
 }
 
 /// An open loop. (CTM guide p. 35: iteration count, aL and a lane mask)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Iterations to go, this one included.
+    /// Remaining iterations, including the current one.
     pub count: u8,
-    /// The loop register; REP has none.
+    /// The loop register aL; `None` for REP.
     pub al: Option<i32>,
     /// Lanes that were active when the loop was entered.
     pub mask: Mask,
-    /// Lanes that a BREAK switched off: they wake when the frame is popped.
+    /// Lanes that a BREAK switched off. They resume when the frame is popped.
     pub broken: Mask,
-    /// Lanes that a CONTINUE switched off: they wake at the loop's end instruction.
+    /// Lanes that a CONTINUE switched off. They resume at the end instruction of the loop.
     pub continued: Mask,
 }
 
 /// A call that has not returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Where the group goes on.
+    /// Slot at which the group continues after the return.
     pub return_to: u16,
-    /// Lanes that were active after the call. For the strict checks only; hardware keeps an address.
+    /// Lanes that were active after the call. Only the strict checks read this mask; hardware stores only an address.
     callers: Mask,
-    /// Of those, the ones that a conditional return has switched off.
+    /// The subset of `callers` that a conditional return has switched off.
     returned: Mask,
     /// Loop frames at the time of the call.
     loop_depth: usize,
 }
 
-/// Entries on the stacks of a group that has ended: a finding in strict mode, not a trap. Reaching END_ADDR stops the
-/// group whatever its state, but no structured program ends so.
+/// Entries on the stacks of a group that has ended. Strict mode reports them as a finding, not as a trap: a group
+/// that reaches END_ADDR stops in any state, but no structured program ends with open loops or calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error(
     "entries on the stacks at the end of the program: {loops} on the loop stack, {calls} on the address stack"
@@ -171,22 +173,24 @@ pub struct LeftOpen {
     pub calls: usize,
 }
 
-/// What the documents leave undefined.
+/// Behavior that the documents leave undefined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Undefined {
     /// CTM guide p. 35. Lenient: the stack grows.
     #[error("loop stack overflow: more than {limit} loops are open")]
     LoopStackOverflow {
-        /// Frames it holds.
+        /// Capacity in frames.
         limit: usize,
     },
-    /// CTM guide p. 35. Lenient: an end of loop goes on, a break jumps or stays without a frame.
+    /// CTM guide p. 35. Lenient: an end of loop continues with the next instruction; a break follows the votes
+    /// without a frame.
     #[error("{op} with an empty loop stack")]
     LoopStackUnderflow {
         /// The operation.
         op: FcOp,
     },
-    /// CTM guide p. 37: BREAKLOOP for LOOP, BREAKREP for REP. Lenient: the innermost frame, whatever its kind.
+    /// CTM guide p. 37: BREAKLOOP for LOOP, BREAKREP for REP. Lenient: the operation uses the innermost frame,
+    /// whatever its kind.
     #[error("{op} inside a loop of the other kind")]
     LoopKind {
         /// The operation.
@@ -195,13 +199,13 @@ pub enum Undefined {
     /// CTM guide p. 35. Lenient: the stack grows.
     #[error("address stack overflow: more than {limit} calls are open")]
     AddressStackOverflow {
-        /// Entries it holds.
+        /// Capacity in entries.
         limit: usize,
     },
-    /// CTM guide p. 35. Lenient: JUMP_ADDR is the target.
+    /// CTM guide p. 35. Lenient: the group jumps to JUMP_ADDR.
     #[error("return with an empty address stack")]
     AddressStackUnderflow,
-    /// Nesting deeper than the counters go. Lenient: the counter keeps counting.
+    /// The branches nest deeper than a counter can count. Lenient: the counter counts on, up to 255.
     #[error("branch counter overflow: lanes {lanes} would count beyond {limit}")]
     BranchCounterOverflow {
         /// The lanes.
@@ -215,10 +219,10 @@ pub enum Undefined {
         /// The operation or address-stack action.
         what: &'static str,
     },
-    /// CTM guide p. 36. Lenient: returns; lanes that are off stay off until a DECR wakes them.
+    /// CTM guide p. 36. Lenient: the group returns. Lanes that are off stay off until a DECR reactivates them.
     #[error("return inside a dynamic branch: lanes {lanes} have not returned")]
     ReturnInsideBranch {
-        /// Lanes of the call that are switched off and would stay behind.
+        /// Lanes of the call that are switched off and have not returned.
         lanes: Mask,
     },
     /// CTM guide p. 36. Lenient: returns; the frames stay on the stack.
@@ -226,27 +230,27 @@ pub enum Undefined {
     ReturnInsideLoop,
 }
 
-/// Frames or addresses beyond which even lenient mode stops: a program that gets here never ends.
+/// Number of frames or addresses at which lenient mode stops. A program that reaches it never ends.
 const RUNAWAY: usize = 512;
 
-/// What an instruction did.
+/// The result of a flow-control instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The group jumped.
     pub jumped: bool,
-    /// Active lanes that wanted to jump, at the vote.
+    /// Active lanes that voted to jump.
     pub wanted: Mask,
-    /// Active lanes that wanted to stay, at the vote.
+    /// Active lanes that voted to stay.
     pub unwilling: Mask,
 }
 
 impl Decision {
-    /// Whether the active lanes did not agree.
+    /// Returns whether the active lanes disagreed.
     pub fn diverged(&self) -> bool {
         self.wanted.any() && self.unwilling.any()
     }
 
-    /// Returns the lanes that run first, because the group follows their vote, and the others.
+    /// Returns the lanes that run first, whose vote the group follows, and then the others.
     fn sides(&self) -> (Mask, Mask) {
         if self.jumped { (self.wanted, self.unwilling) } else { (self.unwilling, self.wanted) }
     }
@@ -257,9 +261,9 @@ impl Decision {
 pub struct Flow {
     pc: u16,
     ended: bool,
-    /// Lanes that take part in the next instruction.
+    /// Lanes that execute the next instruction.
     active: Mask,
-    /// Lanes that a branch switched off; only their counters count.
+    /// Lanes that a branch switched off. A counter is meaningful only for these lanes.
     branch: Mask,
     counters: Counters,
     /// Lanes inside the primitive or domain, and not killed.
@@ -270,35 +274,36 @@ pub struct Flow {
     fc_mode: FcMode,
     scope: InhibitScope,
     mode: Mode,
-    /// The lanes that ran last. Only events depend on this field.
+    /// The lanes that ran last. This field affects only events.
     ran: LastActive,
 }
 
-/// JUMP_FUNC: whether a lane wants to jump. Bit index = ALU result * 4 + predicate * 2 + boolean.
-/// (REG, US_FC_INST.JUMP_FUNC)
+/// Returns whether JUMP_FUNC makes a lane vote to jump. Bit index = ALU result * 4 + predicate * 2 + boolean. (REG,
+/// US_FC_INST.JUMP_FUNC)
 pub const fn jumps(jump_func: u8, alu_result: bool, predicate: bool, boolean: bool) -> bool {
     jump_func >> (alu_result as u8 * 4 + predicate as u8 * 2 + boolean as u8) & 1 != 0
 }
 
-/// Whether a JUMP_FUNC looks at the ALU result at all.
+/// Returns whether the result of a JUMP_FUNC depends on the ALU result.
 pub const fn reads_alu_result(jump_func: u8) -> bool {
     jump_func >> 4 != jump_func & 0xf
 }
 
-/// Whether a JUMP_FUNC looks at the predicate at all.
+/// Returns whether the result of a JUMP_FUNC depends on the predicate.
 pub const fn reads_predicate(jump_func: u8) -> bool {
     jump_func >> 2 & 0x33 != jump_func & 0x33
 }
 
-/// Whether a JUMP_FUNC looks at the boolean constant at all.
+/// Returns whether the result of a JUMP_FUNC depends on the boolean constant.
 pub const fn reads_boolean(jump_func: u8) -> bool {
     jump_func >> 1 & 0x55 != jump_func & 0x55
 }
 
 impl Flow {
-    /// The start of a group: every lane of `lanes` active (helper lanes too), stacks empty.
+    /// Returns the state of a group at slot `start`: every lane of `lanes` is active, including helper lanes, and the
+    /// stacks are empty.
     ///
-    /// `covered` are the lanes whose results count; the others run as helpers for derivatives.
+    /// `covered` names the lanes whose results count. The other lanes run as helpers for derivatives.
     pub fn new(start: u16, lanes: Mask, covered: Mask, fc_mode: FcMode, limits: Limits, mode: Mode) -> Flow {
         Flow {
             pc: start,
@@ -317,7 +322,7 @@ impl Flow {
         }
     }
 
-    /// Goes back to the start, with other lanes; limits and readings stay.
+    /// Restarts the group at slot `start` with other lanes. Limits, modes and scope stay.
     pub fn restart(&mut self, start: u16, lanes: Mask, covered: Mask) {
         (self.pc, self.ended) = (start, false);
         (self.active, self.covered) = (lanes, covered & lanes);
@@ -327,65 +332,65 @@ impl Flow {
         self.ran = LastActive::default();
     }
 
-    /// Changes the reading of which lanes keep a BREAK or CONTINUE from jumping.
+    /// Sets which branch-inactive lanes keep a BREAK or CONTINUE from jumping.
     pub fn with_scope(mut self, scope: InhibitScope) -> Flow {
         self.scope = scope;
         self
     }
 
-    /// The next instruction's slot.
+    /// Returns the slot of the next instruction.
     pub fn pc(&self) -> u16 {
         self.pc
     }
 
-    /// Lanes that take part in the next instruction.
+    /// Returns the lanes that execute the next instruction.
     pub fn active(&self) -> Mask {
         self.active
     }
 
-    /// Lanes whose results count.
+    /// Returns the lanes whose results count.
     pub fn covered(&self) -> Mask {
         self.covered
     }
 
-    /// aL: the loop register of the innermost LOOP; REP frames are transparent. 0 outside any LOOP, where the
-    /// documents leave it undefined. (r500.md Q17)
+    /// Returns aL, the loop register of the innermost LOOP. REP frames are transparent. Outside any LOOP, the
+    /// documents leave aL undefined, and this function returns 0. (r500.md Q17)
     pub fn al(&self) -> i32 {
         self.loops.iter().rev().find_map(|frame| frame.al).unwrap_or(0)
     }
 
-    /// Whether aL has a documented value.
+    /// Returns whether aL has a documented value.
     pub fn has_al(&self) -> bool {
         self.loops.iter().any(|frame| frame.al.is_some())
     }
 
-    /// Goes on to the next slot, as every instruction but FC does.
+    /// Advances to the next slot, as every instruction other than FC does.
     pub fn advance(&mut self) {
         self.pc += 1;
     }
 
-    /// Goes on by a run of instructions other than FC.
+    /// Advances by a run of `slots` instructions other than FC.
     pub fn advance_by(&mut self, slots: u16) {
         self.pc += slots;
     }
 
-    /// The group has executed the instruction at END_ADDR.
+    /// Ends the group, which has executed the instruction at END_ADDR.
     pub fn end(&mut self) {
         self.ended = true;
     }
 
-    /// Killed lanes go on as helpers: they are uncovered from here on. (r500.md Q2)
+    /// Uncovers killed lanes, which continue as helpers. (r500.md Q2)
     pub fn kill(&mut self, lanes: Mask) {
         self.covered = self.covered - lanes;
     }
 
     /// Executes one flow-control instruction.
     ///
-    /// `want` are the lanes whose JUMP_FUNC says jump (see [`Step::want`]).
+    /// `want` holds the lanes whose JUMP_FUNC votes to jump (see [`Step::want`]).
     ///
     /// # Errors
-    /// Strict mode: what [`Undefined`] lists; the state is then that at the moment of the finding. Lenient mode:
-    /// only a stack that has run away.
+    /// In strict mode, returns any error of [`Undefined`]; the state is then that at the moment of the finding. In
+    /// lenient mode, returns an error only if a stack exceeds 512 entries or a branch counter would exceed 255.
     pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
         let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;
@@ -396,7 +401,7 @@ impl Flow {
             self.swap_else();
         }
 
-        // 2. Lanes that continued rejoin at the end of their loop. (CTM guide p. 36)
+        // 2. Lanes that executed CONTINUE rejoin at the end of their loop. (CTM guide p. 36)
         if let Role::End { .. } = fc.op.role()
             && let Some(frame) = self.loops.last_mut()
         {
@@ -409,7 +414,7 @@ impl Flow {
             |jumped| Decision { jumped, wanted: self.active & want, unwilling: self.active - want };
         let mut jump = votes.jump(fc, Mask(u64::MAX));
 
-        // 5. Counts overrule the votes. (CTM guide p. 37)
+        // 5. Iteration counts override the votes. (CTM guide p. 37)
         match fc.op.role() {
             Role::Begin { .. } if constant.count == 0 => jump = true,
             Role::End { .. } => match self.loops.last_mut() {
@@ -426,14 +431,14 @@ impl Flow {
         // 6. Loop stack.
         self.loop_stack(fc.op, jump, want, *constant)?;
 
-        // 7. Branch counters: B_OP0 when staying, B_OP1 when jumping.
+        // 7. Branch counters: B_OP0 if the group stays, B_OP1 if it jumps.
         match if jump { fc.b_op1 } else { fc.b_op0 } {
             BOp::NONE => {}
             BOp::DECR => self.decr(fc.b_pop_cnt),
             BOp::INCR => self.incr(want, jump)?,
         }
         if fc.a_op == AOp::POP && !jump && fc.b_op0 == BOp::INCR {
-            // A conditional return that stays switches the lanes that returned off until a later one.
+            // A conditional return that stays switches off the lanes that returned, until a later return.
             if let Some(call) = self.calls.last_mut() {
                 call.returned |= decision.wanted;
             }
@@ -444,10 +449,11 @@ impl Flow {
         Ok(decision)
     }
 
-    /// [`Flow::execute`], which announces divergence, stack changes, reconvergence and jumps to an observer.
+    /// Executes one flow-control instruction like [`Flow::execute`], and reports divergence, stack changes,
+    /// reconvergence and jumps to an observer.
     ///
     /// # Errors
-    /// As [`Flow::execute`]; nothing is announced then.
+    /// Returns the errors of [`Flow::execute`]; the observer then receives no events.
     pub fn execute_observed<O: Observer>(
         &mut self,
         step: &Step,
@@ -460,18 +466,19 @@ impl Flow {
         Ok(decision)
     }
 
-    /// What strict mode reports about a group that has ended: entries on its stacks.
+    /// Returns the finding of strict mode if the group has ended with entries on its stacks.
     pub fn left_open(&self) -> Option<LeftOpen> {
         let (loops, calls) = (self.loops.len(), self.calls.len());
         (self.ended && self.mode == Mode::Strict && loops + calls != 0).then_some(LeftOpen { loops, calls })
     }
 
-    /// Frames and addresses on the stacks.
+    /// Returns the number of entries on both stacks.
     fn depth(&self) -> usize {
         self.loops.len() + self.calls.len()
     }
 
-    /// Announces what an instruction did: before it, `before` were active and the stacks `depth` deep.
+    /// Reports the effects of an instruction. Before the instruction, the lanes `before` were active and the stacks
+    /// held `depth` entries.
     #[inline(always)]
     fn announce<O: Observer>(
         &mut self,
@@ -507,7 +514,7 @@ impl Flow {
         }
     }
 
-    /// B_ELSE: active lanes and branch-inactive lanes of counter 0 change places.
+    /// B_ELSE: swaps the active lanes with the branch-inactive lanes whose counter is 0.
     fn swap_else(&mut self) {
         let waking = self.branch & self.counters.zero();
         let sleeping = self.active;
@@ -516,7 +523,7 @@ impl Flow {
         self.branch = (self.branch - waking) | sleeping;
     }
 
-    /// CTM guide p. 37, the table of operations.
+    /// Updates the loop stack by the table of operations in CTM guide p. 37.
     fn loop_stack(
         &mut self,
         op: FcOp,
@@ -562,7 +569,7 @@ impl Flow {
         }
     }
 
-    /// How many entries a stack of `size` entries may hold.
+    /// Returns the maximum number of entries in a stack of `size` entries, which is higher in lenient mode.
     fn limit(&self, size: usize) -> usize {
         if self.mode == Mode::Strict { size } else { RUNAWAY }
     }
@@ -576,7 +583,7 @@ impl Flow {
         Ok(())
     }
 
-    /// The frame that `op` works on; `None` only in lenient mode.
+    /// Returns the frame that `op` uses; `None` only in lenient mode.
     fn innermost(&mut self, op: FcOp) -> Result<Option<&mut Frame>, Undefined> {
         let strict = self.mode == Mode::Strict;
         match self.loops.last_mut() {
@@ -587,22 +594,22 @@ impl Flow {
         }
     }
 
-    /// Lanes that broke or continued in this loop run again behind it.
+    /// Pops the innermost frame. Lanes that broke or continued in the loop become active.
     fn pop_frame(&mut self) {
         if let Some(frame) = self.loops.pop() {
             self.active |= frame.broken | frame.continued;
         }
     }
 
-    /// DECR: every branch-inactive lane subtracts B_POP_CNT; those below zero become active.
+    /// DECR: subtracts B_POP_CNT from the counter of every branch-inactive lane. Lanes below zero become active.
     fn decr(&mut self, b_pop_cnt: u8) {
         let waking = self.counters.decrease(self.branch, b_pop_cnt);
         self.branch = self.branch - waking;
         self.active |= waking;
     }
 
-    /// INCR: every branch-inactive lane adds one; every active lane whose wish differs from the decision goes to
-    /// sleep at zero.
+    /// INCR: adds one to the counter of every branch-inactive lane. Active lanes that voted against the decision are
+    /// switched off with counter 0.
     fn incr(&mut self, want: Mask, jump: bool) -> Result<(), Undefined> {
         let limit = match self.mode {
             Mode::Strict => self.limits.branch_counter,
@@ -620,7 +627,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Where a jump goes, with what it does to the address stack.
+    /// Returns the target of a jump and updates the address stack.
     fn target(&mut self, step: &Step) -> Result<u16, Undefined> {
         let Step { inst, target, .. } = *step;
         match inst.a_op {
@@ -651,8 +658,8 @@ impl Flow {
         }
     }
 
-    /// CTM guide p. 36: a return is not allowed inside a dynamic branch or a loop of its subroutine. Seen here as
-    /// lanes of the call that are still off after the return although no conditional return switched them off.
+    /// CTM guide p. 36: a return is not allowed inside a dynamic branch or a loop of its subroutine. This check
+    /// detects lanes of the call that are off after the return although no conditional return switched them off.
     fn check_return(&self, call: &Call) -> Result<(), Undefined> {
         if self.loops.len() != call.loop_depth {
             return Err(Undefined::ReturnInsideLoop);
@@ -673,8 +680,8 @@ impl Flow {
     }
 }
 
-/// What PUSH stores for a call at `pc`. REG says "the current address"; returning to the call itself would loop
-/// for ever, so either the next address is stored or POP adds one. (r500.md Q16)
+/// Returns the address that PUSH stores for a call at `pc`. REG says "the current address". A return to the call
+/// itself would repeat the call for ever, so either PUSH stores the next address or POP adds one. (r500.md Q16)
 const fn return_address(pc: u16) -> u16 {
     pc + 1
 }
@@ -716,7 +723,7 @@ impl FlowView for Flow {
         frames.chain(calls).collect()
     }
 
-    /// A lane that a branch has switched off counts from 0, so the constructs that it is nested in are one more.
+    /// A lane that a branch has switched off starts to count at 0, so its nesting depth is one more than its counter.
     fn depths(&self) -> Vec<Depth> {
         let nested = self.branch.lanes().map(|lane| u32::from(self.counters.of(lane)) + 1).max();
         let depth = |of, used, room: usize| Depth { of, used, room: Some(room as u32) };

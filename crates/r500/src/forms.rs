@@ -9,7 +9,7 @@ use crate::text::construct::{CONSTRUCTS, Jumps, Pop};
 use crate::text::idioms::IDIOMS;
 use crate::words::TexOp;
 
-/// The forms of a mnemonic in pixel programs, and in programs of the vertex unit; none for another word.
+/// Returns the forms of a mnemonic in pixel programs and in programs of the vertex unit; none for an unknown word.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let mut found = Vec::new();
     let mut add = |text: String, example: String, about: &str, source: &str| {
@@ -125,7 +125,7 @@ pub fn forms(mnemonic: &str) -> Vec<Form> {
     found
 }
 
-/// A half of an ALU instruction and an example of it.
+/// Returns the form of one half of an ALU instruction, and an example.
 fn half(name: &str, operands: usize, channels: &str) -> (String, String) {
     let swizzle = if channels == "a" { "S" } else { "SSS" };
     let form: Vec<String> = (0..operands).map(|number| format!("src{number}|srcp.{swizzle}")).collect();
@@ -144,7 +144,7 @@ fn half(name: &str, operands: usize, channels: &str) -> (String, String) {
     )
 }
 
-/// All mnemonics, sorted.
+/// Returns all mnemonics, sorted.
 pub fn mnemonics() -> Vec<&'static str> {
     let mut names: Vec<&str> = vec!["ALU", "OUT", "FC"];
     names.extend(OPERATIONS.iter().filter_map(|row| row.rgb).map(|op| op.name()));

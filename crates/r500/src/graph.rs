@@ -1,10 +1,11 @@
 //! The control flow of a program as a graph of its slots.
 //!
-//! A group has one program counter: an edge is a way that the counter may go, and lanes that disagree wait until the
-//! counter comes to them. Constants of the launch decide nothing here, since they may change: a LOOP may be entered or
-//! skipped, a static branch goes both ways. Returns go to what follows the calls of the subroutine they are in.
+//! A group has one program counter, and an edge is a possible transition of that counter. Lanes that disagree wait
+//! until the counter reaches them. Constants of the launch do not decide edges, since they may change: a LOOP may be
+//! entered or skipped, and a static branch may go both ways. A return has an edge to each slot after a call of its
+//! subroutine.
 //!
-//! Left out: edges to slots that hold no instruction, where the group traps.
+//! The graph omits edges to slots without an instruction, where the group traps.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -15,33 +16,33 @@ use crate::inst::{Body, Fc, Inst};
 use crate::setup::Setup;
 use crate::words::{AOp, BOp, CmnInst, FcInst, PredSel};
 
-/// Where an FC instruction may go.
+/// The possible successors of an FC instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// To the next slot.
+    /// The next slot is a successor.
     pub stays: bool,
-    /// To its target.
+    /// The target is a successor.
     pub jumps: bool,
 }
 
-/// The wishes that active lanes can have at an FC instruction.
+/// The votes that active lanes can have at an FC instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wishes {
-    /// Some may want to jump.
+    /// Lanes can vote to jump.
     pub(crate) jump: bool,
-    /// Some may not.
+    /// Lanes can vote to stay.
     pub(crate) stay: bool,
-    /// Lanes of one group may differ: what decides is not a boolean constant alone.
+    /// Lanes of one group may differ, because the vote depends on more than a boolean constant.
     pub(crate) differ: bool,
 }
 
-/// What all lanes want where a boolean constant alone decides.
+/// Returns the vote of all lanes at an instruction whose vote depends only on a boolean constant.
 pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
     jumps(fc.jump_func, false, common.rgb_pred_sel == PredSel::NONE, boolean)
 }
 
 pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
-    // Without a predicate, that is true.
+    // Without a predicate selection, the predicate is true.
     let predicates: &[bool] = if common.rgb_pred_sel == PredSel::NONE { &[true] } else { &[false, true] };
     let mut all = Wishes { jump: false, stay: false, differ: false };
     for boolean in [false, true] {
@@ -57,9 +58,10 @@ pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
     all
 }
 
-/// Where an FC instruction may go, whatever its lanes and the constants.
+/// Returns the possible successors of an FC instruction, for any lanes and constants.
 ///
-/// With no voters ALL jumps and ANY stays; so both can happen but to votes that are sure. (CTM guide p. 37)
+/// Without voters, ALL jumps and ANY stays. So both outcomes are possible unless the votes are constant.
+/// (CTM guide p. 37)
 pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
     let wishes = wishes(common, fc);
     let voted = match fc.jump_any {
@@ -70,34 +72,35 @@ pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
         Role::Jump => voted,
         // A count of 0 jumps.
         Role::Begin { .. } => Ways { jumps: true, ..voted },
-        // The last round stays, and so does a break that lanes of the loop inhibit.
+        // The last iteration stays. So does a break that lanes of the loop inhibit.
         Role::End { .. } | Role::Break { .. } | Role::Continue => Ways { stays: true, ..voted },
     }
 }
 
-/// The slot that an FC instruction names, absolute.
+/// Returns the absolute slot of the jump target of an FC instruction.
 pub fn target(setup: &Setup, fc: &Fc) -> u16 {
     flow::target(&fc.addr, setup.offset)
 }
 
-/// What brings lanes together at an FC instruction of a structured program: the construct that it is, or else the
-/// operation of the branch counters.
+/// Returns the name of the operation that can reconverge lanes at an FC instruction of a structured program: the
+/// construct, or else the operation on the branch counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
-    // If one branch is open, none is left.
+    // One open branch is assumed; the operation closes it if no branch remains open.
     let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
     match fc.op.role() {
-        // Lanes that continued wake here; behind the last round also those that broke.
+        // Lanes that continued resume here. After the last iteration, lanes that broke also resume.
         Role::End { .. } => Some(fc.op.name()),
-        // When the last lanes leave, the frame is popped, and those that left before wake.
+        // When the last lanes leave, the frame is popped, and lanes that left earlier resume.
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
-        // It jumps when no lane of the loop is off by a branch: the counters it lowers are those of lanes outside.
+        // It jumps only if no lane of the loop is off because of a branch. The counters that it lowers belong to
+        // lanes outside the loop.
         Role::Break { .. } | Role::Continue => None,
         Role::Jump | Role::Begin { .. } if closes(ways.stays, fc.b_op0) => {
             Some(if fc.a_op == AOp::POP { "RETURN" } else { "ENDIF" })
         }
         Role::Jump | Role::Begin { .. } if closes(ways.jumps, fc.b_op1) => match fc.a_op {
             AOp::POP => Some("RETURN"),
-            // An else jumps when it wakes no lane: those that it switched off are as they were.
+            // An else jumps if it reactivates no lane. The lanes that it switched off are then unchanged.
             _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,
             _ if fc.b_else => Some("ELSE"),
             _ => Some("DECR"),
@@ -106,7 +109,8 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
     }
 }
 
-/// What a program reaches from its start, or a subroutine from its first slot: up to its returns, over its calls.
+/// The slots that a program reaches from its start, or a subroutine from its first slot. Paths continue after calls
+/// and end at returns.
 struct Routine {
     /// `None` for the program itself, which runs with an empty address stack.
     entry: Option<u16>,
@@ -114,7 +118,7 @@ struct Routine {
     returns: NumberSet,
 }
 
-/// The program and its subroutines, and for the first slot of each subroutine those behind its calls.
+/// Returns the program and its subroutines, and for the first slot of each subroutine the slots after its calls.
 fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     let mut routines = Vec::new();
     let mut behind_calls: LiteMap<u16, NumberSet> = LiteMap::new();
@@ -147,7 +151,8 @@ fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     (routines, behind_calls)
 }
 
-/// The control flow of a program: the instructions that may be reached from its start, in order of their slots.
+/// Returns the control-flow graph of a program: the instructions that may be reached from its start, in the order of
+/// their slots.
 pub fn graph(setup: &Setup) -> Graph {
     let (routines, behind_calls) = routines(setup);
     let mut nodes: LiteMap<u32, Node> = LiteMap::new();
@@ -176,7 +181,7 @@ pub fn graph(setup: &Setup) -> Graph {
     Graph { entries, nodes }
 }
 
-/// A way on from an instruction. That of a return leads where it goes with an empty address stack in lenient mode.
+/// A successor of an instruction. For a return, it is the successor with an empty address stack in lenient mode.
 struct Way {
     to: u16,
     kind: EdgeKind,
@@ -201,7 +206,7 @@ fn ways_on(setup: &Setup, pc: u16, inst: &Inst) -> Vec<Way> {
     next.into_iter().chain(jump).collect()
 }
 
-/// An instruction without its returns to callers.
+/// Returns the node of an instruction, without the edges of a return to its callers.
 fn node(setup: &Setup, pc: u16, without_caller: bool) -> Node {
     let mut node = Node { pc: u32::from(pc), ..Node::default() };
     let Some(Ok(inst)) = setup.slot(pc).map(|slot| &slot.inst) else { return node };

@@ -1,4 +1,4 @@
-//! One group: the lanes that share a program counter, with all their registers. A copy of it is a snapshot.
+//! One group: the lanes that share a program counter, with all their registers. A copy is a snapshot.
 
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ pub struct Group {
     pub(crate) killed: Mask,
     /// Temporaries, `rows[register * 4 + channel][lane]`, then the output registers: [`color_row`], [`DEPTH_ROW`].
     pub(crate) rows: Registers<WIDEST>,
-    /// Float constants as seen by this run.
+    /// Float constants of this run.
     pub(crate) constants: Arc<Vec<[u32; 4]>>,
-    /// One bit a lane for R, G, B, A.
+    /// One bit per lane for R, G, B, A.
     pub(crate) predicate: [Mask; 4],
     pub(crate) alu_result: Mask,
     /// Lanes whose ALU result was written since the last FC instruction.
@@ -39,11 +39,12 @@ pub struct Group {
     /// The surfaces of the CTM model.
     pub(crate) memory: Option<Box<Bound>>,
     pub(crate) statistics: Statistics,
-    /// How often each slot was issued.
+    /// Number of times that each slot was issued.
     pub(crate) issued: Vec<u64>,
 }
 
-/// Which output registers were written. Their values are rows: the last write to a channel wins. (CTM guide p. 31)
+/// The lanes that wrote each output register. The values are in rows: the last write to a channel wins.
+/// (CTM guide p. 31)
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Written {
     /// `color[target][channel]`
@@ -52,48 +53,49 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// The lanes that wrote an output, by its number.
+    /// Returns the lanes that wrote an output, by its number.
     pub(crate) fn output(&self, output: usize) -> Mask {
         self.color.as_flattened().get(output).copied().unwrap_or(self.depth)
     }
 }
 
-/// The lanes a row has room for.
+/// Capacity of a row in lanes.
 pub(crate) const WIDEST: usize = 64;
 /// The row of the depth (W) output.
 pub(crate) const DEPTH_ROW: usize = color_row(TARGETS, 0);
-/// Temporaries and outputs.
+/// Number of rows of temporaries and outputs.
 pub(crate) const ROWS: usize = DEPTH_ROW + 1;
-/// Channels of the render targets, and depth.
+/// Number of outputs: the channels of the render targets, and depth.
 pub(crate) const OUTPUTS: usize = TARGETS * 4 + 1;
 
-/// The row of an output: the channels of render targets A to D, then depth.
+/// Returns the row of an output: the channels of render targets A to D, then depth.
 pub(crate) const fn output_row(output: usize) -> usize {
     color_row(0, 0) + output
 }
 
-/// The row of a channel of a render target's output register.
+/// Returns the row of a channel of a render target's output register.
 pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
     (TEMPORARIES + target) * 4 + channel
 }
 
-/// Every FC instruction destroys the ALU result. (CTM guide p. 35; cleared: recommended)
+/// Clears the ALU result. Every FC instruction destroys it. (CTM guide p. 35; cleared: recommended)
 pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
-/// Groups that wait while others, which ran together with them, go on in the [`Group`].
+/// Groups that were split off and wait, while the others continue in the [`Group`].
 pub(crate) struct Parted {
     pub(crate) flow: Flow,
     lanes: Mask,
     alu_result: Mask,
     alu_result_valid: Mask,
-    /// Issued to each of them, or to some if they did not part at once.
+    /// Instructions issued to each group. If they were split at different times, only some of them have reached this
+    /// number.
     instructions: u64,
 }
 
 impl Parted {
-    /// Takes the groups of these lanes away.
+    /// Splits off the groups of these lanes.
     pub(crate) fn take(group: &mut Group, lanes: Mask) -> Parted {
         let take = |mask: &mut Mask| {
             let taken = *mask & lanes;
@@ -109,7 +111,7 @@ impl Parted {
         }
     }
 
-    /// Adds the groups that run, if they are where these are.
+    /// Adds the running groups if their flow state matches. Returns whether it does.
     pub(crate) fn join(&mut self, group: &Group) -> bool {
         if !self.flow.is_where(&group.flow) {
             return false;
@@ -118,12 +120,12 @@ impl Parted {
         self.lanes |= group.lanes;
         self.alu_result |= group.alu_result;
         self.alu_result_valid |= group.alu_result_valid;
-        // The watchdog stops none of them too late.
+        // With the maximum, the watchdog stops no group too late.
         self.instructions = self.instructions.max(group.statistics.instructions);
         true
     }
 
-    /// Goes on with these groups.
+    /// Continues with these groups.
     pub(crate) fn resume(self, group: &mut Group) {
         let Parted { flow, lanes, alu_result, alu_result_valid, instructions } = self;
         (group.flow, group.lanes) = (flow, lanes);
@@ -133,7 +135,7 @@ impl Parted {
 }
 
 impl Group {
-    /// A group at `flow` whose registers are all zero.
+    /// Returns a group at `flow` whose registers are all zero.
     pub(crate) fn at(setup: &Arc<Setup>, flow: Flow, lanes: Mask, mode: Mode, watchdog: u64) -> Group {
         Group {
             setup: setup.clone(),
@@ -155,7 +157,7 @@ impl Group {
         }
     }
 
-    /// Becomes another group of the same launch at its start; counts by slot and rows stay.
+    /// Turns this into another group of the same launch at its start. Counts by slot and rows stay.
     pub(crate) fn restart(&mut self, lanes: Mask) {
         self.flow.restart(self.setup.start, lanes, lanes);
         self.lanes = lanes;
@@ -178,12 +180,12 @@ impl Group {
         self.memory.take().map(|bound| *bound)
     }
 
-    /// Counts so far. A group instruction is one instruction issued to the group, whatever its mask.
+    /// Returns the counts so far. A group instruction is one instruction issued to the group, whatever its mask.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// What was executed so far, and how exact it was.
+    /// Returns the operations executed so far and their accuracy.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (slot, times) in self.setup.slots().map(|(pc, slot)| (slot, self.issued[usize::from(pc)])) {
@@ -194,12 +196,12 @@ impl Group {
         report
     }
 
-    /// Bits of a channel (0 red to 3 alpha) of a temporary.
+    /// Returns the bits of a channel (0 red to 3 alpha) of a temporary.
     pub fn temp(&self, register: u8, channel: usize, lane: Lane) -> u32 {
         self.rows[usize::from(register) * 4 + channel][lane.index()]
     }
 
-    /// Changes bits of a channel of a temporary; `false` where there is no such register.
+    /// Sets the bits of a channel of a temporary. Returns `false` if the register or the channel does not exist.
     pub fn set_temp(&mut self, register: u8, channel: usize, lane: Lane, bits: u32) -> bool {
         let row = usize::from(register) * 4 + channel;
         let known = usize::from(register) < TEMPORARIES && channel < 4;
@@ -207,27 +209,27 @@ impl Group {
         place.filter(|_| known).map(|place| *place = bits).is_some()
     }
 
-    /// The flow state.
+    /// Returns the flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
 
-    /// The flow state, for changing: fault injection.
+    /// Returns the flow state, mutably, for fault injection.
     pub fn flow_mut(&mut self) -> &mut Flow {
         &mut self.flow
     }
 
-    /// Lanes that were launched.
+    /// Returns the lanes that were launched.
     pub fn lanes(&self) -> Mask {
         self.lanes
     }
 
-    /// The predicate bits of a channel (0 red to 3 alpha), then, as channel 4, the ALU result.
+    /// Returns the predicate bits of a channel (0 red to 3 alpha), or the ALU result for channel 4.
     pub fn flags(&self, channel: usize) -> Mask {
         self.predicate.get(channel).copied().unwrap_or(self.alu_result)
     }
 
-    /// Changes what [`Group::flags`] gives. Whether an ALU result is valid stays.
+    /// Sets the bits that [`Group::flags`] returns. The validity of the ALU result stays.
     pub fn set_flags(&mut self, channel: usize, lanes: Mask) {
         *self.predicate.get_mut(channel).unwrap_or(&mut self.alu_result) = lanes;
     }

@@ -1,21 +1,21 @@
-//! A decoded instruction: what decode gives and everything that executes starts from.
+//! A decoded instruction: the result of decoding and the input of all execution.
 //!
-//! Decoding is strict about codes that have no meaning: nothing can execute them. What the documents forbid but hardware
-//! would do something with is in `violations.rs`.
+//! Decoding rejects codes without a meaning, because they cannot be executed. `violations.rs` lists encodings that
+//! the documents forbid but hardware would execute.
 
 use reconverge_isa::word::WordError;
 
 use crate::words::*;
 
-/// Words an instruction, whatever its type. (CTM guide p. 23)
+/// Words per instruction, whatever its type. (CTM guide p. 23)
 pub const WORDS: usize = 6;
-/// Instruction slots of the chip. (CTM guide p. 23)
+/// Number of instruction slots. (CTM guide p. 23)
 pub const SLOTS: usize = 512;
-/// Temporaries of a lane.
+/// Temporaries per lane.
 pub const TEMPORARIES: usize = 128;
 /// Float constants.
 pub const CONSTANTS: usize = 256;
-/// Integer constants, and boolean constants.
+/// Number of integer constants, and of boolean constants.
 pub const LOOP_CONSTANTS: usize = 32;
 /// Texture units, and CTM inputs. (CTM guide p. 6)
 pub const SAMPLERS: usize = 16;
@@ -27,11 +27,11 @@ pub const TARGETS: usize = 4;
 pub struct Inst {
     /// Word 0.
     pub common: CmnInst,
-    /// The rest, by type.
+    /// The other words, decoded by type.
     pub body: Body,
 }
 
-/// What an instruction is, beyond its common word.
+/// The part of an instruction after its common word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Body {
     /// ALU and OUT: both halves.
@@ -67,28 +67,28 @@ pub struct Tex {
 pub(crate) struct TexRegister {
     /// The number of the register.
     pub(crate) temp: u8,
-    /// Adds aL to it.
+    /// Adds aL to the number.
     pub(crate) rel: bool,
-    /// Channel for S, T, R, Q of a coordinate; for red, green, blue, alpha of a result.
+    /// Channels for S, T, R, Q of a coordinate, or for red, green, blue, alpha of a result.
     pub(crate) swizzle: [TexSwiz; 4],
 }
 
 impl Tex {
-    /// The coordinate.
+    /// Returns the coordinate.
     pub(crate) fn src(&self) -> TexRegister {
         let it = &self.addr;
         let swizzle = [it.src_s_swiz, it.src_t_swiz, it.src_r_swiz, it.src_q_swiz];
         TexRegister { temp: it.src_addr, rel: it.src_addr_rel, swizzle }
     }
 
-    /// The result.
+    /// Returns the result.
     pub(crate) fn dst(&self) -> TexRegister {
         let it = &self.addr;
         let swizzle = [it.dst_r_swiz, it.dst_g_swiz, it.dst_b_swiz, it.dst_a_swiz];
         TexRegister { temp: it.dst_addr, rel: it.dst_addr_rel, swizzle }
     }
 
-    /// The derivatives of DXDY.
+    /// Returns the derivatives of DXDY.
     pub(crate) fn derivatives(&self) -> [TexRegister; 2] {
         let it = &self.dxdy;
         let dx = [it.dx_s_swiz, it.dx_t_swiz, it.dx_r_swiz, it.dx_q_swiz];
@@ -101,7 +101,7 @@ impl Tex {
 /// Both halves of an arithmetic instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alu {
-    /// Sources of the RGB part, and what presubtract makes of them.
+    /// Sources of the RGB part, with its presubtract.
     pub rgb_sources: Sources,
     /// Sources of the alpha part.
     pub alpha_sources: Sources,
@@ -120,21 +120,21 @@ pub struct Alu {
 pub struct Sources {
     /// src0, src1, src2.
     pub src: [Source; 3],
-    /// What srcp is.
+    /// The operation that computes srcp.
     pub srcp_op: SrcpOp,
 }
 
-/// Where a source comes from. (CTM guide p. 26)
+/// Origin of a source. (CTM guide p. 26)
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Source {
-    /// A temporary, plus aL when `rel`.
+    /// A temporary, plus aL if `rel` is set.
     Temp {
         /// 0 to 127.
         addr: u8,
         /// Adds aL.
         rel: bool,
     },
-    /// A float constant, plus aL when `rel`.
+    /// A float constant, plus aL if `rel` is set.
     Const {
         /// 0 to 255.
         addr: u8,
@@ -153,15 +153,16 @@ pub enum Source {
 pub struct Operand {
     /// Source vector.
     pub sel: Sel,
-    /// Channel for red, green, blue. The alpha unit has one channel, here three times.
+    /// Channels for red, green, blue. The alpha unit has one channel, which is repeated here.
     pub swiz: [Swiz; 3],
     /// Modifier, after the swizzle.
     pub modifier: Imod,
 }
 
 impl Operand {
-    /// For each of its first channels except literals, the address word (0 RGB, 1 alpha) that states a source of it, and which
-    /// source that is. The presubtract operation says which others srcp reads.
+    /// Returns the stated source for each of the first `channels` channels except for literals: the address word (0
+    /// RGB, 1 alpha) and the source number. For srcp this is src0; the presubtract operation determines the other
+    /// sources.
     pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
         let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };
         self.swiz[..channels].iter().filter_map(move |swiz| match swiz {
@@ -172,7 +173,7 @@ impl Operand {
     }
 }
 
-/// What one unit computes.
+/// The computation of one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Half<Op> {
     /// Operation.
@@ -183,14 +184,14 @@ pub struct Half<Op> {
     pub omod: Omod,
     /// Destination temporary.
     pub addrd: u8,
-    /// Adds aL to it.
+    /// Adds aL to the destination.
     pub addrd_rel: bool,
     /// Render target or predicate comparison.
     pub target: Target,
 }
 
 impl Alu {
-    /// Source, channel and modifier of an operand of the unit that computes a channel (0 red to 3 alpha).
+    /// Returns source, channel and modifier of an operand. `channel` (0 red to 3 alpha) selects the unit.
     pub(crate) fn operand(&self, channel: usize, number: usize) -> (Sel, Swiz, Imod) {
         let Operand { sel, swiz, modifier } = match channel {
             3 => self.alpha.operands[number],
@@ -199,17 +200,17 @@ impl Alu {
         (sel, swiz[channel % 3], modifier)
     }
 
-    /// Output modifier of a channel.
+    /// Returns the output modifier of a channel.
     pub(crate) fn omod(&self, channel: usize) -> Omod {
         if channel == 3 { self.alpha.omod } else { self.rgb.omod }
     }
 
-    /// Render target or predicate comparison of a channel.
+    /// Returns the render target or predicate comparison of a channel.
     pub(crate) fn target(&self, channel: usize) -> Target {
         if channel == 3 { self.alpha.target } else { self.rgb.target }
     }
 
-    /// Destination temporary of a channel, and whether aL is added to it.
+    /// Returns the destination temporary of a channel, and whether aL is added to it.
     pub(crate) fn destination(&self, channel: usize) -> (u8, bool) {
         match channel {
             3 => (self.alpha.addrd, self.alpha.addrd_rel),
@@ -221,7 +222,7 @@ impl Alu {
 /// Decodes six words in upload order. Reserved bits are ignored here and reported by `violations.rs`.
 ///
 /// # Errors
-/// A field holds a code that has no meaning, so that nothing can execute the instruction.
+/// If a field holds a code without a meaning, which cannot be executed.
 pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     let common = CmnInst::unpack_lenient(words[0])?;
     let body = match common.r#type {
@@ -278,7 +279,7 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
     })
 }
 
-/// The sources of an address word: US_ALU_ALPHA_ADDR has the fields of US_ALU_RGB_ADDR.
+/// Returns the sources of an address word. US_ALU_ALPHA_ADDR has the same fields as US_ALU_RGB_ADDR.
 fn sources(word: u32) -> Result<Sources, WordError> {
     let addr = AluRgbAddr::unpack_lenient(word)?;
     let src = [
@@ -303,13 +304,13 @@ fn source(addr: u8, is_const: bool, rel: bool) -> Source {
     }
 }
 
-/// The value of a seven-bit inline constant: exponent in bits 6:3 (bias 7), mantissa in bits 2:0 behind an implicit
-/// one, no sign, no infinities: 2^-7 to 480.
+/// Returns the value of a seven-bit inline constant, from 2^-7 to 480. Bits 6:3 are the exponent (bias 7), and bits
+/// 2:0 are the mantissa after an implicit one. There is no sign and no infinity.
 ///
 /// Sources disagree on exponent field 0 (r500.md D4). REG and the open R500 assembler call such codes denormal
-/// (mantissa / 8 * 2^-6, so that code 0 is zero); Mesa's encoder gives them the implicit one too, and emits code 0
-/// for 1/128. Compiled programs whose results are known hold only with Mesa's reading, so it is followed here.
-/// Codes 1 to 7 have not been seen in any program. To settle it on a card: multiply 1 by inline code 0.
+/// (mantissa / 8 * 2^-6, so that code 0 is zero). Mesa's encoder also gives them an implicit one, and emits code 0
+/// for 1/128. Compiled programs with known results agree only with Mesa's interpretation, which this function
+/// follows. No program is known that uses codes 1 to 7. A test on a card: multiply 1 by inline code 0.
 pub const fn inline_constant(code: u8) -> f32 {
     let (exponent, mantissa) = ((code >> 3 & 0xf) as u32, (code & 7) as u32);
     f32::from_bits((exponent + 120) << 23 | mantissa << 20)
@@ -319,7 +320,7 @@ pub const fn inline_constant(code: u8) -> f32 {
 mod tests {
     use super::*;
 
-    /// r500.md 2.2, values of running programs.
+    /// r500.md 2.2: values from running programs.
     #[test]
     fn inline_constants_have_the_values_seen_in_running_programs() {
         let seen = [

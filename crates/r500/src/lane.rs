@@ -1,12 +1,12 @@
-//! What one lane computes: pure functions, one for each meaning.
+//! The arithmetic of one lane: one pure function for each computation.
 //!
 //! The documents describe R500 arithmetic as IEEE binary32 without denormals and with a rounding that they call
 //! effectively random (CTM guide p. 41), so hardware rounding cannot be reproduced. These functions follow one
 //! deterministic profile, called R in this project:
 //!
 //! * denormal inputs and results are zeros of the same sign, except where OMOD is disabled ([`flush`]);
-//! * products and sums are exact, OMOD scales the exact value, and one rounding to nearest even follows;
-//!   overflow gives infinity;
+//! * products and sums are exact, OMOD scales the exact value, and one rounding to nearest even follows; an overflow
+//!   returns infinity;
 //! * transcendentals are rounded, flushed, and only then scaled (CTM guide p. 42);
 //! * every NaN result is [`NAN`].
 
@@ -14,7 +14,7 @@ use reconverge_simt::float::{flush, sum_rounded};
 
 use crate::words::{AluResultOp, Imod, Omod, SrcpOp, Target};
 
-/// The NaN that arithmetic gives. (CTM guide p. 29)
+/// The NaN that arithmetic returns. (CTM guide p. 29)
 pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 /// One term of a sum: an exact product of two singles, or a single.
@@ -22,13 +22,14 @@ pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 pub struct Term(f64);
 
 impl Term {
-    /// A value to be added; denormals are flushed.
+    /// Returns a term for an addend. Denormals are flushed.
     pub fn value(x: f32) -> Term {
         Term(f64::from(flush(x)))
     }
 
-    /// a * b, exactly. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO: zero times infinity or NaN is a
-    /// zero (REG) with the exclusive-or of the signs (recommended, r500.md 3.5); otherwise it is a NaN.
+    /// Returns a * b, exactly. `zero_wins` is US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO. If it is set, zero times
+    /// infinity or NaN is a zero (REG) with the exclusive-or of the signs (recommended, r500.md 3.5). Otherwise it is
+    /// a NaN.
     pub fn product(a: f32, b: f32, zero_wins: bool) -> Term {
         let (a, b) = (flush(a), flush(b));
         if zero_wins && (a == 0.0 || b == 0.0) {
@@ -39,9 +40,9 @@ impl Term {
     }
 }
 
-/// The sum of `terms` with OMOD, rounded once. For MAD, MDH, MDV, FRC.
+/// Returns the sum of `terms` with OMOD, rounded once. For MAD, MDH, MDV, FRC.
 pub fn sum(terms: &[Term], omod: Omod) -> f32 {
-    // Four terms at most: a dot product.
+    // There are up to four terms, in a dot product.
     let mut values = [0.0; 4];
     for (value, term) in values.iter_mut().zip(terms) {
         *value = term.0;
@@ -65,10 +66,10 @@ pub fn sum(terms: &[Term], omod: Omod) -> f32 {
     }
 }
 
-/// The sum of the terms of DP3, DP4 or D2A.
+/// Returns the sum of the terms of DP3, DP4 or D2A.
 ///
-/// Like [`sum`], with the one documented deviation: when the two largest terms cancel exactly and the next one
-/// is at least 2^25 times smaller than they were, the result is +0. (CTM guide p. 42)
+/// It is like [`sum`], with the one documented deviation: if the two largest terms cancel exactly, and the next one
+/// is at least 2^25 times smaller than they are, the result is +0. (CTM guide p. 42)
 pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     let mut by_size = [0.0f64; 4];
     for (value, term) in by_size.iter_mut().zip(terms) {
@@ -86,8 +87,8 @@ pub fn dot(terms: &[Term], omod: Omod) -> f32 {
     sum(terms, omod)
 }
 
-/// A value that is already rounded, with OMOD: NaN becomes [`NAN`], denormals become zero. With OMOD disabled
-/// the bits pass. (CTM guide p. 29)
+/// Applies OMOD to a value that is already rounded. NaN becomes [`NAN`], and denormals become zero. If OMOD is
+/// disabled, the bits pass unchanged. (CTM guide p. 29)
 pub fn scaled(x: f32, omod: Omod) -> f32 {
     if omod == Omod::DISABLED {
         return x;
@@ -100,7 +101,7 @@ pub fn scaled(x: f32, omod: Omod) -> f32 {
     flush(exact as f32)
 }
 
-/// The power of two that OMOD multiplies with.
+/// Returns the power of two by which OMOD multiplies.
 const fn scale(omod: Omod) -> i32 {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => 0,
@@ -113,12 +114,13 @@ const fn scale(omod: Omod) -> i32 {
     }
 }
 
-/// Clamps to 0..1. NaN gives +0: the maximum with zero returns its second operand. (Recommended, r500.md Q8)
+/// Clamps to 0..1. Returns +0 for a NaN, because the maximum with zero returns its second operand. (Recommended,
+/// r500.md Q8)
 pub fn clamp(x: f32) -> f32 {
     max(x, 0.0).min(1.0)
 }
 
-/// Input modifier: acts on the sign bit alone, so it changes NaNs too. (CTM guide p. 27)
+/// Applies an input modifier. It changes only the sign bit, also that of a NaN. (CTM guide p. 27)
 pub fn modify(x: f32, modifier: Imod) -> f32 {
     match modifier {
         Imod::NOP => x,
@@ -128,7 +130,7 @@ pub fn modify(x: f32, modifier: Imod) -> f32 {
     }
 }
 
-/// Presubtract of one channel, on unswizzled and unmodified sources. (CTM guide p. 26)
+/// Computes the presubtract of one channel, from unswizzled and unmodified sources. (CTM guide p. 26)
 pub fn presubtract(op: SrcpOp, src0: f32, src1: f32) -> f32 {
     let one = Term::value(1.0);
     let negative = |x: f32| Term::value(-x);
@@ -140,13 +142,14 @@ pub fn presubtract(op: SrcpOp, src0: f32, src1: f32) -> f32 {
     }
 }
 
-/// A < B ? A : B. B when either is a NaN, and when both are zeros. (CTM guide p. 42)
+/// A < B ? A : B. Returns B if either is a NaN, or if both are zeros. (CTM guide p. 42)
 pub fn min(a: f32, b: f32) -> f32 {
     if flush(a) < flush(b) { a } else { b }
 }
 
-/// A >= B ? A : B, but B when either is a NaN and when both are zeros: the opcode table (CTM guide p. 28) says A
-/// for two zeros, the floating-point note (p. 42) says the second operand, and is followed.
+/// A >= B ? A : B, but returns B if either is a NaN, or if both are zeros. For two zeros, the opcode table
+/// (CTM guide p. 28) says A, and the floating-point note (p. 42) says the second operand. This function follows the
+/// note.
 pub fn max(a: f32, b: f32) -> f32 {
     let (x, y) = (flush(a), flush(b));
     if x >= y && !(x == 0.0 && y == 0.0) { a } else { b }
@@ -162,7 +165,8 @@ pub fn cmp(a: f32, b: f32, c: f32) -> f32 {
     if flush(c) >= 0.0 { a } else { b }
 }
 
-/// A - floor(A), rounded once: a tiny negative number may give 1. FRC of an infinity is a NaN. (r500.md 3.5)
+/// A - floor(A), rounded once. For a tiny negative number the result may be 1. For an infinity it is a NaN.
+/// (r500.md 3.5)
 pub fn frc(a: f32, omod: Omod) -> f32 {
     let a = flush(a);
     if !a.is_finite() {
@@ -208,7 +212,8 @@ fn sin_of_turns(a: f32, quarters: i64) -> f32 {
     if !a.is_finite() {
         return NAN;
     }
-    // Exact, also below zero: a small negative number less its floor has no room beside 1.
+    // Exact, also for negative numbers. The floor of a small negative number would be -1, and the difference would
+    // not be exact.
     let turns = f64::from(a) - libm::rint(f64::from(a));
     let nearest = libm::rint(turns * 4.0);
     let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;
@@ -218,7 +223,7 @@ fn sin_of_turns(a: f32, quarters: i64) -> f32 {
         2 => -libm::sin(angle),
         _ => -libm::cos(angle),
     };
-    // A zero is +0 whichever quarter it came from.
+    // A zero is +0, whatever its quarter.
     rounded(value + 0.0)
 }
 
@@ -226,7 +231,7 @@ fn rounded(x: f64) -> f32 {
     if x.is_nan() { NAN } else { flush(x as f32) }
 }
 
-/// Comparison of a result with zero for a predicate bit. (US_ALU_*_INST.TARGET of an ALU instruction)
+/// Compares a result with zero for a predicate bit. (US_ALU_*_INST.TARGET of an ALU instruction)
 pub fn predicate(x: f32, target: Target) -> bool {
     match target {
         Target::A => compare(x, AluResultOp::EQ),
@@ -236,7 +241,7 @@ pub fn predicate(x: f32, target: Target) -> bool {
     }
 }
 
-/// Comparison with zero; denormals count as zero, and of a NaN only "not equal" holds. (r500.md Q11)
+/// Compares with zero. Denormals count as zero. For a NaN, only "not equal" holds. (r500.md Q11)
 pub fn compare(x: f32, op: AluResultOp) -> bool {
     let x = flush(x);
     match op {
@@ -247,8 +252,8 @@ pub fn compare(x: f32, op: AluResultOp) -> bool {
     }
 }
 
-/// Whether a component kills its lane: the sign bit, so that -0 kills too. (Seen on R500 parts, recorded in Mesa;
-/// r500.md Q12)
+/// Returns whether a component kills its lane. Only the sign bit counts, so -0 also kills. (Seen on R500 parts,
+/// recorded in Mesa; r500.md Q12)
 pub fn texkill(component: f32) -> bool {
     component.is_sign_negative()
 }

@@ -1,6 +1,6 @@
-//! What is true before the first instruction: the lanes' inputs, constants, textures, and how to run. Data only.
+//! The state before the first instruction: inputs of the lanes, constants, textures and hardware options. Data only.
 //!
-//! Lanes come in quads of four: top left, top right, bottom left, bottom right. (docs/r500.md, Q1)
+//! Lanes form quads of four: top left, top right, bottom left, bottom right. (docs/r500.md, Q1)
 
 use std::sync::Arc;
 
@@ -30,18 +30,18 @@ pub struct Input {
 pub struct Columns {
     /// The temporary, 0 to 127.
     pub temp: u8,
-    /// One word per lane for each of r, g, b and a. Lanes after the end of a list have zero.
+    /// One word per lane for each of r, g, b and a. Lanes after the end of a list read zero.
     pub components: [Arc<Vec<u32>>; 4],
 }
 
-/// What the documents leave open about a chip, or a chip has of its own.
+/// Properties of a chip that the documents leave open or that differ between chips.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
     /// Lanes that share a program counter, 4 to 64 and a multiple of 4.
     pub group_width: usize,
-    /// Stack sizes; `None`: those recommended for the program's flow-control mode.
+    /// Stack sizes; `None` for those recommended for the program's flow-control mode.
     pub limits: Option<Limits>,
-    /// Which lanes keep a BREAK from jumping.
+    /// The lanes that keep a BREAK or CONTINUE from jumping.
     pub scope: InhibitScope,
 }
 
@@ -55,7 +55,7 @@ impl Hardware {
     /// Checks that groups of this width are possible.
     ///
     /// # Errors
-    /// They are not.
+    /// [`LaunchError::GroupWidth`] if the width is not a multiple of 4 from 4 to 64.
     pub fn check(&self) -> Result<(), LaunchError> {
         let width = self.group_width;
         let possible = (4..=64).contains(&width) && width.is_multiple_of(4);
@@ -63,12 +63,12 @@ impl Hardware {
     }
 }
 
-/// What a program is loaded for: everything that its runs have in common.
+/// The environment for which a program is loaded: everything that its runs have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
     /// Float constants: number and bits of r, g, b, a. They replace those of the program.
     pub constants: Vec<(u8, [u32; 4])>,
-    /// Textures by unit.
+    /// Textures, with their units.
     pub textures: Vec<(u8, Texture)>,
     /// The chip.
     pub hardware: Hardware,
@@ -87,15 +87,15 @@ impl Environment {
         }
     }
 
-    /// Whether some float constant of a run of a program is a denormal.
+    /// Returns whether any float constant in a run of a program is a denormal.
     pub(crate) fn has_denormals(&self, setup: &Setup) -> bool {
         let denormal =
             |(_, value): &(u8, [u32; 4])| value.iter().any(|bits| f32::from_bits(*bits).is_subnormal());
         setup.constants.iter().chain(&self.constants).any(denormal)
     }
 
-    /// Returns whether lowering gives the same program for both environments, if both or none of them have constants that
-    /// are denormals: they differ at most in constants. Images are the same only if they are shared.
+    /// Returns whether lowering returns the same program for both environments, provided that both or neither have
+    /// denormal constants. Such environments differ only in constants. Images count as equal only if they are shared.
     pub fn lowers_alike(&self, other: &Environment) -> bool {
         let Environment { constants: _, textures, hardware } = self;
         let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
@@ -106,8 +106,9 @@ impl Environment {
             && textures.iter().zip(&other.textures).all(texture)
     }
 
-    /// Binds the textures and float constants to a group. A constant of the environment replaces the one of the program. All
-    /// launches of the group have the same program and environments that [lower alike](Environment::lowers_alike).
+    /// Binds the textures and float constants to a group. A constant of the environment replaces the one of the
+    /// program. All launches of a group must have the same program, and environments that [lower
+    /// alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;
         let constants = Arc::make_mut(constants);
@@ -125,36 +126,36 @@ impl Environment {
 /// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// What the program is loaded for. Shared, so that a launch is cheap to copy.
+    /// The environment for which the program is loaded. Shared, so that a launch is cheap to copy.
     pub environment: Arc<Environment>,
     /// The number of lanes.
     pub lanes: usize,
     /// The values that the rasteriser writes.
     pub inputs: Vec<Input>,
-    /// More of them, by column.
+    /// More values that the rasteriser writes, by column.
     pub columns: Vec<Columns>,
 }
 
 /// A launch that does not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// Not a multiple of a quad, or too wide.
+    /// The group width is not a multiple of a quad, or too large.
     #[error("a group of {0} lanes is not possible: 4 to 64, a multiple of 4")]
     GroupWidth(usize),
     /// An input's temporary is outside the file.
     #[error("input temporary {0} does not exist: there are 128")]
     InputTemp(u8),
-    /// An input does not have one value a lane.
+    /// The number of values of an input differs from the number of lanes.
     #[error("input temp[{temp}] has {found} values for {lanes} lanes")]
     InputLength {
         /// The temporary.
         temp: u8,
-        /// Values it has.
+        /// Number of values.
         found: usize,
-        /// Lanes of the launch.
+        /// Number of lanes in the launch.
         lanes: usize,
     },
-    /// A texture unit outside the file.
+    /// A texture unit does not exist.
     #[error("texture unit {0} does not exist: there are 16")]
     TextureUnit(u8),
     /// The program cannot be set up.
@@ -163,10 +164,10 @@ pub enum LaunchError {
 }
 
 impl Launch {
-    /// Checks that everything fits.
+    /// Checks that the launch fits the machine.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first problem.
     pub fn check(&self) -> Result<(), LaunchError> {
         if let Some(columns) = self.columns.iter().find(|columns| usize::from(columns.temp) >= TEMPORARIES) {
             return Err(LaunchError::InputTemp(columns.temp));
@@ -183,28 +184,28 @@ impl Launch {
         self.environment.check()
     }
 
-    /// The number of groups.
+    /// Returns the number of groups.
     pub(crate) fn groups(&self) -> usize {
         self.lanes.div_ceil(self.width())
     }
 
-    /// Lanes of a group.
+    /// Returns the number of lanes in a group.
     pub(crate) fn width(&self) -> usize {
         self.environment.hardware.group_width
     }
 
-    /// The temporaries that inputs write, one bit each.
+    /// Returns the temporaries that inputs write, one bit each.
     pub(crate) fn temps(&self) -> u128 {
         self.input_temps().fold(0, |temps, temp| temps | 1 << temp)
     }
 
-    /// The temporaries that inputs write.
+    /// Returns the temporaries that inputs write.
     pub(crate) fn input_temps(&self) -> impl Iterator<Item = u8> {
         let inputs = self.inputs.iter().map(|input| input.temp);
         inputs.chain(self.columns.iter().map(|columns| columns.temp))
     }
 
-    /// The group whose lane n is lane `first_lane` + n of the launch, at its start. The launch has passed
+    /// Returns a group at its start. Its lane n is lane `first_lane` + n of the launch, which has passed
     /// [`Launch::check`].
     pub fn group(&self, setup: &Arc<Setup>, options: &Options, first_lane: usize, lanes: Mask) -> Group {
         let Options { mode, watchdog, .. } = *options;
@@ -217,8 +218,8 @@ impl Launch {
         group
     }
 
-    /// Restarts a group of this launch with other lanes, `width` at most. Its counts by slot stay. The rows
-    /// `cleared` become zero; they need not include inputs. Columns go only to rows that the program `reads`.
+    /// Restarts a group of this launch with other lanes, up to `width`. Its counts by slot stay. The rows `cleared`
+    /// become zero; they need not include inputs. Columns are written only to rows that the program `reads`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,
@@ -230,7 +231,7 @@ impl Launch {
         group.restart(lanes);
         cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
-            // The inputs of a smaller group do not cover what those of the one before it left.
+            // The inputs of a smaller group do not overwrite all values of the previous group.
             for input in &self.inputs {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));
             }
@@ -238,7 +239,7 @@ impl Launch {
         self.load(group, first_lane, reads);
     }
 
-    /// What the rasteriser has written.
+    /// Writes the values of the rasteriser to the temporaries.
     fn load(&self, group: &mut Group, first_lane: usize, reads: impl Fn(usize) -> bool) {
         let count = group.lanes.count() as usize;
         for columns in &self.columns {
@@ -278,10 +279,10 @@ impl Launch {
     }
 }
 
-/// Why a run gives no outcome.
+/// The reason why a run has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A trap of the group that begins with a lane.
+/// Returns the error for a trap of the group that begins with lane `first_lane`.
 pub(crate) fn trapped(first_lane: usize, trap: Trap<Cause>) -> RunError {
     RunError::Trap(GroupTrap { group: GroupId::Lanes { first: first_lane }, words: None, trap })
 }

@@ -1,25 +1,26 @@
 //! The ATI R500 fragment processor ("US", unified shader; the CTM guide calls it X1K FP), the CTM model over it, and the
 //! vertex unit ([`pvs`]).
 //!
-//! Modules in the order of their imports, which is also one to read them in (`tests/imports.rs` holds it):
+//! The modules are listed in the order of their imports, which is also a good order to read them (`tests/imports.rs`
+//! checks it):
 //!
 //! | module | for |
 //! |---|---|
-//! | [`words`], [`inst`] | every bit, and what decode makes of them |
+//! | [`words`], [`inst`] | every bit, and the decoded instructions |
 //! | [`chip`] | the names of the chips |
-//! | [`flow`] | how lanes diverge and come together: the heart |
-//! | [`mod@lane`], [`operations`] | what one lane computes; the operations of both units, a row each |
-//! | [`violations`], [`fidelity`], [`cause`] | what the documents forbid, how exact an operation is, why a program stops |
+//! | [`flow`] | divergence and reconvergence of lanes: the core of the machine |
+//! | [`mod@lane`], [`operations`] | the arithmetic of one lane; the table of the operations of both units |
+//! | [`violations`], [`fidelity`], [`cause`] | encodings that the documents forbid, accuracy of operations, causes of traps |
 //! | [`setup`] | a program in its slots with its state registers |
-//! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | a program without running it: its control flow, what instructions read and write, what is wrong |
+//! | [`mod@graph`], [`mod@uses`], [`mod@lint`] | static analysis: control flow, registers that instructions read and write, findings |
 //! | [`memory`], [`texture`] | the typed buffers of the CTM model, texture fetches |
-//! | [`group`], [`outputs`] | the state of one group, and what remains after its last instruction |
-//! | [`launch`] | what is true before the first instruction |
-//! | [`mod@reference`], [`fast`] | the clear interpreter, and the same results for whole rows of lanes at a time |
+//! | [`group`], [`outputs`] | the state of one group, and its results after the last instruction |
+//! | [`launch`] | the state before the first instruction |
+//! | [`mod@reference`], [`fast`] | the reference interpreter, and the fast engine that computes the same results for rows of lanes |
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
 //! | [`text`] | disassembler and assembler |
-//! | [`pvs`] | the vertex unit, with modules of its own |
-//! | [`programs`] | a text of several programs, of both units |
+//! | [`pvs`] | the vertex unit, which has its own modules |
+//! | [`programs`] | a text with several programs, for either unit |
 //!
 //! Documents, as cited in comments:
 //!

@@ -1,7 +1,7 @@
-//! What the documents demand of a program, checked without running it: words, flow control, values, hazards.
+//! Static checks of a program against the documents: words, flow control, values, hazards.
 //!
-//! Every rule has a name and a source. What is forbidden in one instruction is found in `violations.rs`, the nesting of
-//! constructs on all paths in `lint/nesting.rs`, values and hazards between instructions in `lint/values.rs`.
+//! Every rule has a name and a source. `violations.rs` checks single instructions, `lint/nesting.rs` the nesting of
+//! constructs on all paths, and `lint/values.rs` values and hazards between instructions.
 
 mod nesting;
 mod values;
@@ -73,7 +73,7 @@ reconverge_isa::rules! {
 }
 
 impl Violation {
-    /// The rule that it breaks.
+    /// Returns the rule that the violation breaks.
     pub const fn rule(self) -> &'static Rule {
         match self {
             Violation::ReservedBits { .. } => &RESERVED_BITS,
@@ -89,7 +89,7 @@ impl Violation {
     }
 }
 
-/// Findings so far. A rule is broken once an instruction in the same words.
+/// The findings so far. Each rule has at most one finding per instruction and message.
 #[derive(Default)]
 struct Found(Vec<Finding>);
 
@@ -102,7 +102,7 @@ impl Found {
     }
 }
 
-/// What a program breaks, in order of its slots.
+/// Returns the findings for a program, in the order of its slots.
 pub fn lint(setup: &Setup) -> Vec<Finding> {
     let mut found = Found::default();
     let graph = graph(setup);
@@ -167,8 +167,8 @@ fn instruction(setup: &Setup, pc: u16, inst: &Inst, found: &mut Found) {
     }
 }
 
-/// Where an FC instruction may go. Where a boolean constant alone decides, the words may suit the value that the program
-/// brings, and only that counts.
+/// Returns the possible successors of an FC instruction. If its vote depends only on a boolean constant, the words
+/// may suit the program's value of that constant; then only this value counts.
 fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     let ways = ways(&inst.common, &fc.inst);
     let wishes = wishes(&inst.common, &fc.inst);
@@ -180,7 +180,7 @@ fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
     Ways { stays: ways.stays && !all, jumps: ways.jumps && all }
 }
 
-/// The slots that are reached with the boolean constants that the program brings.
+/// Returns the slots that the program reaches with its own boolean constants.
 fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     let mut reached = NumberSet::new();
     let mut open = vec![u32::from(setup.start)];
@@ -199,7 +199,7 @@ fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
     reached
 }
 
-/// Where the program ends, what lies outside it, and what it does not reach.
+/// Checks where the program ends, which paths leave it, and which instructions it does not reach.
 fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
     let reached = reached(setup, graph);
     let window = setup.range_start..=setup.range_end;
@@ -224,7 +224,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
         let (stays, jumps) = match &inst.body {
             Body::Fc(fc) => {
                 let ways = ways(&inst.common, &fc.inst);
-                // A return goes to its call; without one that is another rule's finding.
+                // A return continues after its call. A return without a call is a finding of another rule.
                 (ways.stays, (ways.jumps && fc.inst.a_op != AOp::POP).then(|| target(setup, fc)))
             }
             Body::Alu(_) | Body::Tex(_) => (true, None),

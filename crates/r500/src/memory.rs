@@ -6,7 +6,7 @@ use crate::lane;
 use crate::words::{CondTest, Format, Target, TexOp, Tiling};
 
 impl Format {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> u32 {
         match self {
             Format::UINT16_1 => 2,
@@ -16,7 +16,7 @@ impl Format {
         }
     }
 
-    /// Channels of an element.
+    /// Returns the number of channels in an element.
     pub const fn channels(self) -> usize {
         match self {
             Format::UINT16_1 | Format::FLOAT32_1 => 1,
@@ -25,7 +25,7 @@ impl Format {
         }
     }
 
-    /// Bits of the four channels of an element, zero where it has none.
+    /// Returns the bits of the four channels of an element, zero for absent channels.
     #[inline(always)]
     pub(crate) fn decode(self, element: &[u8]) -> [u32; 4] {
         let mut value = [0u32; 4];
@@ -49,7 +49,7 @@ impl Format {
 }
 
 impl CondTest {
-    /// Whether v passes against b. Comparisons with a NaN fail, except "not equal".
+    /// Returns whether v passes against b. Comparisons with a NaN fail, except for "not equal".
     pub fn passes(self, v: f32, b: f32) -> bool {
         match self {
             CondTest::NEVER => false,
@@ -89,7 +89,7 @@ pub struct Scatter {
 }
 
 impl Scatter {
-    /// The variant that the RGB unit's TARGET selects.
+    /// Returns the variant that the RGB unit's TARGET selects.
     pub const fn from_target(target: Target) -> Scatter {
         match target {
             Target::A => Scatter { same_index: true, acquire: false },
@@ -101,10 +101,11 @@ impl Scatter {
 }
 
 impl Surface {
-    /// Byte address of an element: base + (y * pitch + x) * size. (Recommended: the guide's formula is a figure)
+    /// Returns the byte address of an element: base + (y * pitch + x) * size. (Recommended: the guide's formula is a
+    /// figure)
     ///
     /// # Errors
-    /// Tiled layouts, and positions outside.
+    /// For tiled layouts, and for positions outside the surface.
     pub fn address(&self, x: i64, y: i64) -> Result<u64, AccessError> {
         if matches!(self.tiling, Tiling::TILED | Tiling::TILED_INP_2X2) {
             return Err(AccessError::Tiled(self.tiling));
@@ -116,7 +117,7 @@ impl Surface {
         Ok(u64::from(self.base) + element * u64::from(self.format.bytes()))
     }
 
-    /// Bits of the four channels of an element.
+    /// Returns the bits of the four channels of an element.
     ///
     /// # Errors
     /// See [`AccessError`].
@@ -167,7 +168,7 @@ impl Surface {
     }
 }
 
-/// What a group sees of memory.
+/// The memory and surfaces of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Bound {
     pub(crate) memory: Vec<u8>,
@@ -181,7 +182,7 @@ impl Bound {
         self.inputs[usize::from(unit)].is_some()
     }
 
-    /// A plain fetch at unscaled coordinates; index = floor(coordinate). (Recommended, r500.md Q13)
+    /// Executes a plain fetch at unscaled coordinates; index = floor(coordinate). (Recommended, r500.md Q13)
     pub(crate) fn fetch(
         &self,
         unit: u8,
@@ -203,7 +204,7 @@ impl Bound {
         if surface.format.channels() != 1 {
             return Err(AccessError::Neighbours(surface.format));
         }
-        // CTM guide p. 6: the requested element comes back in the last channel.
+        // CTM guide p. 6: the requested element is returned in the last channel.
         let mut value = [0; 4];
         for (channel, (dx, dy)) in value.iter_mut().zip([(1, 0), (0, 1), (1, 1), (0, 0)]) {
             *channel = surface.load(&self.memory, x + dx, y + dy)?[0];
@@ -211,7 +212,7 @@ impl Bound {
         Ok(value)
     }
 
-    /// Writes one 32-bit value to output 0. Gives the byte address.
+    /// Writes one 32-bit value to output 0. Returns the byte address.
     pub(crate) fn scatter(&mut self, at: (f32, f32), bits: u32) -> Result<u32, AccessError> {
         let surface = self.scatter_target.ok_or(AccessError::NoScatterTarget)?;
         match surface.format {
@@ -225,7 +226,7 @@ impl Bound {
     }
 }
 
-/// The element that a coordinate names; NaN names none.
+/// Returns the element index of a coordinate, or -1 for a NaN.
 fn index(coordinate: f32) -> i64 {
     if coordinate.is_nan() { -1 } else { f64::from(coordinate).floor() as i64 }
 }

@@ -1,21 +1,21 @@
-//! Words that are hardly fragment code, and what they look like instead. Words have no mark of their own: this is a
-//! reason to ask again, not a proof.
+//! Detects words that are unlikely to be fragment code, and the kind of code they may be. Words have no signature, so
+//! the result is a reason to check, not a proof.
 
 use crate::inst::{WORDS, decode};
 use crate::violations::violations;
 
-/// What words look like that are hardly fragment code.
+/// The likely kind of words that are not fragment code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistaken {
-    /// Fragment code whose words have their bytes in the other order.
+    /// Fragment code in the other byte order.
     OtherOrder,
-    /// Code of the vertex processor, four words an instruction.
+    /// Code of the vertex processor, four words per instruction.
     Vertex,
 }
 
-/// What the words look like, if many of their instructions are none that a compiler writes.
+/// Returns the likely kind of the words if many of their instructions are invalid or forbidden, or else `None`.
 pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
-    // Compilers leave few oddities, if any; of random words nearly every instruction is odd.
+    // Compilers emit few odd instructions, if any. In random words nearly every instruction is odd.
     let (odd, count) = oddities(words);
     let whole = words.len().is_multiple_of(WORDS);
     if whole && 5 * odd <= count {
@@ -31,7 +31,8 @@ pub fn mistaken(words: &[u32]) -> Option<Mistaken> {
     }
 }
 
-/// How many instructions have no meaning or something that the documents forbid, and how many there are.
+/// Returns the number of odd instructions, which have no meaning or violate the documents, and the number of all
+/// instructions.
 fn oddities(words: &[u32]) -> (usize, usize) {
     let (instructions, _) = words.as_chunks::<WORDS>();
     let odd = |words: &&[u32; WORDS]| decode(words).map_or(true, |inst| !violations(words, &inst).is_empty());
@@ -45,7 +46,7 @@ const OPCODES: [u32; 3] = [29, 28, 2];
 /// Destination files: temporary, A0, two kinds of output, alternate temporary, input.
 const DESTINATIONS: u32 = 6;
 
-/// Whether all words can be instructions of the vertex processor: opcode and destination, then three sources.
+/// Returns whether all words can be instructions of the vertex processor: opcode and destination, then three sources.
 fn is_vertex_code(words: &[u32]) -> bool {
     let (instructions, rest) = words.as_chunks::<4>();
     !instructions.is_empty() && rest.is_empty() && instructions.iter().all(is_instruction)
@@ -59,7 +60,7 @@ fn is_instruction([operation, a, b, c]: &[u32; 4]) -> bool {
         (0, 1) => OPCODES[2],
         _ => return false,
     };
-    // Bit 2 of a source is spare; in the third word of a dual instruction it belongs to the opcode.
+    // Bit 2 of a source is unused. In the third word of a dual instruction it belongs to the opcode.
     let spare = a & 4 | b & 4 | if dual { 0 } else { c & 4 };
     operation & 0x3f < known && operation >> 8 & 0xf < DESTINATIONS && spare == 0
 }

@@ -1,7 +1,7 @@
-//! The operations of both units, one row each: codes, operands, exactness, how the value comes about, and the value in words.
+//! The operations of both units, one row each: codes, operands, accuracy, computation, and description.
 //!
-//! Sources: CTM guide pp. 28-29 (opcode tables); [`mod@crate::lane`] computes. A row with a code in both columns is one
-//! operation that both units have.
+//! Sources: CTM guide pp. 28-29 (opcode tables). [`mod@crate::lane`] has the arithmetic. A row with a code in both
+//! columns is one operation that both units have.
 
 use reconverge_simt::Fidelity::{self, Approximate, Specified};
 
@@ -12,31 +12,31 @@ use crate::words::{AlphaOp, Omod, RgbOp, Sel, SrcpOp, Swiz};
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Its code in the RGB unit.
+    /// Code in the RGB unit.
     pub rgb: Option<RgbOp>,
-    /// Its code in the alpha unit.
+    /// Code in the alpha unit.
     pub alpha: Option<AlphaOp>,
-    /// How many of the operands A, B, C mean something, in order.
+    /// Number of operands: the first ones of A, B, C.
     pub operands: usize,
-    /// How exact the value is.
+    /// Accuracy of the value.
     pub fidelity: Fidelity,
-    /// How the value comes about.
+    /// Computation of the value.
     pub value: Value,
 }
 
-/// How an operation's value comes about.
+/// Computation of an operation's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
     /// A * B + C with OMOD, rounded once. ([`lane::sum`])
     Sum,
-    /// [`Value::Sum`] in which A is src0 of the quad's first lane, and C src0 of this one of its lanes, with the modifiers
-    /// of A and C. (REG, MDH and MDV)
+    /// [`Value::Sum`] of other operands: A is src0 of the quad's first lane, and C is src0 of the lane with this
+    /// number, with the modifiers of A and C. (REG, MDH and MDV)
     Derivative(u8),
-    /// One of the operands A and B. OMOD may be disabled: bits pass unchanged then. (CTM guide p. 29)
+    /// One of the operands A and B. If OMOD is disabled, bits pass unchanged. (CTM guide p. 29)
     Choice(fn(f32, f32, f32) -> f32, Words),
     /// A function of A that applies OMOD before it rounds.
     Rounded(fn(f32, Omod) -> f32, Words),
-    /// A function of A that only the alpha unit has; OMOD scales the rounded value. (CTM guide p. 42)
+    /// A function of A that only the alpha unit has. OMOD scales the rounded value. (CTM guide p. 42)
     Transcendental(fn(f32) -> f32, Words),
     /// A dot product. ([`lane::dot`])
     Dot(Dot),
@@ -44,7 +44,7 @@ pub enum Value {
     Forwarded,
 }
 
-/// A value in words, in which `{A}`, `{B}` and `{C}` are the operands.
+/// Description of a value, with `{A}`, `{B}` and `{C}` for the operands.
 pub type Words = &'static str;
 
 /// The terms of a dot product.
@@ -70,8 +70,8 @@ const fn row(
 
 /// All operations.
 ///
-/// Choices are documented bit for bit. What rounds follows profile R, since the rounding of the hardware is not documented
-/// (about one bit an input, CTM guide p. 41).
+/// Choices are documented bit for bit. Rounding operations follow profile R, since the rounding of the hardware is
+/// not documented (about one bit per input, CTM guide p. 41).
 #[rustfmt::skip]
 pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands
@@ -96,7 +96,7 @@ pub const OPERATIONS: &[Operation] = &[
     row(None,             Some(AlphaOp::COS), 1, Approximate, Value::Transcendental(lane::cos, "the cosine of {A} turns")),
 ];
 
-/// The place of each code's row. Does not compile when a code has no row, or two.
+/// Returns the row index of each code. It is a compile-time error if a code has no row, or two.
 macro_rules! rows {
     ($Op:ident, $unit:ident) => {{
         let mut places = [u8::MAX; 16];
@@ -121,31 +121,31 @@ const RGB: [u8; 16] = rows!(RgbOp, rgb);
 const ALPHA: [u8; 16] = rows!(AlphaOp, alpha);
 
 impl RgbOp {
-    /// The row of this code.
+    /// Returns the row of this code.
     pub const fn operation(self) -> &'static Operation {
         &OPERATIONS[RGB[self as usize] as usize]
     }
 
-    /// Whether the result is one dot product in all channels.
+    /// Returns whether the result is one dot product in all channels.
     pub const fn is_dot_product(self) -> bool {
         matches!(self.operation().value, Value::Dot(_))
     }
 }
 
 impl AlphaOp {
-    /// The row of this code.
+    /// Returns the row of this code.
     pub const fn operation(self) -> &'static Operation {
         &OPERATIONS[ALPHA[self as usize] as usize]
     }
 
-    /// Whether this is one of the functions that only the alpha unit has.
+    /// Returns whether this is one of the functions that only the alpha unit has.
     pub const fn is_transcendental(self) -> bool {
         matches!(self.operation().value, Value::Transcendental(..))
     }
 }
 
 impl Operation {
-    /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
+    /// Returns whether the result is always one of the operands. Then OMOD may be disabled. (CTM guide p. 29)
     pub const fn is_choice(&self) -> bool {
         matches!(self.value, Value::Choice(..))
     }
@@ -160,8 +160,9 @@ pub(crate) enum Unit {
     Alpha,
 }
 
-/// Hands `read` each source and channel that a unit's operation reads for the `wanted` ones of its results (red, green
-/// and blue), and whether it is read of the whole quad. What another unit forwards is not among them.
+/// Calls `read` for each source and channel that a unit's operation reads. `wanted` selects the results of the RGB
+/// unit (red, green and blue). The last argument is true if the operation reads the source in all lanes of the quad.
+/// Values that the other unit forwards are not included.
 pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut impl FnMut(Sel, Swiz, bool)) {
     let of_rgb = |number: usize, channel: usize| {
         let Operand { sel, swiz, .. } = alu.rgb.operands[number];
@@ -203,8 +204,8 @@ pub(crate) fn each_read(alu: &Alu, unit: Unit, wanted: [bool; 3], read: &mut imp
     }
 }
 
-/// The sources that an operand is made of, and whether by the presubtract: the word that names them (0 RGB, 1 alpha), and
-/// which of src0 to src2. None for the literals.
+/// Returns the sources of an operand, or `None` for a literal. The result is the address word (0 RGB, 1 alpha), the
+/// numbers among src0 to src2, and whether the presubtract combines them.
 pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'static [usize], bool)> {
     let (word, srcp_op) = match swiz {
         Swiz::R | Swiz::G | Swiz::B => (0, alu.rgb_sources.srcp_op),
@@ -220,7 +221,8 @@ pub(crate) fn sources_of(alu: &Alu, sel: Sel, swiz: Swiz) -> Option<(usize, &'st
     })
 }
 
-/// Which of src0 to src2 an instruction reads, in the RGB and in the alpha address word: only those can trap.
+/// Returns which of src0 to src2 an instruction reads, in the RGB and in the alpha address word. Only these sources
+/// can trap.
 pub(crate) fn used_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut used = [[false; 3]; 2];
     let mut mark = |sel, swiz, _| {

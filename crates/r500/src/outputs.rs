@@ -1,7 +1,8 @@
-//! What a run leaves: the lanes' output registers, counts, findings.
+//! Results of a run: the output registers of the lanes, counts and findings.
 //!
-//! Programs seldom write more than a few of the seventeen channels that render targets and depth have, so they are kept
-//! by channel: a column of one word a lane for each channel that any lane wrote, and none for the others.
+//! Render targets and depth have seventeen channels, of which programs seldom write more than a few. So the outputs
+//! are stored by channel: each channel that any lane wrote has a column of one word per lane, and the other channels
+//! have none.
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{Lane, Mask, Statistics};
@@ -11,21 +12,21 @@ use crate::flow::LeftOpen;
 use crate::group::{DEPTH_ROW, Group, OUTPUTS, color_row, output_row};
 use crate::inst::TARGETS;
 
-/// What one lane left in its output registers.
+/// The output registers of one lane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneOutput {
-    /// TEXKILL removed the lane: nothing of it is written.
+    /// TEXKILL removed the lane: none of its outputs is written.
     pub killed: bool,
     /// Bits of r, g, b, a for render targets A to D.
     pub color: [[u32; 4]; TARGETS],
-    /// Which channels of each target were written, bit 0 red.
+    /// Written channels of each target, bit 0 red.
     pub written: [u8; TARGETS],
     /// The depth (W) output, if it was written.
     pub depth: Option<u32>,
 }
 
 impl LaneOutput {
-    /// What a lane of a group has left so far.
+    /// Returns the current outputs of a lane of a group.
     pub fn of(group: &Group, lane: usize) -> LaneOutput {
         let at = Lane(lane as u8);
         let mut output = LaneOutput { killed: group.killed.has(at), ..LaneOutput::default() };
@@ -42,7 +43,7 @@ impl LaneOutput {
     }
 }
 
-/// What all lanes left in their output registers.
+/// The output registers of all lanes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
     lanes: usize,
@@ -51,23 +52,24 @@ pub struct Outputs {
     columns: Vec<(usize, Column)>,
 }
 
-/// A bit for each lane. Lane 0 is the lowest bit of the first word. Words that are missing at the end are 0.
+/// A bit for each lane. Lane 0 is the lowest bit of the first word. Missing words at the end are 0.
 type LaneBits = Vec<u64>;
 
-/// Lanes of a word of [`LaneBits`].
+/// Number of lanes in a word of [`LaneBits`].
 const WORD: usize = u64::BITS as usize;
 
-/// What the lanes left in a channel.
+/// The outputs of the lanes in one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
-    /// One word for each lane, 0 if nothing was written. The last are missing until the outputs are [settled](Outputs::settled).
+    /// One word for each lane, 0 if the lane wrote nothing. The last words are missing until the outputs are
+    /// [settled](Outputs::settled).
     words: Vec<u32>,
-    /// The lanes among them that wrote nothing.
+    /// The lanes in `words` that wrote nothing.
     missing: LaneBits,
 }
 
 impl Column {
-    /// Adds lanes without anything, so that there are as many as `lanes`.
+    /// Extends the column to `lanes` lanes, with lanes that wrote nothing.
     fn pad(&mut self, lanes: usize) {
         let from = self.words.len();
         if from < lanes {
@@ -81,31 +83,31 @@ impl Column {
     }
 }
 
-/// The number of a target's channel among the outputs.
+/// Returns the output number of a channel of a render target.
 const fn color(target: usize, channel: usize) -> usize {
     target * 4 + channel
 }
 
-/// The number of the depth output.
+/// The output number of depth.
 const DEPTH: usize = OUTPUTS - 1;
 
 impl Outputs {
-    /// How many lanes there are.
+    /// Returns the number of lanes.
     pub fn len(&self) -> usize {
         self.lanes
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no lanes.
     pub fn is_empty(&self) -> bool {
         self.lanes == 0
     }
 
-    /// The output registers of a lane; `None` when there is no such lane.
+    /// Returns the output registers of a lane, or `None` if the lane does not exist.
     pub fn get(&self, lane: usize) -> Option<LaneOutput> {
         (lane < self.lanes).then(|| self.at(lane))
     }
 
-    /// [`Outputs::get`] for a lane that exists.
+    /// Returns the output registers of a lane that exists.
     fn at(&self, lane: usize) -> LaneOutput {
         let mut output = LaneOutput { killed: has(&self.killed, lane), ..LaneOutput::default() };
         for (number, column) in &self.columns {
@@ -127,13 +129,13 @@ impl Outputs {
         Some(&column.words)
     }
 
-    /// The output registers of each lane, in lane order.
+    /// Returns the output registers of each lane, in lane order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
         (0..self.lanes).map(|lane| self.at(lane))
     }
 
-    /// Bits of a channel (0 red to 3 alpha) of a render target (0 to 3), a word a lane, zero where a lane wrote nothing.
-    /// `None` when no lane wrote it, or when there is no such channel.
+    /// Returns the bits of a channel (0 red to 3 alpha) of a render target (0 to 3): one word per lane, 0 for a lane
+    /// that wrote nothing. Returns `None` if no lane wrote the channel, or if the channel does not exist.
     pub fn color(&self, target: usize, channel: usize) -> Option<&[u32]> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -141,7 +143,7 @@ impl Outputs {
         self.words(color(target, channel))
     }
 
-    /// Removes what [`Outputs::color`] returns.
+    /// Removes a column and returns it as [`Outputs::color`] does.
     pub fn take_color(&mut self, target: usize, channel: usize) -> Option<Vec<u32>> {
         if target >= TARGETS || channel >= 4 {
             return None;
@@ -151,12 +153,13 @@ impl Outputs {
         Some(self.columns.remove(place).1.words)
     }
 
-    /// Bits of the depth (W) output, a word a lane, zero where a lane wrote nothing. `None` when no lane wrote it.
+    /// Returns the bits of the depth (W) output: one word per lane, 0 for a lane that wrote nothing. Returns `None`
+    /// if no lane wrote it.
     pub fn depth(&self) -> Option<&[u32]> {
         self.words(DEPTH)
     }
 
-    /// Whether TEXKILL removed any lane.
+    /// Returns whether TEXKILL removed any lane.
     pub fn any_killed(&self) -> bool {
         self.killed.iter().any(|word| *word != 0)
     }
@@ -171,28 +174,30 @@ impl Outputs {
         killed
     }
 
-    /// Whether TEXKILL removed a lane.
+    /// Returns whether TEXKILL removed a lane.
     pub fn is_killed(&self, lane: usize) -> bool {
         lane < self.lanes && has(&self.killed, lane)
     }
 
-    /// Room for what lanes will leave in these outputs, by number and in order; they cannot write others.
+    /// Reserves space for `lanes` lanes of these outputs, given by number in ascending order. Lanes cannot write
+    /// other outputs.
     pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
         let column = || Column { words: Vec::with_capacity(lanes), missing: LaneBits::new() };
         let columns = outputs.map(|output| (output, column())).collect();
         Outputs { lanes, killed: LaneBits::new(), columns }
     }
 
-    /// Drops the columns that no lane wrote, so that equal runs give equal outputs, and fills the others.
+    /// Drops the columns that no lane wrote, so that equal runs return equal outputs, and extends the others to all
+    /// lanes.
     pub(crate) fn settled(mut self) -> Outputs {
-        // A column has words from the first lane on that wrote.
+        // A column is empty until the first lane writes it.
         self.columns.retain(|(_, column)| !column.words.is_empty());
         self.columns.iter_mut().for_each(|(_, column)| column.pad(self.lanes));
         self
     }
 
-    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group is lane `place` here, after the
-    /// lanes of earlier groups.
+    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group becomes lane
+    /// `place`, after the lanes of earlier groups.
     pub(crate) fn put(&mut self, group: &Group, place: usize, lanes: usize) {
         let all = Mask::first(lanes);
         insert(&mut self.killed, place, group.killed & all);
@@ -208,7 +213,8 @@ impl Outputs {
         }
     }
 
-    /// The outputs of lanes that follow each other, in parts of a multiple of [`WORD`] lanes each, the last aside.
+    /// Joins the outputs of consecutive parts of a launch. Each part except for the last has a multiple of [`WORD`]
+    /// lanes.
     pub(crate) fn joined(parts: Vec<Outputs>) -> Outputs {
         let mut parts = parts.into_iter();
         let mut all = parts.next().unwrap_or_default();
@@ -232,7 +238,7 @@ fn has(bits: &LaneBits, lane: usize) -> bool {
     bits.get(lane / WORD).is_some_and(|word| Mask(*word).has(Lane((lane % WORD) as u8)))
 }
 
-/// Adds lanes, the first of which is lane `place`.
+/// Adds lanes. The first becomes lane `place`.
 fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
     let (word, shift) = (place / WORD, place % WORD);
     let parts = [lanes.0 << shift, if shift == 0 { 0 } else { lanes.0 >> (WORD - shift) }];
@@ -250,49 +256,49 @@ fn append(bits: &mut LaneBits, place: usize, part: &LaneBits) {
     }
 }
 
-/// What a run gives back.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// What the lanes left in their output registers.
+    /// The output registers of the lanes.
     pub outputs: Outputs,
     /// Counts over all groups.
     pub statistics: Statistics,
-    /// What was executed, and how exact it was.
+    /// The executed operations and their accuracy.
     pub report: Report,
-    /// What strict mode objects to although nothing traps, of the first group that has such.
+    /// The first finding of strict mode, in the order of the groups.
     pub finding: Option<Finding>,
 }
 
-/// What strict mode objects to although nothing traps.
+/// A finding of strict mode: a condition that does not trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{left_open} (group from lane {first_lane})")]
 pub struct Finding {
     /// First lane of the group.
     pub first_lane: usize,
-    /// What its stacks held at its end.
+    /// The entries on the stacks of the group at its end.
     pub left_open: LeftOpen,
 }
 
 impl Outcome {
-    /// The output registers of a lane; `None` when there is no such lane.
+    /// Returns the output registers of a lane, or `None` if the lane does not exist.
     pub fn lane(&self, lane: usize) -> Option<LaneOutput> {
         self.outputs.get(lane)
     }
 
-    /// The output registers of each lane, in lane order.
+    /// Returns the output registers of each lane, in lane order.
     pub fn lanes(&self) -> impl ExactSizeIterator<Item = LaneOutput> + '_ {
         self.outputs.iter()
     }
 }
 
-/// Counts and finding of some groups.
+/// Counts and the first finding of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
     /// Counts over all groups.
     pub(crate) statistics: Statistics,
-    /// What was executed, and how exact it was.
+    /// The executed operations and their accuracy.
     pub(crate) report: Report,
-    /// What strict mode objects to although nothing traps, of the first group that has such.
+    /// The first finding of strict mode, in the order of the groups.
     pub(crate) finding: Option<Finding>,
 }
 
@@ -303,33 +309,33 @@ impl Totals {
         self.report.add(&group.report());
     }
 
-    /// [`Totals::add_group`] without the report.
+    /// Adds a group that has ended, without its report.
     pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
         self.statistics.add(&group.statistics());
         self.add_finding(group, first_lane);
     }
 
-    /// Adds what strict mode objects to in a group that has ended.
+    /// Adds the finding of strict mode for a group that has ended.
     pub(crate) fn add_finding(&mut self, group: &Group, first_lane: usize) {
         let finding = group.flow().left_open().map(|left_open| Finding { first_lane, left_open });
         self.finding = first(self.finding, finding);
     }
 
-    /// Adds other groups, before these or after them.
+    /// Adds the totals of other groups, which may come before or after these.
     pub(crate) fn add(&mut self, other: &Totals) {
         self.statistics.add(&other.statistics);
         self.report.add(&other.report);
         self.finding = first(self.finding, other.finding);
     }
 
-    /// The outcome, with what the lanes left.
+    /// Returns the outcome with these outputs.
     pub(crate) fn with(self, outputs: Outputs) -> Outcome {
         let Totals { statistics, report, finding } = self;
         Outcome { outputs: outputs.settled(), statistics, report, finding }
     }
 }
 
-/// The first of two findings in the order of the groups.
+/// Returns the finding of the earlier group.
 fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
     one.into_iter().chain(other).min_by_key(|finding| finding.first_lane)
 }
@@ -338,7 +344,8 @@ fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Returns lanes 62 to 73 of a launch, which leave their own numbers in the blue of target B, all but lane 70.
+    /// Returns lanes 62 to 73 of a launch. All of them except for lane 70 write their own numbers to blue of target
+    /// B.
     fn group_of_twelve() -> Group {
         let setup =
             crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
@@ -356,7 +363,7 @@ mod tests {
         group
     }
 
-    /// Returns what the group leaves in a launch of 100 lanes.
+    /// Returns the outputs of the group in a launch of 100 lanes.
     fn part_of_a_run() -> Outputs {
         let group = group_of_twelve();
         let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());
@@ -393,7 +400,7 @@ mod tests {
         for first_lane in [0, 64, 128] {
             let mut part = Outputs::new(64.min(150 - first_lane), wanted());
             for place in [12, 40] {
-                // The last part ends in the group.
+                // The last part ends inside the group.
                 let lanes = 12.min(part.lanes.saturating_sub(place));
                 group.killed = Mask(1 << (first_lane / 64));
                 part.put(&group, place, lanes);

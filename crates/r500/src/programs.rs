@@ -1,4 +1,4 @@
-//! A text of several programs: `.program` begins each, and what stands before the first, `.isa` and `.chip`, is for all.
+//! Texts with several programs. `.program` begins each program; `.isa` and `.chip` before the first one apply to all.
 
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, Span, name_of};
 
@@ -8,7 +8,7 @@ use crate::text::Assembled;
 use crate::text::asm;
 use crate::text::reading::{Line, MOST_ERRORS, lines};
 
-/// The directives of programs of both units, each once.
+/// Returns the directives of both units, each once.
 pub fn directives() -> Vec<DirectiveRow> {
     let mut all = vec![DirectiveRow::program(".program")];
     for row in asm::DIRECTIVES.iter().chain(pvs::text::asm::DIRECTIVES) {
@@ -22,17 +22,18 @@ pub fn directives() -> Vec<DirectiveRow> {
 /// The lines of one program.
 #[derive(Default)]
 struct Part<'a> {
-    /// The place of its `.program`.
+    /// Position of the `.program` directive.
     span: Span,
     name: Option<String>,
     lines: Vec<Line<'a>>,
 }
 
-/// The programs of a text, those of the vertex unit among those of the fragment processor: `.stage vertex` says which. `vertex`
-/// is what a program is that does not say. Each program has its name; a text without `.program` is one program.
+/// Assembles the programs of a text, in which programs of both units may be mixed. `.stage vertex` selects the vertex
+/// unit; `vertex` is the default for a program without `.stage`. Each program has its name. A text without `.program`
+/// is one program.
 ///
 /// # Errors
-/// Everything that is wrong, up to twenty messages for each of the programs.
+/// All errors, up to twenty messages for each program.
 pub fn assemble_all(source: &str, vertex: bool) -> Result<Vec<Assembled>, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let parts = parts(source, &mut errors);
@@ -77,7 +78,7 @@ fn assemble_part(lines: Vec<Line<'_>>, vertex: bool) -> Result<Assembled, Vec<Di
 
 fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
     let mut parts = vec![Part::default()];
-    // Whether a program has begun: with `.program`, or with any line but `.isa` and `.chip`.
+    // Whether a program has begun, with `.program` or with any line other than `.isa` and `.chip`.
     let (mut begun, mut named) = (false, false);
     for line in lines(source) {
         let mut cursor = Cursor::new(line.2, line.1);
@@ -97,7 +98,7 @@ fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
                     .help("before the first `.program` stands what is for all programs: `.isa` and `.chip`"),
             );
         }
-        // The lines before the first are read with it.
+        // The lines before the first `.program` are parsed with that program.
         let before = if named { None } else { parts.pop() };
         let lines = before.map(|part| part.lines).unwrap_or_default();
         parts.push(Part {
@@ -113,7 +114,7 @@ fn parts<'a>(source: &'a str, errors: &mut Vec<Diagnostic>) -> Vec<Part<'a>> {
     parts
 }
 
-/// What stands behind `.program`.
+/// Parses the name after `.program`.
 fn name(cursor: &mut Cursor<'_>) -> Result<Option<String>, Diagnostic> {
     if cursor.at_end() {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! The clear interpreter: one instruction at a time, one lane at a time, to be read beside the manual.
+//! The reference interpreter: one instruction at a time, one lane at a time. Read it alongside the manual.
 //!
-//! What lanes do together is in [`crate::flow`], what one lane computes in [`mod@crate::lane`], and which of its functions
-//! an operation is in [`crate::operations`].
+//! [`crate::flow`] has the flow control, [`mod@crate::lane`] the arithmetic of one lane, and [`crate::operations`]
+//! the function of each operation.
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, announced, stop,
@@ -17,32 +17,32 @@ use crate::operations::{Dot, Operation, Value, used_sources};
 use crate::texture::{self, Coordinates};
 use crate::words::*;
 
-/// Results of both units for one lane, before the writes.
+/// Results of both units for one lane, before they are written.
 #[derive(Clone, Copy, Default)]
 struct Results {
     rgb: [f32; 3],
     alpha: f32,
 }
 
-/// A source with its address, which is one for all lanes, since aL belongs to the group.
+/// A source with its resolved address. The address is the same for all lanes, since aL belongs to the group.
 #[derive(Clone, Copy)]
 enum SourceValue {
     Temp(usize),
     Value([f32; 4]),
 }
 
-/// The results of an arithmetic instruction, which hold one value for each lane and channel.
+/// The results of an arithmetic instruction: one value for each lane and channel.
 struct Computed<'a, V> {
     common: &'a CmnInst,
     alu: &'a Alu,
     active: Mask,
-    /// The lanes whose predicate lets a channel be written.
+    /// The lanes whose predicate enables each channel.
     enabled: [Mask; 4],
     value: V,
 }
 
 impl Group {
-    /// Executes to the end, or until runs are to [stop].
+    /// Executes to the end, or until a [stop] is requested.
     ///
     /// # Errors
     /// The first trap.
@@ -94,8 +94,8 @@ impl Group {
         Ok(())
     }
 
-    // ---- Arithmetic: read everything, compute both units, then write. An instruction that no lane executes has no effect:
-    // its addresses are not even formed.
+    // ---- Arithmetic: reads all operands, computes both units, then writes. An instruction that no lane executes has
+    // no effect, and its addresses are not computed.
 
     fn alu<O: Observer>(&mut self, common: &CmnInst, alu: &Alu, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
@@ -137,8 +137,8 @@ impl Group {
         Ok(())
     }
 
-    /// Both units for one lane. SOP and DP take the other unit's value before its OMOD and clamp, and apply their
-    /// own. (docs/r500.md, Q7)
+    /// Computes both units for one lane. SOP and DP use the other unit's value before its OMOD and clamp, and apply
+    /// their own. (docs/r500.md, Q7)
     fn compute(
         &self,
         common: &CmnInst,
@@ -152,7 +152,8 @@ impl Group {
         let of_alpha = |number: usize| read.operand(3, number);
         let product = |x: f32, y: f32| Term::product(x, y, self.setup.zero_wins);
         let (rgb_op, alpha_op) = (alu.rgb.op.operation(), alu.alpha.op.operation());
-        // The units' values of a channel: `operand` gives A, B, C, and `quad` src0 of a lane of the quad.
+        // Returns a unit's value for a channel. `operand` returns A, B or C, and `quad` returns src0 of a lane of the
+        // quad.
         let value = |op: &Operation,
                      omod,
                      operand: &dyn Fn(usize) -> f32,
@@ -165,7 +166,7 @@ impl Group {
                 Value::Choice(choose, _) => lane::scaled(choose(operand(0), operand(1), operand(2)), omod),
                 Value::Rounded(function, _) => function(operand(0), omod),
                 Value::Transcendental(function, _) => lane::scaled(function(operand(0)), omod),
-                // The callers know.
+                // The callers handle these values.
                 Value::Dot(_) | Value::Forwarded => 0.0,
             }
         };
@@ -186,13 +187,13 @@ impl Group {
 
         let omod = alu.alpha.omod;
         let alpha_result = match alpha_op.value {
-            // Lenient reading of a DP without a dot product: the RGB unit's red value.
+            // Lenient interpretation of a DP without a dot product: the RGB unit's red value.
             Value::Forwarded => dot(omod).unwrap_or_else(|| lane::scaled(of_rgb(0, 0), omod)),
             _ => value(alpha_op, omod, &of_alpha, &|number, of_quad| read.of_quad(of_quad, 3, number)),
         };
         let omod = alu.rgb.omod;
         let rgb_result = match rgb_op.value {
-            // Lenient reading of an SOP without a transcendental: the alpha unit's operand A.
+            // Lenient interpretation of an SOP without a transcendental: the alpha unit's operand A.
             Value::Forwarded => {
                 let a = of_alpha(0);
                 let value = match alpha_op.value {
@@ -209,7 +210,7 @@ impl Group {
             }),
         };
 
-        // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+        // Clamp does not apply if OMOD is disabled, even if its bit is set. (CTM guide p. 29)
         let clamp = |x, clamp: bool, omod| if clamp && omod != Omod::DISABLED { lane::clamp(x) } else { x };
         Results {
             rgb: rgb_result.map(|x| clamp(x, common.rgb_clamp, alu.rgb.omod)),
@@ -217,7 +218,7 @@ impl Group {
         }
     }
 
-    /// Predicate bits and the ALU result, of active lanes. (r500.md 3.6, 3.7)
+    /// Writes the predicate bits and the ALU result of active lanes. (r500.md 3.6, 3.7)
     fn flag_writes(&mut self, computed: &Computed<'_, impl Fn(Lane, usize) -> f32>) {
         let Computed { common, alu, active, enabled, value } = computed;
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
@@ -242,7 +243,7 @@ impl Group {
         }
     }
 
-    /// Cached outputs. (CTM guide p. 31)
+    /// Writes cached outputs. (CTM guide p. 31)
     fn output_writes(&mut self, computed: &Computed<'_, impl Fn(Lane, usize) -> f32>) {
         let Computed { common, alu, active, enabled, value } = computed;
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
@@ -262,8 +263,8 @@ impl Group {
         }
     }
 
-    /// Uncached output: R is the value, G and B the position, all four channels or none; at once, ascending
-    /// lanes, the last one wins. (CTM guide p. 31; order: recommended)
+    /// Writes an uncached output immediately. R is the value, and G and B are the position; all four channels are
+    /// written, or none. Lanes write in ascending order, so the last one wins. (CTM guide p. 31; order: recommended)
     fn scatter<O: Observer>(
         &mut self,
         computed: &Computed<'_, impl Fn(Lane, usize) -> f32>,
@@ -350,7 +351,7 @@ impl Group {
             fetched[lane.index()] =
                 if let Some(memory) = self.memory.as_ref().filter(|memory| memory.has_input(unit)) {
                     match memory.fetch(unit, position, tex.inst.inst, tex.inst.unscaled) {
-                        // A helper lane at the edge of a domain fetches beyond it, and its value is not used.
+                        // A helper lane at the edge of a domain may fetch beyond it. Its value is not used.
                         Err(AccessError::Outside { .. }) if !self.flow.covered().has(lane) => [0; 4],
                         value => value?,
                     }
@@ -395,7 +396,7 @@ impl Group {
 
     // ---- Registers
 
-    /// Lanes whose predicate lets `channel` be written. (docs/r500.md, Q4)
+    /// Returns the lanes whose predicate enables `channel`. (docs/r500.md, Q4)
     fn predicated(&self, common: &CmnInst, channel: usize) -> Mask {
         match common.predicate(channel) {
             None => Mask(u64::MAX),
@@ -429,7 +430,7 @@ impl Group {
         Ok(temp)
     }
 
-    /// `base`, plus aL when `rel`. Outside the file: wraps in lenient mode. (r500.md Q6)
+    /// Returns `base`, plus aL if `rel` is set. Outside the file, it wraps in lenient mode. (r500.md Q6)
     fn relative(&self, file: &'static str, base: u8, rel: bool, size: usize) -> Result<usize, Cause> {
         if !rel {
             return Ok(usize::from(base));
@@ -465,7 +466,7 @@ impl Group {
     }
 }
 
-/// Reads operands of one lane. (r500.md 2.3)
+/// Reads the operands of one lane. (r500.md 2.3)
 struct Reader<'a> {
     group: &'a Group,
     alu: &'a Alu,
@@ -475,13 +476,13 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Fetch, presubtract, select, swizzle, modify: an operand of the unit that computes a channel.
+    /// Returns an operand of the unit that computes a channel: fetch, presubtract, select, swizzle, modify.
     fn operand(&self, channel: usize, number: usize) -> f32 {
         let (sel, swiz, modifier) = self.alu.operand(channel, number);
         lane::modify(self.channel(sel, swiz), modifier)
     }
 
-    /// R, G and B come from the RGB address word, A from the alpha address word, whichever unit asks. (CTM p. 27)
+    /// R, G and B come from the RGB address word, and A from the alpha address word, in both units. (CTM p. 27)
     fn channel(&self, sel: Sel, swiz: Swiz) -> f32 {
         match swiz {
             Swiz::R | Swiz::G | Swiz::B | Swiz::A => self.component(sel, swiz as usize, self.lane),
@@ -508,8 +509,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A channel of src0 of a lane of the quad, whether or not that lane is active, with the modifier of an operand. (REG,
-    /// MDH and MDV)
+    /// Returns a channel of src0 in another lane of the quad, with the modifier of an operand. That lane may be
+    /// inactive. (REG, MDH and MDV)
     fn of_quad(&self, of_quad: u8, channel: usize, number: usize) -> f32 {
         let (.., modifier) = self.alu.operand(channel, number);
         lane::modify(self.component(Sel::SRC0, channel, Lane(self.lane.0 & !3 | of_quad)), modifier)

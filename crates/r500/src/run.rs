@@ -1,4 +1,4 @@
-//! Runs a launch: group after group, in pieces, or observed.
+//! Runs a launch group after group, in pieces, or with an observer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::{Setup, SetupError};
 
-/// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
-/// number of launches. A copy shares everything.
+/// A program that is loaded for an environment. It is decoded and checked, and lowered once, when an engine first
+/// needs the lowered form. It can run any number of launches. Copies share everything.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     setup: Arc<Setup>,
     environment: Arc<Environment>,
     options: Options,
-    /// Whether some float constant is a denormal.
+    /// Whether any float constant is a denormal.
     denormals: bool,
-    /// Forms by the temporaries that inputs write and by [`Loaded::denormals`].
+    /// Lowered forms, by the temporaries that inputs write and by [`Loaded::denormals`].
     fast: Arc<Forms<(u128, bool), Fast>>,
 }
 
@@ -35,7 +35,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// The program cannot be set up, or the environment does not fit the machine.
+    /// If the program cannot be set up, or if the environment does not fit the machine.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -44,10 +44,10 @@ impl Loaded {
         Loaded::of(&Arc::new(Setup::new(program)?), environment, options)
     }
 
-    /// [`Loaded::new`] of a program that is decoded.
+    /// Loads a decoded program.
     ///
     /// # Errors
-    /// The environment does not fit the machine.
+    /// If the environment does not fit the machine.
     pub fn of(
         setup: &Arc<Setup>,
         environment: &Arc<Environment>,
@@ -59,11 +59,11 @@ impl Loaded {
         Ok(Loaded { setup, environment, options: *options, denormals, fast: Arc::default() })
     }
 
-    /// The same program for another environment. It is lowered again only if the environments do not
-    /// [lower alike](Environment::lowers_alike), or when constants become denormals.
+    /// Returns the same program for another environment. It is lowered again only if the environments do not [lower
+    /// alike](Environment::lowers_alike), or if a constant becomes a denormal.
     ///
     /// # Errors
-    /// The environment does not fit the machine.
+    /// If the environment does not fit the machine.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
         let loaded = Loaded::of(&self.setup, environment, &self.options)?;
         let same = environment.lowers_alike(&self.environment);
@@ -79,29 +79,29 @@ impl Loaded {
         self.denormals = environment.has_denormals(&self.setup);
     }
 
-    /// The decoded program.
+    /// Returns the decoded program.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The environment that the program is loaded for.
+    /// Returns the environment for which the program is loaded.
     pub fn environment(&self) -> &Arc<Environment> {
         &self.environment
     }
 
-    /// Runs lanes that start with these temporaries, on the engine of the options. No group sees anything of another, so that
-    /// several runs of whole groups are together what one run of all lanes is.
+    /// Runs lanes that start with these temporaries, on the engine that the options select. Groups do not affect each
+    /// other. So several runs of whole groups give the same results as one run of all lanes.
     ///
     /// # Errors
-    /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
+    /// If the launch does not fit, if a group traps (the first in the order of the groups), or if the engines differ.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
     }
 
-    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, and announces every event, group after
-    /// group. Data events come from the reference interpreter, whatever the options say; flow events from either engine.
-    /// Lockstep announces no event, but the paths of the fast engine.
+    /// Runs a launch and reports every event, group after group. The environment is that of [`Loaded::new`], not that
+    /// of the launch. Data events always come from the reference interpreter; flow events come from either engine.
+    /// Lockstep reports only the paths of the fast engine.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
@@ -109,8 +109,8 @@ impl Loaded {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
-    /// [`Loaded::run_watched`] for the outputs alone: nothing is counted, which takes much of the time of a small
-    /// launch.
+    /// Runs a launch like [`Loaded::run_watched`], but returns only the outputs and does not count. Counting takes
+    /// much of the time of a small launch.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
@@ -131,16 +131,16 @@ impl Loaded {
         }
     }
 
-    /// The program as an engine runs a launch; `None` for the reference interpreter.
+    /// Returns the program as lowered for a launch; `None` for the reference interpreter.
     fn lowered(&self, launch: &Launch, engine: Engine) -> Option<Arc<Fast>> {
         let lower = || Fast::lowered(&self.setup, launch, &self.options, None, false);
         self.fast.of(&(launch.temps(), self.denormals), (engine, launch.groups()), lower, Fast::with_code)
     }
 
-    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Prepares a launch before its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// A launch that does not fit.
+    /// If the launch does not fit.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -162,7 +162,8 @@ impl Loaded {
         let Loaded { setup, options, .. } = self;
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
-        // A condition on a constant alone, so that the engines are not compiled for observers that they do not serve.
+        // This condition depends only on a constant, so that the engines are not compiled for observers that they do
+        // not support.
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
@@ -199,7 +200,7 @@ impl Loaded {
 /// Runs every lane of a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// Those of [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(setup, launch, options, Watch::Nothing)
 }
@@ -207,7 +208,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
 /// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// Those of [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -218,32 +219,32 @@ pub fn run_watched(
     loaded.run_watched(launch.clone(), watch)
 }
 
-/// A launch as a machine: one instruction a step, group after group, or many at once with [`Run::advance`]. A copy is a
-/// snapshot. Steps are the reference interpreter's.
+/// A launch that runs in steps of one instruction, group after group, or in many instructions at once with
+/// [`Run::advance`]. A copy is a snapshot. The reference interpreter executes the steps.
 #[derive(Clone)]
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The program lowered, from the first [`Run::advance`] on the fast engine on.
+    /// The lowered program. It is set by the first [`Run::advance`] on the fast engine.
     fast: Option<Arc<Fast>>,
-    /// The group that runs, and its first lane; the last one at the end.
+    /// The group that runs, and its first lane; after the end, the last group.
     group: Group,
     first_lane: usize,
-    /// Whether the group has been changed from outside, so that no other can be made of it.
+    /// Whether the group has been changed from outside. Then the next group cannot reuse it.
     touched: bool,
     done: bool,
     totals: Totals,
     /// The group that the last step ended.
     ended: Option<Arc<Group>>,
-    /// What the groups that have ended left. Shared between copies until one of them adds to it.
+    /// The outputs of the groups that have ended. Copies share them until one of them adds to them.
     outputs: Arc<Outputs>,
 }
 
 impl Run {
-    /// The launch before its first instruction.
+    /// Prepares a launch before its first instruction.
     ///
     /// # Errors
-    /// A launch that does not fit.
+    /// If the launch does not fit.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options)?.running(launch)
     }
@@ -252,17 +253,17 @@ impl Run {
         Mask::first(launch.width().min(launch.lanes - first_lane))
     }
 
-    /// The launch.
+    /// Returns the launch.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
 
-    /// The group that runs; after the end, the last.
+    /// Returns the group that runs; after the end, the last one.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The group that runs, for changing: a debugger's hand on registers, fault injection.
+    /// Returns the group that runs, mutably, for debuggers and fault injection.
     pub fn group_mut(&mut self) -> &mut Group {
         self.touched = true;
         &mut self.group
@@ -273,17 +274,17 @@ impl Run {
         self.ended.take()
     }
 
-    /// The first lane of the group that runs; `None` after the end.
+    /// Returns the first lane of the group that runs; `None` after the end.
     pub fn first_lane(&self) -> Option<usize> {
         (!self.done).then_some(self.first_lane)
     }
 
-    /// The trap with its place in the launch.
+    /// Returns a trap with its position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         trapped(self.first_lane, trap)
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.totals.statistics;
         if !self.done {
@@ -292,7 +293,7 @@ impl Run {
         statistics
     }
 
-    /// What is left; complete once a step has returned [`Step::Done`].
+    /// Returns the current results. They are complete after a step has returned [`Step::Done`].
     pub fn outcome(&self) -> Outcome {
         self.totals.clone().with(Outputs::clone(&self.outputs))
     }
@@ -327,7 +328,7 @@ impl Run {
         Ok(())
     }
 
-    /// The program lowered; `None` where the options name the reference interpreter.
+    /// Returns the lowered program; `None` if the options select the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
         let Run {
             loaded: Loaded { setup, options, denormals, fast: forms, .. }, launch, fast, group, ..
@@ -344,19 +345,19 @@ impl Run {
         Some(made.clone())
     }
 
-    /// The words of the program that the next instruction has, by number; `None` at the end, and where no instruction was
-    /// loaded.
+    /// Returns the range of the next instruction's words in the program. Returns `None` at the end, or if the slot is
+    /// not loaded.
     pub fn next_words(&self) -> Option<Range<usize>> {
         let pc = self.group.flow.issue().filter(|_| !self.done)?.pc as u16;
         let place = self.loaded.setup.slots().position(|(slot, _)| slot == pc)?;
         Some(place * WORDS..(place + 1) * WORDS)
     }
 
-    /// Replaces the program of the group that runs and of those behind it. Instructions without a meaning trap when they
-    /// are reached. Counts by instruction are those of both programs.
+    /// Replaces the program for the current group and the later ones. Instructions without a meaning trap when they
+    /// are reached. Counts by instruction include both programs.
     ///
     /// # Errors
-    /// The words are no program.
+    /// If the words are not a program.
     pub fn set_program(&mut self, program: &Program) -> Result<(), SetupError> {
         let Loaded { environment, options, .. } = &self.loaded;
         let loaded = Loaded::of(&Arc::new(Setup::new(program)?), environment, options);
@@ -367,7 +368,7 @@ impl Run {
         Ok(())
     }
 
-    /// The group has ended: adds what it left, and begins the next.
+    /// Adds the results of the group, which has ended, and starts the next one.
     fn next_group(&mut self) -> Step {
         let lanes = Run::lanes_of(&self.launch, self.first_lane);
         self.totals.add_group(&self.group, self.first_lane);

@@ -15,9 +15,9 @@ use crate::words::*;
 pub struct Slot {
     /// The words as loaded.
     pub words: [u32; WORDS],
-    /// Their meaning, or why they have none.
+    /// The decoded instruction, or the reason why it has no meaning.
     pub inst: Result<Inst, WordError>,
-    /// What the documents forbid about them.
+    /// The violations of the documents.
     pub violations: Vec<Violation>,
     /// The flow instruction, prepared for the constants of the program.
     pub step: Option<Step>,
@@ -36,7 +36,7 @@ pub struct Setup {
     pub fc_mode: FcMode,
     /// US_FC_BOOL_CONST: bit n is boolean constant n.
     pub(crate) bools: u32,
-    /// Whether the program brings them.
+    /// Whether the program contains the boolean constants.
     pub brings_bools: bool,
     /// US_FC_INT_CONST.
     pub(crate) ints: [LoopConstant; LOOP_CONSTANTS],
@@ -54,49 +54,49 @@ pub struct Setup {
     pub out_fmt: [OutFmtReg; TARGETS],
     /// FG_DEPTH_SRC.
     pub depth_src: DepthSrc,
-    /// Temporaries that the rasteriser writes, where the program brings its set-up (RS_INST).
+    /// Temporaries that the rasteriser writes, if the program contains its set-up (RS_INST).
     pub inputs: Option<Vec<u8>>,
     /// Float constants that came with the program: number and bits of r, g, b, a.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
-/// Why a program cannot be set up.
+/// The reason why a program cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SetupError {
-    /// There is no instruction.
+    /// The program has no instruction.
     #[error("the program has no instruction")]
     Empty,
     /// The code ends inside an instruction.
     #[error("{words} words are not a whole number of instructions: the last one has {left} of {size} words")]
     Cut {
-        /// Words there are.
+        /// Number of words.
         words: usize,
-        /// Words of the incomplete instruction.
+        /// Number of words in the incomplete instruction.
         left: usize,
-        /// Words of an instruction.
+        /// Number of words per instruction.
         size: usize,
     },
-    /// More instructions than slots.
+    /// The program has more instructions than the unit has slots.
     #[error("{count} instructions from slot {base} do not fit into the {slots} instruction slots")]
     TooMany {
-        /// Instructions.
+        /// Number of instructions.
         count: usize,
         /// First slot.
         base: u32,
-        /// Slots of the unit.
+        /// Number of slots in the unit.
         slots: usize,
     },
     /// A state register that this machine does not have.
     #[error("unknown state register {0}")]
     UnknownRegister(String),
-    /// A state register with bits or codes that mean nothing.
+    /// A state register with invalid bits or codes.
     #[error("{name} = {value:#010x}: {error}")]
     Register {
         /// The register.
         name: String,
-        /// Its value.
+        /// Value of the register.
         value: u32,
-        /// What is wrong with it.
+        /// The error in the value.
         error: WordError,
     },
     /// A constant outside the file.
@@ -150,9 +150,9 @@ pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupE
 impl Setup {
     /// Loads and decodes a program.
     ///
-    /// A state register that the program does not bring gets the value that lets every program run: code from
-    /// its first to its last slot, 128 temporaries, full flow control, zero times anything as IEEE has it.
-    /// Registers of other blocks (`RS_…`, which route the inputs) are passed over.
+    /// A state register that the program does not contain gets a permissive default: code from the first to the last
+    /// slot, 128 temporaries, full flow control, IEEE rules for zero times anything. Registers of other blocks
+    /// (`RS_…`, which route the inputs) are ignored.
     ///
     /// # Errors
     /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
@@ -200,7 +200,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Prepares the flow instructions for the constants.
+    /// Prepares the flow instructions for the current constants.
     pub(crate) fn prepare(&mut self) {
         let Setup { slots, bools, ints, offset, fc_mode, .. } = self;
         for slot in slots.iter_mut().flatten() {
@@ -216,7 +216,7 @@ impl Setup {
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {
         let mut code_addr = None;
         for (name, value) in &program.state {
-            // The rasteriser's set-up says which temporary an input arrives in (`inputs`).
+            // The set-up of the rasteriser names the temporary of each input (`inputs`).
             if name.starts_with("RS_") {
                 continue;
             }
@@ -245,13 +245,13 @@ impl Setup {
                 "US_CODE_OFFSET" => self.offset = CodeOffset::unpack(*value).map_err(bad)?.offset_addr,
                 "US_OUT_FMT" => self.out_fmt[n as usize] = OutFmtReg::unpack(*value).map_err(bad)?,
                 "FG_DEPTH_SRC" => self.depth_src = DepthSrcReg::unpack(*value).map_err(bad)?.depth_src,
-                // Texture sizes come with the textures, the depth format acts behind the shader, and how a
-                // program was uploaded does not matter once it is in its slots.
+                // Textures define their own sizes. The depth format applies after the shader. The upload registers do
+                // not matter once the program is in its slots.
                 "US_FORMAT0" | "US_W_FMT" | "GA_US_VECTOR_INDEX" | "GA_US_VECTOR_DATA" => {}
                 other => unreachable!("{other} is in words::STATE but is not loaded"),
             }
         }
-        // START_ADDR and END_ADDR count from OFFSET_ADDR, whichever register came first.
+        // START_ADDR and END_ADDR are relative to OFFSET_ADDR, whichever register came first.
         if let Some(CodeAddr { start_addr, end_addr }) = code_addr {
             self.start = self.offset + start_addr;
             self.end = self.offset + end_addr;
@@ -259,7 +259,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The float constants that the program may read, in order.
+    /// Returns the float constants that the program may read, in ascending order.
     pub fn constants_read(&self) -> Vec<u8> {
         let mut read = [false; CONSTANTS];
         let instructions = self.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -276,24 +276,25 @@ impl Setup {
         (0..=u8::MAX).filter(|number| read[usize::from(*number)]).collect()
     }
 
-    /// The words of the loaded slots in order.
+    /// Returns the words of the loaded slots, in order.
     pub(crate) fn words(&self) -> Vec<u32> {
         self.slots().flat_map(|(_, slot)| slot.words).collect()
     }
 
-    /// What is loaded in an absolute slot.
+    /// Returns the contents of an absolute slot, or `None` if nothing is loaded there.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()
     }
 
-    /// The loaded slots in order.
+    /// Returns the loaded slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = (u16, &Slot)> {
         self.slots.iter().enumerate().filter_map(|(n, slot)| Some((n as u16, slot.as_ref()?)))
     }
 }
 
-/// The temporaries that RS_INST_n name: bit 4, the texture coordinate is written to bits 11:5; bits 17:16, the colour to
-/// bits 24:18. RS_INST_COUNT is the number of the last. (Mesa, r300_reg.h; all programs of its corpus hold to it)
+/// Returns the temporaries that the RS_INST_n registers name. With bit 4, bits 11:5 receive the texture coordinate;
+/// with bits 17:16, bits 24:18 receive the colour. RS_INST_COUNT is the number of the last register. (Mesa,
+/// r300_reg.h; valid for all programs of its corpus)
 fn inputs(program: &Program) -> Option<Vec<u8>> {
     let value = |name: &str| program.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
     let last = value("RS_INST_COUNT")? & 0xf;

@@ -1,4 +1,4 @@
-//! Texture fetches: what the TEX operations make of their coordinates. (CTM guide p. 33; REG, US_TEX_INST)
+//! Texture fetches: the coordinates and levels of detail of the TEX operations. (CTM guide p. 33; REG, US_TEX_INST)
 
 use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
 use reconverge_simt::texture::{
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::cause::TextureError;
 use crate::words::TexOp;
 
-/// A texture unit: what it reads and how.
+/// The texture and sampler of a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
     /// The texels.
@@ -19,18 +19,18 @@ pub struct Texture {
 }
 
 impl Texture {
-    /// Returns whether both share an image and read it alike.
+    /// Returns whether both share an image and have the same sampler.
     pub(crate) fn is_same(&self, other: &Texture) -> bool {
         Arc::ptr_eq(&self.image, &other.image) && self.sampler == other.sampler
     }
 }
 
-/// Where a lane fetches, with what its level of detail may depend on.
+/// Coordinates of a fetch, with the data on which its level of detail may depend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coordinates {
     /// S, T, R, Q of the lane.
     pub position: [f32; 4],
-    /// The same for the four lanes of its quad: top left, top right, bottom left, bottom right.
+    /// S, T, R, Q of the four lanes of the quad: top left, top right, bottom left, bottom right.
     pub quad: [[f32; 4]; 4],
     /// Derivatives by x, for DXDY.
     pub dx: Option<[f32; 4]>,
@@ -41,8 +41,8 @@ pub struct Coordinates {
 }
 
 impl Coordinates {
-    /// The changes of S, T and R that the level of detail and the footprint of an operation depend on; `None` for LOD, which names its
-    /// level.
+    /// Returns the changes of S, T and R that determine the level of detail and the footprint of an operation.
+    /// Returns `None` for LOD, which states its level.
     pub(crate) fn gradients(&self, image: &Image, op: TexOp) -> Option<Gradients> {
         let position = coordinates(op, self.position);
         let quad = match op {
@@ -62,19 +62,19 @@ impl Coordinates {
     }
 }
 
-/// S, T and R of an operation: PROJ divides by Q.
+/// Returns S, T and R for an operation. PROJ divides them by Q.
 fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
     if op == TexOp::PROJ { [s / q, t / q, r / q] } else { [s, t, r] }
 }
 
-/// Fetches for one lane: bits of the four channels.
+/// Fetches for one lane, and returns the bits of the four channels.
 ///
-/// The index is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail of LD, PROJ and
-/// LODBIAS comes from the differences of the quad's coordinates, that of LOD from Q, that of DXDY from the two
-/// derivative registers. An anisotropic filter takes its places from the same differences; LOD has a single place.
+/// The index is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail depends on the
+/// operation: LD, PROJ and LODBIAS use the differences of the quad's coordinates, LOD uses Q, and DXDY the two
+/// derivative registers. An anisotropic filter places its samples by the same differences; LOD has a single sample.
 ///
 /// # Errors
-/// Textures that the machine does not have.
+/// For texture shapes that the machine does not have.
 pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4], TextureError> {
     let image: &Image = &texture.image;
     if matches!(image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
@@ -100,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// 8 x 8 with three more levels; each level holds its number.
+    /// Returns an 8 x 8 texture with three more levels. Each level holds its number.
     fn levels() -> Texture {
         let level = |n: u32| {
             let size = 8 >> n;

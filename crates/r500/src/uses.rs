@@ -1,12 +1,12 @@
-//! What each instruction reads and writes, as data.
+//! Registers that each instruction reads and writes, as data.
 //!
-//! Files are named as the text names them. Numbers: of `temp`, `const` and `out` four times the register plus the channel
-//! (the depth output is 16), of `pred` the channel, of `int` and `bool` the constant; `alu` is the ALU result and `aL` the
-//! loop register, which the lanes of a group share.
+//! Files have their names from the text. The numbering depends on the file. In `temp`, `const` and `out`, a number is
+//! four times the register plus the channel; the depth output is 16. In `pred` it is the channel, in `int` and `bool`
+//! the constant. `alu` is the ALU result, and `aL` is the loop register, which the lanes of a group share.
 //!
-//! Both units of an arithmetic instruction have an entry when they compute something that is kept. Only what reaches a
-//! channel that is written counts as read. Left out: that an uncached OUT stores to the memory of a launch of the CTM
-//! model, which the instruction does not show.
+//! Each unit of an arithmetic instruction has an entry if it computes a value that is kept. A source counts as read
+//! only if it affects a channel that is written. One effect is omitted: an uncached OUT stores to the memory of a CTM
+//! launch, which the instruction does not show.
 
 use std::ops::Range;
 
@@ -35,14 +35,14 @@ pub const OUT: &str = "out";
 pub const INT: &str = "int";
 /// Boolean constants.
 pub const BOOL: &str = "bool";
-/// The number of the depth output.
+/// The number of the depth output in `out`.
 pub const DEPTH: u32 = 16;
 
 const fn slot(file: &'static str, number: u32) -> Slot {
     Slot { file, number: Some(number) }
 }
 
-/// What every instruction of a program reads and writes, by its slot. Words without a meaning have no entry.
+/// Returns the reads and writes of every instruction in a program, by slot. Words without a meaning have no entry.
 pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &crate::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
@@ -50,7 +50,7 @@ pub fn uses(setup: &Setup) -> UsesAt {
     UsesAt::from_sorted_store_unchecked(setup.slots().filter_map(of_slot).collect())
 }
 
-/// What an instruction reads and writes.
+/// Returns the reads and writes of an instruction.
 pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     match &inst.body {
         Body::Alu(alu) => {
@@ -64,7 +64,7 @@ pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     }
 }
 
-/// Whether a program may read each channel of a temporary, by number.
+/// Returns whether a program may read each channel of a temporary, indexed by number.
 pub fn temps_read(setup: &Setup) -> Vec<bool> {
     let mut read = vec![false; TEMPORARIES * 4];
     let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -83,7 +83,8 @@ pub(crate) fn mark_temps_read(inst: &Inst, read: &mut [bool]) {
     }
 }
 
-/// As [`of_instruction`], with an entry for each channel that arithmetic computes.
+/// Returns the reads and writes of an instruction like [`of_instruction`], but with an entry for each channel that
+/// arithmetic computes.
 pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
     let Body::Alu(alu) = &inst.body else { return of_instruction(inst) };
     let channel = |channel: usize| {
@@ -93,11 +94,11 @@ pub(crate) fn by_channel(inst: &Inst) -> Vec<Uses> {
     (0..4).map(channel).filter(|uses| !uses.writes.is_empty()).collect()
 }
 
-/// Collects reads and writes of one operation, each once.
+/// Collects the reads and writes of one operation without duplicates.
 struct Collect(Uses);
 
 impl Collect {
-    /// The result goes to an output, which a killed lane does not leave.
+    /// Records that the result goes to an output. A killed lane has no such result.
     fn leave(&mut self) {
         self.0.leaves = true;
         self.0.dropped_if_killed = true;
@@ -116,7 +117,7 @@ impl Collect {
         }
     }
 
-    /// A register, where aL may choose which.
+    /// Returns the slot of a register. If it is relative, aL counts as read.
     fn register(&mut self, file: &'static str, addr: u8, rel: bool, channel: usize) -> Slot {
         if rel {
             self.read(slot(AL, 0), Role::Address, false);
@@ -125,7 +126,7 @@ impl Collect {
         slot(file, u32::from(addr) * 4 + channel as u32)
     }
 
-    /// The first channels of a register of a texture instruction.
+    /// Reads the first channels of a register of a texture instruction.
     fn read_vector(&mut self, register: TexRegister, channels: usize, quad: bool) {
         let TexRegister { temp, rel, swizzle } = register;
         for from in &swizzle[..channels] {
@@ -143,7 +144,7 @@ impl Collect {
         self.read(place, role, quad);
     }
 
-    /// The predicate that gates a channel.
+    /// Reads the predicate that gates a channel.
     fn gate(&mut self, common: &CmnInst, channel: usize) {
         if let Some((bit, _)) = common.predicate(channel) {
             self.read(slot(PRED, bit as u32), Role::Flow, false);
@@ -154,7 +155,7 @@ impl Collect {
 
 // ---- Arithmetic
 
-/// What a unit reads and writes for these channels of its own.
+/// Returns the reads and writes of a unit for the given ones of its channels.
 fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses {
     let operation = match unit {
         Unit::Rgb => alu.rgb.op.name(),
@@ -195,7 +196,8 @@ fn half(common: &CmnInst, alu: &Alu, unit: Unit, channels: Range<usize>) -> Uses
         }
     }
     operands(&mut uses, alu, unit, wanted);
-    // Without a dot product DP passes the first operand's red; without a transcendental SOP passes the alpha operand.
+    // Without a dot product, DP passes red of the first operand. Without a transcendental, SOP passes the alpha
+    // operand.
     let forwarded = |operation: Value| matches!(operation, Value::Forwarded);
     match unit {
         Unit::Rgb if forwarded(alu.rgb.op.operation().value) => {
@@ -240,12 +242,12 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
         TexOp::LD | TexOp::DXDY => 3,
         TexOp::TEXKILL | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => 4,
     };
-    // The level of detail of these comes from the coordinates of the quad.
+    // The level of detail of these operations depends on the coordinates of the quad.
     let quad = matches!(op, TexOp::LD | TexOp::PROJ | TexOp::LODBIAS);
     if op == TexOp::TEXKILL {
         let TexRegister { temp, rel, swizzle } = tex.src();
         for (channel, from) in swizzle.into_iter().enumerate() {
-            // A killed lane goes on, but neither votes under IGNORE_UNCOVERED nor leaves a result.
+            // A killed lane continues, but it does not vote under IGNORE_UNCOVERED, and its results are dropped.
             for role in [Role::Flow, Role::Output] {
                 uses.read_temp(temp, rel, from, role, false);
             }
@@ -277,7 +279,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
     if flow::reads_alu_result(func) {
         uses.read(slot(ALU_RESULT, 0), Role::Flow, false);
     }
-    // An FC instruction has one predicate: of RGBA it is red.
+    // An FC instruction has one predicate. For RGBA it is red.
     if let Some((bit, _)) = common.predicate(0).filter(|_| flow::reads_predicate(func)) {
         uses.read(slot(PRED, bit as u32), Role::Flow, false);
     }
@@ -302,7 +304,7 @@ fn flow_control(common: &CmnInst, fc: &Fc) -> Uses {
                 uses.write(al);
             }
         }
-        // The frame of the loop around it has another.
+        // A break writes aL, because the enclosing loop has another one.
         flow::Role::Break { al: counts } => {
             if counts {
                 uses.write(al);

@@ -1,11 +1,11 @@
-//! What the documents forbid in encodings that can still be executed.
+//! Encodings that the documents forbid but that can be executed.
 
 use thiserror::Error;
 
 use crate::inst::{Alu, Body, Inst, WORDS};
 use crate::words::*;
 
-/// Something the documents forbid in an encoding that can still be executed.
+/// A violation of the documents in an encoding that can be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
     /// Reserved bits are set. Lenient: ignored.
@@ -42,11 +42,11 @@ pub enum Violation {
     DepthOnAlu,
 }
 
-/// What the documents forbid about these words, in the order of the words.
+/// Returns the violations in these words, in the order of the words.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     for (word, (info, raw)) in layout(inst.common.r#type).iter().zip(words).enumerate() {
-        // Words that nothing reads are "write 0" too, but no source says that hardware looks at them.
+        // Unused words should also be 0 ("write 0"), but no source says that hardware reads them.
         let bits = raw & !info.owned;
         if bits != 0 && !info.fields.is_empty() {
             found.push(Violation::ReservedBits { word: word as u8, bits });

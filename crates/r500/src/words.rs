@@ -1,7 +1,7 @@
 //! The instruction words and state registers, bit for bit.
 //!
-//! Source: "AMD R5xx 3D register reference" (REG), US, GA and FG register tables; CTM guide chapter 3. The two
-//! agree on every position; where Mesa's header differs (DY_ADDR_REL), REG is followed.
+//! Source: "AMD R5xx 3D register reference" (REG), US, GA and FG register tables; CTM guide chapter 3. The two agree
+//! on every position. Mesa's header differs in one position (DY_ADDR_REL), for which REG is followed.
 //!
 //! | word | ALU, OUT            | TEX                | FC            |
 //! |------|---------------------|--------------------|---------------|
@@ -28,7 +28,7 @@ names! {
         TEX = 3,
     }
 
-    /// Which predicate bit gates a channel.
+    /// Predicate bit that gates a channel.
     pub enum PredSel(3) {
         /// No predication.
         NONE = 0,
@@ -39,10 +39,10 @@ names! {
     /// Channel that feeds the ALU result.
     pub enum AluResultSel(1) { RED = 0, ALPHA = 1 }
 
-    /// Comparison with zero that makes the ALU result.
+    /// Comparison with zero that sets the ALU result.
     pub enum AluResultOp(2) { EQ = 0, LT = 1, GE = 2, NE = 3 }
 
-    /// What the presubtract unit makes of src0 and src1. (CTM guide: BIAS, SUB, ADD, INV)
+    /// Function of src0 and src1 in the presubtract unit. (CTM guide: BIAS, SUB, ADD, INV)
     pub enum SrcpOp(2) {
         /// 1 - 2 * src0
         NEG2 = 0,
@@ -195,15 +195,15 @@ names! {
         CONTINUE = 7,
     }
 
-    /// What a taken jump does to the address stack; 3 is not assigned.
+    /// Effect of a taken jump on the address stack; 3 is not assigned.
     pub enum AOp(2) { NONE = 0, POP = 1, PUSH = 2 }
 
-    /// What happens to the branch counters; 3 is not assigned.
+    /// Operation on the branch counters; 3 is not assigned.
     pub enum BOp(2) {
         NONE = 0,
-        /// Subtract B_POP_CNT; lanes below zero wake.
+        /// Subtracts B_POP_CNT; lanes below zero become active.
         DECR = 1,
-        /// Add one; active lanes that wanted otherwise go to sleep at zero.
+        /// Adds one; active lanes that voted against the decision are switched off at zero.
         INCR = 2,
     }
 
@@ -230,16 +230,16 @@ names! {
         W24_FP = 2,
     }
 
-    /// Where depth comes from.
+    /// Source of the depth output.
     pub enum WSrc(1) { US = 0, RAS = 1 }
 
-    /// What a vector upload fills.
+    /// Destination of a vector upload.
     pub enum VecType(1) { INSTRUCTIONS = 0, CONSTANTS = 1 }
 
-    /// Zero times infinity or NaN.
+    /// Result of zero times infinity or NaN.
     pub enum ZeroMul(1) { IEEE = 0, ZERO_WINS = 1 }
 
-    /// How much flow control the thread has.
+    /// Flow control that is available to the thread.
     pub enum FcMode(1) {
         /// Branches only, a shallow counter, twice the threads.
         PARTIAL = 0,
@@ -247,21 +247,21 @@ names! {
         FULL = 1,
     }
 
-    /// Where the depth test takes its value from.
+    /// Source of the value for the depth test.
     pub enum DepthSrc(1) { SCAN = 0, SHADER = 1 }
 }
 
 word! {
-    /// What all instruction types have in common. (REG)
+    /// Fields that all instruction types have. (REG)
     pub struct CmnInst(u32) = "US_CMN_INST" {
         r#type:         InstType [1:0],
         /// Not issued until the texture semaphore is free.
         tex_sem_wait:   bool [2:2],
-        /// Predicate of the RGB channels; of an FC instruction, the predicate its JUMP_FUNC sees.
+        /// Predicate of the RGB channels; for an FC instruction, the predicate that JUMP_FUNC reads.
         rgb_pred_sel:   PredSel [5:3],
-        /// Inverts that predicate.
+        /// Inverts this predicate.
         rgb_pred_inv:   bool [6:6],
-        /// Inactive lanes are written too.
+        /// Writes inactive lanes as well.
         write_inactive: bool [7:7],
         /// A hint that active lanes may stop here; stopping is not guaranteed.
         last:           bool [8:8],
@@ -285,11 +285,11 @@ word! {
         alu_result_sel: AluResultSel [21:21],
         /// Inverts the alpha predicate.
         alpha_pred_inv: bool [22:22],
-        /// Comparison with zero that makes the ALU result.
+        /// Comparison with zero that sets the ALU result.
         alu_result_op:  AluResultOp [24:23],
         /// Predicate of the alpha channel.
         alpha_pred_sel: PredSel [27:25],
-        /// Channels that count in a statistics counter; no effect on results.
+        /// Channels that a statistics counter counts; no effect on results.
         stat_we:        u8 [31:28],
     }
 
@@ -422,18 +422,18 @@ word! {
         op:               FcOp [2:0],
         /// Swaps active lanes with branch-inactive lanes of counter 0 before anything else.
         b_else:           bool [4:4],
-        /// Jumps when any voter wants to; otherwise only when all do.
+        /// Jumps if any voter votes to jump; otherwise only if all do.
         jump_any:         bool [5:5],
         a_op:             AOp [7:6],
         /// Truth table over ALU result (4), predicate (2) and boolean (1).
         jump_func:        u8 [15:8],
-        /// How many levels DECR takes off.
+        /// Number of levels that DECR closes.
         b_pop_cnt:        u8 [20:16],
-        /// Branch counters when the thread stays.
+        /// Branch counters if the thread stays.
         b_op0:            BOp [25:24],
-        /// Branch counters when the thread jumps.
+        /// Branch counters if the thread jumps.
         b_op1:            BOp [27:26],
-        /// Uncovered lanes have no vote.
+        /// Uncovered lanes do not vote.
         ignore_uncovered: bool [28:28],
     }
 
@@ -521,7 +521,7 @@ word! {
         kb: i8 [23:16],
     }
 
-    /// Where the next upload goes. (REG 0x4250)
+    /// Destination of the next upload. (REG 0x4250)
     pub struct VectorIndex(u32) = "GA_US_VECTOR_INDEX" {
         index:    u16 [8:0],
         vec_type: VecType [16:16],
@@ -534,7 +534,7 @@ word! {
         data: u32 [31:0],
     }
 
-    /// Where depth comes from. (REG 0x4bd8)
+    /// Source of the depth value. (REG 0x4bd8)
     pub struct DepthSrcReg(u32) = "FG_DEPTH_SRC" {
         depth_src: DepthSrc [0:0],
     }
@@ -543,14 +543,14 @@ word! {
 // ---- The CTM model (CTM guide pp. 4-6)
 
 names! {
-    /// How elements are laid out. (CTM guide, format parameter)
+    /// Layout of the elements. (CTM guide, format parameter)
     pub enum Tiling(2) {
         LINEAR = 0,
-        /// The layout is not documented in the available pages; refused.
+        /// The available pages do not document this layout; rejected.
         TILED = 1,
-        /// Inputs only: one fetch gives four neighbours of a single-channel buffer.
+        /// Inputs only: one fetch returns four neighbours of a single-channel buffer.
         LINEAR_INP_2X2 = 2,
-        /// The layout is not documented in the available pages; refused.
+        /// The available pages do not document this layout; rejected.
         TILED_INP_2X2 = 3,
     }
 
@@ -558,16 +558,16 @@ names! {
     /// (recommended, r500.md Q21).
     pub enum Format(3) { UINT16_1 = 0, UINT8_4 = 1, FLOAT32_1 = 2, FLOAT32_2 = 3, FLOAT32_4 = 4 }
 
-    /// Conditional test: v, the conditional value, against b, the buffer's. (set_cond_test)
+    /// Conditional test of v, the conditional value, against b, the buffer's value. (set_cond_test)
     pub enum CondTest(3) {
         NEVER = 0, LESS = 1, LESS_EQUAL = 2, EQUAL = 3, GREATER_EQUAL = 4, GREATER = 5, NOT_EQUAL = 6, ALWAYS = 7,
     }
 
-    /// Where the test applies. (set_cond_loc)
+    /// Point at which the test applies. (set_cond_loc)
     pub enum CondLoc(1) {
-        /// When a program ends: its outputs are sent or not.
+        /// Decides at the end of a program whether its outputs are sent.
         DPP = 0,
-        /// Before a pair is scheduled: it runs or not.
+        /// Decides before a pair is scheduled whether it runs.
         PE = 1,
     }
 }
@@ -582,7 +582,7 @@ word! {
     }
 }
 
-/// A word of the instruction memory that nothing reads.
+/// A word of the instruction memory that is not read.
 pub const UNUSED: WordInfo =
     WordInfo { name: "UNUSED", doc: "Not read for this instruction type.", fields: &[], owned: 0 };
 
@@ -602,20 +602,20 @@ pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     }
 }
 
-/// A state register, by the manual's name; those with a count are `NAME_n`.
+/// A state register, with the manual's name. Registers with a count are named `NAME_n`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRegister {
     /// The format.
     pub word: WordInfo,
-    /// Byte address of the first in the register space.
+    /// Byte address of the first register in the register space.
     pub mmio: u32,
     /// Number of registers.
     pub count: u32,
-    /// Bytes from one to the next.
+    /// Bytes from one register to the next.
     pub stride: u32,
 }
 
-/// The state registers that a program needs around it. (REG)
+/// The state registers that a program needs. (REG)
 #[rustfmt::skip]
 pub const STATE: &[StateRegister] = &[
     StateRegister { word: VectorIndex::INFO, mmio: 0x4250, count: 1, stride: 4 },
@@ -634,13 +634,13 @@ pub const STATE: &[StateRegister] = &[
     StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32, stride: 4 },
 ];
 
-/// The state register with this name: the manual's for a single one, the manual's with `_n` for one of several.
-/// Gives the format and the number n.
+/// Returns the state register with this name, and its number n. The name is the manual's; a register of several has
+/// `_n` appended.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(STATE, name)
 }
 
-/// The register of a table with this name, and its number.
+/// Returns the register of a table with this name, and its number.
 pub(crate) fn named_register(
     table: &'static [StateRegister],
     name: &str,
@@ -656,19 +656,19 @@ pub(crate) fn named_register(
 }
 
 impl CmnInst {
-    /// Whether a channel of the destination temporary is written.
+    /// Returns whether a channel of the destination temporary is written.
     pub(crate) fn writes_temp(&self, channel: usize) -> bool {
         if channel == 3 { self.alpha_wmask } else { self.rgb_wmask >> channel & 1 != 0 }
     }
 
-    /// Whether a channel of the output, or its predicate bit, is written.
+    /// Returns whether a channel of the output, or its predicate bit, is written.
     pub(crate) fn writes_output(&self, channel: usize) -> bool {
         if channel == 3 { self.alpha_omask } else { self.rgb_omask >> channel & 1 != 0 }
     }
 
-    /// The predicate bit that decides about a channel, if any, and whether it is inverted.
+    /// Returns the predicate bit that gates a channel, if any, and whether it is inverted.
     ///
-    /// NONE is true whatever the inversion. (docs/r500.md, Q4)
+    /// For NONE, the predicate is true whatever the inversion. (docs/r500.md, Q4)
     pub(crate) fn predicate(&self, channel: usize) -> Option<(usize, bool)> {
         let (select, inverted) = match channel {
             3 => (self.alpha_pred_sel, self.alpha_pred_inv),
@@ -685,7 +685,7 @@ impl CmnInst {
         Some((bit, inverted))
     }
 
-    /// The channel that feeds the ALU result.
+    /// Returns the channel that feeds the ALU result.
     pub(crate) fn alu_result_channel(&self) -> usize {
         match self.alu_result_sel {
             AluResultSel::RED => 0,

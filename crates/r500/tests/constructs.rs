@@ -1,4 +1,4 @@
-//! Flow constructs of source texts, executed: every lane ends as if it had run alone.
+//! Executes the flow constructs of source texts. Every lane ends as if it had run alone.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use reconverge_simt::Options;
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n";
 
-/// temp[1].r of each lane behind `source`; temp[0] holds the lane's inputs.
+/// Returns temp[1].r of each lane after `source`. temp[0] holds the lane's inputs.
 fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<f32> {
     let assembled = assemble(&format!("{source}{OUT}")).unwrap_or_else(|errors| panic!("{errors:?}"));
     let setup = Arc::new(Setup::new(&assembled.program).unwrap());
@@ -21,7 +21,7 @@ fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<f32> {
     outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).collect()
 }
 
-/// ALU result: the channel of temp[0] is not zero.
+/// Sets the ALU result to whether the channel of temp[0] is not zero.
 fn test(channel: char) -> String {
     format!("ALU alu_result[NE].r = MAX src0.{channel}00, src0.{channel}00 : src0=temp[0]\n")
 }
@@ -31,7 +31,7 @@ fn add(value: u32) -> String {
     format!("ALU temp[1].r = MAD src0.r00, src1.111, src2.r00 : src0=temp[1] src1=#1 src2=#{value}\n")
 }
 
-/// Sixteen sets of four lanes: every choice of two bits for lanes 0 and 1, the rest fixed.
+/// Returns sixteen sets of four lanes: every combination of two bits for lanes 0 and 1, with fixed other lanes.
 fn lane_sets() -> Vec<Vec<[f32; 4]>> {
     let lane = |bits: u32| [(bits & 1) as f32, (bits >> 1 & 1) as f32, (bits >> 2 & 1) as f32, 0.0];
     (0..64).map(|n| vec![lane(n & 7), lane(n >> 3), lane(n & 7), lane(n >> 3)]).collect()

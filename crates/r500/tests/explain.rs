@@ -1,4 +1,4 @@
-//! Every instruction that real programs hold is explained in full.
+//! Explains every instruction of real programs in full.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use reconverge_r500::text::{assemble, explain};
 use reconverge_testkit::{shared, unpacked};
 
-/// The different instructions of the programs of a file of cases.
+/// Adds the different instructions of the programs in a file of cases.
 fn instructions(file: &Path, found: &mut HashSet<[u32; 6]>) {
     for line in unpacked(file).lines() {
         let Some((_, code)) = line.split_once("\"code\":[") else { continue };
@@ -19,7 +19,7 @@ fn instructions(file: &Path, found: &mut HashSet<[u32; 6]>) {
     }
 }
 
-/// Text, fields, meaning, flow, page: all there, in sentences.
+/// Checks that text, fields, meaning, flow and page are present, in sentences.
 fn check(words: &[u32; 6]) {
     let explained = explain(words);
     assert!(!explained.text.is_empty() && !explained.fields.is_empty() && !explained.source.is_empty());

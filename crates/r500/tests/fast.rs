@@ -1,5 +1,5 @@
-//! The fast engine gives what the reference interpreter gives: outputs, counts, report, traps; on every level of the
-//! host's vector instructions, for any number of the host's threads, in both modes.
+//! The fast engine has the same results as the reference interpreter: outputs, counts, report and traps. The tests
+//! cover every level of the host's vector instructions, any number of host threads, and both modes.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -20,7 +20,7 @@ use reconverge_simt::{Engine, FlowTrace, GroupId, Level, Mode, Options, Statisti
 use reconverge_testkit::r500::{launch, program, quad, record, relative, setup};
 use reconverge_testkit::{Campaign, Random, everywhere, textures};
 
-/// [`everywhere`], and on one thread of the host.
+/// Compares all engines with [`everywhere`], and on one host thread.
 fn same_everywhere(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -40,7 +40,7 @@ fn same_everywhere(
     expected
 }
 
-/// An error of a piece that begins with this lane of the launch.
+/// Returns an error of a piece with positions in the launch. The piece begins with lane `first_lane`.
 fn behind(first_lane: usize, error: RunError) -> RunError {
     match error {
         RunError::Trap(mut trap) => {
@@ -53,7 +53,7 @@ fn behind(first_lane: usize, error: RunError) -> RunError {
     }
 }
 
-/// Piece for piece against one run: outputs, counts, report, or the same trap.
+/// Compares a launch in pieces with one run: outputs, counts, report, or the same trap.
 fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece: usize, what: &str) {
     let whole = run(setup, launch, options);
     let inputs = |lanes: Range<usize>| {
@@ -83,12 +83,12 @@ fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece:
     }
 }
 
-/// A random program may run for ever.
+/// Returns options with a low limit of instructions, because a random program may run for ever.
 fn short(mode: Mode) -> Options {
     Options { mode, watchdog: 200, ..Options::default() }
 }
 
-/// Instructions one after another, no flow: what each computes from special values and any bits.
+/// Instructions without flow, on special values and random bits.
 #[test]
 fn arithmetic_is_the_same_bit_for_bit() {
     let seed = 0x5eed_0501;
@@ -116,8 +116,8 @@ fn arithmetic_is_the_same_bit_for_bit() {
     assert!(values > 500_000, "{values}");
 }
 
-/// Every operation of both units with every OMOD, with and without clamp, and either way of zero: millions of lanes, so
-/// that every vector body is held against the lane functions on every level.
+/// Every operation of both units with every OMOD, with and without clamp, and with both rules for zero. Millions of
+/// lanes compare every vector body with the lane functions on every level.
 #[test]
 fn every_operation_gives_the_bits_that_the_lane_functions_give() {
     let seed = 0x5eed_0503;
@@ -129,11 +129,12 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
         for omod in 0..8 {
             for (clamp, zero_wins) in [(0, 0), (0, 2), (1, 0), (1, 2)] {
                 round += 1;
-                // DP where there is a dot product and the transcendentals for SOP come by often enough.
+                // Alpha operations in rotation. DP with a dot product and SOP with a transcendental occur often
+                // enough.
                 let alpha = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15][round % 15];
                 let mut words = record(&mut random, InstType::ALU).0;
                 words[0] = 0xf << 11 | clamp << 19 | clamp << 20;
-                // Temporaries 0, 1, 2 for both units, with any presubtract.
+                // Both units use temporaries 0, 1, 2, with any presubtract.
                 for word in &mut words[1..3] {
                     *word = *word & 3 << 30 | 2 << 20 | 1 << 10;
                 }
@@ -162,7 +163,7 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
                 };
                 let expected = on(Engine::Reference, None);
                 let ways = Level::available().into_iter().map(|level| (Engine::Fast, level));
-                // In lockstep whatever can be is compiled.
+                // Lockstep compiles as much as possible.
                 let compiled =
                     Level::available().into_iter().skip(1).map(|level| (Engine::LockstepCompiled, level));
                 for (engine, level) in ways.chain(compiled) {
@@ -184,7 +185,7 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
     }
 }
 
-/// A dot product of two products, with special values, any bits, and sums in the middle of two singles.
+/// Dot products of two products, with special values, random bits, and sums halfway between two singles.
 #[test]
 fn a_dot_product_of_two_products_is_rounded_as_the_lane_function_rounds_it() {
     let seed = 0x5eed_050b;
@@ -213,8 +214,8 @@ fn a_dot_product_of_two_products_is_rounded_as_the_lane_function_rounds_it() {
     }
 }
 
-/// OMOD computes: a NaN that the sign modifier has turned negative becomes the machine's own again, in code that already
-/// knows it for a result as well.
+/// OMOD computes: a NaN that the sign modifier has made negative becomes the machine's own NaN again. This also holds
+/// in compiled code for a result that is already a canonical NaN.
 #[test]
 fn a_negated_nan_is_the_machines_own_after_any_omod() {
     let source = "ALU temp[0].rgb = MAX -srcp.rgb, -srcp.rgb : src0=temp[1] srcp=NEG\n\
@@ -226,7 +227,7 @@ fn a_negated_nan_is_the_machines_own_after_any_omod() {
     assert!(outcome.lanes().all(|lane| lane.color[0][..3] == [0x7fff_ffff; 3]));
 }
 
-/// Puts temp[4] out, bit for bit.
+/// Writes temp[4] to the output, bit for bit.
 const COPY: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[4]\n\
                     + out[A].a = MAX*off src0.a, src0.a : src0=temp[4]\n";
 
@@ -257,7 +258,7 @@ fn random_programs_run_the_same() {
     );
 }
 
-/// Without an observer groups run together; with one, each runs alone. Inputs may be by column.
+/// Without an observer, groups run together; with one, each group runs alone. Inputs may be by column.
 #[test]
 fn groups_give_together_what_they_give_alone() {
     let (programs, mut random) = Campaign::of_random(1_500, 0x5eed_050a);
@@ -271,7 +272,7 @@ fn groups_give_together_what_they_give_alone() {
         let mut launch = launch(&mut random, lanes);
         if random.once_in(2) {
             let mut column = |input: &Input, channel| {
-                // The last lanes may be missing: they have zero.
+                // Columns may end before the last lanes, which then read zero.
                 let values = input.values[..lanes - random.below(8) as usize].iter();
                 Arc::new(values.map(|value: &[u32; 4]| value[channel]).collect())
             };
@@ -294,7 +295,7 @@ fn groups_give_together_what_they_give_alone() {
     assert!(ended * 6 >= programs);
 }
 
-/// Coverage: each operation by itself has a fast way, with every modifier and relative addresses.
+/// Coverage: each operation alone has a fast path, with every modifier and with relative addresses.
 #[test]
 fn every_operation_has_a_fast_way() {
     let mut random = Random::new(7);
@@ -320,7 +321,7 @@ fn texture_fetches_are_the_same_bit_for_bit_and_have_a_fast_way() {
         let mut words = Vec::new();
         for _ in 0..3 {
             let (mut record, inst) = record(&mut random, InstType::TEX);
-            // Units 0 to 7; no channel of the ALU.
+            // Units 0 to 7. Bit 3 of the unit is cleared.
             record[1] &= !(8 << 16);
             if matches!(inst.body, Body::Tex(_)) {
                 words.extend(record);
@@ -339,7 +340,8 @@ fn texture_fetches_are_the_same_bit_for_bit_and_have_a_fast_way() {
     assert!(fast >= programs * 3 / 10, "{fast} programs without the reference interpreter");
 }
 
-/// A loop over instructions of all kinds, most addresses relative to aL, which goes up or down or stays; TEXKILL among them.
+/// A loop over instructions of all kinds, including TEXKILL. Most addresses are relative to aL, which increases,
+/// decreases or stays.
 #[test]
 fn relative_addresses_are_the_same_bit_for_bit_and_have_a_fast_way() {
     let (programs, mut random) = Campaign::of_random(1500, 0x5eed_0520);
@@ -369,13 +371,14 @@ fn relative_addresses_are_the_same_bit_for_bit_and_have_a_fast_way() {
     );
 }
 
-/// Scattered outputs and fetches from surfaces of every format, now and then outside: memory, counts and traps.
+/// Compares scattered outputs and fetches from surfaces of every format: memory, counts and traps. Some accesses are
+/// outside the surface.
 #[test]
 fn surfaces_are_the_same_on_every_engine() {
     let (programs, mut random) = Campaign::of_random(1500, 0x5eed_0521);
     let (mut ended, mut trapped) = (0u64, 0u64);
     for round in 0..programs {
-        // Coordinates from the pair and what was fetched; seldom beyond the surface.
+        // Coordinates from the pair and from fetched values; they are seldom outside the surface.
         let far = if random.once_in(4) { "1.5" } else { "0.75" };
         let at = ["src0.rgb", "src0.grb", "src0.rrg", "src0.ggr"][random.below(4) as usize];
         let [unit, other] = [0, 1].map(|_| random.below(4));
@@ -449,7 +452,7 @@ fn surfaces_are_the_same_on_every_engine() {
 
 #[test]
 fn the_first_trap_in_the_order_of_the_threads_counts() {
-    // Lanes from 1600 on read outside the file of temporaries, sooner the later they come.
+    // Lanes from 1600 on fetch from a unit without a texture, which traps.
     let source = "ALU alu_result[GE].r = MAD src0.rrr, src0.111, -src1.rrr : src0=temp[0] src1=const[0]\n\
                   .const 0 1600 0 0 0\nif alu\nTEX temp[1].rgba = LD tex[3], temp[0].rgba\nendif\nOUT nop\n";
     let setup = Arc::new(Setup::new(&assemble(source).expect("it assembles").program).expect("a program"));
@@ -464,7 +467,7 @@ fn the_first_trap_in_the_order_of_the_threads_counts() {
     }
 }
 
-/// A group that has ended is used by the next launch: registers, predicates, masks and textures are those of a new one.
+/// The next launch reuses a group that has ended. Registers, predicates, masks and textures are those of a new group.
 #[test]
 fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
     let (programs, mut random) = Campaign::of_random(400, 0x5eed_0509);
@@ -482,11 +485,11 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
             let lanes = 1 + random.below(70) as usize;
             let mut launch = launch(&mut random, lanes);
             let constants = launch.environment.constants.clone();
-            // Other textures, or only other constants.
+            // Changes the textures and constants, or only the constants.
             if !random.once_in(6) {
                 launch.environment = Environment { constants, ..(*shared).clone() }.into();
             }
-            // Fewer inputs than before, or none.
+            // Fewer inputs than in the previous launch, or none.
             launch.inputs.truncate(random.one_of(&[4, 4, 4, 2, 0]));
             loaded = loaded.with_environment(&launch.environment).unwrap();
             let found = loaded.run_watched(launch.clone(), Watch::Nothing);

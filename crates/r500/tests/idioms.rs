@@ -1,4 +1,5 @@
-//! Pseudo-instructions stand for the forms that the page states, and any words survive a listing with them.
+//! Pseudo-instructions stand for the forms that the page lists, and a listing with them assembles to the same words,
+//! for any words.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ fn text(words: &[u32]) -> String {
     disassemble(&Program::from_words(words.to_vec()), SHOWN)
 }
 
-/// `MAD A, src0.111, src0.000` for operands called A and B.
+/// Returns `MAD A, src0.111, src0.000` for operands named A and B.
 fn expansion(idiom: &Idiom, operand: impl Fn(usize) -> String, literal: impl Fn(char) -> String) -> String {
     let part = |part: &Part| match part {
         Part::Operand(number) => Some(operand(*number)),
@@ -53,7 +54,7 @@ fn every_idiom_assembles_to_its_form_and_is_shown_by_its_name() {
             );
         }
     }
-    // Modifiers stay with the operands, and what an idiom has no place for stays in the long form.
+    // Modifiers stay with the operands. A form that no idiom can express stays in the long form.
     for (form, shown) in [
         ("MAD*2.sat -|src0.rgb|, src0.111, src0.000 : src0=temp[2]", "MOV*2.sat -|src0.rgb| : src0=temp[2]"),
         (
@@ -163,10 +164,10 @@ fn an_operand_whose_source_is_stated_nowhere_is_an_error() {
     assert_eq!(found.message, "src0 is not stated: a reads the sources of the alpha half's line");
     let found = error("ALU temp[0].rgb = MOV srcp.rgb");
     assert!(found.message.starts_with("src0 is not stated"), "{found}");
-    // The half whose line would state the source is `nop`, or left out.
+    // The half whose line would state the source is `nop` or omitted.
     let found = error("ALU nop\n  + temp[1].a = RCP src0.r : src0=temp[1]");
     assert_eq!(found.message, "src0 is not stated: r, g and b read the sources of the RGB half's line");
-    // Literals read nothing, and a source that is there may be inline code 0.
+    // Literals do not read a source. A source that is present may be inline code 0.
     for fine in [
         "ALU temp[0].rgb = MOV src0.01h",
         "ALU temp[0].rgb = MOV src0.rgb : src0=#0.0078125",

@@ -1,4 +1,4 @@
-//! Imports inside the crate run one way.
+//! Imports inside the crate go in one direction.
 
 use std::path::Path;
 

@@ -1,11 +1,11 @@
-//! The rules of `lint`: for each a program that breaks it alone, and a neighbour that breaks none.
+//! The rules of `lint`. For each rule, one program breaks only this rule, and a similar program breaks none.
 
 use reconverge_isa::lint::MALFORMED;
 use reconverge_r500::lint::{RULES, lint};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 
-/// Rule, slot and message of what is found.
+/// Returns rule, slot and message of each finding.
 fn findings(source: &str) -> Vec<(&'static str, u32, String)> {
     let assembled = assemble(source).unwrap_or_else(|errors| panic!("{source}: {}", errors[0]));
     let found = lint(&Setup::new(&assembled.program).unwrap());
@@ -73,7 +73,7 @@ fn each_rule_is_broken_alone_and_kept_by_a_neighbour() {
         ("loop-skip", format!("{INTS}loop int[0] -> 1\nendloop int[0] -> 1\n{OUT}"), loops(1)),
         ("loop-skip-inside", in_loop("if pred.r\nbreak\nendif\nloop int[0] all -> 7\nendloop int[0] -> 7"), in_loop("if pred.r\nbreak\nendif\nloop int[0] -> 8\nendloop int[0] -> 7")),
         ("loop-skip", in_loop("loop int[0] all -> 4\nendloop int[0] -> 4"), in_loop("loop int[0] -> 5\nendloop int[0] -> 4")),
-        // Behind the branch in which lanes leave, others are active.
+        // After the branch in which lanes leave, other lanes are active.
         ("loop-skip", in_loop("if pred.r\nif pred.r\nbreak\nendif\nendif\nendif\nloop int[0] all -> 10\nendloop int[0] -> 10\nif pred.r"), in_loop("if pred.r\nbreak\nendif")),
         ("no-call", format!("{COMPARE}FC JUMP FUNC=0xf0 A_OP=POP -> 2\n{OUT}"), format!("{COMPARE}FC JUMP FUNC=0xf0 -> 2\n{OUT}")),
         ("return-levels", format!("call f\ngoto end\nf:\nreturn simple\nend:\n{OUT}"), format!("call f\ngoto end\nf:\nreturn\nend:\n{OUT}")),
@@ -122,12 +122,13 @@ fn a_finding_names_its_place_and_what_is_there() {
     let source = format!("{COMPARE}if alu\nendif\nif alu\nendif\n{OUT}");
     let message = "no instruction since the last FC, or the start, has written the ALU result".to_owned();
     assert_eq!(findings(&source), [("stale-result", 3, message)]);
-    // A path that compares is not enough.
+    // One path with a comparison is not enough.
     let source = format!(".bool 1 true\nif bool[1] -> there\n{COMPARE}there:\nif alu\nendif\n{OUT}");
     assert_eq!(findings(&source)[0].0, "stale-result");
 }
 
-/// A subroutine is checked in each of its calls: one inside a loop may read aL, and levels are those of its caller.
+/// A subroutine is checked for each of its calls. In a call inside a loop it may read aL, and its levels include
+/// those of the caller.
 #[test]
 fn subroutines_are_checked_with_what_their_calls_have_open() {
     let sub = "goto end\nf:\nALU temp[1].r = MAX src0.rrr, src0.rrr : src0=const[3+aL]\nreturn\nend:\n";

@@ -1,4 +1,4 @@
-//! Every engine, level and number of host threads on a program that diverges for long.
+//! Runs a program with long divergence on every engine, level and number of host threads.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use reconverge_r500::text::assemble;
 use reconverge_simt::{Engine, FlowStep, FlowTrace, Mode, Options, Path, RunError, Shares, Watch};
 use reconverge_testkit::everywhere;
 
-/// The mandel kernel for pixels of its picture, from the first of a row.
+/// Returns the mandel kernel and a launch for pixels of its picture, beginning at the start of a row.
 fn mandel(lanes: usize, row: usize, group_width: usize) -> (Arc<Setup>, Launch) {
     let source = include_str!("../../workbench/kernels/mandel.r500.s");
     let setup = Arc::new(Setup::new(&assemble(source).expect("it assembles").program).expect("a program"));
@@ -20,7 +20,7 @@ fn mandel(lanes: usize, row: usize, group_width: usize) -> (Arc<Setup>, Launch) 
     (setup, Launch { environment, lanes, inputs: vec![Input { temp: 0, values }], columns: Vec::new() })
 }
 
-/// A row of the picture in the middle of the set, and a group of fewer lanes at its end.
+/// A row of the picture in the middle of the set, with a smaller group at its end.
 #[test]
 fn the_mandel_kernel_is_the_same_everywhere() {
     for group_width in [16, 48, 64] {
@@ -43,7 +43,7 @@ fn the_mandel_kernel_is_the_same_everywhere() {
     }
 }
 
-/// JUMP_FUNC 0xd5 jumps whatever the ALU result is where its boolean is false, and looks at it all the same.
+/// JUMP_FUNC 0xd5 jumps for either ALU result if its boolean is false, but it still reads the ALU result.
 #[test]
 fn an_endloop_that_looks_at_a_spent_alu_result_traps_in_strict_mode_on_every_engine() {
     let source = include_str!("../../workbench/kernels/mandel.r500.s")
@@ -83,7 +83,7 @@ fn lockstep_runs_the_fast_engine_by_all_its_paths() {
     assert_eq!(shares.of(Path::Other), 0, "{shares}");
 }
 
-/// The pool that calls decides about threads; outcomes do not depend on how many it has.
+/// The calling thread pool determines the number of threads. The results do not depend on it.
 #[test]
 fn any_number_of_threads_gives_the_same() {
     let (setup, launch) = mandel(20_000, 0, 16);

@@ -1,4 +1,4 @@
-//! The vertex unit: text round trips, the rules of docs/r500-vertex.md by name, and both engines against each other.
+//! The vertex unit: text round trips, the rules of docs/r500-vertex.md by name, and comparisons of both engines.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ fn outcome(source: &str, inputs: &[[f32; 4]], mode: Mode) -> Result<Outcome, Run
     run(&setup(source), &launch, &options(Engine::Lockstep, mode))
 }
 
-/// What the vertices leave in o0.
+/// Returns o0 of each vertex.
 #[track_caller]
 fn o0(source: &str, inputs: &[[f32; 4]]) -> Vec<[f32; 4]> {
     let outcome = outcome(source, inputs, Mode::Strict).unwrap_or_else(|error| panic!("{error}"));
@@ -70,7 +70,7 @@ fn any_words_survive_the_text() {
     }
 }
 
-/// Most of the words above have a meaning.
+/// Most of the words have a meaning.
 #[test]
 fn every_operation_survives_the_text() {
     for (kind, count) in [(0, 29), (1 << 6, 29), (1 << 7, 2)] {
@@ -90,7 +90,7 @@ fn every_operation_survives_the_text() {
 
 // ---- Rules of docs/r500-vertex.md
 
-/// Section 2.2: fetch, select, absolute value, negate; literals are negated too.
+/// Section 2.2: fetch, select, absolute value, negate. Literals are also negated.
 #[test]
 fn operands_are_selected_then_made_absolute_then_negated() {
     assert_eq!(o0("VE_ADD o0 = -|i0|.yxzw, i0.0\n", &[INPUT]), [[-2.0, -1.0, -3.0, -0.5]]);
@@ -140,7 +140,7 @@ fn vector_operations() {
     assert_eq!(with("VE_COND_MUX_EQ o0 = i0.0x0x, i0, i0.1"), [1.0, 1.0, 3.0, 1.0]);
     assert_eq!(with("VE_COND_MUX_GT o0 = i0, i0, i0.1"), [1.0, 1.0, 3.0, 0.5]);
     assert_eq!(with("VE_COND_MUX_GTE o0 = i0.0yzw, i0, i0.1"), [1.0, 1.0, 3.0, 0.5]);
-    // C.w < A.w * B.w gives C.w, else C.x >= A.x * B.x gives C.x, else the product.
+    // VE_MULTIPLY_CLAMP returns C.w if C.w < A.w * B.w, C.x if C.x >= A.x * B.x, or else the product.
     assert_eq!(with("VE_MULTIPLY_CLAMP o0 = i0.y__w, i0.y__w, i0.x__0"), [0.0; 4]);
     assert_eq!(with("VE_MULTIPLY_CLAMP o0 = i0.y__w, i0.y__w, i0.z__1"), [4.0; 4]);
 }
@@ -160,7 +160,8 @@ fn the_math_engine_reads_w() {
     assert_eq!(o0("ME_LIGHT_COEFF_DX o0 = i0.w, i0.w, i0.z\n", &[INPUT]), [[1.0, 0.5, 0.125, 1.0]]);
 }
 
-/// Section 4.3: a constant outside 0 to PVS_MAX_CONST_ADDR is zero; the place is the base plus the number.
+/// Section 4.3: a constant outside 0 to PVS_MAX_CONST_ADDR is zero. Its index in the file is the base plus the
+/// number.
 #[test]
 fn constants_have_a_base_and_a_limit() {
     let state = ".state VAP_PVS_CONST_CNTL PVS_CONST_BASE_OFFSET=4 PVS_MAX_CONST_ADDR=1\n\
@@ -187,7 +188,8 @@ fn a0_has_four_components_of_floors() {
 fn predicates_gate_writes_and_predicates() {
     let source = "ME_PRED_SET_GT t0.w = i0.x\n(p) VE_ADD t1 = i0.1, i0.0\n(!p) VE_ADD t1 = i0.z, i0.0\n\
                   (p) ME_PRED_SET_CLR t0.w\n(p) VE_ADD t1 = i0.w, i0.0\nVE_ADD o0 = t1, t0.w\n";
-    // Where x > 0 the predicate is cleared, and the counter the largest number; else it stays false, the counter 1.
+    // If x > 0, the predicate is cleared, and the counter is the largest number. Otherwise the predicate stays false,
+    // and the counter is 1.
     let found = o0(source, &[INPUT, [-1.0, 0.0, 3.0, 0.5]]);
     assert_eq!(found, [[f32::MAX; 4], [4.0; 4]]);
 }
@@ -303,7 +305,7 @@ fn strict_mode_names_what_the_documents_forbid() {
     assert_eq!(trap(forever), Cause::Watchdog(20_000));
 }
 
-/// Q11: out of a file reads zero, and writes are dropped.
+/// Q11: reads outside a file return zero, and writes are dropped.
 #[test]
 fn lenient_mode_reads_zero_and_drops_writes_outside_a_file() {
     let source = "VE_ADD o40 = i0, i0.0\nVE_ADD o0 = t200, i0.1\nVE_ADD o1 = c0, c1\n";
@@ -339,7 +341,7 @@ fn random_programs_run_the_same_on_both_engines() {
     assert!(ended > 300 && fast > 30, "{ended} end, {fast} are fast throughout");
 }
 
-/// A vertex depends on nothing of the others.
+/// A vertex does not depend on the others.
 #[test]
 fn a_vertex_alone_leaves_what_it_leaves_among_others() {
     let seed = 0x5eed_0523;
@@ -372,7 +374,7 @@ fn a_vertex_alone_leaves_what_it_leaves_among_others() {
 
 // ---- Generated programs
 
-/// An expression over inputs and constants, with its program: post order, a temporary a level.
+/// An expression over inputs and constants. Its program evaluates it in post order, with one temporary per level.
 enum Tree {
     Input(u8),
     Constant(u8),
@@ -399,7 +401,7 @@ fn tree(random: &mut Random, depth: u32) -> Tree {
 }
 
 impl Tree {
-    /// Puts the value into a temporary; temporaries above it are free.
+    /// Emits code that computes the value in temporary `into`. Temporaries above it are free.
     fn compile(&self, into: usize, out: &mut String) {
         match self {
             Tree::Input(number) => out.push_str(&format!("VE_ADD t{into} = i{number}, i{number}.0\n")),
@@ -415,10 +417,10 @@ impl Tree {
         }
     }
 
-    /// The value, computed from the meaning of each operation.
+    /// Returns the value, computed from the meaning of each operation.
     fn value(&self, inputs: &[[f32; 4]], constants: &[[f32; 4]]) -> [f32; 4] {
         let (name, operands) = match self {
-            // A move is an addition of zero: of -0 it makes +0.
+            // A move is an addition of zero, which turns -0 into +0.
             Tree::Input(number) => return inputs[usize::from(*number)].map(|x| x + 0.0),
             Tree::Constant(number) => return constants[usize::from(*number)].map(|x| x + 0.0),
             Tree::Node(name, operands) => (*name, operands),
@@ -477,7 +479,7 @@ fn generated_programs_equal_their_trees() {
     }
 }
 
-/// A group that has ended is used by the next launch: registers, A0 and predicates are those of a new one.
+/// The next launch reuses a group that has ended. Registers, A0 and predicates are those of a new group.
 #[test]
 fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
     let seed = 0x5eed_0529;
@@ -492,7 +494,7 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
         for number in 0..8 {
             let vertices = 1 + random.below(100) as usize;
             let mut launch = launch(&mut random, vertices);
-            // Fewer inputs than before, or none.
+            // Fewer inputs than in the previous launch, or none.
             launch.inputs.truncate(random.one_of(&[4, 4, 2, 0]));
             loaded = loaded.with_environment(&launch.environment);
             let found = loaded.run_watched(launch.clone(), Watch::Nothing);

@@ -1,5 +1,5 @@
-//! Every value of every field of every word of the vertex unit, and the words themselves against the machine-readable
-//! reference.
+//! Tests every value of every field in every word of the vertex unit, and compares the words with the
+//! machine-readable reference.
 
 use reconverge_isa::word::{Kind, WordError, WordInfo};
 use reconverge_r500::pvs::words::*;
@@ -11,7 +11,7 @@ macro_rules! words {
     ($($Word:ident),*) => { [ $( ($Word::INFO, (|raw| $Word::unpack(raw).map($Word::pack)) as Repack) ),* ] };
 }
 
-/// Every word format with its way through the fields and back.
+/// Returns every word format with a function that unpacks and packs it.
 #[rustfmt::skip]
 fn all() -> [(WordInfo, Repack); 11] {
     words![
@@ -57,7 +57,7 @@ fn random_words_of_each_format_survive() {
     }
 }
 
-/// The tables at the end of the reference beside the repository, where it is.
+/// Compares with the tables at the end of the reference next to the repository, if it exists.
 #[test]
 fn fields_and_codes_are_where_the_reference_has_them() {
     let Some(path) = reconverge_testkit::shared("spec/r500-pvs.md") else { return };
@@ -68,7 +68,7 @@ fn fields_and_codes_are_where_the_reference_has_them() {
     let mut seen = 0;
     let mut field = |info: WordInfo, name: &str, hi: i64, lo: i64| {
         let name = name.to_ascii_lowercase();
-        // Bits that the manual names one by one are one field here.
+        // Bits that the manual names separately are one field here.
         let (joined, bit) = match name.rsplit_once('_') {
             Some(("we", channel)) if channel != "sel" => ("we", Some(channel)),
             Some(("modifier", channel)) => ("modifier", Some(channel)),
@@ -93,7 +93,7 @@ fn fields_and_codes_are_where_the_reference_has_them() {
                 assert_eq!(!info.owned, 4);
                 continue;
             }
-            // An opcode's MATH_INST and MACRO_INST are fields; so is the mask of each channel.
+            // MATH_INST and MACRO_INST of an opcode are fields, and so is the mask of each channel.
             field(info, name, hi, lo);
         }
     }

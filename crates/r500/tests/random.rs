@@ -1,4 +1,4 @@
-//! Random words never panic: in decode, in strict and in lenient execution.
+//! Random words never cause a panic in decoding or in strict and lenient execution.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use reconverge_simt::{Mode, Options};
 use reconverge_testkit::Random;
 use reconverge_testkit::r500::any_record;
 
-/// Mostly an instruction that has a meaning, sometimes any words.
+/// Returns an instruction that usually has a meaning, and sometimes any words.
 fn record(random: &mut Random) -> [u32; 6] {
     let any = any_record(random);
     if random.once_in(64) {

@@ -1,5 +1,5 @@
-//! Generated structured programs, lowered to R500 in its canonical constructs, equal a direct evaluation of their tree; at
-//! the end every lane is active and both stacks are empty.
+//! Generated structured programs, lowered to the canonical constructs of R500, have the same results as a direct
+//! evaluation of their tree. At the end, every lane is active and both stacks are empty.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use reconverge_testkit::{
 
 const CHANNELS: [&str; 4] = ["", "r", "g", "b"];
 
-/// The float constants from here on are the whole numbers.
+/// Float constants from this number on hold the integers.
 const NUMBERS: i32 = 64;
 
 /// Writes a tree as R500 source. temp[0] holds variables 1 to 3 in r, g, b; temp[1].r is the trace.
@@ -25,28 +25,29 @@ struct Lowering<'a> {
     labels: usize,
     /// Chooses between equivalent idioms.
     choice: &'a mut Random,
-    /// For each function, whether no call of it has a condition: then no branch counter needs to know of the call.
+    /// For each function, whether all its calls are unconditional. Such calls do not need a branch counter.
     simple: Vec<bool>,
-    /// The function being written is a simple one.
+    /// The current function is a simple one.
     in_simple: bool,
-    /// Conditional returns of this function so far: each has counted the lanes that wait up by one.
+    /// Number of conditional returns in this function so far. Each has added one to the counters of the waiting
+    /// lanes.
     returns: u32,
 }
 
-/// Where a computed condition is.
+/// A computed condition.
 struct Computed {
     name: &'static str,
-    /// It is there inverted.
+    /// The stored value is inverted.
     negated: bool,
 }
 
 impl Computed {
-    /// As flow instructions name it.
+    /// Returns the condition's name in flow instructions.
     fn text(&self) -> String {
         format!("{}{}", if self.negated { "!" } else { "" }, self.name)
     }
 
-    /// JUMP_FUNC for lanes for which it holds.
+    /// Returns the JUMP_FUNC that jumps for lanes whose condition holds.
     fn jump_func(&self) -> u8 {
         let holds = if self.name == "alu" { 0xf0 } else { 0xcc };
         if self.negated { !holds } else { holds }
@@ -122,7 +123,7 @@ impl Lowering<'_> {
         statements.iter().for_each(|statement| self.statement(statement));
     }
 
-    /// The same at the end of an `if`: gives how many endifs of ifs at the block's end are still to come.
+    /// Writes a block at the end of an `if`. Returns the number of pending endifs for ifs at the end of the block.
     fn block_of_if(&mut self, statements: &[Statement]) -> u32 {
         match statements.split_last() {
             Some((Statement::If(condition, then, otherwise), before)) if self.choice.once_in(2) => {
@@ -182,7 +183,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A statement that computes, under a predicate.
+    /// Writes a statement that computes, under a predicate.
     fn work(&mut self, statement: &Statement, predicate: &str) {
         match statement {
             Statement::Mix(k) => {
@@ -203,7 +204,7 @@ impl Lowering<'_> {
                 self.line(format!(
                     "ALU {predicate} temp[2].r = MAD src0.{swizzle}, src0.111, src0.111 : src0=temp[0]"
                 ));
-                // The letter a reads the alpha half's source.
+                // The swizzle letter a reads the alpha half's source.
                 self.line(
                     "ALU temp[2].r = MAD src0.rrr, src1.aaa, src0.000 : src0=temp[2]\n  + MAD src0.r, src0.r, \
                      src0.r : src1=const[0]",
@@ -218,7 +219,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// No flow at all: both sides under a predicate.
+    /// Writes an if without flow: both sides run under a predicate.
     fn if_predicated(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
         let computed = self.condition(condition, true);
         let holds = format!("({})", computed.text());
@@ -227,7 +228,7 @@ impl Lowering<'_> {
         otherwise.iter().for_each(|statement| self.work(statement, &fails));
     }
 
-    /// An `if` without its endif; gives how many levels that must close.
+    /// Writes an `if` without its endif. Returns the number of levels that must close.
     fn if_open(&mut self, condition: &Condition, then: &[Statement], otherwise: Option<&[Statement]>) -> u32 {
         let computed = self.condition(condition, false);
         self.line(format!("if {}", computed.text()));
@@ -247,7 +248,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A return of all lanes: besides the call's, it takes back the counts of the conditional returns before.
+    /// Writes a return of all lanes. It also takes back the counts of the earlier conditional returns.
     fn return_(&mut self) {
         match (self.in_simple, self.returns) {
             (true, 0) => self.line("return simple"),
@@ -259,7 +260,8 @@ impl Lowering<'_> {
         }
     }
 
-    /// Lanes that return wait as if a branch had switched them off; when all have, the thread returns. (CTM guide p. 36)
+    /// Writes a conditional return. Lanes that return wait as if a branch had switched them off. When all of them
+    /// have returned, the thread returns. (CTM guide p. 36)
     fn return_if(&mut self, condition: &Condition) {
         let computed = self.condition(condition, false);
         let predicate = if computed.name == "alu" { String::new() } else { format!("({}) ", computed.name) };
@@ -272,7 +274,7 @@ impl Lowering<'_> {
     }
 }
 
-/// Whether every call of the function is one of all lanes that are there.
+/// Returns whether every call of the function includes all lanes of the caller.
 fn only_called_always(program: &Program, function: usize) -> bool {
     fn always(block: &[Statement], function: usize) -> bool {
         block.iter().all(|statement| match statement {
@@ -299,7 +301,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    /// `None` for a program that is longer than the 512 slots.
+    /// Returns `None` if the program is longer than the 512 slots.
     fn new(seed: u64, program: &Program) -> Option<Prepared> {
         let text = Lowering::program(program, seed);
         match assemble(&text) {
@@ -323,7 +325,7 @@ impl LoweredProgram for Prepared {
         format!("inhibit scope {:?}\n{}", self.scope, self.text)
     }
 
-    /// The variables of every lane of one thread at the end, in strict mode.
+    /// Returns the final variables of every lane in one thread, in strict mode.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
         let bits = |value: i32| (value as f32).to_bits();
         let values = lanes.iter().map(|lane| [bits(lane[1]), bits(lane[2]), bits(lane[3]), 0]).collect();
@@ -333,8 +335,7 @@ impl LoweredProgram for Prepared {
         let launch = Launch { environment, lanes: lanes.len(), inputs, columns: Vec::new() };
         let all = Mask::first(lanes.len());
         let options = Options::default();
-        // The engines agree after stretches of any length of the same run.
-        // Of the lowest level there is no code.
+        // The engines agree after intervals of any length in the same run. The lowest level has no compiled engine.
         let compiled =
             Level::available().into_iter().skip(1).map(|level| (Engine::LockstepCompiled, Some(level)));
         for (engine, level) in compiled.chain([(Engine::Lockstep, None)]) {

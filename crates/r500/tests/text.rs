@@ -1,4 +1,4 @@
-//! Words to text and back, for every value of every field, for random words, and for the documented examples.
+//! Round trips from words to text and back: every value of every field, random words, and the documented examples.
 
 use rayon::prelude::*;
 use reconverge_isa::Program;
@@ -57,7 +57,7 @@ fn every_flow_control_word_of_documented_bits_survives() {
     }
 }
 
-/// No condition gives this JUMP_FUNC, so that none of the words is an `if`, whatever else they share with one.
+/// No condition has this JUMP_FUNC, so the words are not an `if`, whatever other fields they share with one.
 #[test]
 fn a_jump_of_all_lanes_is_no_if() {
     for word in [0x0200_ff00, 0x0a00_ff00, 0x0601_ff00] {
@@ -78,7 +78,7 @@ fn a_million_random_instructions_survive() {
             let kind = TYPES[round as usize % 4];
             let mut words = [0; 6];
             for (word, info) in words.iter_mut().zip(layout(kind)) {
-                // Mostly documented bits, sometimes any.
+                // Usually only documented bits, sometimes any.
                 let keep = if round % 16 == 0 { u32::MAX } else { info.owned };
                 *word = random.next() & keep;
             }
@@ -151,7 +151,7 @@ fn the_documented_examples_read_as_they_should() {
     }
 }
 
-/// r500.md 5.5: what a person writes assembles to the canonical words.
+/// r500.md 5.5: hand-written source assembles to the canonical words.
 #[test]
 fn structured_source_assembles_to_the_canonical_words() {
     let source = "
@@ -183,10 +183,10 @@ fn structured_source_assembles_to_the_canonical_words() {
         words.chunks(6).filter(|record| record[0] & 3 == 2).map(|r| (r[2], r[3] >> 16)).collect();
     let expected = [
         (0x0a000f00, 4),  // if with else, to the else part
-        (0x04010010, 6),  // else, behind the endif
+        (0x04010010, 6),  // else, after the endif
         (0x01010020, 0),  // endif
-        (0x00000021, 13), // loop, behind the endloop
-        (0x0200f000, 11), // if !alu, behind the endif
+        (0x00000021, 13), // loop, after the endloop
+        (0x0200f000, 11), // if !alu, after the endif
         (0x0401ff05, 13), // break out of one if
         (0x0401cc07, 12), // continue if pred.g, out of one if
         (0x01010020, 0),

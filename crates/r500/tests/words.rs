@@ -1,4 +1,4 @@
-//! Every value of every field of every word, and the words themselves against the machine-readable reference.
+//! Tests every value of every field in every word, and compares the words with the machine-readable reference.
 
 use reconverge_isa::word::{Kind, WordError, WordInfo};
 use reconverge_r500::words::*;
@@ -10,7 +10,7 @@ macro_rules! words {
     ($($Word:ident),*) => { [ $( ($Word::INFO, (|raw| $Word::unpack(raw).map($Word::pack)) as Repack) ),* ] };
 }
 
-/// Every word format with its way through the fields and back.
+/// Returns every word format with a function that unpacks and packs it.
 #[rustfmt::skip]
 fn all() -> [(WordInfo, Repack); 24] {
     words![
@@ -74,7 +74,7 @@ fn a_million_random_words_of_each_format_survive() {
     }
 }
 
-/// Compares with the reference beside the repository, where it is.
+/// Compares with the reference next to the repository, if it exists.
 #[test]
 fn fields_stand_where_the_reference_has_them() {
     let Some(path) = reconverge_testkit::shared("spec/r500.toml") else { return };
@@ -107,7 +107,7 @@ fn fields_stand_where_the_reference_has_them() {
                 continue;
             };
             for (text, value) in values.iter().filter(|_| known.kind == Kind::Names) {
-                // One name serves as render target and as comparison here; 7 stands for a code without a meaning.
+                // The same names are used for render targets and comparisons here. A 7 is a code without a meaning.
                 let ours = known.name_of(value.as_integer().unwrap() as u32);
                 let same = ours.is_some_and(|ours| ours == text || text.starts_with(&format!("{ours}_OR_")));
                 assert!(same || text == "UNUSED", "{name}.{field_name}: {text} is {ours:?}");

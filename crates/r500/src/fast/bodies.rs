@@ -1,5 +1,5 @@
-//! Operations that are not arithmetic: lane sets, predicate bits and the ALU result, marks of written outputs, values of
-//! a quad's lanes.
+//! Operations other than arithmetic: lane sets, predicate bits and the ALU result, records of written outputs, values
+//! of other lanes in a quad.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,8 @@ use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use super::operands::Set;
 use crate::words::AluResultOp;
 
-/// A set = the lanes of [`Set::ACTIVE`] or [`Set::ALL`], by `number[1]`, whose predicate bit `number[0]` holds.
+/// Sets a lane set: the lanes of [`Set::ACTIVE`] or [`Set::ALL`] (by `number[1]`) in which predicate bit `number[0]`
+/// holds.
 pub(super) struct Predicated;
 
 impl Body for Predicated {
@@ -24,13 +25,13 @@ impl Body for Predicated {
     }
 }
 
-/// The code of a comparison, for [`Predicate`] and [`AluResult`].
+/// Code of the comparison for [`Predicate`] and [`AluResult`]: equal to zero.
 pub(super) const EQ: u8 = AluResultOp::EQ as u8;
 /// Below zero.
 pub(super) const LT: u8 = AluResultOp::LT as u8;
 /// Zero or above.
 pub(super) const GE: u8 = AluResultOp::GE as u8;
-/// Another than zero, or no number.
+/// Not equal to zero, or a NaN.
 pub(super) const NE: u8 = AluResultOp::NE as u8;
 
 /// [`crate::lane::compare`] for the whole row of the first source.
@@ -44,7 +45,7 @@ fn comparing<W: Wide, const OP: u8>(wide: W, lanes: &Lanes<'_>, operation: &Oper
     Mask(bits)
 }
 
-/// All ones where the comparison with zero holds.
+/// Returns all ones in the lanes in which the comparison with zero holds.
 #[inline(always)]
 fn compared<const OP: u8>(words: &Words) -> Words {
     let mut result = [0; CHUNK];
@@ -65,7 +66,7 @@ fn compared<const OP: u8>(words: &Words) -> Words {
     result
 }
 
-/// Predicate bit `number[0]` = the comparison, for the operation's lanes.
+/// Writes the result of the comparison to predicate bit `number[0]`, for the operation's lanes.
 pub(super) struct Predicate<const OP: u8>;
 
 impl<const OP: u8> Body for Predicate<OP> {
@@ -78,7 +79,7 @@ impl<const OP: u8> Body for Predicate<OP> {
     }
 }
 
-/// The ALU result = the comparison, for the operation's lanes.
+/// Writes the result of the comparison to the ALU result, for the operation's lanes.
 pub(super) struct AluResult<const OP: u8>;
 
 impl<const OP: u8> Body for AluResult<OP> {
@@ -89,7 +90,7 @@ impl<const OP: u8> Body for AluResult<OP> {
     }
 }
 
-/// The ALU result = the comparison of what a kernel computes and nothing else reads.
+/// Writes the ALU result from the comparison of a kernel's result, which no other operation reads.
 pub(super) struct AluResultOf<K, const OP: u8>(PhantomData<K>);
 
 impl<K: Kernel, const OP: u8> Body for AluResultOf<K, OP> {
@@ -112,7 +113,7 @@ fn write_alu_result(lanes: &mut Lanes<'_>, set: Set, holding: Mask) {
     *lanes.alu_result_valid |= members;
 }
 
-/// The operation's lanes have written channel `number[1]` of target `number[0]`.
+/// Records that the operation's lanes have written channel `number[1]` of target `number[0]`.
 pub(super) struct ColorWritten;
 
 impl Body for ColorWritten {
@@ -124,7 +125,7 @@ impl Body for ColorWritten {
     }
 }
 
-/// The operation's lanes have written the depth output.
+/// Records that the operation's lanes have written the depth output.
 pub(super) struct DepthWritten;
 
 impl Body for DepthWritten {
@@ -135,7 +136,7 @@ impl Body for DepthWritten {
     }
 }
 
-/// The row of the first source with the value of lane `number[0]` of each quad in all four. (REG, MDH and MDV)
+/// Copies the first source of lane `number[0]` of each quad to all four lanes. (REG, MDH and MDV)
 pub(super) struct OfQuad;
 
 impl Body for OfQuad {
@@ -154,7 +155,7 @@ impl Body for OfQuad {
     }
 }
 
-/// Temporary `number[0]` + aL, channel `number[1]`.
+/// Reads temporary `number[0]` + aL, channel `number[1]`.
 pub(super) struct TempByAl;
 
 impl Body for TempByAl {
@@ -168,7 +169,7 @@ impl Body for TempByAl {
     }
 }
 
-/// Constant `number[0]` + aL, channel `number[1]`, in every lane.
+/// Reads constant `number[0]` + aL, channel `number[1]`, in every lane.
 pub(super) struct ConstantByAl;
 
 impl Body for ConstantByAl {
@@ -182,7 +183,7 @@ impl Body for ConstantByAl {
     }
 }
 
-/// The first source to temporary `number[0]` + aL, channel `number[1]`, for the operation's lanes.
+/// Writes the first source to temporary `number[0]` + aL, channel `number[1]`, for the operation's lanes.
 pub(super) struct ToTempByAl;
 
 impl Body for ToTempByAl {
@@ -197,7 +198,7 @@ impl Body for ToTempByAl {
     }
 }
 
-/// TEXKILL by one channel: removes those of the operation's lanes in which the first source has its sign bit set.
+/// Executes TEXKILL for one channel: removes the operation's lanes in which the first source has its sign bit set.
 /// ([`crate::lane::texkill`])
 pub(super) struct Killed;
 

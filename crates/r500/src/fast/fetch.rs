@@ -1,4 +1,4 @@
-//! Texture fetches on whole rows: what [`crate::texture::fetch`] does for a lane.
+//! Texture fetches on whole rows, with the results of [`crate::texture::fetch`] in each lane.
 
 use reconverge_simt::texture::Shape;
 use reconverge_simt::texture::anisotropy::Gradients;
@@ -25,7 +25,7 @@ impl Body for Fetched {
         if fetching == 0 {
             return;
         }
-        // Groups of R520 have 16 lanes.
+        // Groups of R520 have 16 lanes, which are one chunk.
         if lanes.chunks().end == 1 {
             run::<W, CHUNK>(wide, lanes, fetch, fetching);
         } else {
@@ -34,7 +34,7 @@ impl Body for Fetched {
     }
 }
 
-/// The first `N` lanes of a row.
+/// Returns the first `N` lanes of a row.
 #[inline(always)]
 fn row<'a, const N: usize>(lanes: &'a Lanes<'_>, place: Place) -> &'a [u32; N] {
     lanes.row(place).first_chunk().expect("no group has more lanes than a row")
@@ -85,7 +85,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     }
 }
 
-/// The changes of a lane's coordinates, for an anisotropic filter.
+/// Returns the changes of a lane's coordinates, for an anisotropic filter.
 #[inline(never)]
 fn gradients<const N: usize>(
     fetch: &Fetch,
@@ -104,7 +104,7 @@ fn gradients<const N: usize>(
     at.gradients(&fetch.image, fetch.op).unwrap_or_default()
 }
 
-/// Writes a channel of what was fetched.
+/// Writes a channel of the fetched value.
 #[inline(always)]
 pub(super) fn put<W: Wide, const N: usize>(
     wide: W,
@@ -123,7 +123,7 @@ pub(super) fn put<W: Wide, const N: usize>(
     wide.merge(row, values, fetching & holding);
 }
 
-/// The levels of detail of DXDY, which is rare.
+/// Returns the levels of detail of DXDY, which is rare.
 #[inline(never)]
 fn lods_of_derivatives<W: Wide, const N: usize>(
     wide: W,
@@ -143,7 +143,7 @@ fn lods_of_derivatives<W: Wide, const N: usize>(
     }
 }
 
-/// What the coordinates are one step on.
+/// Returns the coordinates one step further.
 fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut moved = [[0; N]; 3];
     for axis in 0..3 {
@@ -155,7 +155,8 @@ fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32;
     moved
 }
 
-/// The differences to what the coordinates are one step on, as the reference interpreter rounds them.
+/// Returns the differences between the coordinates and those one step further, rounded as in the reference
+/// interpreter.
 fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
     let mut steps = one_step_on(coordinates, derivatives);
     for (steps, coordinates) in steps.iter_mut().zip(coordinates) {

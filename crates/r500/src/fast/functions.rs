@@ -1,8 +1,9 @@
 //! EX2, LN2, SIN and COS on rows.
 //!
-//! The lane functions round to single what a function of doubles gives, which is less than 2^-52 of itself off. Here
-//! polynomials give the same to within [`SLACK`] of itself, without branches. Where both ends of that interval round to the
-//! same single, so does what lies between, which is what the lane functions round; any other lane goes through them.
+//! A lane function computes in doubles, with a relative error below 2^-52, and rounds the result to single. Here,
+//! polynomials compute the same value without branches, with a relative error below [`SLACK`]. If both ends of the
+//! error interval round to the same single, the lane function rounds to it as well. For any other lane, the lane
+//! function is called.
 
 use std::f64::consts::{LN_2, TAU};
 use std::marker::PhantomData;
@@ -13,29 +14,29 @@ use super::kernels::{clamp, flushed, scale};
 use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
 use crate::lane::{self, NAN};
 
-/// How far off a quick result is at most, as a part of it. The polynomials and their rounding make less than 2^-46.
+/// Maximum relative error of a fast-path result. The polynomials and their rounding have an error below 2^-46.
 const SLACK: f64 = 1.0 / (1u64 << 44) as f64;
 
-/// Added to a double below 2^51 and subtracted again, it leaves the nearest integer, even in the middle; in the lowest bits
-/// of the sum is that integer.
+/// Rounds a double below 2^51 to the nearest integer, ties to even, when it is added and then subtracted. The lowest
+/// bits of the sum hold the integer.
 const TO_INTEGER: f64 = 1.5 * (1u64 << 52) as f64;
 
 /// A function of one lane.
 pub(super) trait Function {
-    /// What the lane function gives.
+    /// Returns the result of the lane function.
     fn of(x: f32) -> f32;
 
-    /// Close to it, for a number that is no denormal; no number exactly where the lane function gives none.
+    /// Returns an approximation for a number that is not a denormal. Returns a NaN exactly if the lane function does.
     fn near<W: Wide>(x: u32) -> f64;
 }
 
-/// a * b + c, rounded once or twice.
+/// Returns a * b + c, rounded once or twice.
 #[inline(always)]
 fn multiply_add<W: Wide>(a: f64, b: f64, c: f64) -> f64 {
     if W::FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// A polynomial, the coefficient of the highest power first.
+/// Evaluates a polynomial. The coefficient of the highest power comes first.
 #[inline(always)]
 fn polynomial<W: Wide, const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
     let mut value = coefficients[0];
@@ -45,7 +46,7 @@ fn polynomial<W: Wide, const N: usize>(coefficients: &[f64; N], x: f64) -> f64 {
     value
 }
 
-/// ln(2)^n / n!, down to n = 0: the powers of two.
+/// ln(2)^n / n!, down to n = 0: the series of powers of two.
 const POWERS: [f64; 13] = {
     let mut coefficients = [1.0; 13];
     let (mut n, mut value) = (1, 1.0);
@@ -57,7 +58,7 @@ const POWERS: [f64; 13] = {
     coefficients
 };
 
-/// 2 / ((2 n + 1) ln 2), down to n = 0: the logarithm, by (m - 1) / (m + 1).
+/// 2 / ((2 n + 1) ln 2), down to n = 0: the series of the logarithm in (m - 1) / (m + 1).
 const LOGARITHM: [f64; 10] = {
     let mut coefficients = [0.0; 10];
     let mut n = 0;
@@ -68,7 +69,7 @@ const LOGARITHM: [f64; 10] = {
     coefficients
 };
 
-/// (-1)^n / (2 n + odd)!, down to n = 0: the sine divided by its argument, and the cosine.
+/// Returns (-1)^n / (2 n + odd)!, down to n = 0: the series of the sine divided by its argument, or of the cosine.
 const fn series<const N: usize>(odd: usize) -> [f64; N] {
     let mut coefficients = [1.0; N];
     let (mut n, mut value) = (1, 1.0);
@@ -93,7 +94,7 @@ impl Function for Ex2 {
 
     #[inline(always)]
     fn near<W: Wide>(x: u32) -> f64 {
-        // Beyond, every result is zero or infinite.
+        // Beyond these bounds, every result is zero or infinite.
         let x = f64::from(f32::from_bits(x));
         let x = if x < -200.0 { -200.0 } else { x };
         let x = if x > 200.0 { 200.0 } else { x };
@@ -127,7 +128,8 @@ impl Function for Ln2 {
     }
 }
 
-/// sin(2 pi (x + QUARTERS / 4)): turns, the nearest quarter and the angle are those of the lane function.
+/// sin(2 pi (x + QUARTERS / 4)). The reduction to turns, nearest quarter and angle is the same as in the lane
+/// function.
 pub(super) struct Turns<const QUARTERS: u64>;
 
 /// [`lane::sin`]
@@ -156,7 +158,7 @@ impl<const QUARTERS: u64> Function for Turns<QUARTERS> {
     }
 }
 
-/// What the lane function gives for a chunk of lanes, of which those of `members` count.
+/// Returns the results of the lane function for a chunk of lanes. Only lanes of `members` have to be correct.
 #[inline(always)]
 fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
     let (mut result, mut refused) = ([0; CHUNK], [0; CHUNK]);
@@ -164,7 +166,7 @@ fn chunk<W: Wide, F: Function>(_: W, src: &Words, members: u32) -> Words {
     for lane in 0..CHUNK {
         let near = F::near::<W>(flushed(src[lane]));
         let slack = near * SLACK;
-        // An infinity less an infinity is no number: those are right as they are.
+        // For an infinity, one end is a NaN, and both comparisons fail: the result is already right.
         let (low, high) = ((near - slack) as f32, (near + slack) as f32);
         let value = near as f32;
         refused[lane] = u32::from((low < high) | (low > high));
@@ -231,7 +233,7 @@ mod tests {
         }
     }
 
-    /// Every so many of all singles, all near one, zero and the ends, and the specials.
+    /// Compares every 4099th bit pattern, all patterns near the centres, and special values.
     fn compare<F: Function>(name: &str, centres: &[u32]) {
         let specials =
             [0u32, 1, 0x7f_ffff, 0x80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 0x7fff_ffff];
@@ -260,7 +262,8 @@ mod tests {
         compare::<Cos>("cos", &near);
     }
 
-    /// The quick way alone, so that a function that is slow without being wrong is seen too.
+    /// Counts the lanes that the fast path rejects. The results of a function that rejects too many are right, but
+    /// slow.
     #[test]
     fn few_lanes_are_refused() {
         fn refused<F: Function>() -> usize {

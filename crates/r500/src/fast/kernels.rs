@@ -1,8 +1,8 @@
 //! Arithmetic on a chunk of lanes.
 //!
-//! [`mod@crate::lane`] defines what each of these computes; the tests compare them with it bit for bit. Multiply-adds are
-//! rounded once: by the host's fused instruction where it has one, and else by way of a double that is rounded to odd
-//! first. The few lanes for which a quick way could be wrong are found by it and computed again by [`crate::lane`].
+//! [`mod@crate::lane`] defines the results; tests compare the kernels with it bit for bit. Multiply-adds round once.
+//! They use the host's fused instruction if it has one, or else a double that is first rounded to odd. A fast path
+//! detects the few lanes for which it could be wrong, and [`crate::lane`] recomputes them.
 
 use std::marker::PhantomData;
 
@@ -19,20 +19,20 @@ const EXPONENT: u32 = 0x7f80_0000;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// What a channel computes.
+/// The computation of a channel.
 pub(super) trait Kernel {
-    /// How many sources there are: only those are read.
+    /// Number of sources that the kernel reads.
     const SOURCES: usize;
 
-    /// Signs of the sources are flipped before the kernel sees them.
+    /// Whether the signs of the sources are flipped before the kernel reads them.
     const FLIPPED: bool = true;
 
-    /// A chunk of results, before the clamp.
+    /// Returns a chunk of results, before the clamp.
     fn chunk<W: Wide>(wide: W, operation: &Operation, channel: &Channel, src: [Words; 3]) -> Words;
 }
 
-/// A kernel for the first `N` channels of an operation, all of which are read before one is written. `CLAMP`: results
-/// are clamped. `BLEND`: only the operation's lanes are written.
+/// A kernel for the first `N` channels of an operation. All channels are read before one is written. `CLAMP` clamps
+/// the results. `BLEND` writes only the operation's lanes.
 pub(super) struct Channels<K, const N: usize, const CLAMP: bool, const BLEND: bool>(PhantomData<K>);
 
 impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for Channels<K, N, CLAMP, BLEND> {
@@ -57,7 +57,7 @@ impl<K: Kernel, const N: usize, const CLAMP: bool, const BLEND: bool> Body for C
     }
 }
 
-/// A kernel's sources, with their signs flipped.
+/// Returns a kernel's sources, with their signs flipped.
 #[inline(always)]
 pub(super) fn sources<K: Kernel>(lanes: &Lanes<'_>, channel: &Channel, chunk: usize) -> [Words; 3] {
     let mut src = [[0; CHUNK]; 3];
@@ -78,15 +78,15 @@ pub(super) fn flushed(x: u32) -> u32 {
     if x & EXPONENT == 0 { x & SIGN } else { x }
 }
 
-/// A result as arithmetic gives it: no denormals, one NaN.
+/// Returns a result of arithmetic: no denormals, one NaN.
 #[inline(always)]
 fn normalised(x: f32) -> u32 {
-    // In integers, so that loops over lanes become vector code: a DP3 of 64 lanes takes 171 ns for 247.
+    // In integers, so that loops over lanes become vector code: a DP3 of 64 lanes takes 171 ns instead of 247 ns.
     let bits = x.to_bits();
     if (bits & !SIGN) as i32 > EXPONENT as i32 { NAN.to_bits() } else { flushed(bits) }
 }
 
-/// [`lane::scaled`], with OMOD as a factor. The compiler takes the question out of a loop over lanes.
+/// [`lane::scaled`], with OMOD as a factor. The compiler moves the condition out of loops over lanes.
 #[inline(always)]
 fn scaled(x: u32, omod: Omod, scale: f32) -> u32 {
     if omod == Omod::DISABLED { x } else { normalised(f32::from_bits(flushed(x)) * scale) }
@@ -118,13 +118,14 @@ pub(super) fn clamp(words: &mut Words) {
     }
 }
 
-/// A source as a number: flushed if `FLUSH`.
+/// Returns a source as a number, flushed if `FLUSH`.
 #[inline(always)]
 fn number<const FLUSH: bool>(x: u32) -> f32 {
     f32::from_bits(if FLUSH { flushed(x) } else { x })
 }
 
-/// Factors of a product, such that a zero wins over what is no number if `ZERO_WINS`.
+/// Returns the factors of a product. With `ZERO_WINS`, they are adjusted so that a zero wins over an infinity or a
+/// NaN.
 #[inline(always)]
 fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f32) {
     let (a, b) = (number::<FLUSH>(a), number::<FLUSH>(b));
@@ -136,7 +137,8 @@ fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f3
     }
 }
 
-/// A sum and its error, rounded to odd: rounding that to a single is one rounding. (simt::float::sum_rounded)
+/// Rounds a sum with its error to odd. When the result is rounded to a single, the sum is rounded only once.
+/// (simt::float::sum_rounded)
 #[inline(always)]
 fn to_odd(sum: f64, error: f64) -> f64 {
     let bits = sum.to_bits();
@@ -146,11 +148,11 @@ fn to_odd(sum: f64, error: f64) -> f64 {
     f64::from_bits(bits.wrapping_add(away))
 }
 
-/// A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the product's or the addend's sign is
-/// turned around.
+/// A * B + C. `SCALED`: OMOD of some channel is not ×1. `FLUSH`: a source may be a denormal. `FLIP`: the sign of the
+/// product or of the addend is flipped.
 pub(super) struct Mad<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool>;
 
-/// A sum of which nothing is known beforehand.
+/// A sum without known properties.
 pub(super) type AnyMad<const ZERO_WINS: bool, const SCALED: bool> = Mad<ZERO_WINS, SCALED, true, true>;
 
 impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: bool> Kernel
@@ -163,7 +165,8 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     fn chunk<W: Wide>(_: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
-            // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
+            // A factor and the addend are scaled before the sum. That is exact unless their exponents leave the
+            // range.
             let sum = Sum {
                 flip: FLIP.then_some([product, addend]),
                 flush: FLUSH,
@@ -173,7 +176,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
             };
             let (result, exception) = multiply_add(&src, sum);
             if SCALED && exception {
-                // A copy, so that only here the sources have to be in memory.
+                // A copy, so that the sources have to be in memory only on this path.
                 let copy = [src[0], src[1], src[2]];
                 let exact = mad_exactly::<ZERO_WINS>(&copy, channel.flip, channel.omod);
                 return *std::hint::black_box(&exact);
@@ -192,7 +195,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     }
 }
 
-/// A * 1 + 0: how programs move a value. (R520 has no instruction for it) A zero becomes +0.
+/// A * 1 + 0, by which programs move a value, because R520 has no move instruction. A zero becomes +0.
 pub(super) struct Move;
 
 impl Kernel for Move {
@@ -200,7 +203,7 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(wide: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
-        // A loop over lanes for several channels becomes code that takes words apart: it takes three times as long.
+        // For several channels, a loop over lanes compiles to code that splits words and takes three times as long.
         let eight = wide.eight();
         let mut result = [0; CHUNK];
         let (words, results) = (src[0].as_chunks().0, result.as_chunks_mut().0);
@@ -233,7 +236,7 @@ const fn upward(powers: u32) -> [u32; 2] {
     [low, SIGN - low]
 }
 
-/// For [`Mad`]: the first exponent for which scaling leaves the range, and how many there are, as bits.
+/// For [`Mad`]: the first exponent for which scaling leaves the range, and the number of such exponents, as bits.
 pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
     match omod {
         Omod::MUL_1 | Omod::DISABLED => [0, 0],
@@ -246,12 +249,12 @@ pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
     }
 }
 
-/// OMOD as a factor.
+/// Returns OMOD as a factor.
 pub(super) const fn factor(omod: Omod) -> f32 {
     [1.0, 2.0, 4.0, 8.0, 0.5, 0.25, 0.125, 1.0][omod as usize]
 }
 
-/// One of two words. The compiler turns a plain choice between sources into loads of single words.
+/// Returns one of two words. The compiler turns a plain choice between sources into loads of single words.
 #[inline(always)]
 fn chosen(first: bool, one: u32, other: u32) -> u32 {
     let mask = u32::from(first).wrapping_neg();
@@ -305,7 +308,7 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::cmp`]: what is above the largest negative number that is not a denormal counts as zero or more.
+    /// [`lane::cmp`]: C counts as zero or more if it is above the largest negative number that is not a denormal.
     Cmp(3), |operation, src| {
         let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
         scaled(chosen(first, src[0], src[1]), operation.omod, operation.scale)
@@ -313,7 +316,7 @@ lanewise! {
 }
 
 lanewise! {
-    /// [`lane::frc`]. The difference is exact or close to one, so that scaling it rounds nothing twice.
+    /// [`lane::frc`]. The difference is exact or close to one, so scaling does not round a second time.
     Frc(1), |operation, src| {
         let a = f32::from_bits(flushed(src[0]));
         let fraction = normalised((a - a.floor()) * operation.scale);
@@ -327,7 +330,7 @@ lanewise! {
 }
 
 lanewise! {
-    /// The source without its sign, bit for bit.
+    /// The source with its sign cleared, bit for bit.
     Magnitude(1), |_operation, src| src[0] & !SIGN
 }
 
@@ -356,8 +359,8 @@ enum Kind {
     Addend,
 }
 
-/// The sum of two products and the third source of the third channel (D2A), of three products (DP3), or of four (DP4), to
-/// the destination of the first channel, for all lanes. `TERMS` is 3 or 4.
+/// A dot product for all lanes, written to the destination of the first channel. It adds two products and the third
+/// source of the third channel (D2A), three products (DP3), or four (DP4). `TERMS` is 3 or 4.
 pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
 
 /// [`Dot`] of three products, the third of which is zero. `FLUSH`: a source may be a denormal.
@@ -377,8 +380,8 @@ impl<const ZERO_WINS: bool, const FLUSH: bool> Body for DotOfTwo<ZERO_WINS, FLUS
     }
 }
 
-/// A dot product of which `READ` terms are read and the others are zero. `sums` gives what it may be, and whether that may be
-/// wrong for some lane.
+/// A dot product that reads `READ` terms; the others are zero. `sums` returns candidate results, and whether any lane
+/// may be wrong.
 #[inline(always)]
 fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     lanes: &mut Lanes<'_>,
@@ -419,7 +422,7 @@ const fn kind<const ADDEND: bool>(term: usize) -> Kind {
     if ADDEND && term == 2 { Kind::Addend } else { Kind::Product }
 }
 
-/// The terms of a lane.
+/// Returns the terms of a lane.
 #[inline(always)]
 fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     src: &[[Words; 2]; TERMS],
@@ -439,10 +442,11 @@ fn terms<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     terms
 }
 
-/// Sums in double precision, and whether some may be wrong.
+/// Returns sums in double precision, and whether any of them may be wrong.
 ///
-/// Such a sum is off by less than 2^-50 of the sum of its terms' magnitudes. It is right if both ends of that interval round
-/// to the same single. The documented deviation of dot products can apply only where the sum is at most 2^-24 of that.
+/// The error of such a sum is below 2^-50 of the sum of its terms' magnitudes. The sum is right if both ends of that
+/// interval round to the same single. The documented deviation of dot products can apply only if the sum is at most
+/// 2^-24 of the magnitudes.
 #[inline(always)]
 fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     src: &[[Words; 2]; TERMS],
@@ -459,7 +463,7 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         }
         let slack = size * (1.0 / (1u64 << 50) as f64);
         let (low, high) = (((sum - slack) * scale) as f32, ((sum + slack) * scale) as f32);
-        // No number is like none.
+        // A NaN differs from every number, also from itself.
         unlike |= u32::from(!(low == high));
         cancelled |= u64::from((sum.abs() <= size * (1.0 / (1u64 << 24) as f64)) & (size != 0.0));
         result[lane] = flushed(((sum * scale) as f32).to_bits());
@@ -467,10 +471,10 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     (result, (unlike != 0) | (cancelled != 0))
 }
 
-/// Sums of two products and a zero, and whether some may be wrong.
+/// Returns sums of two products and a zero, and whether any of them may be wrong.
 ///
-/// The products are exact, so that a sum in double precision is rounded once. The second rounding, to a single, is right
-/// unless the first gave a number in the middle of two singles, or it is to a denormal.
+/// The products are exact, so a sum in double precision is rounded once. The second rounding, to a single, is right
+/// except in two cases: the double is halfway between two singles, or the result is a denormal.
 #[inline(always)]
 fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], scale: f64) -> (Words, bool) {
     const LOST: u64 = (1 << 29) - 1;
@@ -491,7 +495,7 @@ fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], 
     (result, doubtful != 0)
 }
 
-/// The sums in more than double precision. Gives the lanes for which they may be wrong.
+/// Computes the sums in more than double precision. Returns the lanes for which they may be wrong.
 #[cold]
 #[inline(never)]
 fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
@@ -508,8 +512,8 @@ fn careful_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
     exceptions
 }
 
-/// The sum rounded to odd, and whether that may be wrong or the documented deviation of dot products may apply: when two
-/// terms cancel, or the errors do not add up exactly.
+/// Returns the sum rounded to odd, and whether it may be wrong. It may be wrong if the errors do not add up exactly,
+/// or if two terms cancel, because the documented deviation of dot products may then apply.
 #[inline(always)]
 fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     let mut exception = false;
@@ -527,7 +531,7 @@ fn sum<const TERMS: usize>(terms: &[f64; TERMS]) -> (f64, bool) {
     }
     let inexact = (error > 0.0) | (error < 0.0);
     let (head, tail) = two_sum(total, error);
-    // Without an error the total is the sum: with the sign of its zero, infinite, or not a number.
+    // Without an error, the total is the sum. It may be a zero of either sign, an infinity or a NaN.
     (if inexact { to_odd(head, tail) } else { total }, exception)
 }
 

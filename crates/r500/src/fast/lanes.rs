@@ -1,9 +1,9 @@
-//! Operations on whole rows: the state they see, their operands, and how one body becomes code for each level.
+//! Operations on whole rows: their state, their operands, and the compilation of a body for each level.
 //!
-//! A [`Body`] is written once, as loops without branches over [`CHUNK`] lanes, repeated for as many chunks as the
-//! groups of the launch have. A [`handler`] is that body compiled for a [`Level`]. Which rows an operation reads and
-//! writes was decided when it was lowered: temporaries and outputs first, then the room with lane
-//! sets, intermediate results and constants, so that a handler does not ask where an operand comes from.
+//! A [`Body`] is written once, as loops without branches over [`CHUNK`] lanes, repeated for each chunk of a group. A
+//! [`handler`] is that body compiled for a [`Level`]. Lowering has already chosen the rows that an operation reads
+//! and writes. Temporaries and outputs come first; lane sets, intermediate results and constants follow. So a handler
+//! does not check where an operand is.
 
 use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut, Range};
@@ -20,26 +20,26 @@ use crate::inst::{CONSTANTS, TEMPORARIES};
 use crate::memory::Bound;
 use crate::words::Omod;
 
-/// Lanes of a body's loops: a group of R520, and a vector of AVX-512.
+/// Lanes per loop of a body: a group of R520, and a vector of AVX-512.
 pub(super) const CHUNK: usize = 16;
 
 /// A chunk of a row.
 pub(super) type Words = [u32; CHUNK];
 
-/// What operations work on.
+/// The state on which operations work.
 pub(super) struct Lanes<'a> {
     rows: Frame<&'a mut [Row<WIDEST>], WIDEST>,
-    /// The chunks from the first to the last that have lanes of the group.
+    /// The chunks from the first to the last one with lanes of the group.
     chunks: Range<usize>,
     sets: [Mask; Set::COUNT],
-    /// aL, as far as the operations of the block at hand ask for it.
+    /// aL, if the operations of the current block need it.
     pub(super) al: i32,
-    /// An operation has left its instruction to the reference interpreter, before anything was written.
+    /// An operation has bailed out before any write. The reference interpreter executes its instruction.
     pub(super) refused: bool,
     pub(super) state: State<'a>,
 }
 
-/// What operations work on besides rows: parts of a group, and the program's.
+/// State other than rows: parts of a group and of the program.
 pub(super) struct State<'a> {
     pub(super) predicate: &'a mut [Mask; 4],
     pub(super) alu_result: &'a mut Mask,
@@ -53,9 +53,9 @@ pub(super) struct State<'a> {
     pub(super) constants: &'a [[u32; 4]],
     /// The texture fetches of the program.
     pub(super) fetches: &'a [Fetch],
-    /// Its scattered outputs.
+    /// The scattered outputs of the program.
     pub(super) scatters: &'a [Scatter],
-    /// Its fetches from surfaces.
+    /// The fetches from surfaces in the program.
     pub(super) loads: &'a [Load],
     /// The surfaces of the CTM model.
     pub(super) memory: Option<&'a mut Bound>,
@@ -78,10 +78,10 @@ impl DerefMut for Lanes<'_> {
 }
 
 impl<'a> Lanes<'a> {
-    /// No lane is active, and other lanes than `lanes` do not exist.
+    /// Returns the state with no lane active. Lanes outside `lanes` do not exist.
     ///
     /// # Panics
-    /// There are fewer rows than the layout has.
+    /// If there are fewer rows than the layout has.
     ///
     /// # Safety
     /// The operations that run were lowered with this layout.
@@ -91,28 +91,28 @@ impl<'a> Lanes<'a> {
         lanes: Mask,
         state: State<'a>,
     ) -> Self {
-        // SAFETY: the places of operations are those of the layout, as the caller promises.
+        // SAFETY: the places of operations are within the layout, as the caller guarantees.
         let rows = unsafe { Frame::new(rows, layout) };
         let end = (WIDEST - lanes.0.leading_zeros() as usize).div_ceil(CHUNK);
         let chunks = (lanes.0.trailing_zeros() as usize / CHUNK).min(end)..end;
         Lanes { rows, chunks, sets: [Mask::NONE; Set::COUNT], al: 0, refused: false, state }
     }
 
-    /// The numbers of the chunks that have lanes of the group, and of those between.
+    /// Returns the numbers of the chunks from the first to the last one with lanes of the group.
     #[inline(always)]
     pub(super) fn chunks(&self) -> Range<usize> {
-        // SAFETY: a mask has no more lanes than a row. Without the bound, each access would ask for it.
+        // SAFETY: a mask has no more lanes than a row. Without this bound, each access would check it.
         unsafe { assert_unchecked(self.chunks.end <= WIDEST / CHUNK) };
         self.chunks.clone()
     }
 
-    /// All lanes of those chunks.
+    /// Returns all lanes of those chunks.
     pub(super) fn reach(&self) -> Mask {
         let Range { start, end } = self.chunks();
         Mask::first(end * CHUNK) - Mask::first(start * CHUNK)
     }
 
-    /// The row of a channel of a temporary relative to aL. (r500.md Q6)
+    /// Returns the row of a channel of a temporary, relative to aL. (r500.md Q6)
     #[inline(always)]
     pub(super) fn temp_by_al(&self, base: u8, channel: u8) -> Place {
         const LAYOUT: Layout<WIDEST> = Layout::new(ROWS);
@@ -120,31 +120,31 @@ impl<'a> Lanes<'a> {
         LAYOUT.place(temp * 4 + usize::from(channel & 3))
     }
 
-    /// A channel of a constant relative to aL.
+    /// Returns a channel of a constant, relative to aL.
     #[inline(always)]
     pub(super) fn constant_by_al(&self, base: u8, channel: u8) -> u32 {
         let number = (i32::from(base) + self.al).rem_euclid(CONSTANTS as i32) as usize;
         self.constants[number][usize::from(channel & 3)]
     }
 
-    /// The first row, for code that finds the others by their distance.
+    /// Returns the bytes of all rows, from the first one, for code that addresses rows by their distance.
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }
 
-    /// A whole row.
+    /// Returns a whole row.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> &[u32; WIDEST] {
         self.rows.row(place)
     }
 
-    /// A whole row, for writing.
+    /// Returns a whole row, mutably.
     #[inline(always)]
     pub(super) fn row_mut(&mut self, place: Place) -> &mut [u32; WIDEST] {
         &mut self.rows.row_mut(place).0
     }
 
-    /// A chunk of a row, by value: operations read all that they need before they write, perhaps the same row.
+    /// Returns a chunk of a row, by value: operations read all operands before they write, possibly to the same row.
     #[inline(always)]
     pub(super) fn read(&self, place: Place, chunk: usize) -> Words {
         self.rows.chunk(place, chunk)
@@ -156,7 +156,7 @@ impl<'a> Lanes<'a> {
         self.rows.set_chunk(place, chunk, words);
     }
 
-    /// Writes the lanes of a set; the others keep what they have.
+    /// Writes the lanes of a set. Other lanes keep their values.
     #[inline(always)]
     pub(super) fn blend<W: Wide>(&mut self, wide: W, place: Place, chunk: usize, set: Set, words: Words) {
         let mut row = self.read(place, chunk);
@@ -164,20 +164,20 @@ impl<'a> Lanes<'a> {
         self.write(place, chunk, row);
     }
 
-    /// The lanes of a set.
+    /// Returns the lanes of a set.
     #[inline(always)]
     pub(super) fn set(&self, set: Set) -> Mask {
         self.sets[usize::from(set.0) % Set::COUNT]
     }
 
-    /// Makes a set of the instruction at hand these lanes; [`choose`] does it for the group.
+    /// Assigns `lanes` to a set of the current instruction. [`choose`] also updates the group.
     #[inline(always)]
     pub(super) fn choose(&mut self, set: Set, lanes: Mask) {
         self.sets[usize::from(set.0) % Set::COUNT] = lanes;
     }
 }
 
-/// Makes a set these lanes, and of the active ones the row that compiled code reads.
+/// Assigns `members` to a set. For the set of active lanes, also updates the row that compiled code reads.
 pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mask) {
     struct Spread<'l>(&'l mut [u32; WIDEST], Mask);
 
@@ -200,12 +200,12 @@ pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mas
 pub(super) struct Channel {
     pub(super) src: [Place; 3],
     pub(super) dst: Place,
-    /// Sign bits to flip: of the sources, or of the product and the addend.
+    /// Sign bits to flip: those of the sources, or those of the product and the addend.
     pub(super) flip: [u32; 3],
-    /// For a sum: OMOD, also as a factor.
+    /// OMOD of a sum, also as the factor `scale`.
     pub(super) omod: Omod,
     pub(super) scale: f32,
-    /// Exponents that OMOD takes out of the range: from the first, as many as the second, as bits.
+    /// Range of exponents that OMOD moves out of range: the first exponent and their number, as bits.
     pub(super) beyond: [u32; 2],
 }
 
@@ -223,29 +223,29 @@ impl Channel {
 /// One step of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
-    /// What runs: when some lane that the operation writes may be off, and when every lane of the group is active.
+    /// The code for two cases: some written lanes may be off, and every lane of the group is active.
     pub(super) handlers: [Handler; 2],
-    /// As many as the handler wants.
+    /// The channels. The handler defines how many of them it uses.
     pub(super) channels: [Channel; 4],
     /// The lanes that are written.
     pub(super) set: Set,
-    /// OMOD, also as a factor; disabled is 1. Of sums each channel has its own.
+    /// OMOD, also as the factor `scale`; disabled is 1. For sums, each channel has its own OMOD.
     pub(super) omod: Omod,
     pub(super) scale: f32,
     /// The result is clamped to 0..1.
     pub(super) clamp: bool,
-    /// Which predicate bit, target and channel, lane of the quad, or texture fetch.
+    /// Predicate bit, target and channel, lane of the quad, or texture fetch.
     pub(super) number: [u8; 2],
     /// The predicate bit is inverted.
     pub(super) inverted: bool,
 }
 
-/// An operation's code. Calling it is sound on a processor that has the level it was made for.
+/// Code of an operation. The processor must support the level for which it was compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
-/// What an operation does.
+/// The effect of an operation.
 pub(super) trait Body {
-    /// Does it, in code for a level.
+    /// Executes the operation, in code for a level.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 

@@ -1,4 +1,4 @@
-//! A group on both engines, for the loop of [`reconverge_simt::lockstep`].
+//! Runs a group on both engines, for the loop of [`reconverge_simt::lockstep`].
 
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
@@ -11,13 +11,13 @@ use crate::inst::TEMPORARIES;
 use crate::launch::RunError;
 use crate::setup::Setup;
 
-/// A group twice.
+/// The same group on both engines.
 struct Both<'a> {
     engine: &'a Fast,
     first_lane: usize,
     reference: Group,
     fast: Group,
-    /// The fast engine's counts by block.
+    /// The fast engine's number of runs, indexed by block.
     runs: Vec<u64>,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Both<'a> {
     }
 }
 
-/// A row as a message names it.
+/// Returns the name of a row in messages.
 fn name(row: usize) -> String {
     let channel = ['r', 'g', 'b', 'a'][row % 4];
     match row / 4 {
@@ -86,8 +86,8 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs a group to its end on both engines. `start` gives it at its start, `made` the engine with code of an extent. Gives the
-/// reference interpreter's.
+/// Runs a group to its end on both engines. `start` returns the group at its start, and `made` the engine with
+/// compiled regions of an extent. Returns the group of the reference interpreter.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,
@@ -131,7 +131,8 @@ mod tests {
         );
     }
 
-    /// Passes that multiply with another constant: the difference shows behind the block, and is that instruction.
+    /// Compares two programs whose regions multiply by different constants. The difference appears after the block,
+    /// and the message names the instruction.
     #[test]
     fn an_instruction_whose_code_is_wrong_is_named() {
         let setup = |factor: &str| {
@@ -141,7 +142,7 @@ mod tests {
                     "ALU temp[{to}].rgb = MAD src0.rgb, src1.{factor}, src1.ggg : src0=temp[{from}] src1=const[0]\n"
                 )
             };
-            // Both programs name the same constants in the same order, so that these have the same rows.
+            // Both programs use the same constants in the same order, so that the constants have the same rows.
             let lines = [line(1, "rrr"), line(2, factor), line(3, "bbb")].concat();
             let text = format!(".const 0 2 0.5 1 0\n.state US_PIXSIZE 8\n{lines}OUT nop\n");
             let program = crate::text::assemble(&text).expect("it assembles").program;

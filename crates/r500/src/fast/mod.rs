@@ -1,20 +1,22 @@
-//! The fast engine: whole rows at a time, everything that can be known beforehand settled once a launch.
+//! The fast engine. It executes whole rows at a time, and resolves everything that is known before a run once per
+//! launch.
 //!
 //! | read | for |
 //! |---|---|
 //! | `lower` | from instructions to blocks of operations |
-//! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
+//! | `lanes` | operations, and the compilation of one body for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
-//! | `run` | blocks one after another, flow control between them, and groups that run together |
-//! | `compiled` | runs blocks as host code |
+//! | `run` | blocks in order, flow control between them, and groups that run together |
+//! | `compiled` | compiles and runs regions of blocks |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 //!
-//! It works on the reference interpreter's [`Group`] and leaves the same registers, outputs, counts and traps; flow
-//! control is [`crate::flow`]'s. What it does not know it gives to the reference interpreter, one instruction at a time.
+//! The engine works on the reference interpreter's [`Group`] and produces the same registers, outputs, counts and
+//! traps. [`crate::flow`] executes flow control. The reference interpreter executes the instructions that the engine
+//! does not support, one at a time.
 
-// Code compiled for a processor's extensions is unsafe to call, and rows are found without a check: each place says why
-// that is sound.
+// Code compiled for a processor's extensions is unsafe to call, and rows are accessed without bounds checks. Each use
+// states why it is sound.
 #![allow(unsafe_code)]
 
 mod bodies;
@@ -56,10 +58,10 @@ pub struct Fast {
     spare: Spare<Box<GroupRoom>>,
 }
 
-/// Memory that a launch runs in.
+/// Memory for a launch.
 struct GroupRoom {
     group: Group,
-    /// Counts by block.
+    /// Number of runs, indexed by block.
     runs: Vec<u64>,
 }
 
@@ -69,10 +71,10 @@ impl Fast {
         Fast::with(setup, launch, options, None)
     }
 
-    /// `bound`: the surfaces of the CTM model, whatever is in memory.
+    /// Lowers a program. `bound` holds the surfaces of the CTM model; the contents of the memory do not matter.
     pub(crate) fn with(setup: &Setup, launch: &Launch, options: &Options, bound: Option<&Bound>) -> Fast {
         let fast = Fast::lowered(setup, launch, options, bound, false);
-        // Without AVX2, or without memory for code, the compiled engine is the fast one.
+        // If AVX2 or memory for code is not available, the compiled engine is the fast engine.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
             Engine::Compiled => fast.with_code(Extent::worth(launch.groups())),
@@ -80,7 +82,7 @@ impl Fast {
         }
     }
 
-    /// With host code of an extent.
+    /// Lowers a program and compiles its regions to an extent.
     pub(crate) fn compiled(
         setup: &Setup,
         launch: &Launch,
@@ -91,7 +93,7 @@ impl Fast {
         Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
-    /// The program without host code. `singly`: in blocks of one instruction.
+    /// Lowers a program without compiled regions. `singly` creates blocks of one instruction.
     pub(crate) fn lowered(
         setup: &Setup,
         launch: &Launch,
@@ -105,29 +107,29 @@ impl Fast {
         Fast { lowered, level, compiled: None, outputs, spare: Spare::default() }
     }
 
-    /// Whether some of the program is host code.
+    /// Returns whether some of the program is compiled.
     fn is_compiled(&self) -> bool {
         self.compiled.is_some()
     }
 
-    /// Whether groups may run together: all of the program has a fast way, and none of it is host code.
+    /// Returns whether groups may run together: every instruction has a fast path, and no region is compiled.
     pub(crate) fn runs_together(&self) -> bool {
         !self.is_compiled() && self.by_reference().is_empty()
     }
 
-    /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.
+    /// Returns the slots whose instruction the reference interpreter executes, because it has no fast path or traps.
     pub fn by_reference(&self) -> &[u16] {
         &self.lowered.by_reference
     }
 
-    /// Gives a group the room that its operations use.
+    /// Adds the rows that the operations use to a group.
     pub(crate) fn prepare(&self, group: &mut Group) {
         group.rows.add_room(&self.lowered.room);
         self.set_uniforms(group);
     }
 
-    /// A group of no lanes that was prepared, and counts by block of 0: what an earlier launch of the program left, or new ones.
-    /// The group's counts by slot are those of earlier launches.
+    /// Returns a prepared group without lanes, and counts by block of 0. It reuses the memory of an earlier launch of
+    /// the program, if available. The group's counts by slot are those of earlier launches.
     fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {
@@ -145,16 +147,16 @@ impl Fast {
         }
     }
 
-    /// Keeps what a launch has left for a later one.
+    /// Keeps the memory of a launch for a later one.
     fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
-        // Textures may be large.
+        // Textures may be large, so they are not kept.
         for (unit, _) in &launch.environment.textures {
             room.group.textures[usize::from(*unit)] = None;
         }
         self.spare.keep(room);
     }
 
-    /// Fills the rows of what is made of float constants.
+    /// Fills the rows that derive from float constants.
     fn set_uniforms(&self, group: &mut Group) {
         let Group { rows, constants, .. } = group;
         for (uniform, place) in &self.lowered.uniforms {
@@ -162,7 +164,7 @@ impl Fast {
         }
     }
 
-    /// Adds the counts that were kept by block to those by slot.
+    /// Adds the counts by block to the counts by slot.
     pub(crate) fn settle(&self, group: &mut Group, runs: &mut [u64]) {
         for (block, runs) in self.lowered.blocks.iter().zip(runs) {
             group.issued[block.slots()].iter_mut().for_each(|times| *times += *runs);
@@ -170,27 +172,27 @@ impl Fast {
         }
     }
 
-    /// Rows that the program may write.
+    /// Returns the rows that the program may write.
     pub(crate) fn written(&self) -> &[usize] {
         &self.lowered.written
     }
 
-    /// Rows of temporaries that the program may read before it has written them.
+    /// Returns the rows of temporaries that the program may read before it has written them.
     pub(crate) fn cleared(&self) -> &[usize] {
         &self.lowered.cleared
     }
 
-    /// Whether it may read the row of a temporary.
+    /// Returns whether the program may read the row of a temporary.
     pub(crate) fn reads(&self, row: usize) -> bool {
         self.lowered.read[row]
     }
 
-    /// Outputs that the program may write, by number.
+    /// Returns the outputs that the program may write, by number.
     fn outputs(&self) -> impl Iterator<Item = usize> {
         self.outputs.iter().copied()
     }
 
-    /// How many counts by block there are.
+    /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         self.lowered.blocks.len()
     }

@@ -25,10 +25,10 @@ impl Set {
     pub(super) const COUNT: usize = 16;
 }
 
-/// The row of the active lanes, all ones or all zeros a lane. It is the first one behind the registers.
+/// The row of the active lanes: a word per lane, all ones or all zeros. It is the first row after the registers.
 pub(super) const MASK: Place = Layout::new(ROWS + 1).place(ROWS);
 
-/// A fetch with all that does not change in a launch.
+/// A fetch with its properties that do not change in a launch.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) op: TexOp,
@@ -49,7 +49,7 @@ pub(super) struct Fetch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     pub(super) place: Place,
-    /// The temporary and its channel, where it is relative to aL.
+    /// The temporary and its channel, if it is relative to aL.
     pub(super) by_al: Option<[u8; 2]>,
     pub(super) component: usize,
     /// The predicate bit, and whether it is inverted.
@@ -61,9 +61,9 @@ pub(super) struct Written {
 pub(super) struct Scatter {
     /// The value, the position, and the alpha channel, by channel of the instruction.
     pub(super) src: [Place; 4],
-    /// The lanes whose predicate lets a channel be written.
+    /// The lanes whose predicate enables each channel.
     pub(super) sets: [Set; 4],
-    /// Strict mode: alpha is zero, and with the second, all lanes name one element.
+    /// Whether strict mode checks that alpha is zero and, with `same_index`, that all lanes address one element.
     pub(super) strict: bool,
     pub(super) same_index: bool,
 }

@@ -1,7 +1,8 @@
-//! The groups of a launch on the host's threads: each writes its own lanes' outputs, counts are sums, and of several traps
-//! that of the first group counts, so that nothing depends on how many threads there are.
+//! Runs the groups of a launch on the host's threads. Each group writes the outputs of its own lanes, and counts are
+//! added up. If several groups trap, the first group's trap is reported. So the results do not depend on the number
+//! of threads.
 //!
-//! Without an observer, as many groups as have room in a row run together, so that an operation is called once for all of
+//! Without an observer, as many groups as fit in a row run together, so that an operation is called once for all of
 //! them: see [`Fast::run_together`]. If one traps, the launch runs again, group after group.
 
 use std::ops::Range;
@@ -16,22 +17,22 @@ use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
-/// Groups that are run in one go. Parts of outputs share no word of 64 lanes, whatever their width.
+/// Number of groups per task. Tasks do not share a word of 64 lanes in their outputs, whatever their width.
 const BATCH: usize = 64;
 
-/// A group that is used again and again.
+/// A group that is reused.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
-    /// Lanes that run at once.
+    /// Number of lanes that run at once.
     width: usize,
     room: Box<GroupRoom>,
-    /// Whether anything is counted; else the totals stay empty.
+    /// Whether to count. Otherwise the totals stay empty.
     counts: bool,
     totals: Totals,
 }
 
-/// The reason for which a worker gives up.
+/// The reason why a worker stops.
 enum Failed {
     /// A group traps.
     Run(RunError),
@@ -64,7 +65,7 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, width, room, counts, totals: Totals::default() }
     }
 
-    /// Runs the groups of some lanes, until runs are to [stop]. Returns what they left.
+    /// Runs the groups of some lanes, until a [stop] is requested. Returns their outputs.
     fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
         let is_together = self.is_together();
@@ -72,7 +73,7 @@ impl<'a> Worker<'a> {
         let (width, GroupRoom { group, runs }) = (*width, &mut **room);
         for first_lane in span.clone().step_by(width) {
             let lanes = width.min(span.end - first_lane);
-            // Lanes that were never launched may share a quad with some that were, and have zeros.
+            // Lanes that were never launched may share a quad with launched lanes. They hold zeros.
             let cleared = if lanes == width { fast.cleared() } else { fast.written() };
             let all = (Mask::first(lanes), width);
             let reads = |row| fast.reads(row);
@@ -104,12 +105,12 @@ impl<'a> Worker<'a> {
         Ok(outputs)
     }
 
-    /// Whether several groups run together.
+    /// Returns whether several groups run together.
     fn is_together(&self) -> bool {
         self.width > self.launch.width()
     }
 
-    /// Counts of all groups so far.
+    /// Returns the counts of all groups so far.
     fn finish(mut self) -> Totals {
         if self.counts {
             let GroupRoom { group, runs } = &mut *self.room;
@@ -124,7 +125,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Runs a launch that has passed [`Launch::check`], and counts unless it leaves counts out.
+/// Runs a launch that has passed [`Launch::check`], with counts unless they are disabled.
 pub(crate) fn run(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -141,7 +142,7 @@ pub(crate) fn run(
     .map_err(Failed::error)
 }
 
-/// Runs a launch, `width` lanes at once, and counts if that is wanted.
+/// Runs a launch, `width` lanes at once, with counts if requested.
 fn run_at(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -164,7 +165,7 @@ fn run_at(
     Ok(totals.with(Outputs::joined(done.results)))
 }
 
-/// Runs a launch that has passed [`Launch::check`] group after group, announcing flow events.
+/// Runs a launch that has passed [`Launch::check`] group after group, and reports flow events.
 pub(crate) fn run_in_order<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -177,8 +178,8 @@ pub(crate) fn run_in_order<O: Observer>(
     Ok(worker.finish().with(outputs))
 }
 
-/// Runs a launch that has passed [`Launch::check`] on both engines, group after group, and announces by which paths the
-/// fast engine ran.
+/// Runs a launch that has passed [`Launch::check`] on both engines, group after group, and reports the paths of the
+/// fast engine.
 pub(crate) fn run_in_lockstep<O: Observer>(
     fast: &Fast,
     setup: &Arc<Setup>,
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
     use crate::launch::{Environment, Hardware, Input};
 
-    /// A Mandelbrot set as Mesa's compiler leaves its loop: each BREAK is inside of a branch.
+    /// A Mandelbrot set with a loop as Mesa's compiler emits it: each BREAK is inside a branch.
     const BREAKS: &str = "
 .state US_CONFIG 0x2
 .state US_PIXSIZE 0x3

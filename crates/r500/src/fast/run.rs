@@ -1,4 +1,4 @@
-//! Blocks one after another, and what flow control does between them.
+//! Runs blocks in order, with the flow control between them.
 
 use std::ops::{ControlFlow, Range};
 
@@ -14,51 +14,51 @@ use crate::flow::{self, Decision, Flow, LoopStep};
 use crate::group::{Group, Parted, WIDEST, after_fc};
 use crate::inst::SLOTS;
 
-/// Why blocks stop.
+/// The reason why a sequence of blocks stops.
 enum Stop {
     /// The group has ended, or its instruction budget is used up.
     Over,
-    /// The next instruction is the reference interpreter's.
+    /// The reference interpreter has to execute the next instruction.
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// The groups of these lanes jump with the next instruction; the others that run with them do not.
+    /// The groups of these lanes jump at the next instruction; the other groups that run with them do not.
     Apart(Mask),
-    /// The groups have reached others that wait.
+    /// The running groups have reached groups that wait.
     Met,
 }
 
 /// The groups that run together.
 #[derive(Clone, Copy)]
 struct Company {
-    /// The lanes of all, those included that wait.
+    /// The lanes of all groups, including those that wait.
     all: Mask,
-    /// The slot at which some wait; [`NOWHERE`] if none do.
+    /// The slot at which some groups wait; [`NOWHERE`] if none do.
     waiting: u16,
 }
 
 /// No slot.
 const NOWHERE: u16 = u16::MAX;
 
-/// What a flow instruction did.
+/// The result of a flow instruction.
 enum Flowed {
     /// A step of a loop.
     Loop(LoopStep),
-    /// Something else; the flow knows where it goes on.
+    /// Another instruction. The flow state has the next slot.
     On,
-    /// It traps.
+    /// A trap.
     Trap(Cause),
 }
 
-/// The lanes of each of the groups of `width` lanes that have these.
+/// Returns the lanes of each group of `width` lanes that contains any of `lanes`.
 fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
     let group = move |first: usize| lanes & Mask(Mask::first(width).0 << first);
     (0..WIDEST).step_by(width).map(group).filter(|group| group.any())
 }
 
 impl Fast {
-    /// Runs a group that was [prepared](Fast::prepare) for at most `most` instructions. `runs` counts by block. Announces
-    /// issues, divergence and stack changes; data events come from the reference interpreter only.
+    /// Runs a group that was [prepared](Fast::prepare), for up to `most` instructions. `runs` counts by block.
+    /// Reports issues, divergence and stack changes; data events come only from the reference interpreter.
     ///
     /// # Errors
     /// The first trap.
@@ -86,10 +86,11 @@ impl Fast {
         Ok(())
     }
 
-    /// Runs groups together to their end, or until runs are to [stop]. They are the lanes of `group`, which was
-    /// [prepared](Fast::prepare). `runs` counts by block, once for each group. The group's counts of lanes and of divergence are
-    /// those of all; its count of instructions is not. Calls `ended` for groups that have ended. Returns `None` if they have to
-    /// run alone instead: some group traps or needs the reference interpreter.
+    /// Runs groups together to their end, or until a [stop] is requested. The groups are the lanes of `group`, which
+    /// was [prepared](Fast::prepare). `runs` counts by block, once for each group. The counts of lanes and of
+    /// divergence in `group` cover all groups; its count of instructions does not. Calls `ended` for groups that have
+    /// ended. Returns `None` if the groups have to run separately because one of them traps or needs the reference
+    /// interpreter.
     pub(crate) fn run_together(
         &self,
         group: &mut Group,
@@ -138,7 +139,7 @@ impl Fast {
         matches!(stop, Stop::Over).then_some(())
     }
 
-    /// Runs blocks until something else has to happen, at the latest when the group has issued `end` instructions.
+    /// Runs blocks until something else has to happen, or until the group has issued `end` instructions.
     fn run_blocks<O: Observer>(
         &self,
         group: &mut Group,
@@ -165,7 +166,7 @@ impl Fast {
             ..
         } = group;
         let (all, lowered) = (*all, &*self.lowered);
-        // SAFETY: the operations that run are those that were lowered with this layout.
+        // SAFETY: the operations that run were lowered with this layout.
         let mut lanes = unsafe {
             Lanes::new(
                 rows.with_room_mut(),
@@ -187,8 +188,8 @@ impl Fast {
             )
         };
         lanes.choose(Set::ALL, all);
-        // Lanes that were never launched share a quad with some that were: they must stay as they are. So must those of other
-        // groups.
+        // Lanes that were never launched can share a quad with launched lanes. They must not change. Neither must
+        // lanes of other groups.
         let others = company.map_or(Mask::NONE, |company| company.all - all);
         let whole = all.count().is_multiple_of(4) && (lanes.reach() & others).is_empty();
         let before = statistics.instructions;
@@ -222,13 +223,13 @@ impl Fast {
         let Cursor { budget: left, lane_instructions, .. } = cursor;
         statistics.instructions = before + (budget - left);
         statistics.lane_instructions += lane_instructions;
-        // A budget that is used up comes before the reference interpreter.
+        // An exhausted budget takes precedence over the reference interpreter.
         let over = statistics.instructions >= end || flow.issue().is_none();
         if over && matches!(stop, Stop::Reference) { Stop::Over } else { stop }
     }
 }
 
-/// A group while blocks run it.
+/// The state of a group while blocks run it.
 struct Cursor<'a> {
     lowered: &'a Lowered,
     level: Level,
@@ -236,23 +237,23 @@ struct Cursor<'a> {
     strict: bool,
     lanes: Lanes<'a>,
     flow: &'a mut Flow,
-    /// Runs by block.
+    /// Number of runs, indexed by block.
     runs: &'a mut [u64],
-    /// Issues by slot.
+    /// Number of issues, indexed by slot.
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
     all: Mask,
     /// The number of groups that run.
     groups: u64,
-    /// The slot at which others wait.
+    /// The slot at which other groups wait.
     waiting: u16,
-    /// Operations may write all lanes of the chunks at hand.
+    /// Operations may write all lanes of the current chunks.
     whole: bool,
-    /// The active lanes as the rows have them, their number, and whether they are all lanes.
+    /// The active lanes as stored in the rows, their number, and whether they are all lanes.
     active: Mask,
     members: u64,
     full: usize,
-    /// The next block, where it is known.
+    /// The next block, if it is known.
     number: u32,
     /// Instructions that the group may still issue.
     budget: u64,
@@ -269,7 +270,7 @@ impl<'a> Cursor<'a> {
         self.activate();
         let chained = self.number != NONE;
         let inside = if chained { 0 } else { self.enter()? };
-        // The operations of this block have run.
+        // Whether the operations of this block have run.
         let mut ran = false;
         if !O::ENABLED
             && inside == 0
@@ -299,7 +300,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Gives the rows the active lanes of the flow.
+    /// Updates the rows with the active lanes of the flow state.
     #[inline(always)]
     fn activate(&mut self) {
         if self.flow.active() != self.active {
@@ -308,13 +309,13 @@ impl<'a> Cursor<'a> {
             self.full = usize::from(self.active == self.all && self.whole);
             match self.regions {
                 Some(_) => choose(self.level, &mut self.lanes, Set::ACTIVE, self.active),
-                // Only host code reads the row.
+                // Only compiled code reads the row.
                 None => self.lanes.choose(Set::ACTIVE, self.active),
             }
         }
     }
 
-    /// Finds the block at the program counter, and returns which instruction of it is there.
+    /// Finds the block at the program counter, and returns the index of the instruction in it.
     #[inline(always)]
     fn enter(&mut self) -> ControlFlow<Stop, u16> {
         match self.lowered.entries.get(usize::from(self.flow.pc())) {
@@ -326,7 +327,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Runs a compiled region. Returns whether it ends after the operations of a block, which is the next then.
+    /// Runs a compiled region. Returns whether the region ends after the operations of a block, which is then the
+    /// next block.
     #[inline(always)]
     fn region<O: Observer>(
         &mut self,
@@ -359,7 +361,7 @@ impl<'a> Cursor<'a> {
             Exit::Left(at) => {
                 let block = &self.lowered.blocks[at as usize];
                 let Last::Flow(place) = block.last else { return ControlFlow::Break(Stop::Reference) };
-                // All that are active leave, whose row the region has computed.
+                // All active lanes leave. The region has computed their row.
                 let want = self.flow.active();
                 (self.active, self.number) = (want, NONE);
                 if let Err(undefined) = self.flow.execute(&self.lowered.flows[place as usize], want) {
@@ -370,7 +372,7 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(false)
     }
 
-    /// Runs a block whose operations run unless they have.
+    /// Runs a block. Its operations run unless they have already run.
     #[inline(always)]
     fn block<O: Observer>(
         &mut self,
@@ -455,7 +457,7 @@ impl<'a> Cursor<'a> {
         self.lane_instructions += instructions * self.members;
     }
 
-    /// Runs one instruction: in the middle of a block, or if the budget does not allow all of it.
+    /// Runs one instruction: inside a block, or if the budget is too small for the whole block.
     #[inline(always)]
     fn part<O: Observer>(
         &mut self,
@@ -506,17 +508,17 @@ impl<'a> Cursor<'a> {
         ControlFlow::Continue(())
     }
 
-    /// Runs operations of the block at hand.
+    /// Runs operations of the current block.
     #[inline(always)]
     fn operate(&mut self, operations: Range<u32>) {
         for operation in &self.lowered.operations[operations.start as usize..operations.end as usize] {
-            // SAFETY: the operations were made for the level of the engine, which this processor has.
+            // SAFETY: the operations were compiled for the level of the engine, which this processor supports.
             unsafe { operation.handlers[self.full & 1](&mut self.lanes, operation) };
         }
     }
 
-    /// Whether a flow instruction reads an ALU result that some lane does not have: that traps in strict mode before anything
-    /// is done, as in the reference interpreter.
+    /// Returns whether a flow instruction reads an ALU result that is invalid in some lane. In strict mode this traps
+    /// before any change, as in the reference interpreter.
     #[inline(always)]
     fn is_stale(&self, step: &flow::Step) -> bool {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
@@ -536,7 +538,7 @@ impl<'a> Cursor<'a> {
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
-    /// Returns the number of groups whose active lanes do not agree.
+    /// Returns the number of groups whose active lanes disagree.
     #[inline(always)]
     fn diverged(&self, decision: &Decision) -> u64 {
         if !decision.diverged() {
@@ -567,7 +569,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Addresses of instructions, as [`Observer::issues`] wants them: each slot is its own.
+/// Addresses of instructions for [`Observer::issues`]: each slot is its own address.
 static ADDRESSES: [u32; SLOTS] = {
     let mut addresses = [0; SLOTS];
     let mut slot = 0;
@@ -578,7 +580,7 @@ static ADDRESSES: [u32; SLOTS] = {
     addresses
 };
 
-/// Announces instructions that run one after another.
+/// Reports instructions that run consecutively.
 #[inline(always)]
 fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: Mask) {
     if O::ENABLED && !slots.is_empty() {
@@ -586,7 +588,7 @@ fn announce_issues<O: Observer>(observer: &mut O, slots: Range<usize>, active: M
     }
 }
 
-/// Announces by which path instructions ran.
+/// Reports the path on which instructions ran.
 #[inline(always)]
 fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
     if O::PATHS {

@@ -1,8 +1,8 @@
-//! The branch counters of all lanes, bit by bit: an operation on them is a few on masks.
+//! The branch counters of all lanes as bit planes: an operation on all counters is a few operations on masks.
 
 use reconverge_simt::{Lane, Mask};
 
-/// A counter of eight bits a lane.
+/// An eight-bit counter for each lane.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counters {
     /// Bit n of each lane's counter.
@@ -10,12 +10,12 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// A lane's counter.
+    /// Returns the counter of a lane.
     pub(super) fn of(&self, lane: Lane) -> u8 {
         (0..8).fold(0, |value, bit| value | u8::from(self.bits[bit].has(lane)) << bit)
     }
 
-    /// Changes a lane's counter.
+    /// Sets the counter of a lane.
     pub(super) fn set(&mut self, lane: Lane, value: u8) {
         for (place, bit) in self.bits.iter_mut().enumerate() {
             let lane = Mask::only(lane);
@@ -23,12 +23,12 @@ impl Counters {
         }
     }
 
-    /// Lanes whose counter is 0.
+    /// Returns the lanes whose counter is 0.
     pub(super) fn zero(&self) -> Mask {
         !self.bits.iter().fold(Mask::NONE, |any, bit| any | *bit)
     }
 
-    /// Lanes whose counter is below a number.
+    /// Returns the lanes whose counter is below `number`.
     pub(super) fn below(&self, number: u8) -> Mask {
         self.minus(number).1
     }
@@ -40,7 +40,7 @@ impl Counters {
         }
     }
 
-    /// Adds the counters of other lanes: a lane's counter is 0 in one of both.
+    /// Adds the counters of other lanes. In each lane, at least one of the two counters must be 0.
     pub(super) fn add(&mut self, other: &Counters) {
         self.bits.iter_mut().zip(other.bits).for_each(|(bit, other)| *bit |= other);
     }
@@ -53,7 +53,8 @@ impl Counters {
         }
     }
 
-    /// Subtracts a number from the counters of some lanes. Gives those of them that are below it, whose counters stay.
+    /// Subtracts `number` from the counters of `lanes`. Returns the lanes whose counter is below `number`; these
+    /// counters stay.
     pub(super) fn decrease(&mut self, lanes: Mask, number: u8) -> Mask {
         let (left, below) = self.minus(number);
         let changed = lanes - below;
@@ -63,7 +64,7 @@ impl Counters {
         lanes & below
     }
 
-    /// All counters less a number, and the lanes that are below it.
+    /// Returns all counters minus `number`, and the lanes whose counter is below it.
     fn minus(&self, number: u8) -> ([Mask; 8], Mask) {
         let mut left = [Mask::NONE; 8];
         let mut borrow = Mask::NONE;
@@ -80,7 +81,7 @@ impl Counters {
 mod tests {
     use super::*;
 
-    /// Against one number a lane.
+    /// Compares the bit planes with one integer per lane.
     #[test]
     fn counters_count_as_numbers_do() {
         let mut seed = 0x2545_f491_4f6c_dd1du64;

@@ -1,17 +1,17 @@
-//! Changes to the flow state from outside, for fault injection: what a particle that hits a latch does.
+//! Changes to the flow state for fault injection, such as the effect of a particle that hits a latch.
 //!
-//! They keep what the state itself cannot express otherwise: a lane is either active, or counting, or off for another
-//! reason, never two of them.
+//! They keep the invariant that a lane is either active, or counting, or off for another reason.
 
 use reconverge_simt::{Lane, Mask};
 
 use super::{Flow, Frame};
 
 impl Flow {
-    /// Changes which lanes take part in the next instruction.
+    /// Sets the lanes that execute the next instruction.
     ///
-    /// A lane that goes off counts from 0, as one that the innermost branch has switched off. One that comes on stops
-    /// counting. (Inferred: the documents name a counter a pixel, and say that a pixel runs when its counter is below zero.)
+    /// A lane that is switched off counts from 0, like a lane that the innermost branch has switched off. A lane that
+    /// is switched on stops counting. (Inferred: the documents name one counter per pixel, and say that a pixel runs
+    /// when its counter is below zero.)
     pub fn set_active(&mut self, lanes: Mask) {
         let (off, on) = (self.active - lanes, lanes - self.active);
         self.counters.clear(off);
@@ -19,34 +19,34 @@ impl Flow {
         self.active = lanes;
     }
 
-    /// Lanes that a branch has switched off: those whose counters count.
+    /// Returns the lanes that a branch has switched off. Only their counters are meaningful.
     pub fn counting(&self) -> Mask {
         self.branch
     }
 
-    /// A lane's branch counter; 0 where the lane does not count.
+    /// Returns the branch counter of a lane; 0 if the lane does not count.
     pub fn counter(&self, lane: Lane) -> u8 {
         if self.branch.has(lane) { self.counters.of(lane) } else { 0 }
     }
 
-    /// Changes the branch counter of a lane that counts; of any other nothing changes.
+    /// Sets the branch counter of a lane that counts. Does nothing for other lanes.
     pub fn set_counter(&mut self, lane: Lane, value: u8) {
         if self.branch.has(lane) {
             self.counters.set(lane, value);
         }
     }
 
-    /// Bits of a branch counter: as many as its highest value has.
+    /// Returns the width of a branch counter in bits, which is the width of its highest value.
     pub fn counter_bits(&self) -> u32 {
         (u8::BITS - self.limits.branch_counter.leading_zeros()).max(1)
     }
 
-    /// The open loops, outermost first.
+    /// Returns the open loops, outermost first.
     pub fn frames(&self) -> &[Frame] {
         &self.loops
     }
 
-    /// Changes the iterations that an open loop has to go; nothing changes where there is no such loop.
+    /// Sets the remaining iterations of an open loop. Does nothing if `frame` does not exist.
     pub fn set_loop_count(&mut self, frame: usize, count: u8) {
         if let Some(frame) = self.loops.get_mut(frame) {
             frame.count = count;

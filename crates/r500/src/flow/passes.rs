@@ -1,20 +1,22 @@
-//! What a compiled pass asks of the flow state, and what it leaves behind: the same as instruction after instruction.
+//! Queries and updates of the flow state by a compiled region. After a region, the state is the same as after its
+//! single instructions.
 
 use reconverge_simt::Mask;
 
 use super::{Flow, Frame, InLoop};
 
 impl Flow {
-    /// How often the innermost loop may still go back, if it is of this kind and every lane that it has is active or has left
-    /// it; `None` where that is not so.
+    /// Returns how many more iterations the innermost loop can start, if the compiled region may run them.
+    ///
+    /// Returns `None` if no loop is open, if the loop is not of the kind `al`, or if a lane waits after CONTINUE.
     #[inline]
     pub(crate) fn rounds(&self, al: bool) -> Option<u32> {
         let Frame { count, al: register, continued, .. } = self.loops.last()?;
         (register.is_some() == al && continued.is_empty()).then(|| u32::from(count.saturating_sub(1)))
     }
 
-    /// Goes on at `pc` with these lanes, after the end of the innermost loop has led back so often, adding a step to aL each
-    /// time, and others have left the loop.
+    /// Continues at `pc` with the lanes `active`, after `rounds` iterations of the innermost loop that each added
+    /// `step` to aL. The lanes `broke` have left the loop.
     pub(crate) fn stay(&mut self, pc: u16, active: Mask, broke: Mask, (rounds, step): (u32, i8)) {
         (self.pc, self.active) = (pc, active);
         let Some(frame) = self.loops.last_mut().filter(|_| rounds > 0 || broke.any()) else { return };
@@ -27,22 +29,22 @@ impl Flow {
 }
 
 impl InLoop {
-    /// Whether it ends an iteration.
+    /// Returns whether the instruction ends an iteration.
     pub(crate) const fn ends(&self) -> bool {
         self.end
     }
 
-    /// Whether its loop has aL; `None` for a CONTINUE.
+    /// Returns whether the loop of the instruction has aL; `None` for a CONTINUE.
     pub(crate) const fn al(&self) -> Option<bool> {
         self.al
     }
 
-    /// Whether lanes that are not covered have no vote.
+    /// Returns whether uncovered lanes do not vote.
     pub(crate) const fn ignores_uncovered(&self) -> bool {
         self.ignore_uncovered
     }
 
-    /// What it adds to aL.
+    /// Returns the value that the instruction adds to aL.
     pub(crate) const fn step(&self) -> i8 {
         self.step
     }

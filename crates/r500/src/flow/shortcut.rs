@@ -1,37 +1,37 @@
-//! The two steps that loops mostly consist of, without all that [`Flow::execute`] does besides. (For the fast engine;
-//! measured: 12 % of a loop whose lanes leave one after another.)
+//! The two most frequent steps of loops, without the other work of [`Flow::execute`]. (For the fast engine; measured:
+//! 12 % of a loop whose lanes leave one after another.)
 
 use reconverge_simt::{Mask, Observer};
 
 use super::{Decision, Flow, LoopConstant, Role};
 use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
-/// Where the group is after a step of a loop.
+/// Position of the group after a step of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoopStep {
-    /// At the next instruction.
+    /// The next instruction.
     Next,
-    /// At the jump target, the loop's first instruction.
+    /// The jump target, which is the first instruction of the loop.
     LoopBack,
 }
 
-/// What an instruction itself decides about a step that [`Flow::step_in_loop`] can execute.
+/// The properties of an instruction that [`Flow::step_in_loop`] needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InLoop {
     op: FcOp,
-    /// It ends an iteration; otherwise it leaves the loop or the iteration.
+    /// Ends an iteration; otherwise leaves the loop or the iteration.
     pub(super) end: bool,
-    /// Whether its loop has aL, if that matters.
+    /// Whether the loop has aL; `None` if either kind is valid.
     pub(super) al: Option<bool>,
     pub(super) ignore_uncovered: bool,
-    /// Added to aL.
+    /// Value added to aL per iteration.
     pub(super) step: i8,
-    /// Absolute.
+    /// Absolute slot of the jump target.
     target: u16,
 }
 
 impl InLoop {
-    /// `None` for an instruction that always goes through [`Flow::execute`].
+    /// Returns `None` for an instruction that always needs [`Flow::execute`].
     pub(crate) fn of(fc: &FcInst, target: u16, constant: LoopConstant, fc_mode: FcMode) -> Option<InLoop> {
         let (end, al) = match fc.op.role() {
             Role::End { al } => (true, Some(al)),
@@ -47,8 +47,8 @@ impl InLoop {
 }
 
 impl Flow {
-    /// Executes a BREAK or CONTINUE that no active lane wants, or the end of a loop that has iterations to go and that all
-    /// active lanes repeat; then no lane diverges. `None`: it is anything else, and nothing was done.
+    /// Executes an instruction at which no lane diverges: a BREAK or CONTINUE for which no active lane votes, or the
+    /// end of a loop that all active lanes repeat. For any other case, returns `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn step_in_loop<O: Observer>(
         &mut self,

@@ -6,25 +6,26 @@ use super::{InLoop, LoopConstant, jumps, reads_alu_result};
 use crate::inst::Fc;
 use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 
-/// A flow instruction with all that its program decides about it.
+/// A flow instruction with the values that its program determines.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Word 2 of the instruction.
     pub inst: FcInst,
-    /// The slot that it jumps to, absolute, unless it returns.
+    /// Absolute slot of the jump target, unless the instruction returns.
     pub target: u16,
-    /// The predicate bit that JUMP_FUNC looks at, if any, and whether it is inverted.
+    /// The predicate bit that JUMP_FUNC reads, if any, and whether it is inverted.
     pub predicate: Option<(usize, bool)>,
-    /// The lanes that want to jump, all or none, for each ALU result * 2 + predicate.
+    /// Masks of the lanes that vote to jump (all or none), indexed by ALU result * 2 + predicate.
     pub wants: [u64; 4],
     /// The integer constant that INT_ADDR names.
     pub constant: LoopConstant,
-    /// What it is where a loop takes one of its usual steps.
+    /// Data for the short path of a loop step, if the instruction has one.
     pub(crate) in_loop: Option<InLoop>,
 }
 
 impl Step {
-    /// An instruction in a program with these boolean and integer constants, this US_CODE_OFFSET and flow-control mode.
+    /// Prepares an instruction of a program with these boolean and integer constants, this US_CODE_OFFSET and this
+    /// flow-control mode.
     pub fn new(
         common: &CmnInst,
         fc: &Fc,
@@ -39,14 +40,14 @@ impl Step {
                 true => u64::MAX,
                 false => 0,
             });
-        // One predicate only; RGBA is forbidden and read as red in lenient mode.
+        // An FC instruction has one predicate. RGBA is forbidden; lenient mode uses the red bit.
         let (predicate, constant) = (common.predicate(0), ints[usize::from(addr.int_addr)]);
         let target = target(&addr, offset);
         let in_loop = InLoop::of(&inst, target, constant, mode);
         Step { inst, target, predicate, wants, constant, in_loop }
     }
 
-    /// The lanes that want to jump, of the ALU result and the predicate bits.
+    /// Returns the lanes that vote to jump, given the ALU result and the predicate bits.
     #[inline(always)]
     pub fn want(&self, alu_result: Mask, predicate: &[Mask; 4]) -> Mask {
         let Step { wants, predicate: select, .. } = self;
@@ -64,14 +65,14 @@ impl Step {
         )
     }
 
-    /// Whether the ALU result must be valid.
+    /// Returns whether the instruction reads the ALU result, which must then be valid.
     #[inline(always)]
     pub fn reads_alu_result(&self) -> bool {
         reads_alu_result(self.inst.jump_func)
     }
 }
 
-/// The slot that an instruction jumps to, absolute, unless it returns. `offset`: US_CODE_OFFSET.
+/// Returns the absolute slot of the jump target, for an instruction that does not return. `offset` is US_CODE_OFFSET.
 pub const fn target(addr: &FcAddr, offset: u16) -> u16 {
     addr.jump_addr + if addr.jump_global { 0 } else { offset }
 }

@@ -1,7 +1,7 @@
-//! The rules of flow control, one test each, in the words of the manual.
+//! The rules of flow control, with one test for each, in the words of the manual.
 //!
-//! Four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails; the
-//! instruction words are the canonical ones of r500.md 5.5.
+//! Tests use four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails.
+//! The instruction words are the canonical ones of r500.md 5.5.
 
 use reconverge_simt::random::Random;
 use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Recorder, Why};
@@ -26,7 +26,7 @@ fn lenient() -> Flow {
 
 const I3: LoopConstant = LoopConstant { count: 3, start: 5, step: 2 };
 
-/// An FC instruction by its words 0 and 2, with jump address 100 and an integer constant.
+/// Returns an FC instruction with the given words 0 and 2, jump address 100 and an integer constant.
 fn step_at(
     (common, fc_inst): (u32, u32),
     jump_global: bool,
@@ -46,7 +46,7 @@ fn step_of(fc_inst: u32, constant: LoopConstant) -> Step {
     step_at((FC_BY_RED, fc_inst), false, (constant, false), (0, FcMode::FULL))
 }
 
-/// The lanes that want to jump by a JUMP_FUNC.
+/// Returns the lanes that vote to jump by a JUMP_FUNC.
 fn wants(func: u8, alu: Mask, predicate: Mask, boolean: bool) -> Mask {
     let word = (FC_BY_RED, u32::from(func) << 8);
     let step = step_at(word, false, (I3, boolean), (0, FcMode::FULL));
@@ -96,7 +96,7 @@ fn jump_func_is_indexed_by_alu_result_predicate_and_boolean() {
     }
 }
 
-/// What a JUMP_FUNC looks at is what its answer depends on.
+/// The reported inputs of a JUMP_FUNC are those on which its result depends.
 #[test]
 fn a_jump_func_reads_what_its_answer_depends_on() {
     let mask = |yes: bool| if yes { ALL } else { Mask::NONE };
@@ -273,13 +273,13 @@ fn else_wakes_only_the_innermost_lanes() {
 #[test]
 fn lanes_switched_off_by_their_own_else_vote_to_jump() {
     let mut flow = flow();
-    // All lanes enter the then-part: at the ELSE every lane is off and wants to jump, none wakes.
+    // All lanes enter the then-part. At the ELSE every lane is switched off and votes to jump, and no lane resumes.
     run(&mut flow, IF_ELSE, ALL);
     assert!(run(&mut flow, ELSE, ALL));
     assert_eq!(flow.active(), ALL, "the jump decrements: they wake behind the ENDIF");
 }
 
-/// r500.md 5.5: when all voters skip, the group jumps over the ELSE too.
+/// r500.md 5.5: if all voters skip the then-part, the group also jumps over the ELSE.
 #[test]
 fn a_skipped_if_with_else_counts_one_level_for_lanes_that_were_off() {
     let mut flow = flow();
@@ -495,7 +495,7 @@ fn jump_addr_counts_from_the_offset_unless_global() {
     }
 }
 
-// ---- What is undefined: strict traps, lenient goes on
+// ---- Undefined behavior: strict mode traps, lenient mode continues
 
 fn strict_error(flow: &mut Flow, fc_inst: u32, alu: Mask) -> Undefined {
     run_with(flow, fc_inst, alu, I3).expect_err("undefined behaviour")
@@ -590,8 +590,8 @@ fn a_mesa_loop_reached_by_nobody_underflows() {
     assert_eq!(strict_error(&mut flow, 0x1000_ff22, ALL), Undefined::LoopStackUnderflow { op });
 }
 
-/// CTM guide p. 36: lanes that a conditional return switched off have returned. The return that follows does not wake them,
-/// and leaves no lane behind.
+/// CTM guide p. 36: lanes that a conditional return switched off have returned. The next return does not reactivate
+/// them, and no lane is left behind.
 #[test]
 fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     const RETURN_IF_STAYING: u32 = 0x0200_f040;
@@ -602,14 +602,14 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
-    // Those of two returns, one after the other.
+    // Lanes of two consecutive conditional returns.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));
     assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0010)));
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
-    // A return that stays and switches no lane off lets none return.
+    // A conditional return that stays and switches off no lane does not count as a return.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
     assert!(!run(&mut flow, RETURN_SIMPLE & !0xff00 | 0xf000, Mask(0b0011)));
@@ -625,7 +625,7 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(strict_error(&mut flow, RETURN_SIMPLE, ALL), left);
 }
 
-/// docs/r500.md, "Counts": divergence looks at the lanes that are active at the vote.
+/// docs/r500.md, "Counts": divergence compares the lanes that are active at the vote.
 #[test]
 fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
     let mut flow = flow();
@@ -635,7 +635,7 @@ fn a_lane_that_its_own_else_switches_off_neither_wants_nor_refuses() {
     assert_eq!((decision, decision.diverged()), (expected, false));
 }
 
-/// CTM guide p. 37: a lane that B_ELSE switches off votes "jump", whether or not its condition says so as well.
+/// CTM guide p. 37: a lane that B_ELSE switches off votes "jump", whether or not its condition holds.
 #[test]
 fn a_lane_that_its_own_else_switches_off_votes_jump_also_when_it_wants_to() {
     for want in [Mask(0b1100), Mask(0b1101), Mask(0b1111)] {
@@ -671,7 +671,7 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
     assert_eq!(events(RETURN, ALL)[..1], [Event::Pop { kind: "JUMP" }]);
 }
 
-/// A call within a loop is one entry more, its return one less.
+/// A call within a loop adds one stack entry, and its return removes one.
 #[test]
 fn both_stacks_count_for_what_an_instruction_announces() {
     let mut flow = flow();
@@ -703,8 +703,8 @@ fn a_group_that_has_ended_issues_nothing_and_strict_mode_names_what_is_open() {
     assert_eq!(flow.left_open(), None);
 }
 
-/// The shortcut of loops does nothing, or what the whole instruction does: state, events and place; in strict mode it takes
-/// nothing that is undefined.
+/// The short path for loops either does nothing or does the same as the whole instruction: state, events and
+/// position. In strict mode it does not execute anything undefined.
 #[test]
 fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     const BREAK_REP_IF: u32 = 0x0000_f006;
@@ -746,13 +746,13 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
         }
     }
     assert!(next > 1000 && back > 100, "{next} {back}");
-    // Partial mode has no shortcut, nor has what counts, pops or swaps.
+    // Partial mode has no short path. Neither have instructions that change counters or stacks or swap lanes.
     let of = |word, mode| step_at((2, word), false, (I3, false), (0, mode)).in_loop.is_some();
     assert!(of(ENDLOOP, FcMode::FULL) && !of(ENDLOOP, FcMode::PARTIAL));
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
 }
 
-/// What a pass asks of the instructions in it.
+/// The properties of an instruction that a compiled region reads.
 #[test]
 fn a_step_of_a_loop_says_what_it_is() {
     let of = |word| {
@@ -765,7 +765,7 @@ fn a_step_of_a_loop_says_what_it_is() {
     assert_eq!(of(CONTINUE_IF), (false, None, 2, false));
 }
 
-/// What a compiled pass leaves behind is what instruction after instruction leaves.
+/// A compiled region leaves the same state as its single instructions.
 #[test]
 fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = flow();
@@ -789,7 +789,7 @@ fn rounds_of_a_pass_are_those_of_the_instructions() {
     assert_eq!((flow.rounds(true), flow.rounds(false)), (None, Some(2)));
 }
 
-// ---- What can be asked and changed from outside
+// ---- Queries and changes from outside
 
 #[test]
 fn what_is_open_and_how_deep_it_is_can_be_asked() {
@@ -799,7 +799,7 @@ fn what_is_open_and_how_deep_it_is_can_be_asked() {
     run(&mut flow, LOOP, ALL);
     run(&mut flow, IF, Mask(0b0011));
     run(&mut flow, IF, Mask(0b0001));
-    // Two lanes count from 0 and are off since the outer if: two constructs.
+    // Two lanes count from 0 and have been off since the outer if. They are nested in two constructs.
     assert_eq!(used(&flow), [2, 1, 0]);
     let rooms = flow.depths().into_iter().map(|depth| depth.room);
     let Limits { branch_counter, loop_stack, address_stack } = FULL;

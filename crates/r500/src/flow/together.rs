@@ -1,15 +1,16 @@
-//! Groups that run together in one flow state: at one program counter, with the same stacks, each with its own lanes.
+//! Groups that share one flow state: they are at one program counter and have the same stacks, and each has its own
+//! lanes.
 //!
-//! A group depends on its own lanes alone. While the groups' votes agree, one flow state serves them all. Groups that jump part
-//! from those that stay, and join them again when both are at the same place.
+//! A group depends only on its own lanes. While the votes of the groups agree, one flow state serves them all. Groups
+//! that jump are split from those that stay, and are merged again when both have equal flow states.
 
 use reconverge_simt::Mask;
 
 use super::{Call, Flow, Frame, Step};
 
 impl Flow {
-    /// Returns the lanes of the groups that jump by their votes on the instruction at the program counter. If all jump, lanes of
-    /// no group are among them.
+    /// Returns the lanes of the groups that jump by their votes on the instruction at the program counter. Returns no
+    /// lanes if all groups jump.
     #[inline(always)]
     pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
         let votes = self.votes(&step.inst, want);
@@ -20,7 +21,7 @@ impl Flow {
         jumping.fold(Mask::NONE, |all, lanes| all | lanes)
     }
 
-    /// Takes the groups of these lanes away.
+    /// Splits off the groups of these lanes and returns their flow state.
     pub(crate) fn part(&mut self, lanes: Mask) -> Flow {
         let mut parted = self.clone();
         parted.keep(lanes);
@@ -35,7 +36,7 @@ impl Flow {
         calls.iter_mut().flat_map(Call::masks_mut).for_each(|mask| *mask &= lanes);
     }
 
-    /// Whether two flow states differ in their lanes only.
+    /// Returns whether two flow states differ only in their lanes.
     pub(crate) fn is_where(&self, other: &Flow) -> bool {
         let frames = || self.loops.iter().zip(&other.loops);
         let calls = || self.calls.iter().zip(&other.calls);
@@ -45,9 +46,9 @@ impl Flow {
             && calls().all(|(a, b)| (a.return_to, a.loop_depth) == (b.return_to, b.loop_depth))
     }
 
-    /// Adds groups that have [parted](Flow::part) and [are where](Flow::is_where) these are.
+    /// Merges groups that were [split off](Flow::part) and whose state [matches](Flow::is_where) this one.
     pub(crate) fn join(&mut self, mut other: Flow) {
-        // Counters of lanes that do not count have any value.
+        // The counter of a lane that no branch switched off has an arbitrary value.
         self.counters.clear(!self.branch);
         other.counters.clear(!other.branch);
         self.counters.add(&other.counters);

@@ -1,4 +1,4 @@
-//! Votes on a flow instruction: who has one, and what comes of them. (CTM guide p. 37)
+//! Votes on a flow instruction: the lanes that vote, and the result. (CTM guide p. 37)
 
 use reconverge_simt::Mask;
 
@@ -10,12 +10,12 @@ pub(super) struct Votes {
     voters: Mask,
     /// The lanes that vote for a jump.
     pub(super) want: Mask,
-    /// Lanes that still have to pass through the rest of the loop: they keep a break or continue from jumping.
+    /// Lanes that still have to execute the rest of the loop. They keep a break or continue from jumping.
     inhibiting: Mask,
 }
 
 impl Votes {
-    /// Whether a group of these lanes jumps, before counts overrule its votes.
+    /// Returns whether a group of these lanes jumps, before iteration counts override the votes.
     #[inline(always)]
     pub(super) fn jump(&self, fc: &FcInst, lanes: Mask) -> bool {
         let Votes { voters, want, inhibiting } = *self;
@@ -24,7 +24,7 @@ impl Votes {
         jump && (inhibiting & lanes).is_empty()
     }
 
-    /// Whether a group of any lanes jumps.
+    /// Returns whether every group jumps, whatever its lanes.
     #[inline(always)]
     pub(super) fn are_for_all(&self, fc: &FcInst) -> bool {
         !fc.jump_any && (self.voters - self.want).is_empty() && self.inhibiting.is_empty()
@@ -32,7 +32,7 @@ impl Votes {
 }
 
 impl Flow {
-    /// The votes on the instruction at the program counter, which has not changed anything yet.
+    /// Returns the votes on the instruction at the program counter, before it changes the state.
     #[inline(always)]
     pub(super) fn votes(&self, fc: &FcInst, want: Mask) -> Votes {
         let waking = if fc.b_else { self.branch & self.counters.zero() } else { Mask::NONE };
@@ -48,9 +48,9 @@ impl Flow {
         Votes { voters, want: want | off_by_else, inhibiting: self.inhibiting(fc, self.branch - waking) }
     }
 
-    /// CTM guide p. 37: a lane that a branch switched off stops a BREAK or CONTINUE from jumping; a lane that
-    /// waits for the innermost loop's next round stops a BREAK. Lanes that broke, or are off for other reasons,
-    /// do not. Inhibition wins over JUMP_ANY. (r500.md Q23)
+    /// CTM guide p. 37: a lane that a branch switched off keeps a BREAK or CONTINUE from jumping. A lane that waits
+    /// for the next iteration of the innermost loop keeps a BREAK from jumping. Lanes that broke or are off for other
+    /// reasons do not. Inhibition overrides JUMP_ANY. (r500.md Q23)
     fn inhibiting(&self, fc: &FcInst, branched: Mask) -> Mask {
         let is_break = match fc.op.role() {
             Role::Break { .. } => true,

@@ -1,9 +1,10 @@
-//! Which branches, loops and calls are open where, on all paths: an abstract run of the program in which every vote goes
-//! both ways.
+//! Checks which branches, loops and calls are open at each instruction: an abstract run of the program over all
+//! paths, in which every vote can have either result.
 //!
-//! What is open is a number of branch levels, the loops, and the calls. In a program of constructs it is the same on all
-//! paths that come to an instruction from the same calls; where it is not, that is a finding, and the first path counts.
-//! Whether lanes are active is followed where a loop is open, because a loop that is skipped there may close it.
+//! The abstract state holds the number of branch levels, the open loops and the open calls. In a program of
+//! constructs, all paths from the same calls to an instruction have the same state. A difference is a finding, and
+//! the check continues with the state of the first path. Inside a loop, the check also tracks whether lanes are
+//! active, because a nested loop that is skipped without active lanes may close the outer one.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,11 +16,11 @@ use crate::inst::Fc;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Loop {
-    /// The slot behind its start.
+    /// The slot after the start of the loop.
     body: u16,
     al: bool,
     int: u8,
-    /// Levels when it was entered.
+    /// Open levels at the entry of the loop.
     levels: u32,
 }
 
@@ -32,20 +33,21 @@ struct Call {
 
 #[derive(Clone, Debug, Default)]
 struct Open {
-    /// Branches and calls that lanes off before them count.
+    /// Open branches and calls, as counted by lanes that were off before them.
     levels: u32,
     loops: Vec<Loop>,
-    /// Whether all lanes of the innermost loop may be off: those on this path have left, others wait at a branch.
+    /// Whether all lanes of the innermost loop may be off: on this path they have left, or they wait at a branch.
     idle: bool,
 }
 
 impl Open {
-    /// Whether the same is open, lanes or not.
+    /// Returns whether both have the same open levels and loops, whatever their lanes.
     fn same(&self, other: &Open) -> bool {
         (self.levels, &self.loops) == (other.levels, &other.loops)
     }
 
-    /// Branches that are open in the innermost loop; those around it keep no lane of the loop off.
+    /// Returns the number of branches that are open in the innermost loop. Branches around the loop do not switch off
+    /// its lanes.
     fn in_loop(&self) -> u32 {
         self.loops.last().map_or(0, |innermost| self.levels.saturating_sub(innermost.levels))
     }
@@ -67,19 +69,19 @@ struct Nesting<'a> {
     limits: Limits,
     found: &'a mut Found,
     seen: HashMap<(u16, Calls), Open>,
-    /// Paths that go on: in order of their slots, and of one slot first the path from the slot before it, which is the
-    /// one that a message compares with.
+    /// Paths to follow, in the order of their slots. For one slot, the path from the slot before it comes first;
+    /// messages compare other paths with it.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
-    /// Starts of loops that jump to their own ends: what is said of them, and whether that may close the loop around them.
+    /// Starts of loops that jump to their own ends: the message, and whether the jump may close the enclosing loop.
     skips: LiteMap<u16, (bool, String)>,
 }
 
-/// Paths that come to instructions from different calls, beyond which the check stops: four calls deep, there may be many.
+/// Number of paths at which the check stops. With four nested calls, an instruction may have many paths.
 const ENOUGH: usize = 1 << 14;
 
 pub(super) fn check(setup: &Setup, found: &mut Found) {
     let full = Limits::recommended(FcMode::FULL);
-    // Loops and calls in partial mode are another rule's finding.
+    // Another rule reports loops and calls in partial mode.
     let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
     let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), LiteMap::new());
     let mut nesting = Nesting { setup, limits, found, seen, pending, skips };
@@ -100,7 +102,7 @@ pub(super) fn check(setup: &Setup, found: &mut Found) {
 
 impl Nesting<'_> {
     fn go(&mut self, from: u16, to: u16, calls: Calls, mut open: Open) {
-        // With no branch of the loop open, what has not left it is active.
+        // If no branch of the loop is open, all lanes that have not left the loop are active.
         open.idle &= open.in_loop() > 0;
         if self.setup.slot(to).is_some() {
             self.pending.entry((to, to != from + 1, calls)).or_default().push((from, open));
@@ -153,13 +155,13 @@ impl Nesting<'_> {
         }
     }
 
-    /// Whether all lanes of the loop may be off where the group stays, and where it jumps: with no voters ALL jumps and
-    /// ANY stays. (CTM guide p. 37)
+    /// Returns whether all lanes of the loop may be off if the group stays, and if it jumps. Without voters, ALL
+    /// jumps and ANY stays. (CTM guide p. 37)
     fn idle(&self, inst: &Inst, fc: &Fc, open: &Open) -> (bool, bool) {
         match fc.inst.op.role() {
             Role::Jump | Role::Begin { .. } if fc.inst.jump_any => (open.idle, open.idle && fc.inst.b_else),
             Role::Jump | Role::Begin { .. } => (false, open.idle),
-            // It jumps when no lane of the loop is off by a branch; lanes that left wake where it goes.
+            // It jumps only if no lane of the loop is off because of a branch. Lanes that left resume at the target.
             Role::Break { .. } | Role::Continue => {
                 let leaves = crate::graph::wishes(&inst.common, &fc.inst).jump && open.in_loop() > 0;
                 (open.idle || leaves, false)
@@ -168,7 +170,7 @@ impl Nesting<'_> {
         }
     }
 
-    /// What an instruction of a loop finds open.
+    /// Checks the open loops at an instruction of a loop.
     fn check_loop(&mut self, pc: u16, fc: &Fc, open: &Open) {
         let name = fc.inst.op.name();
         let Some(innermost) = open.loops.last() else {
@@ -195,7 +197,7 @@ impl Nesting<'_> {
         self.found.add(&LOOP_LEVELS, pc, message);
     }
 
-    /// The levels behind an operation of the branch counters.
+    /// Returns the levels after an operation on the branch counters.
     fn count(&mut self, pc: u16, fc: &Fc, op: BOp, levels: u32) -> u32 {
         let Some(after) = fc.inst.levels_after(op, levels) else {
             let closes = fc.inst.b_pop_cnt;
@@ -216,14 +218,14 @@ impl Nesting<'_> {
                     let (count, limit) = (open.loops.len() + 1, self.limits.loop_stack);
                     return self.found.add(&LOOP_DEPTH, pc, format!("{count} loops are open, of {limit}"));
                 }
-                // Lanes that a condition keeps out of the loop wait outside of it.
+                // Lanes that fail the condition wait outside the loop.
                 let (int, levels) = (fc.addr.int_addr, self.count(pc, fc, fc.inst.b_op0, open.levels));
                 open.levels = levels;
                 open.loops.push(Loop { body: pc + 1, al, int, levels });
                 return self.go(pc, pc + 1, calls.clone(), open);
             }
             Role::End { .. } => {
-                // It may close a branch of the loop as well.
+                // The instruction may also close a branch of the loop.
                 let levels = self.count(pc, fc, fc.inst.b_op0, open.levels);
                 if let Some(closed) = open.loops.pop() {
                     if levels != closed.levels {
@@ -243,13 +245,14 @@ impl Nesting<'_> {
         let mut to = target(self.setup, fc);
         let innermost = open.loops.last().cloned();
         let before = open.levels;
-        // The levels of a loop that no path closes are checked where it is left.
+        // For a loop that no path closes, levels are checked at the exits.
         if !(innermost.is_none() && matches!(fc.inst.op.role(), Role::Break { .. } | Role::Continue)) {
             open.levels = self.count(pc, fc, fc.inst.b_op1, before);
         }
         match (fc.inst.op.role(), innermost) {
             (Role::Begin { .. }, _) => {
-                // Its own end goes back to its body; behind it may be that of the loop around it.
+                // The loop's own end goes back to its body. The next instruction may be the end of the enclosing
+                // loop.
                 let inst = self.setup.slot(to).and_then(|slot| slot.inst.as_ref().ok());
                 let own_end = inst.is_some_and(|inst| match &inst.body {
                     Body::Fc(end) if matches!(end.inst.op.role(), Role::End { .. }) => {
@@ -303,7 +306,7 @@ impl Nesting<'_> {
                     return;
                 }
             }
-            // Without a count there is no other round.
+            // Without a loop count there is no further iteration.
             (Role::End { .. }, None) => return,
             (Role::Jump | Role::Break { .. } | Role::Continue, _) => {}
         }

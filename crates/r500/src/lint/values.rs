@@ -1,7 +1,7 @@
-//! What holds a value where, and hazards between instructions, along the edges of the program's graph.
+//! Initialized values and hazards between instructions, along the edges of the program's graph.
 //!
-//! A path is one of the group: what it writes counts as written, whichever lanes took part, so that what is found is read
-//! before any instruction of a path has written it.
+//! A path is a path of the group. A value counts as written after an instruction of the path, whichever lanes were
+//! active. So a finding is a read before every write on the path.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
@@ -36,27 +36,28 @@ impl Components {
     }
 }
 
-/// What is true before an instruction on every path to it (what is written), or on some (what is on its way).
+/// The state before an instruction: values that are written on every path or on some path, and fetches in flight on
+/// some path.
 #[derive(Clone, Debug, PartialEq)]
 struct State {
     written: Components,
     predicates: u32,
     alu_result: bool,
-    /// Fetched since the last acquire.
+    /// Fetched since the last acquire of the semaphore.
     fetched: Components,
-    /// Fetched before the last acquire, since the last wait.
+    /// Fetched before the last acquire and since the last wait.
     acquired: Components,
     held: bool,
 }
 
 impl State {
-    /// What is written where paths meet: what some path writes.
+    /// Joins two paths. A value is written if some path writes it.
     fn join_some(&self, other: &State) -> State {
         let written = self.written.with(&other.written, |one, other| one | other);
         State { written, ..self.join(other) }
     }
 
-    /// What is written where paths meet: what every path writes.
+    /// Joins two paths. A value is written if every path writes it.
     fn join(&self, other: &State) -> State {
         let either = |one: u64, other: u64| one | other;
         State {
@@ -81,7 +82,7 @@ pub(super) fn check(setup: &Setup, graph: &Graph, found: &mut Found) {
     }
 }
 
-/// What is found when `join` says what is true where paths meet.
+/// Checks all instructions. `join` merges the states of paths that meet.
 fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found: &mut Found) {
     let mut written = if setup.inputs.is_some() { Components::NONE } else { Components::ALL };
     for number in
@@ -119,8 +120,9 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
     }
 }
 
-/// Whether lanes are active on this way on. A break of all lanes stays with none, and a loop is not skipped with any when
-/// its count is not 0 and no vote is for it: what they lead to, others lead to as well.
+/// Returns whether lanes are active on this edge. If all lanes break and the group stays, no lane is active. If a
+/// loop has a count other than 0 and no vote for a skip, no active lane skips it. Other edges lead to the same
+/// instructions.
 fn has_lanes(setup: &Setup, inst: &Inst, kind: EdgeKind) -> bool {
     let Body::Fc(fc) = &inst.body else { return true };
     let wishes = wishes(&inst.common, &fc.inst);
@@ -142,7 +144,7 @@ fn spelled(number: u32) -> String {
     format!("temp[{}].{}", number / 4, ["r", "g", "b", "a"][number as usize % 4])
 }
 
-/// One instruction: what it breaks, and what is true behind it.
+/// Checks one instruction and returns the state after it.
 fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     if inst.common.tex_sem_wait {
         state.acquired = Components::NONE;
@@ -176,7 +178,7 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
                     "no instruction since the last FC, or the start, has written the ALU result",
                 );
             }
-            // Through an index anything may be read.
+            // A relative address may read any register.
             _ => {}
         }
     }
@@ -224,8 +226,8 @@ fn step(pc: u16, inst: &Inst, mut state: State, found: &mut Found) -> State {
     state
 }
 
-/// The components that hold what inputs and written values have made, behind an instruction. Channels that arithmetic
-/// computes from others and nothing uses are no finding: compilers compute whole vectors.
+/// Returns the components that hold initialized values after an instruction. An arithmetic channel with uninitialized
+/// sources is not a finding unless its result is used, because compilers compute whole vectors.
 fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Components {
     let mut written = before.written;
     for uses in uses::by_channel(inst) {
@@ -249,7 +251,7 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
         for write in uses.writes.iter().filter(|write| write.file == uses::TEMP) {
             match write.number {
                 Some(number) => written.put(number, !moves || undefined.is_empty()),
-                // Through an index anything may be written.
+                // A relative address may write any register.
                 None => written = Components::ALL,
             }
         }
@@ -257,7 +259,8 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
     written
 }
 
-/// Whether a read matters whatever texture is bound: the third coordinate does not to one of two dimensions.
+/// Returns whether a read affects the result for every possible texture. The third coordinate of a two-dimensional
+/// texture does not.
 fn needed(inst: &Inst, read: &Slot) -> bool {
     let Body::Tex(tex) = &inst.body else { return true };
     let (src, [dx, dy]) = (tex.src(), tex.derivatives());
@@ -275,7 +278,7 @@ fn needed(inst: &Inst, read: &Slot) -> bool {
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 
-/// What comes directly behind arithmetic: a presubtract or a derivative of what it writes. (r500.md 8.1)
+/// Checks the instruction directly after arithmetic for a presubtract or a derivative of its result. (r500.md 8.1)
 fn idle_slot(pc: u16, inst: &Inst, next: Option<&Inst>, found: &mut Found) {
     let (Body::Alu(_), Some(Inst { body: Body::Alu(alu), .. })) = (&inst.body, next) else { return };
     if inst.common.nop {

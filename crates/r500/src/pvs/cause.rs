@@ -1,4 +1,4 @@
-//! Why a vertex program stops, and what strict mode reports about one that does not.
+//! Causes of traps in vertex programs.
 
 use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_isa::word::WordError;
@@ -7,16 +7,16 @@ use thiserror::Error;
 use super::flow::Undefined;
 use super::violations::Violation;
 
-/// Why a program was stopped.
+/// The reason why a program was stopped.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Cause {
-    /// A code that has no meaning.
+    /// A code without a meaning.
     #[error("not an instruction: {0}")]
     NoMeaning(WordError),
     /// A combination that the documents forbid. (Strict)
     #[error("{0}")]
     Forbidden(Violation),
-    /// No instruction was loaded there.
+    /// A slot without an instruction.
     #[error("slot {0} holds no instruction")]
     EmptySlot(u16),
     /// Undefined flow control. (Strict)
@@ -25,14 +25,14 @@ pub enum Cause {
     /// An address outside its file. (Strict; lenient: reads as zero, writes are dropped)
     #[error("{file}{register} lies outside the file of {size}")]
     OutsideFile {
-        /// The file as the text writes it.
+        /// Name of the file in the text.
         file: &'static str,
-        /// The register, with what was added to it.
+        /// The register number, including the relative part.
         register: i32,
-        /// Registers there are.
+        /// Number of registers in the file.
         size: usize,
     },
-    /// A0 before anything was written to it. (Strict; lenient: 0)
+    /// A0 is read before any write. (Strict; lenient: 0)
     #[error("A0 is read before it is written")]
     UnwrittenAddress,
     /// aL outside loops. (Strict; lenient: 0)

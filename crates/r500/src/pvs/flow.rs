@@ -1,19 +1,19 @@
-//! Flow control of the vertex unit: descriptors outside the code decide where a program goes.
+//! Flow control of the vertex unit. Descriptors outside the code direct the program counter.
 //!
-//! There is no branch instruction. Each of sixteen descriptors names a slot (ACT_ADRS) and acts *behind* the instruction
-//! there:
+//! There is no branch instruction. Each of sixteen descriptors names a slot (ACT_ADRS) and acts *after* the
+//! instruction in that slot:
 //!
 //! ```text
 //!   JUMP   ACT_ADRS ──► target
-//!   LOOP   ACT_ADRS ──► RTN_INST ... LAST_INST ──► RTN_INST, count times in all; then on behind LAST_INST
+//!   LOOP   ACT_ADRS ──► RTN_INST ... LAST_INST ──► RTN_INST, count times in all; then the slot after LAST_INST
 //!   JSR    ACT_ADRS ──► target ... LAST_INST ──► RTN_INST
 //! ```
 //!
-//! Nothing depends on the data of a vertex, so all vertices of a group take the same way; what differs from one to the
-//! other is done with the predicate bit, which is not flow. Loops and subroutines share one stack, whose innermost entry
-//! is the one that can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
+//! Flow does not depend on the data of a vertex, so all vertices of a group follow the same path. Only the predicate
+//! bit, which is not part of the flow, makes vertices differ. Loops and subroutines share one stack; only its
+//! innermost entry can end. (REG, VAP_PVS_FLOW_CNTL; docs/r500-vertex.md, section 5)
 //!
-//! This module touches neither registers nor memory.
+//! This module does not access registers or memory.
 
 use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 use thiserror::Error;
@@ -21,27 +21,27 @@ use thiserror::Error;
 use super::inst::{DESCRIPTORS, SLOTS};
 use super::words::FlowOp;
 
-/// Entries of the stack of loops and subroutines. (docs/r500-vertex.md, Q14)
+/// Capacity of the stack of loops and subroutines, in entries. (docs/r500-vertex.md, Q14)
 pub const STACK: usize = 16;
 
 /// A flow-control descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What it does.
+    /// The operation.
     pub op: FlowOp,
-    /// The slot behind which it acts. (PVS_FC_ACT_ADRS)
+    /// The slot after which the descriptor acts. (PVS_FC_ACT_ADRS)
     pub act: u16,
-    /// LOOP: how often; JUMP, JSR: where to. (PVS_FC_LOOP_CNT_JMP_INST)
+    /// LOOP: the number of iterations. JUMP, JSR: the target slot. (PVS_FC_LOOP_CNT_JMP_INST)
     pub count_or_target: u16,
     /// Last slot of the loop or subroutine. (PVS_FC_LAST_INST)
     pub last: u16,
     /// LOOP: first slot of the body; JSR: the slot to return to. (PVS_FC_RTN_INST)
     pub back: u16,
-    /// aL in the first round. (PVS_FC_LOOP_INIT_VAL)
+    /// aL in the first iteration. (PVS_FC_LOOP_INIT_VAL)
     pub init: u8,
-    /// What each round adds to aL. (PVS_FC_LOOP_STEP_VAL)
+    /// Value that each iteration adds to aL. (PVS_FC_LOOP_STEP_VAL)
     pub step: i8,
-    /// The loop starts with the aL around it. (PVS_FC_LOOP_REPEAT_NO_FLI)
+    /// The loop starts with the aL of the enclosing loop. (PVS_FC_LOOP_REPEAT_NO_FLI)
     pub repeat: bool,
 }
 
@@ -58,12 +58,12 @@ pub struct Control {
     descriptors: [Descriptor; DESCRIPTORS],
     /// The last slot to execute. (PVS_LAST_INST)
     last: u16,
-    /// By slot: the first descriptor that acts behind it; [`DESCRIPTORS`] where none does.
+    /// The first descriptor that acts after each slot, indexed by slot; [`DESCRIPTORS`] if none does.
     acting: Vec<u8>,
 }
 
 impl Control {
-    /// The flow control of a program that ends at a slot.
+    /// Returns the flow control of a program that ends at slot `last`.
     pub fn new(descriptors: [Descriptor; DESCRIPTORS], last: u16) -> Control {
         let mut acting = vec![DESCRIPTORS as u8; SLOTS];
         for (number, descriptor) in descriptors.iter().enumerate().rev() {
@@ -75,23 +75,23 @@ impl Control {
         Control { descriptors, last, acting }
     }
 
-    /// The descriptors.
+    /// Returns the descriptors.
     pub fn descriptors(&self) -> &[Descriptor; DESCRIPTORS] {
         &self.descriptors
     }
 
-    /// The last slot to execute.
+    /// Returns the last slot to execute.
     pub fn last(&self) -> u16 {
         self.last
     }
 
-    /// The first descriptor that acts behind a slot, with its number.
+    /// Returns the first descriptor that acts after a slot, with its number.
     pub fn acting(&self, slot: u16) -> Option<(u8, &Descriptor)> {
         let number = *self.acting.get(usize::from(slot))?;
         Some((number, self.descriptors.get(usize::from(number))?))
     }
 
-    /// Whether several descriptors act behind a slot.
+    /// Returns whether several descriptors act after a slot.
     pub fn is_ambiguous(&self, slot: u16) -> bool {
         self.descriptors.iter().filter(|known| known.op != FlowOp::NO_OP && known.act == slot).count() > 1
     }
@@ -103,7 +103,7 @@ pub enum Undefined {
     /// Lenient: the body runs once. (REG: a count of 0 is not allowed)
     #[error("flow-control descriptor {0}: a loop count of 0 is not allowed")]
     NoRounds(u8),
-    /// Lenient: the lowest number acts.
+    /// Lenient: the descriptor with the lowest number acts.
     #[error("several flow-control descriptors act behind slot {0}")]
     Ambiguous(u16),
     /// Lenient: the loop or call is not entered.
@@ -116,21 +116,21 @@ pub enum Undefined {
 pub enum Frame {
     /// A loop.
     Loop {
-        /// Its descriptor.
+        /// Number of the loop's descriptor.
         descriptor: u8,
-        /// Rounds that are left, this one included.
+        /// Remaining iterations, including the current one.
         left: i32,
-        /// aL around it.
+        /// aL outside the loop.
         outer: i32,
     },
     /// A subroutine.
     Call {
-        /// Its descriptor.
+        /// Number of the subroutine's descriptor.
         descriptor: u8,
     },
 }
 
-/// Where a group is.
+/// The flow state of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     pc: u16,
@@ -141,41 +141,42 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Before the instruction in slot `first`.
+    /// Returns the state before the instruction in slot `first`.
     pub fn new(first: u16, lanes: Mask) -> Flow {
         Flow { pc: first, done: lanes.is_empty(), lanes, al: 0, stack: Vec::new() }
     }
 
-    /// The slot of the next instruction.
+    /// Returns the slot of the next instruction.
     pub fn pc(&self) -> u16 {
         self.pc
     }
 
-    /// The loop index aL; 0 outside loops. (docs/r500-vertex.md, Q15)
+    /// Returns the loop index aL; 0 outside loops. (docs/r500-vertex.md, Q15)
     pub fn al(&self) -> i32 {
         self.al
     }
 
-    /// The vertices.
+    /// Returns the vertices of the group.
     pub fn lanes(&self) -> Mask {
         self.lanes
     }
 
-    /// Whether the program has ended.
+    /// Returns whether the program has ended.
     pub fn is_done(&self) -> bool {
         self.done
     }
 
-    /// Open loops and subroutines, outermost first.
+    /// Returns the open loops and subroutines, outermost first.
     pub fn frames(&self) -> &[Frame] {
         &self.stack
     }
 
-    /// Goes on behind the instruction at [`Flow::pc`]. One action at most is taken: the end of the innermost loop or
-    /// subroutine, else a descriptor. Where none is, the program ends behind its last slot. (docs/r500-vertex.md, 5.3, Q2)
+    /// Advances past the instruction at [`Flow::pc`]. Takes at most one action: the end of the innermost loop or
+    /// subroutine, or else a descriptor. Without an action, the program ends after its last slot.
+    /// (docs/r500-vertex.md, 5.3, Q2)
     ///
     /// # Errors
-    /// See [`Undefined`]; in strict mode only.
+    /// Strict mode only: see [`Undefined`].
     pub fn advance<O: Observer>(
         &mut self,
         control: &Control,
@@ -198,7 +199,8 @@ impl Flow {
         Ok(())
     }
 
-    /// Where an action leads; `None`: none is taken, or a loop that has ended leads on.
+    /// Returns the target of an action. Returns `None` if there is no action, or if a loop has ended and the next
+    /// slot follows.
     fn action<O: Observer>(
         &mut self,
         control: &Control,
@@ -325,7 +327,7 @@ mod tests {
         Descriptor { op: FlowOp::JSR, act, count_or_target: to, last, back, ..Descriptor::default() }
     }
 
-    /// The slots that run and aL at each, with these descriptors from slot 0 to `last`.
+    /// Returns the executed slots and aL at each of them, for these descriptors, from slot 0 to `last`.
     fn way(descriptors: &[Descriptor], last: u16, mode: Mode) -> Result<Vec<(u16, i32)>, Undefined> {
         let mut all = [Descriptor::default(); DESCRIPTORS];
         all[..descriptors.len()].copy_from_slice(descriptors);
@@ -377,11 +379,11 @@ mod tests {
 
     #[test]
     fn a_subroutine_returns_to_rtn_inst() {
-        // The subroutine lies behind the last instruction.
+        // The subroutine lies after the last instruction.
         assert_eq!(slots(&[call(0, 5, 6, 1), call(2, 5, 6, 3)], 3), [0, 5, 6, 1, 2, 5, 6, 3]);
     }
 
-    /// docs/r500-vertex.md, Q14: one stack.
+    /// docs/r500-vertex.md, Q14: there is one stack.
     #[test]
     fn loops_and_subroutines_share_a_stack() {
         // A call in a loop, and a loop in the subroutine.
@@ -389,7 +391,7 @@ mod tests {
         assert_eq!(slots(&descriptors, 3), [0, 1, 5, 6, 6, 7, 2, 1, 5, 6, 6, 7, 2, 3]);
     }
 
-    /// docs/r500-vertex.md, Q2: a loop or subroutine that ends at PVS_LAST_INST is not cut short.
+    /// docs/r500-vertex.md, Q2: a loop or subroutine that ends at PVS_LAST_INST runs to completion.
     #[test]
     fn flow_actions_win_over_the_last_slot() {
         assert_eq!(slots(&[repeat(0, 2, 1, 2)], 2), [0, 1, 2, 1, 2]);
@@ -408,7 +410,7 @@ mod tests {
         }
         let rows: Vec<_> =
             flow.stack().into_iter().map(|row| (row.kind, row.pc, row.mask, row.count)).collect();
-        // All three rounds are left, this one included.
+        // All three iterations remain, including the current one.
         assert_eq!(rows, [("subroutine", Some(1), None, None), ("loop", Some(0), None, Some(3))]);
         let depths: Vec<_> = flow.depths().iter().map(|depth| (depth.used, depth.room)).collect();
         assert_eq!(depths, [(2, Some(STACK as u32))]);

@@ -1,7 +1,7 @@
-//! The control flow of a program as a graph of its slots: the way that flow control takes, which nothing else decides.
+//! The control flow of a program as a graph of its slots. Only the descriptors determine it.
 //!
-//! A loop's end has an edge back and one on, a subroutine's end one to behind each of its calls. Left out: edges to slots
-//! that hold no instruction, where the program traps.
+//! The end of a loop has an edge back to the body and one to the next slot. The end of a subroutine has an edge to
+//! the slot after each of its calls. The graph omits edges to slots without an instruction, where the program traps.
 
 use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
@@ -11,7 +11,7 @@ use super::flow::Descriptor;
 use super::setup::Setup;
 use super::words::FlowOp;
 
-/// The slots that a program may reach, and where it goes from each.
+/// Returns the slots that a program may reach, with their successors.
 pub fn graph(setup: &Setup) -> Graph {
     let mut nodes: LiteMap<u16, Node> = LiteMap::new();
     let mut entries = NumberSet::from_iter([u32::from(setup.first)]);

@@ -1,4 +1,4 @@
-//! One group: vertices that are run together, with all their registers. A copy of it is a snapshot.
+//! One group: vertices that run together, with all their registers. A copy is a snapshot.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use super::inst::{ALT_TEMPORARIES, CONSTANTS, INPUTS, OUTPUTS, SLOTS, TEMPORARIE
 use super::setup::Setup;
 use super::words::{DstType, SrcType};
 
-/// Vertices of a group. Hardware has no groups of vertices; since flow does not depend on their data, any number may run
-/// together.
+/// Vertices per group. Hardware has no groups of vertices. Since flow does not depend on vertex data, any number of
+/// vertices may run together.
 pub const WIDTH: usize = 64;
 
-/// A register file that has rows.
+/// A register file that is stored in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct File {
-    /// As the text writes it.
+    /// Name in the text.
     pub(crate) name: &'static str,
     /// Row of the first register's x.
     pub(crate) start: usize,
-    /// Registers.
+    /// Number of registers.
     pub(crate) size: usize,
 }
 
@@ -30,7 +30,7 @@ pub(crate) const TEMPORARY: File = File { name: "t", start: 0, size: TEMPORARIES
 pub(crate) const ALT_TEMPORARY: File = TEMPORARY.behind("at", ALT_TEMPORARIES);
 pub(crate) const INPUT: File = ALT_TEMPORARY.behind("i", INPUTS);
 pub(crate) const OUTPUT: File = INPUT.behind("o", OUTPUTS);
-/// All rows.
+/// Number of rows in all files.
 pub(crate) const ROWS: usize = OUTPUT.start + OUTPUT.size * 4;
 /// The files in the order of their rows.
 pub(crate) const FILES: [File; 4] = [TEMPORARY, ALT_TEMPORARY, INPUT, OUTPUT];
@@ -40,13 +40,13 @@ impl File {
         File { name, start: self.start + self.size * 4, size }
     }
 
-    /// The row of a register's x; `None` outside the file.
+    /// Returns the row of a register's x; `None` if the register is outside the file.
     pub(crate) fn row(self, register: i32) -> Option<usize> {
         let register = usize::try_from(register).ok().filter(|register| *register < self.size)?;
         Some(self.start + register * 4)
     }
 
-    /// The file of an operand; `None` for constants.
+    /// Returns the file of an operand; `None` for constants.
     pub(crate) const fn of_source(file: SrcType) -> Option<File> {
         match file {
             SrcType::TEMPORARY => Some(TEMPORARY),
@@ -56,7 +56,7 @@ impl File {
         }
     }
 
-    /// The file of a destination; `None` for A0.
+    /// Returns the file of a destination; `None` for A0.
     pub(crate) const fn of_destination(file: DstType) -> Option<File> {
         match file {
             DstType::TEMPORARY => Some(TEMPORARY),
@@ -68,7 +68,7 @@ impl File {
     }
 }
 
-/// The name of a row: `t3.x`.
+/// Returns the name of a row, such as `t3.x`.
 pub(crate) fn row_name(row: usize) -> String {
     let file = FILES.into_iter().rev().find(|file| file.start <= row).unwrap_or(TEMPORARY);
     let (register, channel) = ((row - file.start) / 4, (row - file.start) % 4);
@@ -83,9 +83,9 @@ pub struct Group {
     /// Instructions that may be issued before the watchdog stops the group.
     pub(crate) watchdog: u64,
     pub(crate) flow: Flow,
-    /// Registers of all files, a row a channel.
+    /// Registers of all files, one row per channel.
     pub(crate) rows: Registers<WIDTH>,
-    /// A0, a row a component.
+    /// A0, one row per component.
     pub(crate) a0: [[i32; WIDTH]; 4],
     /// Vertices that have written a component of A0.
     pub(crate) a0_written: [Mask; 4],
@@ -96,12 +96,12 @@ pub struct Group {
     /// Vertices that have written a channel of an output.
     pub(crate) written: [[Mask; 4]; OUTPUTS],
     pub(crate) statistics: Statistics,
-    /// How often each slot was issued.
+    /// Number of times that each slot was issued.
     pub(crate) issued: Vec<u64>,
 }
 
 impl Group {
-    /// A group at the start of a program, with registers of zero. (docs/r500-vertex.md, 1.2)
+    /// Returns a group at the start of a program, with registers of zero. (docs/r500-vertex.md, 1.2)
     pub(crate) fn new(
         setup: &Arc<Setup>,
         constants: Arc<[[u32; 4]; CONSTANTS]>,
@@ -125,12 +125,12 @@ impl Group {
         }
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics
     }
 
-    /// What was executed so far, and how exact it was.
+    /// Returns the operations executed so far and their accuracy.
     pub fn report(&self) -> Report {
         let mut report = Report::default();
         for (pc, slot) in self.setup.slots() {
@@ -145,35 +145,35 @@ impl Group {
         report
     }
 
-    /// The place of a register by its file's name (`t`, `at`, `i`, `o`) and channel (0 x to 3 w): what [`Group::value`]
-    /// and events call it.
+    /// Returns the index of a register channel, as used by [`Group::value`] and events. `file` is its name (`t`,
+    /// `at`, `i`, `o`), and `channel` is 0 (x) to 3 (w). Returns `None` if the register does not exist.
     pub fn register(file: &str, register: u8, channel: usize) -> Option<usize> {
         let file = FILES.into_iter().find(|known| known.name == file)?;
         Some(file.row(i32::from(register))? + channel.min(3))
     }
 
-    /// Bits of a register's channel, by its place.
+    /// Returns the bits of a register channel, by its index.
     pub fn value(&self, place: usize, lane: Lane) -> Option<u32> {
         self.rows.row(place)?.0.get(lane.index()).copied()
     }
 
-    /// Changes bits of a register's channel; `false` where there is no such place.
+    /// Sets the bits of a register channel. Returns `false` if the channel or the lane does not exist.
     pub fn set_value(&mut self, place: usize, lane: Lane, bits: u32) -> bool {
         let place = self.rows.row_mut(place).and_then(|row| row.0.get_mut(lane.index()));
         place.map(|place| *place = bits).is_some()
     }
 
-    /// A component of A0 (0 x to 3 w).
+    /// Returns a component of A0 (0 x to 3 w).
     pub fn address(&self, component: usize, lane: Lane) -> i32 {
         self.a0[component & 3][lane.index() % WIDTH]
     }
 
-    /// The predicate bits.
+    /// Returns the predicate bits.
     pub fn predicate(&self) -> Mask {
         self.predicate
     }
 
-    /// The flow state.
+    /// Returns the flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
     }

@@ -1,7 +1,7 @@
-//! A decoded instruction: what decode gives and everything that executes starts from.
+//! A decoded instruction: the result of decoding and the input of all execution.
 //!
-//! Decoding is strict about codes that have no meaning: nothing can execute them. What the documents forbid but hardware
-//! would do something with is in `violations.rs`.
+//! Decoding rejects codes without a meaning, because they cannot be executed. `violations.rs` lists encodings that
+//! the documents forbid but hardware would execute.
 
 use reconverge_isa::word::{FieldValue, WordError};
 
@@ -14,9 +14,9 @@ pub const SLOTS: usize = 1024;
 pub const TEMPORARIES: usize = 128;
 /// Alternate temporaries. (docs/r500-vertex.md, D3)
 pub const ALT_TEMPORARIES: usize = 20;
-/// Input vectors: what the five bits of a stream's location can name.
+/// Input vectors: the number that the five bits of a stream's location can address.
 pub const INPUTS: usize = 32;
-/// Output vectors; the rasteriser takes at most 15.
+/// Output vectors. The rasteriser reads at most 15.
 pub const OUTPUTS: usize = 32;
 /// Vectors of the constant file.
 pub const CONSTANTS: usize = 256;
@@ -26,13 +26,13 @@ pub const DESCRIPTORS: usize = 16;
 /// One instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Inst {
-    /// What is computed.
+    /// The operation.
     pub op: Op,
-    /// Where it goes.
+    /// The destination.
     pub dst: Dst,
-    /// Clamps the result to 0..1: VE_SAT of an operation of the vector engine or a macro, ME_SAT of one of the math engine.
+    /// Clamps the result to 0..1: VE_SAT for the vector engine or a macro, ME_SAT for the math engine.
     pub saturate: bool,
-    /// The predicate with which the instruction has an effect; `None`: any.
+    /// The predicate value with which the instruction has an effect; `None` for either value.
     pub predicate: Option<bool>,
     /// Operands A, B, C. C of a dual instruction is 0.0.
     pub operands: [Operand; 3],
@@ -51,14 +51,14 @@ pub enum Op {
     Macro(MacroOp),
 }
 
-/// How a register is found.
+/// Addressing mode of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The number in the instruction.
+    /// The register number in the instruction.
     Absolute,
-    /// Plus a component of A0.
+    /// The register number plus a component of A0.
     A0(Component),
-    /// Plus the loop index.
+    /// The register number plus the loop index.
     Loop,
 }
 
@@ -69,7 +69,7 @@ pub struct Dst {
     pub file: DstType,
     /// Register.
     pub register: u8,
-    /// What is added to it.
+    /// Addressing mode.
     pub mode: Mode,
     /// Write mask, bit 0 x.
     pub mask: u8,
@@ -82,7 +82,7 @@ pub struct Operand {
     pub file: SrcType,
     /// Register.
     pub register: u8,
-    /// What is added to it.
+    /// Addressing mode.
     pub mode: Mode,
     /// Channel for x, y, z, w.
     pub select: [Select; 4],
@@ -103,7 +103,7 @@ impl Operand {
         negate: 0,
     };
 
-    /// Whether a channel that counts (bit 0 x) is one of the register's, not a literal.
+    /// Returns whether a used channel (bit 0 x) selects a channel of the register, not a literal.
     pub(crate) fn needs_register(&self, used: u8) -> bool {
         self.select.iter().enumerate().any(|(n, select)| used >> n & 1 == 1 && *select <= Select::W)
     }
@@ -118,14 +118,14 @@ pub struct Dual {
     pub saturate: bool,
     /// Alternate temporary, 0 to 3.
     pub register: u8,
-    /// Its channel.
+    /// Destination channel.
     pub channel: Component,
     /// The source: operand A is its x, operands B and C are its y. (docs/r500-vertex.md, Q4)
     pub source: Operand,
 }
 
 impl Dst {
-    /// Whether a channel is written.
+    /// Returns whether a channel is written.
     pub const fn writes(&self, channel: usize) -> bool {
         self.mask >> channel & 1 != 0
     }
@@ -134,7 +134,7 @@ impl Dst {
 /// Decodes four words in upload order. Reserved bits are ignored here and reported by `violations.rs`.
 ///
 /// # Errors
-/// A field holds a code that has no meaning, so that nothing can execute the instruction.
+/// If a field holds a code without a meaning, which cannot be executed.
 pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     let head = DstOperand::unpack_lenient(words[0])?;
     let unassigned = |field, value| WordError::Unassigned { word: DstOperand::INFO.name, field, value };
@@ -159,7 +159,7 @@ pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
     })
 }
 
-/// An operand of an ordinary source word.
+/// Decodes an operand from an ordinary source word.
 pub(crate) fn operand(word: u32) -> Result<Operand, WordError> {
     let source = SrcOperand::unpack_lenient(word)?;
     Ok(Operand {

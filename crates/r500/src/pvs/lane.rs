@@ -1,40 +1,43 @@
-//! What one vertex computes: pure functions, one for each meaning.
+//! The arithmetic of one vertex: one pure function for each computation.
 //!
 //! No document describes the arithmetic of the vertex unit beyond "IEEE single". These functions follow one deterministic
 //! profile (docs/r500-vertex.md, Q16):
 //!
-//! * operands are flushed when they are read, results when they are made: denormals are zeros of the same sign;
-//! * each addition and each multiplication rounds to nearest even, those of a multiply-add and of a dot product too;
-//! * a product of zero and anything is zero;
+//! * operands are flushed when they are read, and results when they are computed: denormals become zeros of the same
+//!   sign;
+//! * each addition and each multiplication rounds to nearest even, also within a multiply-add or a dot product;
+//! * a product of zero and any value is zero;
 //! * reciprocals are rounded toward zero, other transcendentals once to nearest;
-//! * every NaN that arithmetic makes is [`NAN`].
+//! * every NaN from arithmetic is [`NAN`].
 //!
-//! Operands of the functions here are flushed already ([`operand`]).
+//! The operands of the functions here are already flushed ([`operand`]).
 
 use std::f64::consts::PI;
 
-/// The NaN that arithmetic gives.
+/// The NaN that arithmetic returns.
 pub const NAN: f32 = f32::from_bits(0x7fff_ffff);
 
 /// The range of A0. (docs/r500-vertex.md, Q12)
 pub const A0_RANGE: std::ops::RangeInclusive<i32> = -256..=255;
 
-/// A zero of the same sign for a denormal, anything else unchanged: `reconverge_simt::float::flush`, by bits. A classification
-/// of floats does not become vector code.
+/// Returns a zero of the same sign for a denormal, and any other value unchanged. It is the same as
+/// `reconverge_simt::float::flush`, but in integer operations, because a classification of floats does not become
+/// vector code.
 #[inline(always)]
 fn flush(x: f32) -> f32 {
     let bits = x.to_bits();
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// A selected channel as an operation sees it: absolute value, then negation, both of the sign bit alone, then flushed.
+/// Returns a selected channel as an operand. The absolute value and then the negation change only the sign bit; then
+/// the value is flushed.
 #[inline(always)]
 pub fn operand(bits: u32, abs: bool, negate: bool) -> f32 {
     let kept = if abs { bits & 0x7fff_ffff } else { bits };
     flush(f32::from_bits(kept ^ u32::from(negate) << 31))
 }
 
-/// A result of arithmetic: the one NaN, and no denormals.
+/// Returns a result of arithmetic, with denormals flushed and every NaN replaced by [`NAN`].
 #[inline(always)]
 pub fn result(x: f32) -> f32 {
     if x.is_nan() { NAN } else { flush(x) }
@@ -46,7 +49,8 @@ pub fn add(a: f32, b: f32) -> f32 {
     result(a + b)
 }
 
-/// a * b; zero, of the sign of a product, where an operand is zero, whatever the other is. (docs/r500-vertex.md, Q16)
+/// a * b. If either operand is zero, the product is a zero with the sign of the product, whatever the other operand
+/// is. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
     let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
@@ -74,7 +78,7 @@ pub fn dot(a: [f32; 4], b: [f32; 4]) -> f32 {
     add(add(add(x, y), z), w)
 }
 
-/// a - floor(a); of an infinity a NaN.
+/// a - floor(a); NaN for an infinity.
 #[inline(always)]
 pub fn fraction(a: f32) -> f32 {
     result(a - floor(a))
@@ -82,7 +86,7 @@ pub fn fraction(a: f32) -> f32 {
 
 #[inline(always)]
 fn floor(a: f32) -> f32 {
-    // Every number from 2^23 on is whole.
+    // Every number from 2^23 on is an integer.
     let truncated = a as i32 as f32;
     let below = if truncated > a { truncated - 1.0 } else { truncated };
     if a.abs() < 8_388_608.0 { below.copysign(a) } else { a }
@@ -100,7 +104,7 @@ pub fn minimum(a: f32, b: f32) -> f32 {
     if a >= b { b } else { a }
 }
 
-/// 1.0 where a comparison holds.
+/// Returns 1.0 if a comparison holds, or else 0.0.
 #[inline(always)]
 pub fn set(holds: bool) -> f32 {
     if holds { 1.0 } else { 0.0 }
@@ -131,13 +135,13 @@ pub fn to_fixed_rounded(a: f32) -> f32 {
     result(floor(a + 0.5))
 }
 
-/// What A0 holds of a value: its floor within [`A0_RANGE`]; of a NaN 0.
+/// Returns the contents of A0 for a value: its floor, clamped to [`A0_RANGE`]; 0 for a NaN.
 #[inline(always)]
 pub fn address(x: f32) -> i32 {
     (floor(x) as i32).clamp(*A0_RANGE.start(), *A0_RANGE.end())
 }
 
-/// Clamps to 0..1; NaN gives 0.
+/// Clamps to 0..1. Returns 0 for a NaN.
 #[inline(always)]
 pub fn saturate(x: f32) -> f32 {
     if x > 0.0 { minimum(x, 1.0) } else { 0.0 }
@@ -157,7 +161,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// Whether it holds.
+    /// Returns whether the comparison holds.
     #[inline(always)]
     pub fn holds(self, x: f32) -> bool {
         match self {
@@ -171,12 +175,12 @@ impl Compare {
 
 // ---- Math engine. The operands are a, b, c: the w channels of A, B, C.
 
-/// A double as a result.
+/// Rounds a double to a result.
 fn rounded(x: f64) -> f32 {
     result(x as f32)
 }
 
-/// The DX form of a result: the largest finite number instead of an infinity. (docs/r500-vertex.md, Q8)
+/// Returns the DX form of a result: the largest finite number instead of an infinity. (docs/r500-vertex.md, Q8)
 fn finite(x: f32) -> f32 {
     if x.is_infinite() { f32::MAX.copysign(x) } else { x }
 }
@@ -197,7 +201,7 @@ pub fn exp_base_e(a: f32) -> f32 {
     rounded(libm::exp(f64::from(a)))
 }
 
-/// Exponent, mantissa from 1 up to 2, and logarithm of |a|, and 1.
+/// Exponent, mantissa in 1..2, and logarithm of |a|, and 1.
 pub fn log_base2(a: f32) -> [f32; 4] {
     let a = a.abs();
     if a == 0.0 {
@@ -217,7 +221,7 @@ pub fn log_base2_full(a: f32) -> f32 {
     finite(log_base2_ieee(a))
 }
 
-/// log2(|a|), -infinity at zeros. The absolute value is a recommended reading. (docs/r500-vertex.md, Q9)
+/// log2(|a|), -infinity at zeros. The absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
 pub fn log_base2_ieee(a: f32) -> f32 {
     rounded(libm::log2(f64::from(a.abs())))
 }
@@ -234,7 +238,7 @@ pub fn recip_dx(a: f32) -> f32 {
 
 /// 1 / a, rounded toward zero. (docs/r500-vertex.md, Q16)
 pub fn recip_ieee(a: f32) -> f32 {
-    // No reciprocal that is not a float is as close to one as a double's error.
+    // A reciprocal that is not a float is farther from every float than the error of a double.
     let exact = 1.0 / f64::from(a);
     let nearest = exact as f32;
     let beyond = f64::from(nearest).abs() > exact.abs() && nearest.is_finite();
@@ -251,13 +255,13 @@ pub fn recip_sqrt_dx(a: f32) -> f32 {
     finite(recip_sqrt_ieee(a))
 }
 
-/// 1 / sqrt(|a|). The absolute value is a recommended reading. (docs/r500-vertex.md, Q9)
+/// 1 / sqrt(|a|). The absolute value is a recommended interpretation. (docs/r500-vertex.md, Q9)
 pub fn recip_sqrt_ieee(a: f32) -> f32 {
     rounded(1.0 / libm::sqrt(f64::from(a.abs())))
 }
 
-/// base^exponent. The tests come in this order: a base of 0 gives 0, or infinity for a negative exponent; an exponent of 0
-/// gives 1; a negative base gives minus the power of its absolute value.
+/// base^exponent. The conditions apply in this order. For a base of 0, the result is 0, or infinity if the exponent
+/// is negative. For an exponent of 0, it is 1. For a negative base, it is minus the power of the absolute value.
 pub fn power(base: f32, exponent: f32) -> f32 {
     if base == 0.0 {
         return if exponent < 0.0 { f32::INFINITY } else { 0.0 };
@@ -290,25 +294,25 @@ pub fn power_clamp_01(a: f32, c: f32) -> f32 {
     }
 }
 
-/// 1, max(b, 0), b > 0 ? max(a, 0)^c : 0, 1: the lighting coefficients of n·h = a, n·l = b and the power c, which is clamped
-/// to -128..128.
+/// 1, max(b, 0), b > 0 ? max(a, 0)^c : 0, 1. These are the lighting coefficients of n·h = a, n·l = b and the power c,
+/// which is clamped to -128..128.
 pub fn light(a: f32, b: f32, c: f32) -> [f32; 4] {
     let specular = if b > 0.0 { power(maximum(a, 0.0), minimum(maximum(c, -128.0), 128.0)) } else { 0.0 };
     [1.0, maximum(b, 0.0), specular, 1.0]
 }
 
-/// sin(a) between -pi and pi, 0 from there on.
+/// sin(a) if a is between -pi and pi, 0 otherwise.
 pub fn sine(a: f32) -> f32 {
     if f64::from(a.abs()) >= PI { 0.0 } else { rounded(libm::sin(f64::from(a))) }
 }
 
-/// cos(a) between -pi and pi, -1 from there on.
+/// cos(a) if a is between -pi and pi, -1 otherwise.
 pub fn cosine(a: f32) -> f32 {
     if f64::from(a.abs()) >= PI { -1.0 } else { rounded(libm::cos(f64::from(a))) }
 }
 
-// ---- Predicates. Each gives the predicate and the value, a counter: 0 active, k inactive for k levels. (docs/r500-vertex.md,
-// Q10)
+// ---- Predicates. Each function returns the predicate and a counter: 0 if active, k if inactive for k levels.
+// (docs/r500-vertex.md, Q10)
 
 /// ME_PRED_SET_EQ to _NEQ.
 #[inline(always)]
@@ -317,7 +321,7 @@ pub fn predicate(compare: Compare, a: f32) -> (bool, f32) {
     (holds, set(!holds))
 }
 
-/// VE_PRED_SET_EQ_PUSH to _NEQ_PUSH of the counter a and the condition b.
+/// VE_PRED_SET_EQ_PUSH to _NEQ_PUSH, for the counter a and the condition b.
 #[inline(always)]
 pub fn push(compare: Compare, a: f32, b: f32) -> (bool, f32) {
     let holds = a == 0.0 && compare.holds(b);
@@ -342,7 +346,7 @@ pub fn invert(a: f32) -> (bool, f32) {
     (holds, value)
 }
 
-/// ME_PRED_SET_POP: one level less.
+/// ME_PRED_SET_POP: closes one level.
 pub fn pop(a: f32) -> (bool, f32) {
     let holds = a <= 1.0;
     (holds, if holds { 0.0 } else { add(a, -1.0) })
@@ -396,13 +400,13 @@ mod tests {
         {
             assert_eq!(bits(multiply(a, b)), bits(product), "{a} {b}");
         }
-        // A choice of two by a factor of 0 or 1, as compilers write it.
+        // A choice between two values by a factor of 0 or 1, as compilers emit it.
         assert_eq!(multiply_add(-0.0, INF, INF), INF);
         assert_eq!(bits(multiply(INF, f32::NAN)), bits(NAN));
     }
 
-    /// The divisions of integers by way of reciprocals that RV530 gets wrong, 76 / 38 among them, and those that it gets
-    /// right. (docs/r500-vertex.md, Q16)
+    /// Integer divisions by reciprocals: those that RV530 gets wrong, such as 76 / 38, and those that it gets right.
+    /// (docs/r500-vertex.md, Q16)
     #[test]
     fn reciprocals_are_rounded_toward_zero() {
         let quotient = |a: f32, b: f32| multiply(a, recip_dx(b));
@@ -455,7 +459,7 @@ mod tests {
         assert_eq!((recip_sqrt_dx(-4.0), recip_dx(-4.0), recip_dx(INF)), (0.5, -0.25, 0.0));
         assert_eq!((log_base2_full(0.0), log_base2_ieee(0.0), log_base2_full(-8.0)), (-MAX, -INF, 3.0));
         assert_eq!((exp_base2_full(200.0), exp_base2_full(3.0), exp_base_e(200.0)), (MAX, 8.0, INF));
-        // The square root of 0 by two reciprocals is 0 again.
+        // The square root of 0, computed by two reciprocals, is 0.
         assert_eq!(recip_dx(recip_sqrt_dx(0.0)), 0.0);
     }
 

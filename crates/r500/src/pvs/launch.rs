@@ -1,4 +1,4 @@
-//! What is true before the first instruction: the vertices' inputs and the constants. Data only.
+//! The state before the first instruction: the inputs of the vertices and the constants. Data only.
 
 use std::sync::Arc;
 
@@ -20,22 +20,22 @@ pub struct Input {
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// What a program is loaded for: everything that its runs have in common.
+/// The environment for which a program is loaded: everything that its runs have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    /// Constants: number in the file (PVS_CONST_BASE_OFFSET included) and bits of x, y, z, w. They replace those of the
-    /// program.
+    /// Constants: file index (including PVS_CONST_BASE_OFFSET) and bits of x, y, z, w. They replace the constants of
+    /// the program.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 /// The environment, vertices and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// What the program is loaded for. Shared, so that a launch is cheap to copy.
+    /// The environment for which the program is loaded. Shared, so that a launch is cheap to copy.
     pub environment: Arc<Environment>,
-    /// How many vertices there are.
+    /// Number of vertices.
     pub vertices: usize,
-    /// Their inputs; a register that none is for holds zeros.
+    /// Inputs of the vertices. A register without an input holds zeros.
     pub inputs: Vec<Input>,
 }
 
@@ -45,14 +45,14 @@ pub enum LaunchError {
     /// An input's register is outside the file.
     #[error("input register {0} does not exist: there are {INPUTS}")]
     InputRegister(u8),
-    /// An input does not have one value a vertex.
+    /// The number of values of an input differs from the number of vertices.
     #[error("input i{register} has {found} values for {vertices} vertices")]
     InputLength {
         /// The register.
         register: u8,
-        /// Values it has.
+        /// Number of values.
         found: usize,
-        /// Vertices of the launch.
+        /// Number of vertices in the launch.
         vertices: usize,
     },
     /// The program cannot be set up.
@@ -61,10 +61,10 @@ pub enum LaunchError {
 }
 
 impl Launch {
-    /// Checks that everything fits.
+    /// Checks that the launch fits the machine.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first problem.
     pub fn check(&self) -> Result<(), LaunchError> {
         for input in &self.inputs {
             let (register, found, vertices) = (input.register, input.values.len(), self.vertices);
@@ -78,19 +78,19 @@ impl Launch {
         Ok(())
     }
 
-    /// The constant file of a run of a program: its own constants, replaced by those of the environment.
+    /// Returns the constant file of a run: the program's constants, replaced by those of the environment.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Arc<[[u32; 4]; CONSTANTS]> {
         let mut constants = Arc::new([[0; 4]; CONSTANTS]);
         setup.put_constants(Arc::make_mut(&mut constants), &self.environment.constants);
         constants
     }
 
-    /// The vertices of the group that begins with vertex `first`.
+    /// Returns the lanes of the group that begins with vertex `first`.
     pub(crate) fn lanes(&self, first: usize) -> Mask {
         Mask::first(WIDTH.min(self.vertices.saturating_sub(first)))
     }
 
-    /// The group whose lane n is vertex `first` + n of the launch, at its start. The launch has passed
+    /// Returns a group at its start. Its lane n is vertex `first` + n of the launch, which has passed
     /// [`Launch::check`].
     pub fn group(&self, setup: &Arc<Setup>, options: &Options, first: usize) -> Group {
         let constants = self.constants_of(setup);
@@ -99,7 +99,7 @@ impl Launch {
         group
     }
 
-    /// Writes the inputs of the vertices from `first` on.
+    /// Writes the inputs of the vertices of a group, which begins with vertex `first`.
     pub(crate) fn load(&self, group: &mut Group, first: usize) {
         let count = group.flow.lanes().count() as usize;
         for input in &self.inputs {
@@ -110,10 +110,10 @@ impl Launch {
     }
 }
 
-/// Why a run gives no outcome.
+/// The reason why a run has no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// A trap of the group that begins with a vertex.
+/// Returns the error for a trap of the group that begins with vertex `first`.
 pub(crate) fn trapped(first: usize, trap: Trap<Cause>) -> RunError {
     RunError::Trap(GroupTrap { group: GroupId::Lanes { first }, words: None, trap })
 }

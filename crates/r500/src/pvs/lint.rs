@@ -1,5 +1,5 @@
-//! What the documents demand of a vertex program, checked without running it: words, descriptors, hints, and values that
-//! nothing writes.
+//! Static checks of a vertex program against the documents: words, descriptors, hints, and values that are never
+//! written.
 
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::sets::NumberSet;
@@ -34,7 +34,7 @@ reconverge_isa::rules! {
 }
 
 impl Violation {
-    /// The rule that it breaks.
+    /// Returns the rule that the violation breaks.
     pub const fn rule(self) -> &'static Rule {
         match self {
             Violation::ReservedBits { .. } => &RESERVED_BITS,
@@ -49,7 +49,7 @@ impl Violation {
     }
 }
 
-/// What a program breaks, in order of its slots.
+/// Returns the findings for a program, in the order of its slots.
 pub fn lint(setup: &Setup) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut add = |rule: &'static Rule, pc: u16, message: String| {
@@ -94,7 +94,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
             add(&SOURCE_HINT, pc, format!("an input is read behind slot {hint} (PVS_LAST_VTX_SRC_INST)"));
         }
         let before = |file: &str| {
-            // No way leads back before the program's first loop, so that slots before it are those that have run.
+            // No path leads back before the program's first loop, so the slots before it have run.
             let loops = setup.control.descriptors().iter().any(|known| known.op != FlowOp::NO_OP);
             uses.iter().any(|(at, all)| {
                 (loops || *at < u32::from(pc))

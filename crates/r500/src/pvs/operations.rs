@@ -1,6 +1,6 @@
-//! The operations of both engines, one row each: operands, exactness, the first chip family, and how the value comes about.
+//! The operations of both engines, one row each: operands, accuracy, first chip family, and computation.
 //!
-//! Source: docs/r500-vertex.md, section 3; [`mod@super::lane`] computes.
+//! Source: docs/r500-vertex.md, section 3. [`mod@super::lane`] has the arithmetic.
 
 use reconverge_isa::{FieldValue, Name};
 use reconverge_simt::Fidelity::{self, Approximate, Recommended, Specified};
@@ -12,36 +12,36 @@ use super::words::{DstType, MacroOp, MeOp, VeOp};
 /// One operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Which of the operands A, B, C it reads.
+    /// Whether it reads each of the operands A, B, C.
     pub operands: [bool; 3],
-    /// Whether chips before R500 lack it.
+    /// Whether chips before R500 lack the operation.
     pub r500_only: bool,
-    /// How exact the value is.
+    /// Accuracy of the value.
     pub fidelity: Fidelity,
-    /// How the value comes about.
+    /// Computation of the value.
     pub value: Value,
 }
 
-/// How an operation's value comes about.
+/// Computation of an operation's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
-    /// There is none.
+    /// No value.
     Nothing,
-    /// A channel from the same channel of each operand.
+    /// Each channel from the same channel of the operands.
     Channel(fn(f32, f32, f32) -> f32),
     /// The dot product, in all channels.
     Dot,
     /// 1, A.y * B.y, A.z, B.w
     Distance,
-    /// One number from the x and w channels, in all channels. ([`lane::multiply_clamp`])
+    /// One number from the x and w channels, written to all channels. ([`lane::multiply_clamp`])
     MultiplyClamp,
-    /// A whole number for A0, a channel each.
+    /// An integer for A0 in each channel.
     Address(fn(f32) -> f32),
     /// Predicate and counter from A.w and B.w. ([`lane::push`])
     Push(Compare),
-    /// B in the channels where A compares so.
+    /// B in the channels in which the comparison of A holds.
     Write(Compare),
-    /// One number from the w channels, in all channels.
+    /// One number from the w channels, written to all channels.
     Scalar(fn(f32, f32, f32) -> f32),
     /// Four numbers from the w channels.
     Vector(fn(f32, f32, f32) -> [f32; 4]),
@@ -62,7 +62,7 @@ const fn row(operands: [bool; 3], r500_only: bool, fidelity: Fidelity, value: Va
 }
 
 impl VeOp {
-    /// The row of this code.
+    /// Returns the row of this code.
     #[rustfmt::skip]
     pub const fn operation(self) -> &'static Operation {
         match self {
@@ -100,7 +100,7 @@ impl VeOp {
 }
 
 impl MeOp {
-    /// The row of this code.
+    /// Returns the row of this code.
     #[rustfmt::skip]
     pub const fn operation(self) -> &'static Operation {
         match self {
@@ -139,7 +139,7 @@ impl MeOp {
 }
 
 impl MacroOp {
-    /// The row of this code.
+    /// Returns the row of this code.
     pub const fn operation(self) -> &'static Operation {
         match self {
             MacroOp::MACRO_OP_2CLK_MADD => VeOp::VE_MULTIPLY_ADD.operation(),
@@ -149,7 +149,7 @@ impl MacroOp {
 }
 
 impl Op {
-    /// The row of this code.
+    /// Returns the row of this code.
     pub const fn operation(self) -> &'static Operation {
         match self {
             Op::Vector(op) => op.operation(),
@@ -158,7 +158,7 @@ impl Op {
         }
     }
 
-    /// The names of the engine's operations, and this one's code.
+    /// Returns the names of the engine's operations, and the code of this one.
     pub(crate) const fn names(self) -> (&'static [Name], u32) {
         match self {
             Op::Vector(op) => (VeOp::NAMES, op as u32),
@@ -167,7 +167,7 @@ impl Op {
         }
     }
 
-    /// The manual's spelling.
+    /// Returns the manual's spelling.
     pub const fn name(self) -> &'static str {
         match self {
             Op::Vector(op) => op.name(),
@@ -178,12 +178,12 @@ impl Op {
 }
 
 impl Operation {
-    /// Whether the predicate bit is written.
+    /// Returns whether the operation writes the predicate bit.
     pub const fn sets_predicate(&self) -> bool {
         matches!(self.value, Value::Push(_) | Value::Predicate(_))
     }
 
-    /// Which channels of each operand matter for the `wanted` channels of the result, bit 0 x.
+    /// Returns the channels of each operand that affect the `wanted` channels of the result, bit 0 x.
     pub const fn reads(&self, wanted: u8) -> [u8; 3] {
         let all = if wanted == 0 && !self.sets_predicate() { 0 } else { 15 };
         let masks = match self.value {
@@ -200,19 +200,19 @@ impl Operation {
 }
 
 impl Inst {
-    /// The row of the operation.
+    /// Returns the row of the operation.
     pub const fn operation(&self) -> &'static Operation {
         self.op.operation()
     }
 
-    /// Which channels of each operand matter, bit 0 x.
+    /// Returns the channels of each operand that affect the result, bit 0 x.
     pub const fn reads(&self) -> [u8; 3] {
         self.operation().reads(self.dst.wanted())
     }
 }
 
 impl Dst {
-    /// The channels of the result that are kept, bit 0 x.
+    /// Returns the channels of the result that are kept, bit 0 x.
     pub const fn wanted(&self) -> u8 {
         match self.file {
             DstType::OUT_REPL_X if self.mask != 0 => 1,

@@ -1,4 +1,4 @@
-//! What a run leaves: the vertices' output registers and counts.
+//! Results of a run: the output registers of the vertices, and counts.
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::registers::from_rows;
@@ -7,7 +7,7 @@ use reconverge_simt::{Mask, Statistics};
 use super::group::{Group, OUTPUT};
 use super::inst::OUTPUTS;
 
-/// What all vertices left in their output registers. An output that no vertex wrote takes no room.
+/// The output registers of all vertices. An output that no vertex wrote takes no memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outputs {
     vertices: usize,
@@ -16,28 +16,28 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Nothing written yet.
+    /// Returns outputs in which nothing is written.
     pub(crate) fn new(vertices: usize) -> Outputs {
         Outputs { vertices, values: vec![None; OUTPUTS], written: [0; OUTPUTS] }
     }
 
-    /// How many vertices there are.
+    /// Returns the number of vertices.
     pub fn vertices(&self) -> usize {
         self.vertices
     }
 
-    /// Bits of x, y, z, w that the vertices left in an output register, in their order; `None` where none wrote it. What a
-    /// vertex did not write is 0.
+    /// Returns the bits of x, y, z, w of an output register for each vertex, in vertex order. Channels that a vertex
+    /// did not write are 0. Returns `None` if no vertex wrote the register.
     pub fn values(&self, output: usize) -> Option<&[[u32; 4]]> {
         self.values.get(output)?.as_deref()
     }
 
-    /// Which channels of an output register any vertex wrote, bit 0 x.
+    /// Returns the channels of an output register that any vertex wrote, bit 0 x.
     pub fn written(&self, output: usize) -> u8 {
         self.written.get(output).copied().unwrap_or(0)
     }
 
-    /// Takes what a group has left; its lane 0 is vertex `first`.
+    /// Stores the outputs of a group. Lane 0 of the group is vertex `first`.
     pub(crate) fn put(&mut self, group: &Group, first: usize) {
         let count = group.flow.lanes().count() as usize;
         for (output, written) in group.written.iter().enumerate() {
@@ -53,7 +53,7 @@ impl Outputs {
         }
     }
 
-    /// Takes what vertices from `first` on left.
+    /// Stores the outputs of a part of the launch. The first vertex of the part is vertex `first`.
     pub(crate) fn put_all(&mut self, part: &Outputs, first: usize) {
         for (output, values) in part.values.iter().enumerate() {
             let Some(values) = values else { continue };
@@ -64,32 +64,32 @@ impl Outputs {
     }
 }
 
-/// What a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// The vertices' output registers.
+    /// The output registers of the vertices.
     pub outputs: Outputs,
-    /// Counts. An instruction is one for a group of up to 64 vertices.
+    /// Counts. One issued instruction serves a group of up to 64 vertices.
     pub statistics: Statistics,
-    /// What was executed, and how exact it was.
+    /// The executed operations and their accuracy.
     pub report: Report,
 }
 
 impl Outcome {
-    /// Before anything ran.
+    /// Returns the outcome before any instruction has run.
     pub(crate) fn new(vertices: usize) -> Outcome {
         let (statistics, report) = (Statistics::default(), Report::default());
         Outcome { outputs: Outputs::new(vertices), statistics, report }
     }
 
-    /// Takes what a group has left; its lane 0 is vertex `first`.
+    /// Adds the results of a group. Lane 0 of the group is vertex `first`.
     pub(crate) fn put(&mut self, group: &Group, first: usize) {
         self.outputs.put(group, first);
         self.statistics.add(&group.statistics());
         self.report.add(&group.report());
     }
 
-    /// Takes what vertices from `first` on left.
+    /// Adds the results of a part of the launch. The first vertex of the part is vertex `first`.
     pub(crate) fn put_all(&mut self, part: &Outcome, first: usize) {
         self.outputs.put_all(&part.outputs, first);
         self.statistics.add(&part.statistics);
@@ -97,7 +97,7 @@ impl Outcome {
     }
 }
 
-/// Marks vertices as having written the channels of an output.
+/// Records that vertices wrote the channels of an output.
 pub(crate) fn mark(written: &mut [Mask; 4], channels: u8, lanes: Mask) {
     for (channel, mask) in written.iter_mut().enumerate() {
         if channels >> channel & 1 == 1 {

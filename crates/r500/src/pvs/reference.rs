@@ -1,7 +1,7 @@
-//! The clear interpreter: one instruction at a time, one vertex at a time, to be read beside docs/r500-vertex.md.
+//! The reference interpreter: one instruction at a time, one vertex at a time. Read it alongside docs/r500-vertex.md.
 //!
-//! Where a program goes is in [`super::flow`], what one vertex computes in [`mod@super::lane`], and which of its functions
-//! an operation is in [`super::operations`].
+//! [`super::flow`] has the flow control, [`mod@super::lane`] the arithmetic of one vertex, and [`super::operations`]
+//! the function of each operation.
 
 use reconverge_simt::{
     Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap, announced, stop,
@@ -15,17 +15,17 @@ use super::operations::{Operation, Value};
 use super::outputs::mark;
 use super::words::{Component, DstType, Select};
 
-/// What an operation gives one vertex.
+/// The result of an operation for one vertex.
 #[derive(Clone, Copy, Default)]
 struct Result4 {
     value: [f32; 4],
-    /// Channels that the operation itself leaves as they are, bit 0 x.
+    /// Channels that the operation itself does not write, bit 0 x.
     kept: u8,
     predicate: Option<bool>,
 }
 
 impl Group {
-    /// Executes to the end, or until runs are to [stop].
+    /// Executes to the end, or until a [stop] is requested.
     ///
     /// # Errors
     /// The first trap.
@@ -41,10 +41,10 @@ impl Group {
         self.mode == Strictness::Strict
     }
 
-    /// The instruction in a slot, which is counted and announced.
+    /// Counts and reports the instruction in a slot, and returns it.
     ///
     /// # Errors
-    /// It cannot be issued.
+    /// If the instruction cannot be issued.
     pub(crate) fn issue_at<O: Observer>(&mut self, pc: u16, observer: &mut O) -> Result<Inst, Cause> {
         let slot = self.setup.slot(pc).ok_or(Cause::EmptySlot(pc))?;
         let inst = slot.inst.map_err(Cause::NoMeaning)?;
@@ -72,7 +72,7 @@ impl Group {
         Ok(())
     }
 
-    /// The vertices for which an instruction has an effect. (docs/r500-vertex.md, section 3 and Q5)
+    /// Returns the vertices for which an instruction has an effect. (docs/r500-vertex.md, section 3 and Q5)
     pub(crate) fn passing(&self, inst: &Inst) -> Mask {
         match inst.predicate {
             None => self.flow.lanes(),
@@ -81,8 +81,8 @@ impl Group {
         }
     }
 
-    /// Everything of an instruction but where the program goes: both halves read all that they need, then they write, the
-    /// math half last. An instruction that no vertex executes has no effect: its addresses are not even formed.
+    /// Executes an instruction without its flow. Both halves read all operands before either writes; the math half
+    /// writes last. An instruction that no vertex executes has no effect, and its addresses are not computed.
     pub(crate) fn instruction<O: Observer>(&mut self, inst: &Inst, observer: &mut O) -> Result<(), Cause> {
         let lanes = self.passing(inst);
         let mut results = [(Result4::default(), Result4::default()); 64];
@@ -124,7 +124,7 @@ impl Group {
         Ok(values)
     }
 
-    /// Fetch, select, absolute value, negate.
+    /// Returns an operand: fetch, select, absolute value, negate.
     fn operand(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[f32; 4], Cause> {
         let vector = self.fetch(operand, used, lane)?;
         Ok([0, 1, 2, 3].map(|channel| {
@@ -141,13 +141,13 @@ impl Group {
     }
 
     fn fetch(&self, operand: &Operand, used: u8, lane: Lane) -> Result<[u32; 4], Cause> {
-        // A literal needs no register, so its address is not formed.
+        // A literal does not need a register, so its address is not computed.
         if !operand.needs_register(used) {
             return Ok([0; 4]);
         }
         let register = i32::from(operand.register) + self.offset(operand.mode, lane)?;
         let Some(file) = File::of_source(operand.file) else {
-            // REG: a constant beyond the highest one is (0, 0, 0, 0).
+            // REG: a constant above the highest one is (0, 0, 0, 0).
             return Ok(self.setup.constant(register).map_or([0; 4], |place| self.constants[place]));
         };
         match file.row(register) {
@@ -156,7 +156,7 @@ impl Group {
         }
     }
 
-    /// What an address mode adds to a register's number.
+    /// Returns the value that an addressing mode adds to a register number.
     fn offset(&self, mode: Mode, lane: Lane) -> Result<i32, Cause> {
         match mode {
             Mode::Absolute => Ok(0),
@@ -205,7 +205,7 @@ impl Group {
         observer: &mut O,
     ) -> Result<(), Cause> {
         let replicated = inst.dst.file == DstType::OUT_REPL_X;
-        // What x keeps, its copies keep.
+        // Channels that x does not write are not written in its copies either.
         let kept = if replicated { 0u8.wrapping_sub(result.kept & 1) } else { result.kept };
         let channels = inst.dst.mask & !kept;
         if channels == 0 {
@@ -247,7 +247,7 @@ impl Group {
     }
 }
 
-/// An operation on one vertex. (docs/r500-vertex.md, section 3)
+/// Computes an operation for one vertex. (docs/r500-vertex.md, section 3)
 fn compute(operation: &Operation, a: [f32; 4], b: [f32; 4], c: [f32; 4]) -> Result4 {
     let channels = |function: &dyn Fn(usize) -> f32| [0, 1, 2, 3].map(function);
     let w = Component::W as usize;

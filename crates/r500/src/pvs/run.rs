@@ -1,4 +1,4 @@
-//! Runs a launch: group after group, on the host's threads, in lockstep, or observed.
+//! Runs a launch group after group, on the host's threads, in lockstep, or with an observer.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use super::outputs::Outcome;
 use super::setup::Setup;
 
-/// Groups that a thread runs in one go.
+/// Number of consecutive groups per thread and task.
 const BATCH: usize = 32;
 
-/// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
-/// number of launches. A copy shares everything.
+/// A program that is loaded for an environment. It is decoded and checked, and lowered once, when an engine first
+/// needs the lowered form. It can run any number of launches. Copies share everything.
 ///
 /// ```
 /// use reconverge_isa::Program;
@@ -53,7 +53,7 @@ impl Loaded {
     /// Loads a program.
     ///
     /// # Errors
-    /// The program cannot be set up.
+    /// If the program cannot be set up.
     pub fn new(
         program: &Program,
         environment: &Arc<Environment>,
@@ -62,13 +62,13 @@ impl Loaded {
         Ok(Loaded::of(&Arc::new(Setup::new(program)?), environment, options))
     }
 
-    /// [`Loaded::new`] of a program that is decoded.
+    /// Loads a decoded program.
     pub fn of(setup: &Arc<Setup>, environment: &Arc<Environment>, options: &Options) -> Loaded {
         let (setup, environment) = (setup.clone(), environment.clone());
         Loaded { setup, environment, options: *options, fast: Arc::default() }
     }
 
-    /// The same program for another environment. Lowering does not depend on it.
+    /// Returns the same program for another environment. The lowered form does not depend on the environment.
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Loaded {
         Loaded { environment: environment.clone(), ..self.clone() }
     }
@@ -80,30 +80,31 @@ impl Loaded {
         environment.constants.extend(constants);
     }
 
-    /// The decoded program.
+    /// Returns the decoded program.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The environment that the program is loaded for.
+    /// Returns the environment for which the program is loaded.
     pub fn environment(&self) -> &Arc<Environment> {
         &self.environment
     }
 
-    /// Runs vertices that start with these registers, on the engine of the options.
+    /// Runs vertices that start with these registers, on the engine that the options select.
     ///
     /// # Errors
-    /// A launch that does not fit, the first trap in the order of the vertices, or a difference of the engines.
+    /// If the launch does not fit, if a group traps (the first in the order of the vertices), or if the engines
+    /// differ.
     pub fn run(&self, vertices: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
         self.run_watched(Launch { environment, vertices, inputs }, Watch::Nothing)
     }
 
-    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, and announces every event, group after
-    /// group. They are the reference interpreter's; a run in lockstep announces none.
+    /// Runs a launch and reports every event, group after group. The environment is that of [`Loaded::new`], not that
+    /// of the launch. All events come from the reference interpreter; a lockstep run reports none.
     ///
     /// # Errors
-    /// Those of [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_watched(&self, mut launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
@@ -113,10 +114,10 @@ impl Loaded {
         }
     }
 
-    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Prepares a launch before its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// A launch that does not fit.
+    /// If the launch does not fit.
     pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
         launch.environment = self.environment.clone();
         launch.check()?;
@@ -161,14 +162,15 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Whether [`Loaded::run_vectors`] gives what [`Loaded::run`] does: the options name the fast engine.
+    /// Returns whether [`Loaded::run_vectors`] gives the same results as [`Loaded::run`], that is, whether the
+    /// options select the fast engine.
     pub fn runs_vectors(&self) -> bool {
         self.options.engine().not_compiled() == Engine::Fast
     }
 
-    /// Replaces the first `N` input registers of vertices by the first `N` output registers, with zeros where a vertex writes
-    /// nothing. The fast engine runs them, and counts nothing. `inputs` is the mask of the inputs that are read: bit n is
-    /// input n. All others are zeros.
+    /// Replaces the first `N` input registers of the vertices by the first `N` output registers. An output that a
+    /// vertex does not write is zero. The fast engine runs the vertices without counts. `inputs` is the mask of the
+    /// inputs that the program can read: bit n is input n. All other inputs are zeros.
     ///
     /// # Errors
     /// The first trap in the order of the vertices.
@@ -218,7 +220,7 @@ impl Loaded {
     }
 }
 
-/// A group that the fast engine uses again and again.
+/// A group that the fast engine reuses.
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
@@ -232,7 +234,7 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, group }
     }
 
-    /// Runs the vertices from `start` to `end`; the outcome's first is vertex `base`.
+    /// Runs the vertices from `start` to `end`. The first vertex of the outcome is vertex `base`.
     fn run(&mut self, start: usize, end: usize, outcome: &mut Outcome, base: usize) -> Result<(), RunError> {
         for first in (start..end).step_by(WIDTH) {
             self.fast.restart(&mut self.group, self.launch.lanes(first));
@@ -244,14 +246,14 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Adds what was executed in all groups.
+    /// Adds the executed operations of all groups.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
         self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));
     }
 }
 
-/// Runs vertices, the first of which is vertex `start`, and replaces their input registers by output registers.
+/// Runs vertices that begin with vertex `start`, and replaces their input registers by output registers.
 fn run_in_place<const N: usize>(
     fast: &Fast,
     group: &mut Group,
@@ -278,7 +280,7 @@ fn run_in_place<const N: usize>(
     Ok(())
 }
 
-/// Runs a group, whose first is vertex `first`, to its end, or until runs are to [stop].
+/// Runs a group that begins with vertex `first` to its end, or until a [stop] is requested.
 fn run_to_end(fast: &Fast, group: &mut Group, first: usize) -> Result<(), RunError> {
     while group.flow.issue().is_some() && !stop::asked() {
         fast.run(group, stop::SLICE, &mut Silent).map_err(|trap| trapped(first, trap))?;
@@ -289,7 +291,7 @@ fn run_to_end(fast: &Fast, group: &mut Group, first: usize) -> Result<(), RunErr
 /// Runs every vertex of a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// Those of [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     run_watched(setup, launch, options, Watch::Nothing)
 }
@@ -297,7 +299,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
 /// Runs a launch with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// Those of [`Loaded::run`].
+/// The errors of [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
@@ -307,13 +309,13 @@ pub fn run_watched(
     Loaded::of(setup, &launch.environment, options).run_watched(launch.clone(), watch)
 }
 
-/// A launch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
-/// interpreter's.
+/// A launch that runs in steps of one instruction, group after group. A copy is a snapshot. The reference interpreter
+/// executes all steps.
 #[derive(Clone)]
 pub struct Run {
     loaded: Loaded,
     launch: Arc<Launch>,
-    /// The group that runs, and its first vertex; the last one at the end.
+    /// The group that runs, and its first vertex; after the end, the last group.
     group: Group,
     first: usize,
     done: bool,
@@ -323,25 +325,25 @@ pub struct Run {
 }
 
 impl Run {
-    /// The launch before its first instruction.
+    /// Prepares a launch before its first instruction.
     ///
     /// # Errors
-    /// A launch that does not fit.
+    /// If the launch does not fit.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
         Loaded::of(setup, &launch.environment, options).running(launch)
     }
 
-    /// The launch.
+    /// Returns the launch.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
 
-    /// The group that runs; after the end, the last.
+    /// Returns the group that runs; after the end, the last one.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
-    /// The group that runs, for changing: a debugger's hand on registers.
+    /// Returns the group that runs, mutably, so that a debugger can change registers.
     pub fn group_mut(&mut self) -> &mut Group {
         &mut self.group
     }
@@ -351,17 +353,17 @@ impl Run {
         self.ended.take()
     }
 
-    /// The first vertex of the group that runs; `None` after the end.
+    /// Returns the first vertex of the group that runs; `None` after the end.
     pub fn first(&self) -> Option<usize> {
         (!self.done).then_some(self.first)
     }
 
-    /// The trap with its place in the launch.
+    /// Returns a trap with its position in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> RunError {
         trapped(self.first, trap)
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.outcome.statistics;
         if !self.done {
@@ -370,7 +372,7 @@ impl Run {
         statistics
     }
 
-    /// What is left; complete once a step has returned [`Step::Done`].
+    /// Returns the current results. They are complete after a step has returned [`Step::Done`].
     pub fn outcome(&self) -> &Outcome {
         &self.outcome
     }

@@ -16,9 +16,9 @@ use crate::setup::{constants, slots_of};
 pub struct Slot {
     /// The words as loaded.
     pub words: [u32; WORDS],
-    /// Their meaning, or why they have none.
+    /// The decoded instruction, or the reason why it has no meaning.
     pub inst: Result<Inst, WordError>,
-    /// What the documents forbid about them.
+    /// The violations of the documents.
     pub violations: Vec<Violation>,
 }
 
@@ -43,27 +43,27 @@ pub struct Setup {
     slots: Vec<Option<Slot>>,
     /// First slot to execute. (PVS_FIRST_INST)
     pub first: u16,
-    /// The slot behind which the position is complete: a hint that execution ignores. (PVS_XYZW_VALID_INST)
+    /// The slot after which the position is complete: a hint that execution ignores. (PVS_XYZW_VALID_INST)
     pub position_valid: u16,
     /// The slot that reads inputs last: a hint that execution ignores. (PVS_LAST_VTX_SRC_INST)
     pub last_source: u16,
-    /// Number in the file of the program's constant 0. (PVS_CONST_BASE_OFFSET)
+    /// File index of the program's constant 0. (PVS_CONST_BASE_OFFSET)
     pub constant_base: u8,
     /// The highest constant of the program. (PVS_MAX_CONST_ADDR)
     pub constant_max: u8,
     /// The descriptors and the last slot.
     pub control: Control,
-    /// Constants that came with the program: number in the file, and bits of x, y, z, w.
+    /// Constants that came with the program: file index, and bits of x, y, z, w.
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
 impl Setup {
-    /// Loads and decodes a program: its words from slot `base` on, with the state registers of [`STATE`] by their names.
+    /// Loads and decodes a program: its words from slot `base` on, with the state registers of [`STATE`] by name.
     ///
-    /// A state register that the program does not bring gets the value that lets every program run: code from its first to
-    /// its last slot, all constants, no flow control. Registers of other units (`VAP_…` that are not in [`STATE`]) are
-    /// passed over. The addresses of a descriptor are those of the LW and UW words where the program brings either, else
-    /// those of R300's one word. (docs/r500-vertex.md, Q13)
+    /// A state register that the program does not contain gets a permissive default: code from the first to the last
+    /// slot, all constants, no flow control. Registers of other units (`VAP_…` that are not in [`STATE`]) are
+    /// ignored. If the program contains the LW or the UW word of a descriptor, they hold its addresses; otherwise the
+    /// one word of R300 does. (docs/r500-vertex.md, Q13)
     ///
     /// # Errors
     /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
@@ -159,15 +159,16 @@ impl Setup {
         Ok(())
     }
 
-    /// The place in the file of the program's constant of this number; `None` beyond the highest one, where it reads as
-    /// zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
+    /// Returns the file index of the program's constant with this number. Returns `None` if the number is out of
+    /// range; the constant then reads as zero. (REG, PVS_CONST_CNTL; docs/r500-vertex.md, 4.3 and Q11)
     #[inline(always)]
     pub(crate) fn constant(&self, number: i32) -> Option<usize> {
         let inside = (0..=i32::from(self.constant_max)).contains(&number);
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
     }
 
-    /// Fills a constant file with the program's constants, then with `others`. A place that the program cannot read keeps its value.
+    /// Fills a constant file with the program's constants, then with `others`. Entries that the program cannot read
+    /// keep their values.
     pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
         for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {
             file[place] = [0; 4];
@@ -177,17 +178,17 @@ impl Setup {
         }
     }
 
-    /// The words of the loaded slots in order.
+    /// Returns the words of the loaded slots, in order.
     pub(crate) fn words(&self) -> Vec<u32> {
         self.slots().flat_map(|(_, slot)| slot.words).collect()
     }
 
-    /// What is loaded in a slot.
+    /// Returns the contents of a slot, or `None` if nothing is loaded there.
     pub fn slot(&self, slot: u16) -> Option<&Slot> {
         self.slots.get(usize::from(slot))?.as_ref()
     }
 
-    /// The loaded slots in order.
+    /// Returns the loaded slots, in order.
     pub fn slots(&self) -> impl Iterator<Item = (u16, &Slot)> {
         self.slots.iter().enumerate().filter_map(|(n, slot)| Some((n as u16, slot.as_ref()?)))
     }

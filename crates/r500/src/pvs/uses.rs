@@ -1,7 +1,8 @@
-//! What each instruction reads and writes, as data.
+//! Registers that each instruction reads and writes, as data.
 //!
-//! Numbers of `t`, `at`, `i`, `o` are those of [`Event::Write`](reconverge_simt::Event::Write): all files in one numbering;
-//! of `c` four times the constant plus the channel, of `a0` the component; `p` is the predicate bit and `aL` the loop index.
+//! Registers of `t`, `at`, `i` and `o` have the numbers of [`Event::Write`](reconverge_simt::Event::Write), which are
+//! unique across these files. In `c`, a number is four times the constant plus the channel; in `a0` it is the
+//! component. `p` is the predicate bit, and `aL` is the loop index.
 
 use reconverge_simt::uses::{Read, Role, Slot, Uses, UsesAt};
 
@@ -20,7 +21,7 @@ pub const PREDICATE: &str = "p";
 /// The loop index.
 pub const AL: &str = "aL";
 
-/// What every instruction of a program reads and writes, by its slot. Words without a meaning have no entry.
+/// Returns the reads and writes of every instruction in a program, by slot. Words without a meaning have no entry.
 pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &super::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
@@ -28,7 +29,7 @@ pub fn uses(setup: &Setup) -> UsesAt {
     UsesAt::from_sorted_store_unchecked(setup.slots().filter_map(of_slot).collect())
 }
 
-/// What an instruction reads and writes: an entry for each of its operations.
+/// Returns the reads and writes of an instruction, with one entry for each of its operations.
 pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
     let operation = inst.operation();
     let mut all = Vec::new();
@@ -77,7 +78,7 @@ fn read(uses: &mut Uses, file: &'static str, number: Option<u32>, role: Role) {
     }
 }
 
-/// What choosing a register reads.
+/// Adds the reads of an addressing mode.
 fn address(uses: &mut Uses, mode: Mode) {
     match mode {
         Mode::Absolute => {}

@@ -1,4 +1,4 @@
-//! What the documents forbid in encodings that can still be executed.
+//! Encodings that the documents forbid but that can be executed.
 //!
 //! Source: docs/r500-vertex.md, sections 4.2 and 8.
 
@@ -8,7 +8,7 @@ use super::inst::{Inst, Mode, Op, Operand, WORDS};
 use super::operations::Value;
 use super::words::*;
 
-/// Something the documents forbid in an encoding that can still be executed.
+/// A violation of the documents in an encoding that can be executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Violation {
     /// Reserved bits are set. Lenient: ignored.
@@ -19,19 +19,19 @@ pub enum Violation {
         /// The bits.
         bits: u32,
     },
-    /// DUAL_MATH_OP on an operation that is none of the vector engine. Lenient: ignored.
+    /// DUAL_MATH_OP on an operation of another engine than the vector engine. Lenient: ignored.
     #[error("DUAL_MATH_OP needs an operation of the vector engine")]
     DualWithoutVector,
     /// A dual instruction has no operand C. Lenient: 0.0.
     #[error("{0} has three operands: a dual instruction has two")]
     DualNeedsThirdOperand(VeOp),
-    /// A math operation of a dual instruction with three scalars. Lenient: B and C are the second.
+    /// A math operation with three scalars in a dual instruction. Lenient: B and C are the second scalar.
     #[error("{0} needs three scalars: a dual instruction gives two")]
     DualNeedsThirdScalar(MeOp),
     /// A predicate operation in the math half. Lenient: it writes the predicate.
     #[error("{0} in the math half of a dual instruction: no document describes it")]
     DualPredicate(MeOp),
-    /// A channel that counts selects a reserved code. Lenient: 0.0.
+    /// A used channel selects a reserved code. Lenient: 0.0.
     #[error("operand {operand} selects {select} for a channel that is used")]
     ReservedSelect {
         /// A, B or C.
@@ -39,22 +39,22 @@ pub enum Violation {
         /// The code.
         select: Select,
     },
-    /// More registers of a file than can be read at once. Lenient: all are read.
+    /// An instruction reads more registers of a file than possible. Lenient: all are read.
     #[error("{count} different registers of the {file} file are read, more than {most}")]
     TooManyReads {
         /// The file.
         file: SrcType,
-        /// Registers.
+        /// Number of registers.
         count: usize,
-        /// How many can be read.
+        /// Maximum number of registers.
         most: usize,
     },
-    /// A0 written by another operation than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND. Lenient: floor, clamped.
+    /// An operation other than VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND writes A0. Lenient: floor, clamped.
     #[error("{0} writes A0: only VE_FLT2FIX_DX and VE_FLT2FIX_DX_RND should")]
     AddressByOther(&'static str),
 }
 
-/// What the documents forbid about these words, in the order of the words.
+/// Returns the violations in these words, in the order of the words.
 pub fn violations(words: &[u32; WORDS], inst: &Inst) -> Vec<Violation> {
     let mut found = Vec::new();
     let operation = inst.operation();
@@ -108,8 +108,8 @@ fn reserved_selects(inst: &Inst) -> impl Iterator<Item = Violation> {
     found.into_iter()
 }
 
-/// Different addresses that the operands have in each file. Those that the operation ignores are read as well; a relative
-/// address differs from any other. (Mesa, t_src_conflict)
+/// Returns a violation for each file in which the operands have too many different addresses. Operands that the
+/// operation ignores count as read. A relative address differs from any other. (Mesa, t_src_conflict)
 fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
     let count = if inst.dual.is_some() { 2 } else { 3 };
     let operands: Vec<Operand> =
@@ -134,7 +134,7 @@ fn reads(inst: &Inst) -> impl Iterator<Item = Violation> {
 }
 
 impl super::inst::Dual {
-    /// Which of the two scalars the operation reads, bit 0 the first.
+    /// Returns which of the two scalars the operation reads, bit 0 for the first.
     pub(crate) const fn scalars(&self) -> u8 {
         let [a, b, c] = self.op.operation().operands;
         a as u8 | ((b || c) as u8) << 1
@@ -187,7 +187,7 @@ mod tests {
             count(mad, [source(2, 5), source(2, 6), source(1, 5)]),
             [Violation::TooManyReads { file: SrcType::CONSTANT, count: 2, most: 1 }]
         );
-        // The same number, once relative.
+        // The same register number, one of them relative.
         assert_eq!(count(mad, [source(2, 5), source(2, 5) | 16, source(1, 5)]).len(), 1);
     }
 }

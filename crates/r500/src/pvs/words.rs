@@ -1,7 +1,7 @@
 //! The instruction words and flow-control registers of the vertex unit, bit for bit.
 //!
-//! Source: AMD R5xx 3D register reference (REG), VAP and PVS tables. Where Mesa's header differs (the place of
-//! DUAL_MATH_OP, and that of a source's high address-mode bit), REG is followed. (docs/r500-vertex.md, D1, D2)
+//! Source: AMD R5xx 3D register reference (REG), VAP and PVS tables. Mesa's header differs in two positions, for
+//! which REG is followed: DUAL_MATH_OP, and the high address-mode bit of a source. (docs/r500-vertex.md, D1, D2)
 //!
 //! | word | ordinary             | dual math             |
 //! |------|----------------------|-----------------------|
@@ -15,7 +15,7 @@ use reconverge_isa::{names, word};
 
 use crate::words::{StateRegister, named_register};
 
-/// Words an instruction.
+/// Words per instruction.
 pub const WORDS: usize = 4;
 
 names! {
@@ -47,12 +47,12 @@ names! {
         ALT_TEMPORARY = 3,
     }
 
-    /// What an operand channel takes.
+    /// Value of an operand channel.
     pub enum Select(3) {
         X = 0, Y = 1, Z = 2, W = 3, ZERO = 4, ONE = 5,
-        /// No source says what it gives; read as 0.0. (docs/r500-vertex.md, Q3)
+        /// No source documents the value; read as 0.0. (docs/r500-vertex.md, Q3)
         RESERVED = 6,
-        /// What assemblers write for a channel that is not used; read as 0.0. (docs/r500-vertex.md, Q3)
+        /// Assemblers write this code for an unused channel; read as 0.0. (docs/r500-vertex.md, Q3)
         UNUSED = 7,
     }
 
@@ -191,7 +191,7 @@ names! {
         MACRO_OP_2CLK_M2X_ADD = 1,
     }
 
-    /// What a flow-control descriptor does behind its instruction.
+    /// Effect of a flow-control descriptor after its instruction.
     pub enum FlowOp(2) {
         /// Nothing.
         NO_OP = 0,
@@ -225,11 +225,11 @@ word! {
         ve_sat:       bool [24:24],
         /// Clamps the result of the math engine to 0..1.
         me_sat:       bool [25:25],
-        /// The instruction has an effect only where the predicate is PRED_SENSE.
+        /// The instruction has an effect only if the predicate equals PRED_SENSE.
         pred_enable:  bool [26:26],
-        /// The predicate that is wanted.
+        /// The required value of the predicate.
         pred_sense:   bool [27:27],
-        /// Word 3 is a second operation, of the math engine.
+        /// Word 3 is a second operation, for the math engine.
         dual_math_op: bool [28:28],
         /// Component of A0 for relative addressing.
         addr_sel:     Component [30:29],
@@ -291,40 +291,40 @@ word! {
 }
 
 word! {
-    /// Where a program starts and ends. (REG)
+    /// Start and end of a program. (REG)
     pub struct CodeCntl0(u32) = "VAP_PVS_CODE_CNTL_0" {
         /// First slot to execute.
         pvs_first_inst:      u16 [9:0],
-        /// The slot behind which the position is complete.
+        /// The slot after which the position is complete.
         pvs_xyzw_valid_inst: u16 [19:10],
         /// Last slot to execute.
         pvs_last_inst:       u16 [29:20],
     }
 
-    /// Where the program reads its inputs for the last time. (REG)
+    /// Last input read of a program. (REG)
     pub struct CodeCntl1(u32) = "VAP_PVS_CODE_CNTL_1" {
         /// The slot that reads inputs last.
         pvs_last_vtx_src_inst: u16 [9:0],
     }
 
-    /// The part of the constant file that a program sees. (REG)
+    /// The part of the constant file that a program can read. (REG)
     pub struct ConstCntl(u32) = "VAP_PVS_CONST_CNTL" {
         /// Number in the file of the program's constant 0.
         pvs_const_base_offset: u8 [7:0],
-        /// The highest constant of the program; those beyond read as zero.
+        /// The highest constant of the program; higher ones read as zero.
         pvs_max_const_addr:    u8 [23:16],
     }
 
-    /// What a flow-control descriptor does, two bits each; bits 1:0 are descriptor 0. (REG)
+    /// Operations of the flow-control descriptors, two bits each; bits 1:0 are descriptor 0. (REG)
     pub struct FlowCntlOpc(u32) = "VAP_PVS_FLOW_CNTL_OPC" {
         opc: u32 [31:0],
     }
 
     /// Addresses of a descriptor, R300 to R4xx. (REG)
     pub struct FlowCntlAddrs(u32) = "VAP_PVS_FLOW_CNTL_ADDRS" {
-        /// The slot behind which the descriptor acts.
+        /// The slot after which the descriptor acts.
         pvs_fc_act_adrs:          u8 [7:0],
-        /// LOOP: how often; JUMP, JSR: where to.
+        /// LOOP: number of iterations; JUMP, JSR: target slot.
         pvs_fc_loop_cnt_jmp_inst: u8 [15:8],
         /// Last slot of the loop or subroutine.
         pvs_fc_last_inst:         u8 [23:16],
@@ -334,9 +334,9 @@ word! {
 
     /// Addresses of a descriptor, low word. (REG)
     pub struct FlowCntlAddrsLw(u32) = "VAP_PVS_FLOW_CNTL_ADDRS_LW" {
-        /// The slot behind which the descriptor acts.
+        /// The slot after which the descriptor acts.
         pvs_fc_act_adrs:          u16 [15:0],
-        /// LOOP: how often; JUMP, JSR: where to.
+        /// LOOP: number of iterations; JUMP, JSR: target slot.
         pvs_fc_loop_cnt_jmp_inst: u16 [31:16],
     }
 
@@ -350,17 +350,17 @@ word! {
 
     /// The loop index of a descriptor. (REG)
     pub struct FlowCntlLoopIndex(u32) = "VAP_PVS_FLOW_CNTL_LOOP_INDEX" {
-        /// aL in the first round.
+        /// aL in the first iteration.
         pvs_fc_loop_init_val:      u8 [7:0],
-        /// What each round adds to aL.
+        /// Value that each iteration adds to aL.
         pvs_fc_loop_step_val:      i8 [15:8],
-        /// The loop starts with the aL of the loop around it.
+        /// The loop starts with the aL of the enclosing loop.
         pvs_fc_loop_repeat_no_fli: bool [31:31],
     }
 }
 
 #[rustfmt::skip]
-/// The state registers of a program. (REG; r300 and later have all of them but the last two)
+/// The state registers of a program. (REG; R300 and later have all of them except for the last two)
 pub static STATE: [StateRegister; 8] = [
     StateRegister { word: CodeCntl0::INFO,         mmio: 0x22d0, count: 1,  stride: 4 },
     StateRegister { word: ConstCntl::INFO,         mmio: 0x22d4, count: 1,  stride: 4 },
@@ -372,25 +372,25 @@ pub static STATE: [StateRegister; 8] = [
     StateRegister { word: FlowCntlAddrsUw::INFO,   mmio: 0x2504, count: 16, stride: 8 },
 ];
 
-/// The state register with this name: the manual's for a single one, the manual's with `_n` for one of several.
-/// Gives the format and the number n.
+/// Returns the state register with this name, and its number n. The name is the manual's; a register of several has
+/// `_n` appended.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
     named_register(&STATE, name)
 }
 
-/// The formats of an instruction's words; `dual` is DUAL_MATH_OP of an operation of the vector engine.
+/// Returns the formats of an instruction's words. `dual` is DUAL_MATH_OP of an operation of the vector engine.
 pub const fn layout(dual: bool) -> [WordInfo; WORDS] {
     let last = if dual { DualMath::INFO } else { SrcOperand::INFO };
     [DstOperand::INFO, SrcOperand::INFO, SrcOperand::INFO, last]
 }
 
-/// Whether word 3 of an instruction is a math operation: DUAL_MATH_OP without MATH_INST and MACRO_INST, with which it is
-/// not valid and ignored. (REG; docs/r500-vertex.md, Q4)
+/// Returns whether word 3 of an instruction is a math operation: DUAL_MATH_OP without MATH_INST and MACRO_INST. With
+/// either of them, DUAL_MATH_OP is invalid and ignored. (REG; docs/r500-vertex.md, Q4)
 pub const fn is_dual(word: u32) -> bool {
     word >> 28 & 1 == 1 && word >> 6 & 3 == 0
 }
 
-/// A field of a format by name; for tables that only this crate writes.
+/// Returns a field of a format by name, for tables that only this crate writes.
 pub(crate) fn field(info: &WordInfo, name: &str) -> &'static Field {
     match info.field(name) {
         Some(field) => field,

@@ -1,7 +1,7 @@
-//! Text to words.
+//! The assembler: text to words.
 //!
-//! Two passes: each line becomes a record, with a note of what its jump address depends on; then labels and flow
-//! constructs are resolved. Errors are collected, so that one run shows many.
+//! The assembler has two passes. The first turns each line into a record with the origin of its jump address. The
+//! second resolves labels and flow constructs. Errors are collected, so that one run reports many.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -22,10 +22,10 @@ use super::syntax::TARGETS;
 use crate::inst::{CONSTANTS, LOOP_CONSTANTS, SLOTS};
 use crate::words::*;
 
-/// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
+/// Assembles a source text that contains one program. [`crate::programs::assemble_all`] accepts several.
 ///
 /// # Errors
-/// Everything that is wrong with it, up to twenty messages, in the order of the text.
+/// All errors in the text, up to twenty messages, in the order of the text.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
@@ -41,7 +41,7 @@ pub(crate) fn assemble_lines<'a>(
 #[derive(Default)]
 struct Assembler {
     records: Vec<Record>,
-    /// Number of the record that follows each label, and the label's place.
+    /// Number of the record after each label, and the position of the label.
     labels: HashMap<String, (usize, Span)>,
     stated: Stated,
 }
@@ -119,7 +119,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// The alpha half of the instruction before.
+    /// Parses the alpha half of the previous instruction.
     fn alpha_line(&mut self, cursor: &mut Cursor<'_>, start: usize) -> Parsed<()> {
         let before = self.records.last_mut().filter(|record| record.words[0] & 3 <= InstType::OUT as u32);
         let Some(record) = before else {
@@ -200,7 +200,7 @@ impl Assembler {
                 self.records.len(),
                 if base > 0 { format!(" and the program starts at slot {base}") } else { String::new() }
             );
-            // Targets beyond the last slot would only repeat it.
+            // Errors for targets after the last slot would only repeat this one.
             return Err(vec![
                 Diagnostic::error(self.records[first_over].span, message)
                     .label("the first instruction too many")
@@ -235,7 +235,7 @@ impl Assembler {
                 },
             };
             let words = &mut self.records[index].words;
-            // A global address counts from slot 0.
+            // A global address is relative to slot 0.
             let global = addr_field("jump_global").get(words[3]) != 0;
             let address = if global { i64::from(base) } else { first } + to as i64;
             match u16::try_from(address).ok().filter(|address| usize::from(*address) < SLOTS) {

@@ -1,4 +1,4 @@
-//! Reading ALU, OUT and TEX instructions.
+//! Parsers for ALU, OUT and TEX instructions.
 
 use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::FieldValue;
@@ -23,7 +23,7 @@ pub(super) fn alu_line(cursor: &mut Cursor<'_>, kind: InstType, reads: &mut Read
     Ok(words)
 }
 
-/// Where a half writes.
+/// Destination of a half.
 pub(super) enum Dest {
     Temp { address: u32, rel: bool },
     Output { target: u32 },
@@ -31,7 +31,8 @@ pub(super) enum Dest {
     AluResult { op: AluResultOp, alpha: bool },
 }
 
-/// `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w`, `alu_result[LT].r`; gives the place and the mask letters.
+/// Parses `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w` or `alu_result[LT].r`. Returns the destination and the
+/// mask letters.
 pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest, &'a str, Span)> {
     let start = cursor.offset();
     let at = cursor.here();
@@ -78,7 +79,7 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
     }
 }
 
-/// `[12]` or `[12+aL]`.
+/// Parses `[12]` or `[12+aL]`.
 pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(u32, bool)> {
     if !cursor.eat("[") {
         return Err(expected(cursor, format!("expected the number of {what}"), "[NUMBER] fits here"));
@@ -92,7 +93,7 @@ pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(
     Ok((value, rel))
 }
 
-/// `[NAME]`, as its place in a list.
+/// Parses `[NAME]` and returns its index in a list.
 pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -> Parsed<u32> {
     if !cursor.eat("[") {
         return Err(expected(cursor, format!("expected {what}"), format!("[{}] fits here", names.join("|"))));
@@ -102,7 +103,7 @@ pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -
     Ok(index as u32)
 }
 
-/// `(pred.g)` or `(!pred.rgba)`.
+/// Parses `(pred.g)` or `(!pred.rgba)`.
 pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Option<(PredSel, bool)>> {
     if !cursor.eat("(") {
         return Ok(None);
@@ -126,7 +127,7 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
     })
 }
 
-/// Whether the rest of a half has destinations: an `=` before the sources.
+/// Returns whether the rest of a half has destinations: an `=` before the sources.
 pub(super) fn has_dests(cursor: &Cursor<'_>) -> bool {
     let rest = cursor.rest();
     let rest = rest.split(['{', ':']).next().unwrap_or("");
@@ -150,7 +151,7 @@ pub(super) fn mask_bits(letters: &str, allowed: &str, span: Span) -> Parsed<u32>
     Ok(bits)
 }
 
-/// What a half's operation is.
+/// The operation of a half.
 pub(super) struct Named<Op> {
     op: Op,
     omod: Omod,
@@ -158,9 +159,9 @@ pub(super) struct Named<Op> {
     idiom: Option<&'static Idiom>,
 }
 
-/// Opcode or idiom with its output modifier and clamp: `MAD*2.sat`.
+/// Parses an opcode or idiom with its output modifier and clamp: `MAD*2.sat`.
 ///
-/// `Other` are the operations of the other unit.
+/// `Other` is the type of the other unit's operations.
 pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     unit: &str,
@@ -214,7 +215,7 @@ pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
 /// Names of the sources of an operand.
 const SOURCES: [&str; 4] = ["src0", "src1", "src2", "srcp"];
 
-/// `-|src1.rgb|`: selection, swizzle letters, modifier.
+/// Parses `-|src1.rgb|`: selection, swizzle letters, modifier.
 pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operand, Span)> {
     let start = cursor.offset();
     let negative = cursor.eat("-");
@@ -230,7 +231,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     }
     let at = cursor.clone();
     let text = cursor.word();
-    // The alpha unit has one channel, here three times.
+    // The alpha unit has one channel, which is repeated three times.
     let channel = |channel: usize| text.as_bytes().get(channel % letters).copied();
     let swiz = [0, 1, 2].map(|n| channel(n).and_then(|letter| syntax::swiz(char::from(letter))));
     let ([Some(red), Some(green), Some(blue)], true) = (swiz, text.len() == letters) else {
@@ -244,7 +245,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     Ok((Operand { sel, swiz: [red, green, blue], modifier }, cursor.since(start)))
 }
 
-/// ` : src0=temp[1] src1=#0.5 srcp=NEG`
+/// Parses ` : src0=temp[1] src1=#0.5 srcp=NEG`.
 pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Parsed<u32> {
     let mut word = UNUSED_SOURCES;
     if !cursor.eat(":") {
@@ -252,7 +253,7 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
     }
     let mut first = true;
     while !matches!(cursor.peek(), None | Some('{')) {
-        // Listings have spaces between sources; commas are what people write.
+        // Listings separate sources by spaces, and people often by commas.
         if !std::mem::take(&mut first) {
             cursor.eat(",");
         }
@@ -301,7 +302,7 @@ pub(super) fn source_bits(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     Ok(base | address | u32::from(is_const) << 8 | u32::from(rel) << 9)
 }
 
-/// Destinations, up to and including the `=`.
+/// Parses the destinations, up to and including the `=`.
 pub(super) fn dests(
     cursor: &mut Cursor<'_>,
     kind: InstType,
@@ -329,7 +330,7 @@ pub(super) fn dests(
     }
 }
 
-/// Operands, up to the sources.
+/// Parses the operands, up to the sources.
 pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
@@ -345,7 +346,7 @@ pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(O
     Ok(list)
 }
 
-/// The operands of an operation, from its own or from its idiom's; what they read is noted.
+/// Parses the operands of an operation or of an idiom, and records the sources that they read.
 fn half_operands(
     cursor: &mut Cursor<'_>,
     letters: usize,
@@ -360,7 +361,7 @@ fn half_operands(
         let plural = if wanted == 1 { "" } else { "s" };
         format!("{name} takes {wanted} operand{plural}, not {}", list.len())
     };
-    // A missing operand would silently be src0.r.
+    // A missing operand would be assembled as src0.r.
     if list.len() < wanted {
         let fits = match wanted {
             1 => "one operand fits here".to_owned(),
@@ -383,13 +384,13 @@ fn half_operands(
 
 /// The names of a unit's fields.
 struct HalfSyntax {
-    /// The unit as messages name it.
+    /// Name of the unit in messages.
     name: &'static str,
-    /// Letters of its channels.
+    /// Letters of the unit's channels.
     letters: &'static str,
-    /// Predicate, and whether it is inverted.
+    /// Predicate, and its inversion.
     predicate: [&'static str; 2],
-    /// Write mask of the temporary, its address, and whether that is relative.
+    /// Write mask of the temporary, its address, and the relative bit.
     temp: [&'static str; 3],
     /// Output mask, and render target or comparison.
     output: [&'static str; 2],
@@ -447,7 +448,7 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], read
     Ok(())
 }
 
-/// A half up to its sources. `about` gives the name of an operation, and its number of operands.
+/// Parses a half up to its sources. `about` returns the name of an operation and its number of operands.
 fn half<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     kind: InstType,

@@ -1,4 +1,4 @@
-//! Reading flow control: constructs and the raw form.
+//! Parsers for flow control: constructs and the raw form.
 
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::{FieldValue, Kind};
@@ -16,12 +16,12 @@ pub(super) fn fc_words(common: CmnInst, inst: FcInst, addr: FcAddr) -> [u32; WOR
     [common.pack(), 0, inst.pack(), addr.pack(), 0, 0]
 }
 
-/// Compilers set ALU_WAIT on every FC instruction; the text assumes it.
+/// Returns the default common word. Compilers set ALU_WAIT on every FC instruction, so the text assumes it.
 pub(super) fn fc_common() -> CmnInst {
     CmnInst { alu_wait: true, ..blank(InstType::FC) }
 }
 
-/// ` -> 12` or ` -> label`.
+/// Parses ` -> 12` or ` -> label`.
 pub(super) fn jump_target(cursor: &mut Cursor<'_>, addr: &mut FcAddr) -> Parsed<Option<Target>> {
     if !cursor.eat("->") {
         return Ok(None);
@@ -81,7 +81,7 @@ pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u3
     Ok(words)
 }
 
-/// `[12]`, the number of a constant.
+/// Parses `[12]`, the number of a constant.
 fn constant(cursor: &mut Cursor<'_>, at: Span, what: &str) -> Parsed<u8> {
     match indexed(cursor, what, HIGHEST)? {
         (_, true) => Err(Diagnostic::error(at, format!("{what} cannot be relative"))),
@@ -154,8 +154,8 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
             Jumps::Never | Jumps::Always => condition.is_none(),
             Jumps::WhenTrue | Jumps::WhenFalse => condition.is_some(),
         };
-        // Without `pop`, a break or continue in a structured program starts without levels to close; the second
-        // pass adds them.
+        // In a structured program, a break or continue without `pop` closes no levels at first. The second pass adds
+        // them.
         let pop_fits = match construct.pop {
             Pop::None => pop.is_none() || name == "if" && variant.is_empty(),
             Pop::One => true,
@@ -190,7 +190,7 @@ pub(super) fn needs_target(construct: &Construct) -> bool {
     construct.a_op != AOp::POP
 }
 
-/// The forms of a mnemonic, for messages.
+/// Returns the forms of a mnemonic, for messages.
 pub(super) fn forms(name: &str) -> String {
     let of = |construct: &&Construct| construct.name == name;
     let text = |construct: &Construct| {

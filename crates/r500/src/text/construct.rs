@@ -1,13 +1,13 @@
 //! Flow constructs: the canonical instructions of structured programs, one row each.
 //!
-//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Words of compilers differ from it in
-//! JUMP_ANY, IGNORE_UNCOVERED and unused addresses, which the text states beside the mnemonic. An instruction that
+//! Source: the table of flow-control statements (CTM guide p. 40, r500.md 5.5). Compilers emit other JUMP_ANY and
+//! IGNORE_UNCOVERED bits and other unused addresses, which the text states next to the mnemonic. An instruction that
 //! fits no row is printed in its raw form.
 
 use crate::flow::Role;
 use crate::words::{AOp, BOp, FcAddr, FcInst, FcOp};
 
-/// What decides.
+/// The condition of a construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
     /// The ALU result.
@@ -18,27 +18,27 @@ pub enum Condition {
     Boolean,
 }
 
-/// When a construct's JUMP_FUNC says jump.
+/// The condition under which a construct jumps, in its JUMP_FUNC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jumps {
     /// 0x00.
     Never,
     /// 0xff.
     Always,
-    /// When the condition is false: the construct's body is for lanes where it holds.
+    /// When the condition is false: the body is for lanes whose condition holds.
     WhenFalse,
     /// When the condition is true.
     WhenTrue,
 }
 
-/// What B_POP_CNT holds.
+/// The contents of B_POP_CNT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pop {
-    /// Nothing; 0.
+    /// Unused, 0.
     None,
-    /// A count that is 1 when the text does not say.
+    /// A count; 1 if the text omits it.
     One,
-    /// A count that the text says.
+    /// A count that the text always states.
     Said,
 }
 
@@ -47,11 +47,11 @@ pub enum Pop {
 pub struct Construct {
     /// The mnemonic.
     pub name: &'static str,
-    /// A word behind the condition that distinguishes two constructs of one mnemonic; may be empty.
+    /// A word after the condition that distinguishes two constructs with one mnemonic; may be empty.
     pub variant: &'static str,
-    /// When it jumps.
+    /// When the construct jumps.
     pub jumps: Jumps,
-    /// Only a boolean condition will do, or only one that differs from lane to lane.
+    /// Whether only a boolean condition is allowed. Otherwise, only conditions that differ between lanes are allowed.
     pub on_boolean: bool,
     /// The operation.
     pub op: FcOp,
@@ -59,18 +59,18 @@ pub struct Construct {
     pub any: bool,
     /// Address stack.
     pub a_op: AOp,
-    /// Branch counters when staying.
+    /// Branch counters if the group stays.
     pub b_op0: BOp,
-    /// Branch counters when jumping.
+    /// Branch counters if the group jumps.
     pub b_op1: BOp,
-    /// How many levels are closed.
+    /// Number of levels that the construct closes.
     pub pop: Pop,
     /// B_ELSE.
     pub b_else: bool,
 }
 
 impl Construct {
-    /// Whether INT_ADDR means something.
+    /// Returns whether INT_ADDR has a meaning.
     pub const fn has_int(&self) -> bool {
         matches!(self.op.role(), Role::Begin { .. } | Role::End { .. })
     }
@@ -130,7 +130,7 @@ pub const CONSTRUCTS: &[Construct] = &[
     row("goto",     "",        Jumps::Always,    ALL, FcOp::JUMP,      AOp::NONE, BOp::NONE, BOp::NONE, Pop::None),
 ];
 
-/// JUMP_FUNC: jump where the condition has this value.
+/// Returns the JUMP_FUNC that jumps if the condition has this value.
 pub const fn jump_func(condition: Condition, value: bool) -> u8 {
     match (condition, value) {
         (Condition::Alu, true) => 0xf0,
@@ -142,12 +142,12 @@ pub const fn jump_func(condition: Condition, value: bool) -> u8 {
     }
 }
 
-/// A construct with everything that varies.
+/// A construct with its variable parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Statement {
     /// The row.
     pub construct: &'static Construct,
-    /// What decides, and whether it is negated.
+    /// The condition, and whether it is negated.
     pub condition: Option<(Condition, bool)>,
     /// B_POP_CNT.
     pub pop: u8,
@@ -160,7 +160,7 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// The instruction's two words as fields.
+    /// Returns the instruction's two words as fields.
     pub fn encode(&self) -> (FcInst, FcAddr) {
         let construct = self.construct;
         let jump_func = match (construct.jumps, self.condition) {
@@ -183,7 +183,7 @@ impl Statement {
         (inst, self.addr)
     }
 
-    /// The construct that an instruction is; `None` when it fits no row.
+    /// Returns the construct of an instruction; `None` if it fits no row.
     pub fn recognise(inst: &FcInst, addr: &FcAddr) -> Option<Statement> {
         const CONDITIONS: [Condition; 3] = [Condition::Alu, Condition::Predicate, Condition::Boolean];
         CONSTRUCTS.iter().find_map(|construct| {
@@ -194,7 +194,7 @@ impl Statement {
                 Jumps::Never | Jumps::Always => None,
                 Jumps::WhenTrue | Jumps::WhenFalse => {
                     let jumps_when = construct.jumps == Jumps::WhenTrue;
-                    // A construct with a condition is not one whose JUMP_FUNC names none.
+                    // A construct with a condition requires a JUMP_FUNC that names one.
                     let found = CONDITIONS.into_iter().find_map(|condition| {
                         value_of(condition).map(|value| (condition, value != jumps_when))
                     });

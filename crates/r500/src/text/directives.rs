@@ -8,34 +8,35 @@ use super::reading::{Parsed, number, state_value, vector, word};
 use crate::chip::{CHIPS, Chip};
 use crate::words::{StateRegister, named_register};
 
-/// What a source says.
+/// The contents of a source text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Assembled {
     /// Words, state and constants.
     pub program: Program,
     /// The chip, from `.chip`.
     pub chip: Option<String>,
-    /// The instructions by slot and their places in the text.
+    /// The instructions by slot, with their positions in the text.
     pub lines: Vec<(u32, usize)>,
 }
 
-/// The directives of a unit, and the limits of what they say.
+/// The directives of a unit, and the limits of their values.
 pub(crate) struct Directives {
     /// Number of instruction slots.
     pub slots: usize,
-    /// A float constant as messages name it, and their number.
+    /// The term for a float constant in messages, and the number of float constants.
     pub constant: (&'static str, usize),
     /// The unit's state registers.
     pub state: &'static [StateRegister],
-    /// Beginnings of names of other units' registers, which containers hold, some by their address alone: those keep a raw value.
+    /// Prefixes of register names of other units. Containers hold such registers, some of them only by address, so
+    /// they keep a raw value.
     pub elsewhere: &'static [&'static str],
-    /// Whether a number at the end of a name is not compared with the manual's names.
+    /// Whether a name that ends in a number is not compared with the manual's names.
     pub numbered: bool,
-    /// Directives that the unit has.
+    /// The directives of the unit.
     pub directives: &'static [DirectiveRow],
 }
 
-/// Everything that the directives of one source have set.
+/// The settings from all directives of one source.
 #[derive(Default)]
 pub(crate) struct Stated {
     pub base: u32,
@@ -46,10 +47,10 @@ pub(crate) struct Stated {
 }
 
 impl Stated {
-    /// Reads what follows the name of a directive.
+    /// Parses the rest of a directive after its name.
     ///
     /// # Errors
-    /// No unit has a directive of this name, or something else follows it.
+    /// If no unit has this directive, or if its arguments are wrong.
     pub(crate) fn directive(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -110,12 +111,12 @@ impl Stated {
         }
     }
 
-    /// The value of a state register.
+    /// Returns the value of a state register, if it was set.
     pub(crate) fn get(&self, name: &str) -> Option<u32> {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// The program with these instructions, whose places in the text are `places`.
+    /// Returns the program with these instructions. `places` are their positions in the text.
     pub(crate) fn assembled<const N: usize>(
         self,
         instructions: impl Iterator<Item = [u32; N]>,
@@ -129,7 +130,7 @@ impl Stated {
     }
 }
 
-/// Constants that follow each other make one block.
+/// Joins consecutive constants into blocks.
 fn constant_blocks(constants: &[(u8, [u32; 4])]) -> Vec<ConstantBlock> {
     let mut blocks: Vec<ConstantBlock> = Vec::new();
     for (number, value) in constants {

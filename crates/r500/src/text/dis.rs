@@ -1,4 +1,4 @@
-//! Words to text.
+//! The disassembler: words to text.
 
 use std::fmt::{self, Display, Write};
 
@@ -16,36 +16,36 @@ use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, TexRegister, WO
 use crate::operations::Operation;
 use crate::words::*;
 
-/// How to print.
+/// Options of the output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// Adds slot number and words as a comment before each instruction.
     pub hex: bool,
-    /// Indents the bodies of flow constructs, and numbers where they begin and end. For the vertex unit: adds what flow control
-    /// does after an instruction as a comment.
+    /// Indents the bodies of flow constructs, and numbers their starts and ends. For the vertex unit, adds a comment
+    /// with the flow control after an instruction.
     pub structure: bool,
-    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS), which the vertex unit does not have, by their names.
+    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS) by their names. The vertex unit has no such forms.
     pub idioms: bool,
 }
 
-/// The text of a program: its state as directives, its instructions, its labels. [`super::assemble`] gives the
-/// same program back.
+/// Returns the text of a program: its state as directives, its instructions and its labels. [`super::assemble`]
+/// returns the same program from this text.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// As [`disassemble`], noting where each instruction ends.
+/// Disassembles like [`disassemble`], and records where each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(256 * records.len());
     directives(program, STATE, &mut out);
     let offset = program.state("US_CODE_OFFSET").and_then(|raw| CodeOffset::unpack(raw).ok());
     let offset = u32::from(offset.map_or(0, |offset| offset.offset_addr));
-    // Addresses in instructions count from OFFSET_ADDR.
+    // Addresses in instructions are relative to OFFSET_ADDR.
     let labels = Labels { first: program.base.wrapping_sub(offset), count: records.len() as u32 };
     let targets = labels.targets(records);
     let strays = strays(records.iter());
-    // Numbers of the constructs that are open, outermost first.
+    // Numbers of the open constructs, outermost first.
     let (mut open, mut constructs) = (Vec::<usize>::new(), 0);
     for index in 0..=records.len() {
         if targets.get(index).copied().unwrap_or(false) {
@@ -85,14 +85,14 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// Which slots have a label: addresses from `first`, one for each record and one behind the last.
+/// The addresses that can have a label: from `first`, one for each record and one after the last.
 struct Labels {
     first: u32,
     count: u32,
 }
 
 impl Labels {
-    /// The index of the record that an address names.
+    /// Returns the index of the record at an address, or `None` if the address has no label.
     fn index(&self, addr: &FcAddr) -> Option<usize> {
         let index = u32::from(addr.jump_addr).wrapping_sub(self.first);
         (!addr.jump_global && index <= self.count).then_some(index as usize)
@@ -119,7 +119,7 @@ impl Labels {
     }
 }
 
-/// Whether JUMP_ADDR is printed: where it is used, or not zero.
+/// Returns whether JUMP_ADDR is printed, that is, whether it is used or is not zero.
 fn has_target(fc: &Fc) -> bool {
     let unused = fc.inst.a_op == AOp::POP
         || Statement::recognise(&fc.inst, &fc.addr)
@@ -127,7 +127,7 @@ fn has_target(fc: &Fc) -> bool {
     fc.addr.jump_addr != 0 || !unused
 }
 
-/// Constructs that an instruction closes before it, and opens behind it.
+/// Returns how many constructs an instruction closes before it and opens after it.
 fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
     let Ok(Inst { body: Body::Fc(fc), .. }) = inst::decode(record) else { return (0, 0) };
     match Statement::recognise(&fc.inst, &fc.addr) {
@@ -144,7 +144,7 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-/// Writes the directives of a program: its base, its state registers by the names of a table, its constants.
+/// Writes the directives of a program: its base, its state registers with the names of a table, and its constants.
 pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
         let _ = writeln!(out, ".base {}", program.base);
@@ -170,7 +170,7 @@ pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out
     constants(program, out);
 }
 
-/// The float constants of a program, a directive each.
+/// Writes the float constants of a program, one directive each.
 fn constants(program: &Program, out: &mut String) {
     for block in &program.constants {
         if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
@@ -191,7 +191,7 @@ fn constants(program: &Program, out: &mut String) {
     }
 }
 
-/// A float where its text has the same bits, otherwise the bits.
+/// Returns the text of a float if it parses to the same bits, or else the bits.
 fn number_text(bits: u32) -> String {
     let value = f32::from_bits(bits);
     let text = format!("{value:?}");
@@ -212,13 +212,13 @@ pub(crate) fn value_text(field: &reconverge_isa::Field, raw: u32) -> impl Displa
 // ---- Instructions
 
 fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bool), out: &mut String) {
-    // What the ordinary syntax expresses, to be put into braces where it does not.
+    // Fields that the ordinary syntax cannot express follow in braces.
     let expressed = match inst::decode(words) {
         Ok(Inst { common, body: Body::Alu(alu) }) => alu_text(words, &common, &alu, idioms, out),
         Ok(Inst { common, body: Body::Tex(tex) }) => tex_text(&common, &tex, out),
         Ok(Inst { common, body: Body::Fc(fc) }) => fc_text(&common, &fc, labels, stray, out),
         Err(_) => {
-            // A code without a meaning: every field by name.
+            // A code without a meaning: writes every field by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
             out.push_str(kind.name());
             let mut expressed = Expressed::new(kind, [kind as u32, 0, 0, 0, 0, 0]);
@@ -238,13 +238,13 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
     out.push('\n');
 }
 
-/// What the text of an instruction expresses so far: the words that the assembler would make of it.
+/// The words that the assembler would produce from the text so far.
 struct Expressed {
     kind: InstType,
     words: [u32; WORDS],
-    /// Where the first of two lines ends.
+    /// Offset at which the first of two lines ends.
     first_line_end: Option<usize>,
-    /// A default flag that is off, as it is written: `-NAME`. May be empty.
+    /// A default flag that is off, written as `-NAME`. May be empty.
     absent: &'static str,
 }
 
@@ -254,7 +254,7 @@ impl Expressed {
     }
 }
 
-/// Everything in which `words` differ from what the text expresses.
+/// Writes every field in which `words` differ from the words that the text expresses.
 fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut String) {
     let start = out.len();
     let item = |out: &mut String, text: &str| {
@@ -266,7 +266,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
-        // Most words are as the text says already.
+        // Most words match the text.
         if raw == known && raw & !info.owned == 0 {
             continue;
         }
@@ -292,19 +292,19 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
 }
 
-/// The channel names of a predicate, `None` if its selector has no name.
+/// Returns the channel names of a predicate, or `None` if its selector has no name.
 fn predicate_name(select: PredSel) -> Option<&'static str> {
     PREDICATES.iter().find(|(known, _)| *known == select).map(|(_, name)| *name)
 }
 
-/// `(pred.g) `, where the predicate can be said so.
+/// Writes `(pred.g) ` if the predicate has such a text.
 fn predicate_text(select: PredSel, inverted: bool, out: &mut String) {
     if let Some(name) = predicate_name(select) {
         let _ = write!(out, "({}pred.{name}) ", if inverted { "!" } else { "" });
     }
 }
 
-/// The letters of a mask, `_` for none.
+/// Returns the letters of a mask, `_` if it is empty.
 pub(super) fn mask_text(rgb: u8, alpha: bool) -> &'static str {
     const ALL: [&str; 16] =
         ["_", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"];
@@ -316,17 +316,17 @@ pub(super) fn temp_text(address: u8, rel: bool) -> impl Display {
     fmt::from_fn(move |f| write!(f, "temp[{address}{al}]"))
 }
 
-/// The letters of a swizzle.
+/// Returns the letters of a swizzle.
 pub(super) fn swizzle_text(register: TexRegister) -> String {
     register.swizzle.into_iter().map(tex_letter).collect()
 }
 
-/// `temp[1].rgba`, a coordinate of a fetch.
+/// Returns the text of a fetch coordinate, such as `temp[1].rgba`.
 pub(super) fn vector_text(register: TexRegister) -> String {
     format!("{}.{}", temp_text(register.temp, register.rel), swizzle_text(register))
 }
 
-/// An operand of a unit with so many channels.
+/// Writes an operand of a unit with `channels` channels.
 fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     let (before, after) = modifier(operand.modifier);
     out.push_str(before);
@@ -336,10 +336,10 @@ fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     out.push_str(after);
 }
 
-/// What a missing operand would be.
+/// The default of a missing operand.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
-/// ` : src0=… srcp=…`: sources that are not the unused one, or that an operand reads.
+/// Writes ` : src0=… srcp=…`: the sources that differ from the default or that an operand reads.
 fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     let mut colon = " :";
     for (number, read) in read.into_iter().enumerate() {
@@ -353,14 +353,15 @@ fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
     }
 }
 
-/// How a half is printed: behind what, and whether its idiom is named.
+/// The format of a half: the text before it, and whether its idiom is named.
 struct HalfStyle {
     before: &'static str,
     idioms: bool,
 }
 
-/// `(pred.g) A, B = OP operands : sources` of the unit that computes a channel. Gives whether there is any text: the assembler
-/// adds a half that does nothing. `more` is a destination besides the temporary and the output.
+/// Writes `(pred.g) A, B = OP operands : sources` for the unit that computes a channel. Returns whether there is any
+/// text: the assembler adds a half that does nothing. `more` is a destination in addition to the temporary and the
+/// output.
 fn half_text<Op>(
     (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),
@@ -426,7 +427,7 @@ fn half_text<Op>(
     true
 }
 
-/// Which sources of the RGB and the alpha address word the operands of both halves read.
+/// Returns which sources of the RGB and the alpha address word the operands of both halves read.
 fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
     let mut read = [[false; 3]; 2];
     let halves = [
@@ -444,7 +445,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
     let mut expressed = Expressed::new(kind, *words);
-    // What the syntax below does not say about word 0.
+    // The fields of word 0 that the syntax below expresses.
     let said = CmnInst {
         r#type: kind,
         tex_sem_wait: false,
@@ -487,7 +488,7 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
-        // One predicate in the text is that of all four channels.
+        // A single predicate in the text applies to all four channels.
         alpha_pred_sel: common.rgb_pred_sel,
         alpha_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_wmask: common.rgb_wmask,
@@ -524,12 +525,12 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
-/// Result swizzle of a fetch whose text does not say: as it comes with a destination, all zero without.
+/// Returns the result swizzle of a fetch whose text has none: `rgba` with a destination, `rrrr` (all zero) without.
 pub(super) const fn default_swizzle(has_dest: bool) -> &'static str {
     if has_dest { "rgba" } else { "rrrr" }
 }
 
-/// A common word with nothing but its type.
+/// Returns a common word in which only the type is set.
 pub(super) fn blank(kind: InstType) -> CmnInst {
     match CmnInst::unpack(kind as u32) {
         Ok(common) => common,
@@ -563,7 +564,7 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
     if has_target(fc) {
         let _ = write!(out, " -> {}", labels.text(&fc.addr));
     } else if stray {
-        // Without a target, the assembler takes it for a mistake.
+        // Without a target, the assembler reports an error.
         let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
     let absent = if common.alu_wait { "" } else { "-ALU_WAIT" };

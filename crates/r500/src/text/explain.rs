@@ -15,7 +15,7 @@ use crate::words::{AOp, BOp, InstType, layout};
 /// One field of one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldText {
-    /// Word 0 to 5.
+    /// Word number, 0 to 5.
     pub word: usize,
     /// The word's name in the manual.
     pub word_name: &'static str,
@@ -27,26 +27,26 @@ pub struct FieldText {
     pub lo: u8,
     /// The value, right-aligned.
     pub value: u32,
-    /// The value in words.
+    /// The value as text.
     pub text: String,
-    /// What the field means; may be empty.
+    /// Description of the field; may be empty.
     pub doc: &'static str,
 }
 
-/// Everything about one instruction.
+/// The explanation of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The instruction as the disassembler prints it.
     pub text: String,
-    /// Its fields, word after word, highest bit first.
+    /// The fields in the order of the words, highest bit first.
     pub fields: Vec<FieldText>,
-    /// What it computes, in sentences; of words that cannot be executed, why.
+    /// The computation, in sentences. For words that cannot be executed, the reason.
     pub meaning: Vec<String>,
-    /// What it does to the flow of lanes, for FC instructions.
+    /// The effect on the flow of lanes, for FC instructions.
     pub flow: Vec<String>,
-    /// What the documents forbid about it.
+    /// The violations of the documents.
     pub findings: Vec<String>,
-    /// Where it is documented.
+    /// The document that describes the instruction.
     pub source: &'static str,
 }
 
@@ -73,14 +73,14 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     };
     let mut text =
         disassemble(&Program::from_words(words.to_vec()), Listing::default()).trim_end().to_owned();
-    // Alone, every endif closes more than is open, which a listing marks.
+    // Without a listing, every endif closes more constructs than are open, which the text marks.
     if let Some(endif) = text.strip_suffix(" -> 0").filter(|text| text.starts_with("endif")) {
         text = endif.to_owned();
     }
     Explanation { text, fields: field_texts(&layout(kind), words), meaning, flow, findings, source }
 }
 
-/// The fields of words with these formats.
+/// Returns the fields of words with these formats.
 pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText> {
     let mut fields = Vec::new();
     for (word, (info, raw)) in formats.iter().zip(words).enumerate() {
@@ -102,7 +102,7 @@ pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText>
     fields
 }
 
-/// What happens on a jump and on staying, in words.
+/// Describes the effects of a jump and of staying.
 fn flow_effect(fc: &Fc) -> Vec<String> {
     let inst = &fc.inst;
     let mut lines = Vec::new();

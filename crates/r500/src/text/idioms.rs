@@ -1,40 +1,40 @@
-//! Pseudo-instructions: names for forms of an operation that compilers write for moves, sums and comparisons, which the
-//! hardware has no operations for. docs/r500-idioms.md shows this table.
+//! Pseudo-instructions: names for the forms of an operation that compilers emit for moves, sums and comparisons, for
+//! which the hardware has no operations. docs/r500-idioms.md shows this table.
 //!
 //! Source: the forms of Mesa's r300 compiler (`final_rewrite` in `radeon_pair_translate.c`) and of vendor programs.
 
 use crate::inst::Operand;
 use crate::words::*;
 
-/// What stands at an operand's place.
+/// One operand of the underlying operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The idiom's operand of this number.
+    /// The idiom's operand with this number.
     Operand(usize),
-    /// The same, negated.
+    /// The idiom's operand with this number, negated.
     Negated(usize),
     /// The literal 1 in all channels.
     One,
     /// The literal 0 in all channels.
     Zero,
-    /// Nothing: the operation has fewer operands.
+    /// No operand: the operation has fewer operands.
     Nothing,
 }
 
 /// One pseudo-instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Idiom {
-    /// Its name.
+    /// Name of the idiom.
     pub name: &'static str,
-    /// How many operands it takes.
+    /// Number of operands.
     pub operands: usize,
-    /// The operation of both units that it stands for.
+    /// The underlying operation of both units.
     pub operation: &'static str,
     /// The operation's operands.
     pub parts: [Part; 3],
-    /// Whether it stands for the form with OMOD disabled, `*off`.
+    /// Whether the idiom names the form with OMOD disabled, `*off`.
     pub off: bool,
-    /// What it computes.
+    /// Description of the value.
     pub meaning: &'static str,
 }
 
@@ -51,7 +51,7 @@ const fn row(
     Idiom { name, operands, operation, parts, off, meaning }
 }
 
-/// All of them. A form that fits several rows is printed as the first.
+/// All idioms. A form that fits several rows is printed as the first of them.
 #[rustfmt::skip]
 pub const IDIOMS: [Idiom; 7] = [
     row("MOV", 1, "MAD", [Given(0), One,      Zero],       false, "A"),
@@ -77,14 +77,14 @@ const fn negated(modifier: Imod) -> Imod {
 }
 
 impl Idiom {
-    /// The idiom of a name, with OMOD disabled or not.
+    /// Returns the idiom with this name, with OMOD disabled or not.
     pub fn named(name: &str, off: bool) -> Option<&'static Idiom> {
         let mut named = IDIOMS.iter().filter(|idiom| idiom.name == name);
-        // A name whose rows do not distinguish OMOD takes any.
+        // A name whose rows do not distinguish OMOD accepts either.
         named.clone().find(|idiom| idiom.off == off).or_else(|| named.next())
     }
 
-    /// The operation's operands from the idiom's.
+    /// Returns the operation's operands for the idiom's operands.
     pub fn expand(&self, given: &[Operand]) -> Vec<Operand> {
         let part = |part: &Part| match part {
             Given(number) => Some(given[*number]),
@@ -96,8 +96,8 @@ impl Idiom {
         self.parts.iter().filter_map(part).collect()
     }
 
-    /// The idiom that an operation with these operands is, and the idiom's operands. `missing` is what an operand is
-    /// that the text leaves out.
+    /// Returns the idiom of an operation with these operands, and the idiom's operands. `missing` is the default of
+    /// an operand that the text omits.
     pub(super) fn recognise(
         operation: &str,
         omod: Omod,
@@ -109,13 +109,13 @@ impl Idiom {
         candidates.filter_map(|idiom| Some((idiom, idiom.given(operands, missing)?))).next()
     }
 
-    /// The idiom's operands, if expanding them gives these.
+    /// Returns the idiom's operands if they expand to `operands`.
     fn given(&self, operands: &[Operand; 3], missing: &Operand) -> Option<Vec<Operand>> {
         let mut given: Vec<Option<Operand>> = vec![None; self.operands];
         for (part, operand) in self.parts.iter().zip(operands) {
             match part {
                 Given(number) => given[*number] = Some(*operand),
-                // Only a negation is shown as one.
+                // A negated operand matches only if it has a negation.
                 Negated(number) if matches!(operand.modifier, Imod::NEG | Imod::NAB) => {
                     given[*number] = Some(Operand { modifier: negated(operand.modifier), ..*operand });
                 }
@@ -130,7 +130,7 @@ impl Idiom {
     }
 }
 
-/// How to write what other assemblers have an operation for.
+/// Returns the R500 equivalent of a mnemonic that other assemblers have.
 pub(super) fn elsewhere(name: &str) -> Option<&'static str> {
     Some(match name {
         "ABS" => "write the operand as |src0.rgb|, of MOV for instance",

@@ -1,4 +1,4 @@
-//! What one instruction computes, in sentences.
+//! The effect of one instruction, in sentences.
 
 use super::construct::{Condition, Statement};
 use super::dis::{mask_text, swizzle_text, temp_text, vector_text};
@@ -7,7 +7,7 @@ use crate::inst::{Alu, Body, Fc, Inst, Operand, Source, Sources, Tex, inline_con
 use crate::operations::{Dot, Value};
 use crate::words::*;
 
-/// What a decoded instruction does, a sentence each; never empty.
+/// Returns the effect of a decoded instruction, one sentence per element; never empty.
 pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     let mut sentences = match &inst.body {
         Body::Alu(alu) => arithmetic(&inst.common, alu),
@@ -127,7 +127,7 @@ fn predicated(select: PredSel, inverted: bool) -> String {
     }
 }
 
-/// The value of a unit, before OMOD and clamp.
+/// Returns the value of a unit, before OMOD and clamp.
 fn value(alu: &Alu, channel: usize) -> String {
     let alpha = channel == 3;
     let operand = |number: usize| {
@@ -141,7 +141,7 @@ fn value(alu: &Alu, channel: usize) -> String {
             let between = if way == 1 { "columns" } else { "rows" };
             format!("the difference of {} between the {between} of the quad", operand(1))
         }
-        // If the two are equal, the choice does not matter.
+        // If both operands are equal, the choice does not matter.
         Value::Choice(..) if operation.operands == 2 && operand(0) == operand(1) => operand(0),
         Value::Choice(_, words) | Value::Rounded(_, words) | Value::Transcendental(_, words) => {
             ["{A}", "{B}", "{C}"]
@@ -166,12 +166,12 @@ fn value(alu: &Alu, channel: usize) -> String {
     }
 }
 
-/// One channel of an operand, as an operand of one channel.
+/// Returns one channel of an operand, as an operand of one channel.
 fn channel_of(operand: &Operand, channel: usize) -> Operand {
     Operand { swiz: [operand.swiz[channel]; 3], ..*operand }
 }
 
-/// A * B + C, shortened where an operand is 0 or 1.
+/// Returns A * B + C, shortened if an operand is 0 or 1.
 fn sum(a: String, b: String, c: String) -> String {
     let product = match (a.as_str(), b.as_str()) {
         ("0", _) | (_, "0") | ("-0", _) | (_, "-0") => None,
@@ -217,7 +217,7 @@ fn operand_value(alu: &Alu, operand: &Operand, channels: usize) -> String {
     format!("{before}{text}{after}")
 }
 
-/// A source, and whether it has channels of its own.
+/// Returns the text of a source, and whether its channels differ.
 fn source_value(sources: &Sources, sel: Sel) -> (String, bool) {
     let plain = |number: usize| match sources.src[number] {
         Source::Temp { addr, rel } => (temp_text(addr, rel).to_string(), true),

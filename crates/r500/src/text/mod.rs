@@ -1,8 +1,8 @@
 //! Text of R500 programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words; [`assemble`] gives the same words back. What an instruction does not say in its
-//! ordinary syntax (hazard bits, reserved bits, fields that its type does not use) follows in braces, so
-//! nothing is dropped. docs/r500-syntax.md describes the text.
+//! [`disassemble`] prints any words, and [`assemble`] returns the same words. Fields that the ordinary syntax cannot
+//! express (hazard bits, reserved bits, fields that the instruction type does not use) follow in braces, so that no
+//! bit is lost. docs/r500-syntax.md describes the text.
 //!
 //! ```
 //! use reconverge_r500::text::{Listing, assemble, disassemble};

@@ -1,4 +1,4 @@
-//! Reading the pieces that all instructions share: numbers, field values, braces.
+//! Parsers for the parts that all instructions share: numbers, field values, braces.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use super::syntax;
 use crate::inst::WORDS;
 use crate::words::*;
 
-/// Something read, or what is wrong.
+/// A parsed value, or the error.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// A line: its number from 1, the place of its first byte, and its text without a comment.
+/// A line: its number from 1, the byte offset of its start, and its text without a comment.
 pub(crate) type Line<'a> = (usize, usize, &'a str);
 
-/// The lines of a text.
+/// Returns the lines of a text.
 pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
 }
 
-/// Errors after which the rest of a file is not looked at.
+/// Number of errors after which the rest of a file is skipped.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// Reads line after line, and returns what is wrong with them.
+/// Parses each line, and returns the errors.
 pub(crate) fn each_line<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
     mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,
@@ -64,12 +64,12 @@ pub(crate) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u6
     }
 }
 
-/// A number of 32 bits.
+/// Parses a 32-bit number.
 pub(crate) fn word(cursor: &mut Cursor<'_>, what: &str) -> Parsed<u32> {
     Ok(number(cursor, what, u64::from(u32::MAX))? as u32)
 }
 
-/// The words of an instruction.
+/// Parses the words of an instruction.
 pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]> {
     let mut words = [0; N];
     for word in &mut words {
@@ -78,7 +78,7 @@ pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]>
     Ok(words)
 }
 
-/// One of these names, as its place among them. `wrong` says what another word is not.
+/// Parses one of `names` and returns its index. `wrong` returns the message for another word.
 pub(crate) fn place<'n>(
     cursor: &mut Cursor<'_>,
     names: impl IntoIterator<Item = &'n str> + Clone,
@@ -93,7 +93,7 @@ pub(crate) fn place<'n>(
         .ok_or_else(|| Diagnostic::error(at, wrong(name)).help(suggest(name, names)))
 }
 
-/// A value by the manual's name.
+/// Parses a value by the manual's name.
 pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&str) -> String) -> Parsed<T> {
     let place = place(cursor, T::NAMES.iter().map(|name| name.text), wrong)?;
     match T::from_bits(T::NAMES[place].value, T::BITS) {
@@ -102,7 +102,7 @@ pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&
     }
 }
 
-/// A field by the manual's name.
+/// Parses a field by the manual's name.
 pub(crate) fn field(
     cursor: &mut Cursor<'_>,
     format: &WordInfo,
@@ -126,7 +126,7 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     })
 }
 
-/// The bits of a vector: four floats, or their bits.
+/// Parses the bits of a vector: four floats, or their bits.
 pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     let mut value = [0; 4];
     for channel in &mut value {
@@ -135,7 +135,7 @@ pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
     Ok(value)
 }
 
-/// A float, or its bits as `0x…`.
+/// Parses a float, or its bits as `0x…`.
 fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');
@@ -160,7 +160,7 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
     Err(expected(cursor, format!("{name} needs a value"), format!("{name}=VALUE fits here")))
 }
 
-/// The value of a state register: a number, or fields.
+/// Parses the value of a state register: a number, or fields.
 pub(super) fn state_value(
     cursor: &mut Cursor<'_>,
     name: &str,
@@ -214,7 +214,7 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
     }
 }
 
-/// `{NAME NAME=value -NAME WORD|=bits}`: fields of any word, by name.
+/// Parses `{NAME NAME=value -NAME WORD|=bits}`: fields of any word, by name.
 pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; WORDS]) -> Parsed<()> {
     if !cursor.eat("{") {
         return Ok(());
@@ -233,7 +233,7 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         let field = if dot { cursor.word() } else { "" };
-        // Mostly there is no space around the dot.
+        // Usually there is no space around the dot.
         let whole = &text[..text.len() - cursor.rest().len()];
         let name = match whole.len() == word.len() + usize::from(dot) + field.len() {
             true => Cow::Borrowed(whole),
@@ -268,7 +268,7 @@ pub(super) fn set(words: &mut [u32; WORDS], kind: InstType, name: &str, value: u
     }
 }
 
-/// A sign that must be here. `fits` says what may be here, and why.
+/// Parses a required sign. `fits` is a note for the error message.
 pub(crate) fn sign(cursor: &mut Cursor<'_>, sign: &str, fits: impl Into<String>) -> Parsed<()> {
     if cursor.eat(sign) { Ok(()) } else { Err(expected(cursor, format!("expected `{sign}`"), fits)) }
 }

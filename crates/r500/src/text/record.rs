@@ -1,4 +1,4 @@
-//! The records that lines of a source become.
+//! The records of source lines.
 
 use reconverge_isa::Field;
 use reconverge_isa::source::{Diagnostic, Span};
@@ -7,38 +7,39 @@ use super::syntax::UNUSED_SOURCE;
 use crate::inst::WORDS;
 use crate::words::*;
 
-/// A record and its place in the text.
+/// A record and its position in the text.
 pub(super) struct Record {
     pub(super) words: [u32; WORDS],
     pub(super) span: Span,
-    /// What decides JUMP_ADDR.
+    /// The origin of JUMP_ADDR.
     pub(super) target: Target,
-    /// What both halves read.
+    /// The sources that both halves read.
     pub(super) reads: Reads,
 }
 
 pub(super) enum Target {
-    /// It is in the words.
+    /// The words already contain the address.
     Fixed,
     Label(String, Span),
-    /// The construct's partner decides; also the integer constant, unless the text says it.
+    /// The other half of the construct determines the address. It also determines the integer constant, unless the
+    /// text states it.
     Structure {
-        /// The text says it.
+        /// The text states the integer constant.
         int: bool,
     },
 }
 
-/// What the operands of an instruction read, and which sources its lines mention.
+/// The sources that the operands of an instruction read, and those that its lines mention.
 #[derive(Default)]
 pub(super) struct Reads {
-    /// RGB (0) or alpha (1) address word, source, place in the text.
+    /// RGB (0) or alpha (1) address word, source number, position in the text.
     pub(super) operands: Vec<(usize, usize, Span)>,
     pub(super) declared: [[bool; 3]; 2],
 }
 
 impl Reads {
-    /// An operand whose source is stated nowhere would silently read inline code 0, or temp\[0\] where the half with its
-    /// source is left out or `nop`.
+    /// Returns an error for an operand whose source is not stated. Without the error, it would read inline code 0, or
+    /// temp\[0\] if the half with its source is omitted or `nop`.
     pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
         let unused = |word: usize, number: usize| {
             let sources = words[1 + word];
@@ -60,7 +61,7 @@ impl Reads {
     }
 }
 
-/// A field of US_FC_ADDR.
+/// Returns a field of US_FC_ADDR.
 pub(super) fn addr_field(name: &str) -> &'static Field {
     match FcAddr::INFO.field(name) {
         Some(field) => field,

@@ -1,4 +1,4 @@
-//! Which flow constructs belong together, and what each leaves to its surroundings.
+//! Matches flow constructs that belong together, and completes the fields that depend on the surrounding constructs.
 
 use reconverge_isa::source::Diagnostic;
 
@@ -11,15 +11,15 @@ use crate::words::*;
 pub(super) struct Open {
     name: &'static str,
     at: usize,
-    /// Breaks and continues that wait for the loop's end.
+    /// Breaks and continues whose target is the end of this loop.
     waiting: Vec<usize>,
 }
 
-/// Where each structured instruction jumps, as an index of a record. What an instruction without a target of its own
-/// leaves to its surroundings is filled in: the else form of an `if`, the levels that a break closes, BREAKREP in `rep`.
+/// Returns the target of each structured instruction, as the index of a record. Also fills in the fields that the
+/// surrounding constructs determine: the else form of an `if`, the levels that a break closes, and BREAKREP in `rep`.
 pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) -> Vec<Option<usize>> {
     let mut targets = vec![None; records.len()];
-    // Where a line is missing for another error, its endif only seems to be one.
+    // If a line is missing because of another error, its endif may seem unmatched.
     let whole = errors.is_empty();
     let mut closing_nothing = Vec::new();
     for (record, _) in
@@ -39,7 +39,7 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
         let Some(statement) = recognised(&record.words) else { continue };
         let construct = statement.construct;
         match construct.name {
-            // A static if touches no counter: it is a plain jump, and neither else nor endif belongs to it.
+            // A static if does not change counters. It is a plain jump without an else or an endif.
             "if" if construct.on_boolean && !wants_target => {}
             "if" if construct.on_boolean => errors.push(
                 Diagnostic::error(record.span, "an `if` on a boolean constant needs a target")
@@ -65,8 +65,8 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                     targets[last.at] = Some(index + 1);
                     let opener = &mut records[last.at];
                     if around > 0 && left_to_structure(opener) {
-                        // A jump behind a merged endif takes along the levels of the ifs around it, which the
-                        // endif would have taken off. (r500.md 5.5; for else inferred from it)
+                        // A jump to a merged endif also closes the levels of the enclosing ifs, which the endif would
+                        // have closed. (r500.md 5.5; for else inferred from it)
                         change(&mut opener.words, |inst| match last.name {
                             "else" => inst.b_pop_cnt = 1 + around,
                             _ => (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, around),
@@ -113,7 +113,7 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
                                 continue;
                             };
                             change(&mut records[index].words, |inst| {
-                                // The canonical unconditional form decrements even by nothing. (r500.md 5.5)
+                                // The canonical unconditional form decrements even by 0. (r500.md 5.5)
                                 let decrements = levels > 0 || construct.jumps == Jumps::Always;
                                 if construct.pop == Pop::None && decrements {
                                     (inst.b_op1, inst.b_pop_cnt) = (BOp::DECR, levels);
@@ -148,13 +148,13 @@ pub(super) fn structure(records: &mut [Record], errors: &mut Vec<Diagnostic>) ->
             );
         }
     }
-    // Behind another error, an endif may only seem to close nothing: its `if` may be what is wrong.
+    // After another error, an endif may only seem unmatched, because the error may be in its `if`.
     let first = errors.iter().map(|error| error.span.start).min().unwrap_or(usize::MAX);
     errors.extend(closing_nothing.into_iter().filter(|error| error.span.start < first));
     targets
 }
 
-/// Which instructions are an `endif` that closes more than is open.
+/// Returns which instructions are an `endif` that closes more constructs than are open.
 pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec<bool> {
     let mut open: Vec<&str> = Vec::new();
     let stray = |words: &[u32; WORDS]| {
@@ -177,7 +177,7 @@ pub(super) fn strays<'a>(records: impl Iterator<Item = &'a [u32; WORDS]>) -> Vec
     records.map(stray).collect()
 }
 
-/// Whether the construct's partner decides where an instruction jumps.
+/// Returns whether the other half of the construct determines the target of an instruction.
 fn left_to_structure(record: &Record) -> bool {
     matches!(record.target, Target::Structure { .. })
 }

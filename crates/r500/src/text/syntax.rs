@@ -1,4 +1,4 @@
-//! The small spellings that printing and parsing share, each written once.
+//! The spellings that the disassembler and the assembler share.
 
 use std::collections::HashMap;
 use std::fmt::{self, Display};
@@ -27,7 +27,8 @@ pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
 /// Names of the render target in TARGET of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
-/// Fields of an FC instruction in its raw form, in the order of the text: name there, name in the manual, and what a number is.
+/// Fields of an FC instruction in its raw form, in the order of the text: name in the text, name in the manual, and
+/// description of its number.
 #[rustfmt::skip]
 pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("FUNC",             "JUMP_FUNC",        "JUMP_FUNC"),
@@ -43,12 +44,12 @@ pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
     ("GLOBAL",           "JUMP_GLOBAL",      ""),
 ];
 
-/// The text before and behind an operand with a modifier.
+/// Returns the text before and after an operand with a modifier.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }
 
-/// The predicates, and the channels of each as the text writes them.
+/// The predicates and the text of their channels.
 pub(super) const PREDICATES: [(PredSel, &str); 5] = [
     (PredSel::RGBA, "rgba"),
     (PredSel::RRRR, "r"),
@@ -57,33 +58,32 @@ pub(super) const PREDICATES: [(PredSel, &str); 5] = [
     (PredSel::AAAA, "a"),
 ];
 
-/// Letter of a swizzle code.
+/// Returns the letter of a swizzle code.
 pub(super) const fn letter(swiz: Swiz) -> char {
     ['r', 'g', 'b', 'a', '0', 'h', '1'][swiz as usize]
 }
 
-/// Swizzle code of a letter.
+/// Returns the swizzle code of a letter.
 pub(super) fn swiz(letter: char) -> Option<Swiz> {
     Swiz::ALL.iter().copied().find(|swiz| self::letter(*swiz) == letter)
 }
 
-/// Letters of a texture swizzle.
+/// Returns the letter of a texture swizzle code.
 pub(super) const fn tex_letter(swiz: TexSwiz) -> char {
     ['r', 'g', 'b', 'a'][swiz as usize]
 }
 
-/// Texture swizzle of a letter.
+/// Returns the texture swizzle code of a letter.
 pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
     TexSwiz::ALL.iter().copied().find(|swiz| tex_letter(*swiz) == letter)
 }
 
-/// The ten bits of a source: address, CONST, REL. What a source that is not mentioned holds: inline constant 0x80,
-/// which compilers write for an unused one.
+/// The ten bits of an unused source: address, CONST, REL. Compilers write inline constant 0x80 for it.
 pub(super) const UNUSED_SOURCE: u32 = 0x80;
 /// An address word with three unused sources.
 pub(super) const UNUSED_SOURCES: u32 = UNUSED_SOURCE | UNUSED_SOURCE << 10 | UNUSED_SOURCE << 20;
 
-/// Text of ten source bits.
+/// Returns the text of ten source bits.
 pub(super) fn source(bits: u32) -> impl Display {
     let (address, is_const, rel) = (bits & 0xff, bits & 0x100 != 0, bits & 0x200 != 0);
     let al = if rel { "+aL" } else { "" };
@@ -95,20 +95,20 @@ pub(super) fn source(bits: u32) -> impl Display {
     })
 }
 
-/// The code of an inline constant.
+/// Returns the code of an inline constant.
 pub(super) fn inline_code(value: f32) -> Option<u32> {
     (0..128).find(|code| inline_constant(*code) == value).map(u32::from)
 }
 
-/// A word and a field of it.
+/// A word index and a field of the word.
 type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
-    /// Every field by its name, and by its word's name and its own. The standard library's hash took 5 % of writing and reading a
-    /// program.
+    /// Every field by its name, and by the names of its word and itself. The standard library's hash took 5 % of the
+    /// time to write and read a program.
     places: HashMap<String, FieldPosition, RandomState>,
-    /// The fields of each word, as they are written between braces.
+    /// The fields of each word, with their names in braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
 
@@ -127,7 +127,7 @@ impl Names {
                 let whole = format!("{}.{name}", info.name);
                 names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
                 names.places.insert(whole, (word, field));
-                // The first word that has it.
+                // A name without its word stands for the first word that has it.
                 names.places.entry(name).or_insert((word, field));
             }
         }
@@ -135,20 +135,20 @@ impl Names {
     }
 }
 
-/// The word and field of a name. A name that occurs in several words needs the
-/// word's name before it: `US_ALU_RGB_INST.OMOD`.
+/// Returns the word and field with this name. A name that occurs in several words needs the word's name before it:
+/// `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     let places = &Names::of(kind).places;
-    // Names are mostly written as the manual has them.
+    // Most names have the manual's spelling.
     places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()
 }
 
-/// The fields of a word with their names in braces: with its word's, unless it is the common word.
+/// Returns the fields of a word with their names in braces, which include the word's name except for the common word.
 pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
     &Names::of(kind).in_braces[word]
 }
 
-/// The name of a word in braces.
+/// Returns the name of a word in braces.
 pub(super) fn word_name(info: &WordInfo, word: usize) -> String {
     if info.fields.is_empty() { format!("WORD{word}") } else { info.name.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! What the engines of both units give for functions of one operand.
+//! Results of the engines of both units for functions of one operand.
 
 use std::sync::Arc;
 
@@ -10,10 +10,11 @@ use reconverge_simt::compiling::spent;
 use reconverge_simt::{Engine, Level, Mode, Options};
 use reconverge_testkit::{BLOCK, each_block};
 
-/// Blocks of words in a launch: so many groups that code is made.
+/// Number of blocks of words in a launch: enough groups for the compiled engine to compile.
 const BLOCKS: usize = 8;
 
-/// Hands launches of words to `check`, and whether it is the first: the interpreter takes some microseconds a group.
+/// Passes launches of words to `check`, and whether the launch is the first. The interpreter takes some microseconds
+/// per group.
 fn each_launch(mut check: impl FnMut(Vec<[u32; 4]>, bool)) {
     let mut words: Vec<[u32; 4]> = Vec::new();
     let mut first = true;
@@ -26,7 +27,7 @@ fn each_launch(mut check: impl FnMut(Vec<[u32; 4]>, bool)) {
     });
 }
 
-/// The ways to run a launch; all levels and the interpreter for the first.
+/// Returns the options of each run. The first launch runs on all levels and the interpreter.
 fn ways(first: bool, engines: &[Engine]) -> Vec<Options> {
     let levels = if first { Level::available() } else { vec![Level::best()] };
     let on =
@@ -47,7 +48,7 @@ fn same(name: &str, options: &Options, words: &[[u32; 4]], found: &[[u32; 4]], e
 /// An operation and its lane function.
 type Named = (&'static str, fn(f32) -> f32);
 
-/// Four functions, each of the four channels of an input, to the four targets.
+/// Checks four functions. Each writes its results for the four channels of an input to one target.
 fn check_fragment(functions: [Named; 4]) {
     let mut source = String::new();
     for (name, temp) in functions.map(|(name, _)| name).iter().zip(1..) {

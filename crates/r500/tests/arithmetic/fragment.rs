@@ -1,4 +1,4 @@
-//! The fragment processor: profile R. Sums are exact until they are rounded.
+//! The fragment processor with profile R. Sums are exact before they are rounded.
 
 use reconverge_r500::lane::{self, Term};
 use reconverge_r500::words::{AluResultOp, Imod, Omod, SrcpOp, Target};
@@ -121,7 +121,7 @@ fn modifiers_and_comparisons_of_one_word() {
     }
 }
 
-/// A term, as the machine takes it and as words: a product or a value.
+/// A term as words: a product or a value.
 #[derive(Clone, Copy, Debug)]
 struct Operands {
     a: u32,
@@ -141,7 +141,7 @@ impl Operands {
         }
     }
 
-    /// The exact term; `Err` for NaN or an infinity, with its bits.
+    /// Returns the exact term; `Err` with its bits for a NaN or an infinity.
     fn exact(self) -> Result<(Exact, bool), u32> {
         let (a, b) = (flushed(self.a), flushed(self.b));
         let negative = (a ^ b) & SIGN != 0;
@@ -156,7 +156,7 @@ impl Operands {
     }
 }
 
-/// The exact sum, scaled and rounded once; -0 only where every term is -0.
+/// Returns the exact sum, scaled and rounded once. It is -0 only if every term is -0.
 fn expected_sum(terms: &[Operands], scale: i32) -> u32 {
     let special: Vec<u32> = terms.iter().filter_map(|term| term.exact().err()).collect();
     if let Some(first) = special.first() {
@@ -172,13 +172,13 @@ fn expected_sum(terms: &[Operands], scale: i32) -> u32 {
     }
 }
 
-/// The one documented deviation of dot products (CTM guide p. 42): where the two largest terms cancel and no other is above
-/// 2^-25 of them, the sum is +0.
+/// Returns the sum with the one documented deviation of dot products (CTM guide p. 42): if the two largest terms
+/// cancel and no other term is above 2^-25 of them, the sum is +0.
 fn expected_dot(terms: &[Operands], scale: i32) -> u32 {
     let exact: Result<Vec<Exact>, u32> =
         terms.iter().map(|term| term.exact().map(|(exact, _)| exact)).collect();
     if let Ok(mut exact) = exact {
-        // By magnitude, the largest first.
+        // Sorts by magnitude, largest first.
         exact.sort_by(|a, b| {
             let (a, b) = (a.magnitude(), b.magnitude());
             b.is_below(a).cmp(&a.is_below(b)).reverse()
@@ -192,12 +192,12 @@ fn expected_dot(terms: &[Operands], scale: i32) -> u32 {
     expected_sum(terms, scale)
 }
 
-/// Words for terms: special ones, any, and such as cancel.
+/// Returns words for terms: special ones, random ones, and ones that cancel.
 fn operand(random: &mut Random, special: &[u32], before: &[Operands]) -> Operands {
     let mut word = || match random.below(8) {
         0..3 => random.one_of(special),
         3 => random.next() << 12 ^ random.next(),
-        // Few bits, near one.
+        // A mantissa of few bits, near one.
         4 => random.next() & 0x8000_0000 | (0x3c00_0000 + (random.next() & 0x7f0_0000)),
         _ => random.next() & 0x8000_0000 | (0x3000_0000 + (random.next() & 0xfff_ffff)),
     };
@@ -222,7 +222,7 @@ fn sums_and_dot_products_are_exact_until_they_are_rounded() {
             assert_eq!(found, expected_dot(terms, scale), "dot product {terms:x?}, {omod:?}: {found:#010x}");
         }
     };
-    // A * B + C of every pair, with a C that cancels and one that does not.
+    // A * B + C for every pair, with a C that cancels and one that does not.
     for (number, (a, b)) in special.iter().flat_map(|a| special.iter().map(move |b| (*a, *b))).enumerate() {
         let omod = OMODS[number % 7];
         let third = special[number * 7 % special.len()];
@@ -267,7 +267,7 @@ fn choices_and_presubtract_of_every_pair_of_special_words() {
     for (a, b) in special.iter().flat_map(|a| special.iter().map(move |b| (*a, *b))) {
         let shown = || format!("{a:#010x} {b:#010x}");
         let (x, y) = (f32::from_bits(a), f32::from_bits(b));
-        // As whole numbers in the order of the floats; zeros are equal.
+        // Ranks as integers in the order of the floats. Zeros are equal.
         let rank = |word: u32| {
             let magnitude = i64::from(flushed(word) & !SIGN);
             if word & SIGN != 0 { -magnitude } else { magnitude }

@@ -1,5 +1,5 @@
-//! What both units have in common (r500.md 3.5; docs/r500-vertex.md, section 8), in integers: not a line of it comes from the
-//! machine.
+//! The common rules of both units (r500.md 3.5; docs/r500-vertex.md, section 8), in integers. The code is independent
+//! of the machine.
 
 use reconverge_testkit::exact::{Real, nearest, parts};
 
@@ -7,10 +7,10 @@ pub(crate) const SIGN: u32 = 1 << 31;
 pub(crate) const INFINITY: u32 = 0x7f80_0000;
 pub(crate) const LARGEST: u32 = 0x7f7f_ffff;
 pub(crate) const ONE: u32 = 0x3f80_0000;
-/// The one NaN of arithmetic.
+/// The only NaN that arithmetic returns.
 pub(crate) const NAN: u32 = 0x7fff_ffff;
 
-/// A denormal is a zero of its sign.
+/// Replaces a denormal by a zero of the same sign.
 pub(crate) fn flushed(x: u32) -> u32 {
     if x << 1 < 1 << 24 { x & SIGN } else { x }
 }
@@ -23,34 +23,36 @@ pub(crate) fn is_infinite(x: u32) -> bool {
     x << 1 == INFINITY << 1
 }
 
-/// A function of lanes as one of words.
+/// Turns a function of floats into a function of words.
 pub(crate) fn words(function: impl Fn(f32) -> f32) -> impl Fn(u32) -> u32 {
     move |x| function(f32::from_bits(x)).to_bits()
 }
 
-/// What a function of the operand, flushed, gives that is not NaN.
+/// Applies a function to a flushed operand and flushes its result. A NaN operand returns [`NAN`].
 pub(crate) fn of_numbers(x: u32, function: impl FnOnce(u32) -> u32) -> u32 {
     if is_nan(x) { NAN } else { flushed(function(flushed(x))) }
 }
 
-/// `found` where it is right.
+/// Returns `found` if it is right, or else a different word.
 pub(crate) fn judged(found: u32, right: bool) -> u32 {
     if right { found } else { !found }
 }
 
-/// What was found, if it is among what a function can give that is computed in doubles and rounded once.
+/// Returns `found` if it is a possible result of a function that computes in doubles and rounds once, or else another
+/// possible result. Returns `zero` without a value.
 pub(crate) fn near(found: u32, value: Option<Real>, zero: u32) -> u32 {
     let Some(value) = value else { return zero };
     let [low, high] = value.candidates().map(flushed);
     if found == high { high } else { low }
 }
 
-/// A whole number of 2^-298: what any sum of products of normal singles is. Two's complement, the lowest word first.
+/// An integer multiple of 2^-298, which represents any sum of products of normal singles. Two's complement, lowest
+/// word first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Exact([u64; 10]);
 
 impl Exact {
-    /// a * b of finite words, denormals being zeros.
+    /// Returns a * b of finite words. Denormals count as zeros.
     pub(crate) fn product(a: u32, b: u32) -> Exact {
         let ((x, i), (y, j)) = (parts(flushed(a)), parts(flushed(b)));
         let magnitude = Exact([0; 10]).plus_shifted(u64::from(x) * u64::from(y), (i + j + 298) as u32);
@@ -91,17 +93,17 @@ impl Exact {
         if self.is_negative() { self.negated() } else { self }
     }
 
-    /// Whether this magnitude is below another one.
+    /// Returns whether this magnitude is below another one.
     pub(crate) fn is_below(self, other: Exact) -> bool {
         self.plus(other.negated()).is_negative()
     }
 
-    /// Twice this, so many times.
+    /// Doubles the number `times` times.
     pub(crate) fn doubled(self, times: u32) -> Exact {
         (0..times).fold(self, |sum, _| sum.plus(sum))
     }
 
-    /// The nearest single of this times 2^`scale`, with gradual underflow; +0 for 0.
+    /// Returns the nearest single to this number times 2^`scale`, with gradual underflow; +0 for 0.
     pub(crate) fn rounded(self, scale: i32) -> u32 {
         let magnitude = self.magnitude().0;
         let Some(top) = magnitude.iter().rposition(|word| *word != 0) else { return 0 };

@@ -1,4 +1,4 @@
-//! The vertex unit: every operation rounds, operands are flushed already.
+//! The vertex unit: every operation rounds, and its operands are already flushed.
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ fn sum(a: u32, b: u32) -> u32 {
     result(single(a).add_r(single(b), Round::NearestTiesToEven).value)
 }
 
-/// Zero times anything is a zero of the sign of the product.
+/// Returns the product. Zero times any value is a zero with the sign of the product.
 fn product(a: u32, b: u32) -> u32 {
     if flushed(a) << 1 == 0 || flushed(b) << 1 == 0 {
         return (a ^ b) & SIGN;
@@ -36,12 +36,12 @@ fn order(a: u32, b: u32) -> Option<Ordering> {
     single(a).partial_cmp(&single(b))
 }
 
-/// An infinity becomes the largest finite number: the DX forms.
+/// Replaces an infinity by the largest finite number, as the DX forms do.
 fn finite(x: u32) -> u32 {
     if is_infinite(x) { x & SIGN | LARGEST } else { x }
 }
 
-/// A function of words whose operand is flushed when it is read.
+/// Returns a function of words that flushes its operand.
 fn read(function: impl Fn(f32) -> f32) -> impl Fn(u32) -> u32 {
     words(move |x| function(lane::operand(x.to_bits(), false, false)))
 }
@@ -114,7 +114,7 @@ fn reciprocals_are_cut_and_have_three_forms() {
     same_of_each("ME_RECIP_DX", read(lane::recip_dx), |x, found| {
         if zero(x) { LARGEST } else { finite(reciprocal(x, found)) }
     });
-    // Of the absolute value.
+    // The root of the absolute value.
     let root = |x: u32, found: u32| {
         of_numbers(x % SIGN, |x| match x {
             0 => INFINITY,
@@ -131,7 +131,7 @@ fn reciprocals_are_cut_and_have_three_forms() {
     same_of_each("ME_RECIP_SQRT_DX", read(lane::recip_sqrt_dx), |x, found| finite(root(x, found)));
 }
 
-/// What e^x or 2^x is at infinities, or by `function`.
+/// Returns e^x or 2^x. `function` computes the results for finite numbers.
 fn exponential(x: u32, found: u32, function: fn(u32) -> Real) -> u32 {
     of_numbers(x, |x| match x {
         INFINITY => x,
@@ -197,7 +197,7 @@ fn exponential_and_logarithm_have_parts() {
 
 #[test]
 fn sines_are_those_of_radians_up_to_pi() {
-    // The first single from pi on; an infinity is one of them.
+    // The words from the first single above pi to infinity.
     let beyond = |x: u32| (0x4049_0fdb..=INFINITY).contains(&(x % SIGN));
     same_of_each("ME_SIN", read(lane::sine), |x, found| {
         of_numbers(x, |x| if beyond(x) { 0 } else { near(found, exact::sine(x), x) })
@@ -207,7 +207,7 @@ fn sines_are_those_of_radians_up_to_pi() {
     });
 }
 
-/// Every pair of special words, and random ones; all flushed.
+/// Checks every pair of special words, and random pairs; all words are flushed.
 fn each_pair(seed: u64, mut check: impl FnMut(u32, u32)) {
     let special: Vec<u32> = special_words().into_iter().map(flushed).collect();
     special.iter().for_each(|a| special.iter().for_each(|b| check(*a, *b)));
@@ -310,7 +310,7 @@ fn dot_products_and_clamped_products_of_four() {
     }
 }
 
-/// base^exponent by the table of docs/r500-vertex.md, infinities and NaN as in C.
+/// Returns base^exponent by the table of docs/r500-vertex.md, with infinities and NaN as in C.
 fn power(base: u32, exponent: u32, found: u32) -> u32 {
     let magnitude = base % SIGN;
     let (zero, negative) = (magnitude == 0, base >= SIGN);
@@ -352,7 +352,7 @@ fn power(base: u32, exponent: u32, found: u32) -> u32 {
 #[test]
 fn powers_and_lighting_are_rounded_once() {
     each_pair(0x5eed_2452, |a, c| {
-        // A base about one, whose powers are in range, and any.
+        // A base near one, whose powers are in range, and any base.
         for a in [a, a & 0x807f_ffff | 0x3f80_0000, a & 0x807f_ffff | 0x3f00_0000] {
             let (x, z) = (f32::from_bits(a), f32::from_bits(c));
             let shown = || format!("{a:#010x} ^ {c:#010x}");
@@ -368,7 +368,7 @@ fn powers_and_lighting_are_rounded_once() {
                     "{}",
                     shown()
                 );
-                // A NaN as a bound is neither below nor above: only a proven a >= b clamps to 1.
+                // A NaN as a bound is neither below nor above. Only a proven a >= b clamps to 1.
                 let not_below = matches!(order(a, b), Some(Ordering::Greater | Ordering::Equal));
                 let clamped = if below {
                     0
@@ -388,7 +388,7 @@ fn powers_and_lighting_are_rounded_once() {
                 plain
             };
             assert_eq!(lane::power_clamp_01(x, z).to_bits(), clamped, "{}", shown());
-            // 1, max(b, 0), b > 0 ? max(a, 0) ^ c : 0, 1 with c clamped; maxima give their first operand for a NaN.
+            // 1, max(b, 0), b > 0 ? max(a, 0) ^ c : 0, 1 with c clamped. Maxima return their first operand for a NaN.
             let at_least = |x: u32, least: u32| match order(x, least) {
                 Some(Ordering::Less | Ordering::Equal) => least,
                 _ => x,

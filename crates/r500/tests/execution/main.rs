@@ -1,4 +1,4 @@
-//! What whole instructions do, one rule a test, written in the assembler's text.
+//! The behavior of whole instructions, one rule per test, in the assembler's text.
 
 mod questions;
 
@@ -37,7 +37,7 @@ fn outcome(source: &str, lanes: &[[f32; 4]], mode: Mode) -> Outcome {
     on_every_engine(source, &launch(lanes), mode).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// [`run`] on every engine.
+/// Executes [`run`] on every engine.
 fn on_every_engine(source: &str, launch: &Launch, mode: Mode) -> Result<Outcome, RunError> {
     let setup = setup(source);
     let run = |engine, level, log: Option<&mut _>| {
@@ -50,7 +50,7 @@ fn on_every_engine(source: &str, launch: &Launch, mode: Mode) -> Result<Outcome,
     everywhere(run, |result| format!("{source}: {result:?}"))
 }
 
-/// [`ctm::run`] on every engine.
+/// Executes [`ctm::run`] on every engine.
 fn dispatched(source: &str, dispatch: Dispatch) -> Result<ctm::DispatchOutcome, ctm::DispatchError> {
     let setup = setup(source);
     let with = |engine, level| {
@@ -65,7 +65,7 @@ fn dispatched(source: &str, dispatch: Dispatch) -> Result<ctm::DispatchOutcome, 
     expected
 }
 
-/// Runs `source` and the output of temp[1]; gives its four channels for each lane.
+/// Runs `source`, and then writes temp[1] to the output. Returns its four channels for each lane.
 fn temp1(source: &str, lanes: &[[f32; 4]]) -> Vec<[f32; 4]> {
     let outputs = outputs(&format!("{source}{OUT}"), lanes, Mode::Strict);
     outputs.iter().map(|lane| lane.color[0].map(f32::from_bits)).collect()
@@ -169,7 +169,7 @@ fn strict_mode_names_what_is_undefined() {
     assert_eq!(trap("top:\ngoto top\nOUT nop\n"), Cause::Watchdog(10_000));
 }
 
-/// docs/r500.md, "Strict mode": entries on the stacks are reported and do not stop the program.
+/// docs/r500.md, "Strict mode": entries on the stacks are reported, but do not stop the program.
 #[test]
 fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
     let finding = |source: &str, lanes: usize, mode| outcome(source, &vec![[0.0; 4]; lanes], mode).finding;
@@ -181,7 +181,7 @@ fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
     let open = LeftOpen { loops: 0, calls: 1 };
     assert_eq!(finding(&in_a_call, 1, Mode::Strict), Some(Finding { first_lane: 0, left_open: open }));
     assert_eq!(finding(OUT, 1, Mode::Strict), None);
-    // Only lanes from 32 on break out by a jump that leaves the frame.
+    // Only lanes from 32 on leave the loop, by a jump that keeps the frame.
     let some = format!(
         ".const 0 32 0 0 0\n.int 0 1 0 0\nloop int[0]\nALU alu_result[GE].r = MAD src0.r00, src0.111, -src1.r00 : \
          src0=temp[0] src1=const[0]\nFC JUMP FUNC=0xf0 -> end\nendloop int[0]\nend:\n{OUT}"
@@ -191,8 +191,8 @@ fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
     assert_eq!(outcome.finding.map(|finding| finding.first_lane), Some(32));
 }
 
-/// docs/r500.md, "Counts": every slot that is issued, the lanes active before it, and the one branch at which active lanes
-/// want different things. The else switches lanes off and on, which is no divergence.
+/// docs/r500.md, "Counts": every slot that is issued, the lanes active before it, and the one branch at which active
+/// lanes disagree. The else switches lanes off and on, which does not count as divergence.
 #[test]
 fn counts_are_those_of_the_page() {
     let source = format!(
@@ -204,9 +204,9 @@ fn counts_are_those_of_the_page() {
         (statistics.instructions, statistics.lane_instructions, statistics.divergent_branches)
     };
     assert_eq!(counts(&[[1.0; 4], [0.0; 4], [1.0; 4], [0.0; 4]]), (7, 4 + 4 + 2 + 2 + 2 + 2 + 4, 1));
-    // A group of its own each 16 lanes, of which the second has one lane.
+    // Each 16 lanes are a group. The second group has one lane.
     assert_eq!(counts(&[[1.0; 4]; 17]).2, 0);
-    // What the watchdog stops has not been counted.
+    // An instruction that the watchdog stops is not counted.
     let options = Options { watchdog: 6, ..Options::default() };
     let stopped = run(&setup(&source), &launch(&[[1.0; 4], [0.0; 4]]), &options).unwrap_err();
     assert!(matches!(stopped, RunError::Trap(trap) if trap.trap.cause == Cause::Watchdog(6)));
@@ -214,8 +214,8 @@ fn counts_are_those_of_the_page() {
     assert!(run(&setup(&source), &launch(&[[1.0; 4], [0.0; 4]]), &options).is_ok());
 }
 
-/// docs/r500.md, "Strict mode": an instruction that no lane executes has no effect. Half the lanes continue and the
-/// others break; the continued ones keep the thread in the loop, so that it walks on with no lane active.
+/// docs/r500.md, "Strict mode": an instruction that no lane executes has no effect. Half the lanes continue, and the
+/// others break. The continued lanes keep the thread in the loop, which it executes without an active lane.
 #[test]
 fn an_address_outside_its_file_does_not_trap_where_no_lane_is_active() {
     let in_a_loop = |body: &str| {
@@ -233,7 +233,7 @@ fn an_address_outside_its_file_does_not_trap_where_no_lane_is_active() {
     in_a_loop("TEX TEXKILL tex[0], temp[60+aL].rgba");
 }
 
-/// aL does not exist where there is no LOOP: REP has none.
+/// Outside a LOOP, aL does not exist. REP does not have it.
 #[test]
 fn al_outside_any_loop_does_not_trap_where_no_lane_is_active() {
     let source = format!(
@@ -270,7 +270,7 @@ fn memory(values: &[f32]) -> Vec<u8> {
     memory
 }
 
-/// CTM guide p. 6: the requested element comes back last.
+/// CTM guide p. 6: the requested element is returned last.
 #[test]
 fn a_two_by_two_fetch_gives_the_neighbours_and_then_the_element() {
     let input = Surface { tiling: Tiling::LINEAR_INP_2X2, ..LINEAR };
@@ -331,7 +331,7 @@ fn a_domain_beyond_the_bounds_is_refused_before_it_runs() {
     }
 }
 
-/// The first pair of a domain that takes hours ends it, so that pairs are not made beforehand.
+/// The first pair of a domain that would take hours ends the run. So pairs are not created in advance.
 #[test]
 fn pairs_are_made_as_they_run() {
     let domain = Domain { i: 0, j: 0, width: 1 << 20, height: 1 << 10 };

@@ -1,4 +1,4 @@
-//! Open questions of the documents. Each has its reading, and a program or a call of a function that shows it.
+//! Open questions of the documents. Each has an interpretation, and a program or function call that demonstrates it.
 
 use reconverge_r500::chip::Chip;
 use reconverge_r500::ctm::{Conditional, INDEX_TEMP, Scatter};
@@ -13,7 +13,8 @@ use reconverge_simt::{FlowView, Lane, Mask, Why};
 
 use super::*;
 
-/// Number in docs/r500.md (section 10), subject, reading, and test of a question. Q20, about executables, is in `container`.
+/// Number in docs/r500.md (section 10), subject, interpretation, and test of a question. Q20, about executables, is
+/// in `container`.
 type Question = (u8, &'static str, &'static str, fn());
 
 #[rustfmt::skip]
@@ -117,7 +118,7 @@ fn groups_are_as_wide_as_the_chips_and_made_of_quads() {
         ["R520", "R580"].map(|name| Chip::named(name).map(|chip| chip.group_width)),
         [Some(16), Some(48)]
     );
-    // src0 of the lane to the right, and of the one below, minus that of the first lane.
+    // src0 of the lane to the right, and src0 of the lane below, minus src0 of the first lane.
     let source = "ALU temp[1].rgb = MDH src0.rrr, -src0.111, src0.rrr : src0=temp[0]\n  \
                   + temp[1].a = MDV src0.r, -src0.1, src0.r : src0=temp[0]\n";
     let red = temp1(
@@ -155,11 +156,11 @@ fn a_clamped_nan_is_zero() {
 
 #[test]
 fn a_sum_is_rounded_once_to_the_nearest_even() {
-    // (1 + e)^2 = 1 + 2e + e^2: rounded first, the product loses e^2, and what is left of the sum is 0.
+    // (1 + e)^2 = 1 + 2e + e^2. If the product were rounded first, it would lose e^2, and the sum would be 0.
     let next = 1.0 + f32::EPSILON;
     let terms = [Term::product(next, next, false), Term::value(-(1.0 + 2.0 * f32::EPSILON))];
     assert_eq!(lane::sum(&terms, Omod::MUL_1), f32::EPSILON * f32::EPSILON);
-    // Half of the last place goes to the even neighbour.
+    // Half of the last place rounds to the even neighbour.
     let half = |x: f32| lane::sum(&[Term::value(x), Term::value(f32::EPSILON / 2.0)], Omod::MUL_1);
     assert_eq!((half(1.0), half(next)), (1.0, 1.0 + 2.0 * f32::EPSILON));
 }
@@ -240,7 +241,7 @@ fn write_inactive_writes_temporaries_of_sleeping_lanes_only() {
     assert_eq!([lanes[0].written[1], lanes[1].written[1]], [0b11, 0]);
 }
 
-/// r500.md Q12 and Q2: -0 kills, and a killed lane goes on as a helper.
+/// r500.md Q12 and Q2: -0 kills, and a killed lane continues as a helper.
 #[test]
 fn texkill_drops_lanes_with_a_negative_component() {
     let source = format!(
@@ -329,7 +330,7 @@ fn rep_leaves_the_al_of_the_loop_around_it_visible() {
     assert_eq!(flow.al(), 5, "ENDREP does not step it");
 }
 
-/// The recommended scope is the innermost frame's lanes, the literal reading all lanes.
+/// The recommended scope is the lanes of the innermost frame; the literal interpretation is all lanes.
 #[test]
 fn lanes_that_were_off_before_the_loop_stop_a_break_only_in_the_literal_reading() {
     for (scope, jumped) in [(InhibitScope::Frame, true), (InhibitScope::All, false)] {

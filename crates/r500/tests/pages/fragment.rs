@@ -1,4 +1,4 @@
-//! The list of every operation with its code, its source and how exact it is: `docs/coverage/r500.md`.
+//! The list of all operations with code, source and accuracy: `docs/coverage/r500.md`.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use reconverge_r500::fidelity;
 use reconverge_r500::words::{AlphaOp, FcOp, InstType, Omod, RgbOp, SrcpOp, TexOp};
 use reconverge_simt::Fidelity;
 
-/// The text of `docs/coverage/r500.md`: a table for each field that names an operation, a line for each of its codes.
+/// Returns the text of `docs/coverage/r500.md`, with a table for each field that names an operation and a line for
+/// each code.
 pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# R500: every operation\n\nGenerated from the tables of `reconverge-r500`. *Fidelity*: specified is as documented; \
@@ -28,7 +29,7 @@ pub(crate) fn coverage() -> String {
     text
 }
 
-/// A section: the operations of a field, in the order of their codes.
+/// Writes a section: the operations of a field, in the order of their codes.
 fn table<Op: FieldValue>(
     text: &mut String,
     title: &str,

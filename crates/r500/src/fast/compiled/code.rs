@@ -1,10 +1,10 @@
-//! From operations to values: the templates.
+//! The templates: operations to values.
 //!
-//! A [`Way`] is a segment while it is made, on its fast or its slow path: [`Way::operation`] gives the effect of an operation
-//! of the fast engine in the words of [`mod@crate::lane`], eight lanes at once.
+//! A [`Way`] is a segment under construction, on its fast or its slow path. [`Way::operation`] emits an operation of
+//! the fast engine for eight lanes at once, in the terms of [`mod@crate::lane`].
 //!
-//! The code takes denormal operands as zeros, and rounds results gradually, as profile R does; that a denormal result is a
-//! zero, and every NaN the same one, is seen to where the bits are looked at ([`Rows::settle`]).
+//! The code reads denormal operands as zeros and rounds results gradually, as profile R does. Denormal results become
+//! zeros, and NaNs become canonical, only where the bits are used ([`Rows::settle`]).
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
@@ -21,11 +21,11 @@ const SIGN: u32 = 1 << 31;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// A segment while it is made.
+/// A segment under construction.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     pub(super) rows: Rows,
-    /// The ALU result of the active lanes, where it was written.
+    /// The ALU result of the active lanes, if it was written.
     pub(super) alu_result: Option<Value>,
 }
 
@@ -49,12 +49,12 @@ impl<'a> Way<'a> {
         if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
     }
 
-    /// What is behind the registers is dead at the end of an instruction.
+    /// Drops the rows after the registers, which are dead at the end of an instruction.
     pub(super) fn end(&mut self) {
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= ROWS as u32 * ROW));
     }
 
-    /// An operation's effect. `false` if there is no template for it; then the way means nothing any more.
+    /// Emits an operation. Returns `false` if it has no template; the segment is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: Template) -> bool {
         operation.set == Set::ACTIVE && self.effect(operation, template).is_some()
     }
@@ -64,7 +64,7 @@ impl<'a> Way<'a> {
             Template::None | Template::Neighbours => return None,
             Template::Channels(computes, count) => {
                 let channels = &operation.channels[..count];
-                // All are read before one is written.
+                // All channels are read before one is written.
                 let values: Option<Vec<Value>> =
                     channels.iter().map(|channel| self.channel(operation, channel, computes)).collect();
                 for (channel, value) in channels.iter().zip(values?) {
@@ -115,7 +115,7 @@ impl<'a> Way<'a> {
         Some(self.rows.two(Two::FMin, positive, one))
     }
 
-    /// A result of arithmetic.
+    /// Returns a result of arithmetic.
     fn float(&mut self, value: Value) -> Value {
         if !self.rows.exact {
             return self.rows.raw(value);
@@ -126,7 +126,7 @@ impl<'a> Way<'a> {
         self.rows.raw(value)
     }
 
-    /// OMOD of a result that is rounded already.
+    /// Applies OMOD to a result that is already rounded.
     fn scaled(&mut self, value: Value, operation: &Operation) -> Value {
         if operation.omod == Omod::DISABLED {
             return value;
@@ -137,7 +137,8 @@ impl<'a> Way<'a> {
             return self.float(value);
         }
         if self.rows.is_raw(value) {
-            // A raw result's NaN is the machine's own on the slow path, but for a sign modifier since.
+            // On the slow path, a non-canonical result has the machine's own NaN unless a sign modifier has changed
+            // it.
             return if self.rows.exact { self.float(value) } else { value };
         }
         let minus_zero = self.rows.word(SIGN);
@@ -163,20 +164,20 @@ impl<'a> Way<'a> {
             (a, b) = (self.rows.strip.select(no_b, a, sign_a), self.rows.strip.select(no_a, b, sign_b));
         }
         let sum = match known {
-            // Times one, and what is added to nothing.
+            // A product with 1 needs only an addition.
             [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
             [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
             _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // It may be a number on the slow path, which not everything asks about that takes it.
+            // On the slow path, the sum may be a number instead of a NaN. Not every use of the sum checks this.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.strip.guard(nan);
         }
         if channel.scale == 1.0 {
             return self.float(sum);
         }
-        // Scaling rounds nothing again, but for sums that are denormals, or become such or stop being infinite.
+        // Scaling is exact, except if the sum is or becomes a denormal, or if an infinite sum becomes finite.
         let scale = self.rows.word(channel.scale.to_bits());
         let value = self.rows.two(Two::FMul, sum, scale);
         let (zero, magnitude) = (self.rows.word(0), self.rows.word(!SIGN));
@@ -257,7 +258,8 @@ impl Path for Way<'_> {
     }
 }
 
-/// The sum to which an OMOD applies before rounding, for lanes in which the rounded sum does not decide the result.
+/// Returns the function that computes a sum with OMOD applied before rounding. It serves lanes in which the rounded
+/// sum does not determine the result.
 fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
     fn of<const OMOD: usize>(zero_wins: bool) -> PerLane {
         fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
@@ -269,7 +271,7 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
             true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    // Disabled is as 1.
+    // A disabled OMOD has the same function as a factor of 1.
     let of: [fn(bool) -> PerLane; 8] =
         [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
     of[omod as usize](zero_wins)

@@ -1,13 +1,14 @@
-//! The compiled engine: regions of a program as host code, where the fast engine would run block after block.
+//! The compiled engine. It compiles regions of a program, which the fast engine would run block by block.
 //!
 //! | read | for |
 //! |---|---|
-//! | `trace` | from blocks to regions |
-//! | `code` | from operations to values |
+//! | `trace` | blocks to regions |
+//! | `code` | operations to values |
 //! | `run` | entry and exit of a region |
 //!
-//! At its exits a region leaves registers, flow and counts as the fast engine does, which continues there. An operation without a
-//! template is a call of the fast engine's operation. The fast engine runs the code that no region contains.
+//! At its exits, a region leaves registers, flow and counts in the state that the fast engine expects. The fast
+//! engine then continues. For an operation without a template, the region calls the fast engine's operation. The fast
+//! engine also runs the code that no region contains.
 
 mod code;
 mod run;
@@ -25,30 +26,30 @@ pub(super) use run::{Exit, Work, region, run};
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::R500>;
 
-/// A region as it is found.
+/// A region that the tracer has found.
 type Found = reconverge_jit::Found<run::R500>;
 
 /// Bytes of a row.
 const ROW: u32 = 4 * WIDEST as u32;
 
-/// The row of the lanes that are active.
+/// The row of the active lanes.
 const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 
 /// Position at which the group continues after a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// With the instruction in this slot.
+    /// The instruction in this slot.
     Before(u16),
-    /// With the instruction after the operations of this block, which have run.
+    /// The instruction after the operations of this block, which have run.
     Behind(u32),
 }
 
 /// The loop that contains a region.
 #[derive(Clone, Copy, Debug)]
 struct Loop {
-    /// It has aL.
+    /// Whether the loop has aL.
     al: bool,
-    /// What its end adds to that.
+    /// The value that the end of the loop adds to aL.
     step: i8,
 }
 
@@ -57,13 +58,13 @@ struct Loop {
 pub(super) struct Own {
     after: After,
     in_loop: Option<Loop>,
-    /// Some flow instruction reads the votes of covered lanes only.
+    /// Whether some flow instruction counts only the votes of covered lanes.
     ignores_uncovered: bool,
 }
 
 impl Fast {
-    /// The same program with host code of an extent, which cuts blocks only if the program has been lowered so. Without AVX2, or
-    /// without memory for code, there is none.
+    /// Returns the same program with compiled regions of an extent. Regions can end inside a block only if the
+    /// program was lowered for that. Without AVX2 or memory for code, nothing is compiled.
     pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let size = self.lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
         let lanes = self.lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);

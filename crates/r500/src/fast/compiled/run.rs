@@ -1,6 +1,6 @@
 //! Entry and exit of a region: sets up its state, then updates the group.
 
-// Code is called and calls back: each place states what it relies on.
+// Compiled code is called and calls back. Each use states its assumptions.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lanes: &'a mut Lanes<'w>,
     pub(in crate::fast) flow: &'a mut Flow,
     pub(in crate::fast) divergent_branches: &'a mut u64,
-    /// By block, how often it ran.
+    /// Number of runs, indexed by block.
     pub(in crate::fast) runs: &'a mut [u64],
     pub(in crate::fast) budget: &'a mut u64,
     pub(in crate::fast) lane_instructions: &'a mut u64,
@@ -34,7 +34,8 @@ pub(in crate::fast) enum Exit {
     Here,
     /// The operations of this block have run; it has not been counted, and its flow has not been executed.
     Behind(u32),
-    /// At the flow instruction of this block, with which all active lanes exit the loop. It has been counted.
+    /// The group is at the flow instruction of this block, with which all active lanes exit the loop. The block has
+    /// been counted.
     Left(u32),
 }
 
@@ -46,7 +47,7 @@ impl Machine for R500 {
     /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
 
-    /// A block.
+    /// The number of a block.
     type At = u32;
     type Call = Range<u32>;
     type Region = Own;
@@ -61,14 +62,14 @@ impl Machine for R500 {
             choose(*level, lanes, Set::ACTIVE, Mask(active));
         }
         for operation in &lowered.operations[call.start as usize..call.end as usize] {
-            // SAFETY: operations were made for the level of the engine.
+            // SAFETY: the operations were compiled for the level of the engine.
             unsafe { operation.handlers[0](lanes, operation) };
         }
         true
     }
 }
 
-/// Returns the region that begins at a block, if it may run now.
+/// Returns the region that begins at a block, if it can run now.
 #[inline(always)]
 pub(in crate::fast) fn region(compiled: &Compiled, block: u32, budget: u64, flow: &Flow) -> Option<u32> {
     let number = compiled.starting_at(block)?;
@@ -123,7 +124,7 @@ pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>)
         },
         Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
             let block = region.at(step);
-            // The code has cleared these lanes in the row.
+            // The region has already cleared these lanes in the row.
             choose(level, lanes, Set::ACTIVE, Mask(active));
             (first(block) + lowered.blocks[block as usize].size - 1, Exit::Left(block))
         }

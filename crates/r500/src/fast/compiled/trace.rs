@@ -1,7 +1,7 @@
-//! From blocks to regions: where they begin, what follows what, and where they end.
+//! Forms regions from blocks: their entries, the order of their blocks, and their ends.
 //!
-//! A region begins at a block. It continues with the next block for as long as that is known, past BREAKs with which some lanes
-//! exit the loop. It is a loop if it reaches the end of a loop that leads back to its entry.
+//! A region begins at a block. It continues with the next block while that is known, past BREAKs at which some lanes
+//! exit the loop. The region is a loop if it reaches the end of a loop that leads back to its entry.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use super::{After, Found, Loop, Own};
 use crate::fast::lower::{Block, Last, Lowered, NONE, Template};
 use crate::flow::{self, InLoop};
 
-/// Finds the regions of a program, by the block where they begin.
+/// Finds the regions of a program. Returns them with the numbers of their first blocks.
 pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     let heads: NumberSet = lowered
         .blocks
@@ -26,7 +26,7 @@ pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
             (ends && block.jump != NONE).then_some(block.jump)
         })
         .collect();
-    // Probed in a segment of its own, once for each operation.
+    // Each operation is compiled once in a separate segment to check whether it has a template.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
@@ -40,10 +40,10 @@ pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     extent.choose(&heads, lowered.blocks.len() as u32, trace, Found::size)
 }
 
-/// A region while it is traced.
+/// A region that is being traced.
 struct Tracer<'a> {
     lowered: &'a Lowered,
-    /// By operation.
+    /// Indexed by operation.
     has_template: &'a [bool],
     heads: &'a NumberSet,
     head: u32,
@@ -53,7 +53,7 @@ struct Tracer<'a> {
 }
 
 impl<'a> Tracer<'a> {
-    /// Traces block after block.
+    /// Traces one block after another.
     fn trace(mut self) -> Option<Found> {
         let mut number = self.head;
         let (back, after) = loop {
@@ -66,13 +66,13 @@ impl<'a> Tracer<'a> {
                 Last::Flow(flow) => Some(&self.lowered.flows[flow as usize]),
                 Last::Next | Last::Reference => None,
             };
-            // What the flow does within the region, or `None` for an instruction that the fast engine runs.
+            // The flow within the region, or `None` for an instruction that the fast engine runs.
             let within = flow.filter(|_| !block.ends);
             let within = within.and_then(|flow| Some((flow, self.within(block, flow)?)));
             let judges =
                 |number: u32| matches!(self.lowered.templates[number as usize], Template::AluResult { .. });
             if within.is_none() && self.in_loop.is_some() && (block.start..block.end).any(judges) {
-                // After the region there is no ALU result.
+                // The ALU result does not exist after the region.
                 break (Back::Never, After::Before(block.first));
             }
             self.execute(number, block, within.is_some());
@@ -97,7 +97,7 @@ impl<'a> Tracer<'a> {
         self.finish(back, after, number)
     }
 
-    /// Whether all of a block except for its flow can be in the region.
+    /// Returns whether all of a block except for its flow can be in the region.
     fn fits(&self, number: u32, block: &Block) -> bool {
         let called = |number: u32| {
             let template = self.lowered.templates[number as usize];
@@ -105,7 +105,7 @@ impl<'a> Tracer<'a> {
         };
         let calls = (block.start..block.end).filter(|number| called(*number)).count();
         let neighbours = |number: u32| self.operation(number).1 == Template::Neighbours;
-        // A loop that begins here has a region of its own.
+        // A loop that begins in this block has a region of its own.
         let other_loop =
             self.heads.contains(number) && (number != self.head || self.builder.instructions > 0);
         let known = block.al.is_none() && block.split.is_none() && !block.kills && !block.inactive;
@@ -121,17 +121,17 @@ impl<'a> Tracer<'a> {
         (&self.lowered.operations[number as usize], self.lowered.templates[number as usize])
     }
 
-    /// A BREAK whose votes are the ALU result, or the end of the region's loop.
+    /// Returns a BREAK whose votes are the ALU result, or the end of the region's loop.
     fn within(&self, block: &Block, flow: &flow::Step) -> Option<InLoop> {
         let it = flow.in_loop?;
         it.al()?;
         let always = flow.wants == [u64::MAX; 4];
         if it.ends() {
-            // In strict mode it traps if it reads an ALU result that nothing has written, even if every result jumps.
+            // In strict mode, a loop end that reads an invalid ALU result traps, even if it jumps for every result.
             let goes_back = block.jump == self.head && always && !flow.reads_alu_result();
             return goes_back.then_some(it);
         }
-        // The votes are the result of this block for all active lanes. Calls come before it.
+        // The votes are this block's ALU result for all active lanes. Calls come before it.
         let result = (block.start..block.end).rev().find_map(|number| {
             let template = self.lowered.templates[number as usize];
             let computes = self.has_template[number as usize];
@@ -150,7 +150,8 @@ impl<'a> Tracer<'a> {
         });
     }
 
-    /// The operations of a block. If its flow is `within` the region, that takes the ALU result; otherwise the machine has it.
+    /// Adds the operations of a block. If its flow is `within` the region, the region uses the ALU result; otherwise
+    /// the group holds it.
     fn execute(&mut self, number: u32, block: &Block, within: bool) {
         let mut called: Option<Range<u32>> = None;
         let mut slot = usize::from(block.first);

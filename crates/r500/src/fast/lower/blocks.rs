@@ -1,4 +1,5 @@
-//! Blocks: runs of arithmetic instructions and texture fetches that cannot trap, and one instruction after them that may change the flow.
+//! Blocks: runs of arithmetic instructions and texture fetches that cannot trap, with an optional flow instruction at
+//! the end.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -8,58 +9,58 @@ use crate::inst::{Alu, Body, CONSTANTS, Inst, SLOTS, Source, TEMPORARIES};
 use crate::operations::used_sources;
 use crate::words::{CmnInst, InstType, TexOp};
 
-/// The instruction behind a block's operations.
+/// The instruction after the operations of a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) enum Last {
-    /// None: the next one begins another block, or the program has ended.
+    /// No instruction. The next one begins another block, or the program has ended.
     Next,
-    /// The reference interpreter executes it. It does not count as one of the block.
+    /// An instruction that the reference interpreter executes. It is not counted as part of the block.
     Reference,
-    /// Flow control, by number.
+    /// Flow control, by the number of the flow instruction.
     Flow(u32),
 }
 
-/// Instructions that run together.
+/// Instructions that run as a unit.
 #[derive(Clone, Debug)]
 pub(in crate::fast) struct Block {
-    /// Its operations.
+    /// Range of the block's operations.
     pub(in crate::fast) start: u32,
     pub(in crate::fast) end: u32,
-    /// Its first slot.
+    /// First slot.
     pub(in crate::fast) first: u16,
-    /// Instructions, a flow instruction at the end included.
+    /// Number of instructions, including a flow instruction at the end.
     pub(in crate::fast) size: u16,
-    /// The values of aL for which no address traps; `None` where no address is relative.
+    /// The values of aL for which no address traps; `None` if no address is relative.
     pub(in crate::fast) al: Option<RangeInclusive<i32>>,
-    /// Where it has one instruction, which operations up to here may refuse: then nothing has been done, and the reference
-    /// interpreter executes it.
+    /// For a block of one instruction, the end of the operations that may bail out. After a bailout nothing has
+    /// changed, and the reference interpreter executes the instruction.
     pub(in crate::fast) split: Option<u32>,
-    /// It has a TEXKILL.
+    /// Contains a TEXKILL.
     pub(in crate::fast) kills: bool,
-    /// Some lanes that are not active are written too.
+    /// Writes some lanes that are not active.
     pub(in crate::fast) inactive: bool,
-    /// Its last instruction is the program's.
+    /// The last instruction of the block is the last of the program.
     pub(in crate::fast) ends: bool,
     pub(in crate::fast) last: Last,
-    /// The blocks that follow and that its flow instruction jumps to, or [`NONE`].
+    /// The next block and the target of the flow instruction, or [`NONE`].
     pub(in crate::fast) fall: u32,
     pub(in crate::fast) jump: u32,
 }
 
 impl Block {
-    /// The slots of its instructions.
+    /// Returns the slots of the block's instructions.
     pub(in crate::fast) fn slots(&self) -> Range<usize> {
         let first = usize::from(self.first);
         first..first + usize::from(self.size)
     }
 }
 
-/// A place in a block.
+/// Position in a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Entry {
     /// [`NONE`] for a slot without instruction.
     pub(in crate::fast) block: u32,
-    /// Which instruction of it.
+    /// Index of the instruction in the block.
     pub(in crate::fast) inside: u16,
 }
 
@@ -155,7 +156,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Slots that something jumps to. A call returns to the slot behind a flow instruction, where a block begins anyhow.
+    /// Returns which slots are jump targets. A call returns to the slot after a flow instruction, where a block
+    /// begins anyway.
     fn starts(&self) -> Vec<bool> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
@@ -169,7 +171,7 @@ impl<'a> Lowering<'a> {
         starts
     }
 
-    /// The instruction in a slot, unless it traps in every state.
+    /// Returns the instruction in a slot, unless it traps in every state.
     fn executable(&self, pc: u16) -> Option<&'a Inst> {
         let slot = self.setup.slot(pc)?;
         let inst = slot.inst.as_ref().ok()?;
@@ -178,13 +180,13 @@ impl<'a> Lowering<'a> {
         (!self.strict || inside && slot.violations.is_empty() && ends_well).then_some(inst)
     }
 
-    /// Whether an instruction writes to memory.
+    /// Returns whether an instruction writes to memory.
     pub(super) fn scatters(&self, common: &CmnInst) -> bool {
         let masked = (0..4).any(|channel| common.writes_output(channel));
         common.r#type == InstType::OUT && self.uncached() && masked
     }
 
-    /// Whether an instruction may be left to the reference interpreter when it comes to it.
+    /// Returns whether an instruction may bail out to the reference interpreter at run time.
     fn may_refuse(&self, inst: &Inst) -> bool {
         let surface = |unit| self.bound.is_some_and(|bound| bound.has_input(unit));
         match &inst.body {
@@ -194,7 +196,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Lowers an arithmetic instruction; `false` when the reference interpreter has to execute it.
+    /// Lowers an arithmetic instruction. Returns `false` if the reference interpreter has to execute it.
     fn alu(&mut self, slot: u16, inst: &Inst, alu: &Alu) -> bool {
         let start = self.lowered.operations.len();
         let partial = !(0..4).all(|channel| inst.common.writes_output(channel));
@@ -211,7 +213,7 @@ impl<'a> Lowering<'a> {
         true
     }
 
-    /// Whether no address traps, for some value of aL at least.
+    /// Returns whether no address traps, for at least some value of aL.
     fn addresses_are_known(&mut self, common: &CmnInst, alu: &Alu) -> bool {
         let [rgb, alpha] = used_sources(alu);
         let sources = alu.rgb_sources.src.iter().zip(rgb).chain(alu.alpha_sources.src.iter().zip(alpha));
@@ -225,13 +227,15 @@ impl<'a> Lowering<'a> {
         read && written.all(|(temp, rel)| self.reaches_temp(temp, rel))
     }
 
-    /// Whether the address of a temporary does not trap, for some value of aL at least if it is relative.
+    /// Returns whether the address of a temporary does not trap. A relative address needs at least one valid value of
+    /// aL.
     pub(super) fn reaches_temp(&mut self, temp: u8, rel: bool) -> bool {
         let allocated = if self.strict { usize::from(self.setup.pix_size) + 1 } else { TEMPORARIES };
         if rel { self.reaches(temp, allocated.min(TEMPORARIES)) } else { usize::from(temp) < allocated }
     }
 
-    /// Notes the values of aL for which an address relative to it is one of `size`: outside, it wraps in lenient mode.
+    /// Restricts aL to the values for which a relative address is below `size`. In lenient mode all values are valid,
+    /// because addresses wrap.
     fn reaches(&mut self, base: u8, size: usize) -> bool {
         let (base, size) = (i32::from(base), size as i32);
         let all = if self.strict { -base..=size - 1 - base } else { i32::MIN..=i32::MAX };
@@ -240,7 +244,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// What is in both, where there are two.
+/// Returns the intersection of two ranges, or the only range if one is `None`.
 fn meet(a: Option<RangeInclusive<i32>>, b: Option<RangeInclusive<i32>>) -> Option<RangeInclusive<i32>> {
     match (a, b) {
         (Some(a), Some(b)) => Some(*a.start().max(b.start())..=*a.end().min(b.end())),

@@ -1,4 +1,4 @@
-//! The table of codes: which vector code computes an operation. One row each.
+//! The table of codes: the vector code for each operation, one row each.
 
 use reconverge_simt::Level;
 
@@ -9,13 +9,13 @@ use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
 use crate::words::AlphaOp;
 
-/// How channels are computed.
+/// The computation of channels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) computes: Computes,
-    /// How many sources a channel has.
+    /// Number of sources per channel.
     pub(super) sources: usize,
-    /// How many channels one vector operation computes at most.
+    /// Maximum number of channels in one vector operation.
     pub(super) most: usize,
     handlers: fn(&Shape) -> Handlers,
 }
@@ -26,23 +26,23 @@ impl PartialEq for Code {
     }
 }
 
-/// What a code computes.
+/// The function that a code computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) enum Computes {
     /// A * B + C.
     Sum,
     /// The source.
     Pass,
-    /// The source without its sign.
+    /// The source with its sign cleared.
     Magnitude,
     /// An operation of the alpha unit.
     Of(AlphaOp),
 }
 
-/// What the code of a vector operation depends on.
+/// The parameters that select the code of a vector operation.
 #[derive(Clone, Copy)]
 pub(super) struct Shape {
-    /// How many channels it computes.
+    /// Number of channels that it computes.
     pub(super) count: usize,
     /// Results are clamped.
     pub(super) clamp: bool,
@@ -54,7 +54,7 @@ pub(super) struct Shape {
     pub(super) scaled: bool,
     /// Every channel of a sum is a source times 1 plus 0.
     pub(super) moves: bool,
-    /// Zero times anything is zero.
+    /// Zero times any value is zero.
     pub(super) zero_wins: bool,
     pub(super) level: Level,
 }
@@ -64,10 +64,11 @@ impl Code {
     pub(super) const SUM: Code = Code { computes: Computes::Sum, sources: 3, most: 4, handlers: sum };
     /// The source, with OMOD.
     pub(super) const PASS: Code = Code::together::<kernels::Pass>(Computes::Pass);
-    /// The source without its sign.
+    /// The source with its sign cleared.
     pub(super) const MAGNITUDE: Code = Code::alone::<kernels::Magnitude>(Computes::Magnitude);
 
-    /// The code of an operation that works channel by channel; `None`: the reference interpreter executes it.
+    /// Returns the code of an operation that works channel by channel; `None` if the reference interpreter executes
+    /// it.
     pub(super) fn of(operation: &Operation) -> Option<Code> {
         let op = match operation.value {
             Value::Sum | Value::Derivative(_) => return Some(Code::SUM),
@@ -87,22 +88,22 @@ impl Code {
             AlphaOp::LN2 => Code::function::<Ln2>(id),
             AlphaOp::SIN => Code::function::<Sin>(id),
             AlphaOp::COS => Code::function::<Cos>(id),
-            // Without a kernel.
+            // Operations without a kernel.
             _ => return None,
         })
     }
 
-    /// Up to four channels in one vector operation.
+    /// Returns code that computes up to four channels in one vector operation.
     const fn together<K: Kernel>(computes: Computes) -> Code {
         Code { computes, sources: K::SOURCES, most: 4, handlers: channels::<K> }
     }
 
-    /// One channel in a vector operation.
+    /// Returns code that computes one channel per vector operation.
     const fn alone<K: Kernel>(computes: Computes) -> Code {
         Code { computes, sources: K::SOURCES, most: 1, handlers: channel::<K> }
     }
 
-    /// A function of one lane.
+    /// Returns code for a function of one lane.
     const fn function<F: Function>(computes: Computes) -> Code {
         Code {
             computes,
@@ -124,7 +125,8 @@ pub(super) struct Handlers {
 }
 
 impl Handlers {
-    /// The code while some lane may be off, and while all are active. `None`: all lanes are written.
+    /// Returns the code for the case that some lane may be off, and for the case that all are active. `None` means
+    /// that all lanes are written.
     pub(super) fn for_set(&self, set: Option<Set>) -> [Handler; 2] {
         match set {
             None => [self.full; 2],
@@ -185,7 +187,7 @@ fn channel<K: Kernel>(shape: &Shape) -> Handlers {
     }
 }
 
-/// The code of a dot product, which writes all lanes.
+/// Returns the code of a dot product, which writes all lanes.
 pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     match (dot, zero_wins) {
         (Dot::Three, false) => handler::<DotBody<3, false, false>>(level),
@@ -197,7 +199,8 @@ pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     }
 }
 
-/// The code of a dot product of three products, the third of which is zero. `normal`: no source is a denormal.
+/// Returns the code of a dot product of three products, the third of which is zero. If `normal` is set, no source is
+/// a denormal.
 pub(super) fn dot_of_two(zero_wins: bool, normal: bool, level: Level) -> Handler {
     match (zero_wins, normal) {
         (false, false) => handler::<DotOfTwo<false, true>>(level),

@@ -1,4 +1,4 @@
-//! Rows in which no denormal can be, so that sums need not flush their sources.
+//! Finds rows that cannot contain denormals, so that sums need not flush their sources.
 
 use std::ops::RangeInclusive;
 
@@ -8,10 +8,10 @@ use crate::inst::{Body, Inst, SLOTS, TEMPORARIES};
 use crate::setup::Setup;
 use crate::words::Omod;
 
-/// Rows of temporaries and outputs in which no denormal can be.
+/// Rows of temporaries and outputs that cannot contain a denormal.
 ///
-/// All that is written there comes from arithmetic, which flushes. Inputs may bring denormals; they are gone where all
-/// lanes overwrite them in the instructions before the first one of flow control.
+/// All values written to them come from arithmetic, which flushes. Inputs may contain denormals, until all lanes
+/// overwrite them in instructions before the first flow instruction.
 pub(super) struct Normal {
     rows: Vec<Known>,
     /// The first slot.
@@ -20,9 +20,9 @@ pub(super) struct Normal {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
-    /// Everywhere.
+    /// In all slots.
     Yes,
-    /// Everywhere but from the first slot to this one.
+    /// In all slots except for those from the first to this one.
     Behind(u16),
     No,
 }
@@ -53,7 +53,7 @@ impl Normal {
         normal
     }
 
-    /// Whether no denormal can be in a row when the instruction in a slot reads it.
+    /// Returns whether a row cannot contain a denormal when the instruction in a slot reads it.
     pub(super) fn is(&self, row: usize, slot: u16) -> bool {
         match self.rows[row] {
             Known::Yes => true,
@@ -63,7 +63,7 @@ impl Normal {
     }
 }
 
-/// Values between which aL always is: those of a LOOP, and the steps of as many iterations; 0 outside.
+/// Returns bounds for aL: the values of a LOOP with the steps of all its iterations, and 0 outside.
 pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
     let constants = |of: fn(Role) -> bool| {
         let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
@@ -82,8 +82,8 @@ pub(super) fn values_of_al(setup: &Setup) -> RangeInclusive<i32> {
     least..=most
 }
 
-/// Rows of temporaries that an instruction writes, whether denormals are flushed then, and whether all active lanes write
-/// them. aL is one of the values.
+/// Returns the rows of temporaries that an instruction may write. For each row, also returns whether denormals are
+/// flushed, and whether all active lanes write it. `al` holds the possible values of aL.
 pub(super) fn written_by(inst: &Inst, al: &RangeInclusive<i32>) -> Vec<(usize, bool, bool)> {
     let mut rows = Vec::new();
     for channel in (0..4).filter(|channel| inst.common.writes_temp(*channel)) {

@@ -1,7 +1,8 @@
-//! Texture fetches whose texture and registers are known before the launch: operations like those of arithmetic.
+//! Lowers texture fetches whose texture and registers are known before the launch, to operations like those of
+//! arithmetic.
 //!
-//! Left to the reference interpreter: textures that are not bound or of a shape that the machine does not have, and what
-//! the surfaces of the CTM model do not do.
+//! The reference interpreter executes the others: fetches from units without a texture, from textures with
+//! unsupported shapes, and from surfaces of the CTM model with unsupported operations.
 
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::texture::{Sampler, Shape};
@@ -18,7 +19,7 @@ use crate::memory::Surface;
 use crate::words::{TexOp, Tiling};
 
 impl Lowering<'_> {
-    /// Lowers a texture fetch; `false` when the reference interpreter has to execute it.
+    /// Lowers a texture fetch. Returns `false` if the reference interpreter has to execute it.
     pub(super) fn fetch(&mut self, inst: &Inst, tex: &Tex) -> bool {
         let start = self.lowered.operations.len();
         let operation = match self.bound.and_then(|bound| bound.inputs[usize::from(tex.inst.tex_id)]) {
@@ -43,7 +44,7 @@ impl Lowering<'_> {
         Some(Operation { number, ..self.plain::<B>(set) })
     }
 
-    /// A fetch from a surface.
+    /// Lowers a fetch from a surface.
     fn load_of(&mut self, inst: &Inst, tex: &Tex, surface: &Surface) -> Option<Operation> {
         let of_four = surface.tiling == Tiling::LINEAR_INP_2X2 && surface.format.channels() == 1;
         let known = of_four || surface.tiling == Tiling::LINEAR;
@@ -57,7 +58,7 @@ impl Lowering<'_> {
         self.operation::<Loaded>(inst, self.lowered.loads.len() - 1)
     }
 
-    /// What a fetch writes.
+    /// Returns the destinations of a fetch.
     fn written(&mut self, inst: &Inst, dst: TexRegister) -> Option<[Option<Written>; 4]> {
         let TexRegister { temp, rel, swizzle } = dst;
         self.reaches_temp(temp, rel).then(|| {
@@ -78,7 +79,7 @@ impl Lowering<'_> {
             TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD | TexOp::DXDY => {}
             TexOp::NOP | TexOp::TEXKILL => return None,
         }
-        // The last of several under one number is bound.
+        // If a unit has several textures, the last one is bound.
         let (_, texture) = self.textures.iter().rev().find(|(unit, _)| *unit == tex.inst.tex_id)?;
         if matches!(texture.image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
             return None;
@@ -107,8 +108,8 @@ impl Lowering<'_> {
         self.operation::<Fetched>(inst, self.lowered.fetches.len() - 1)
     }
 
-    /// Rows of a temporary's first channels: copies of them where it is relative to aL. `None` where the address traps or there
-    /// is not enough room.
+    /// Returns the rows of a temporary's first channels, or copies of them if it is relative to aL. Returns `None` if
+    /// the address traps, or if there are not enough rows.
     fn source_rows<const N: usize>(&mut self, register: TexRegister) -> Option<[Place; N]> {
         let TexRegister { temp, rel, swizzle } = register;
         if !self.reaches_temp(temp, rel) {
@@ -130,7 +131,7 @@ impl Lowering<'_> {
         Some(rows)
     }
 
-    /// Lowers a TEXKILL; `false` when the reference interpreter has to execute it.
+    /// Lowers a TEXKILL. Returns `false` if the reference interpreter has to execute it.
     pub(super) fn kill(&mut self, inst: &Inst, tex: &Tex) -> bool {
         let Some(rows) = self.source_rows::<4>(tex.src()) else { return false };
         for (channel, row) in rows.into_iter().enumerate() {

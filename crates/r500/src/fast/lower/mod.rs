@@ -1,17 +1,18 @@
-//! From instructions to blocks of operations, once a launch.
+//! Lowers instructions to blocks of operations, once per launch.
 //!
 //! | read | for |
 //! |---|---|
 //! | `blocks` | runs of arithmetic instructions, and the flow between them |
 //! | `schedule` | one arithmetic instruction as vector operations |
 //! | `fetch` | texture fetches |
-//! | `operands` | rows and constants that they read |
+//! | `operands` | the rows and constants that instructions read |
 //! | `codes` | the vector code of each operation: the table |
-//! | `denormals` | rows in which no denormal can be |
+//! | `denormals` | rows that cannot contain denormals |
 //!
-//! Everything that is known before the program runs is settled here: swizzles, modifiers, presubtract, which channels are
-//! read. A float constant has a row for its place, which gets its value when a group is made, so that draws that change
-//! constants do not lower a program again. An instruction that nothing here knows (whatever traps, and what strict mode objects to) is a block of its own for the reference interpreter, so that every program runs.
+//! Lowering resolves everything that is known before the program runs: swizzles, modifiers, presubtract, and which
+//! channels are read. Each float constant has a row, which receives its value when a group is created. So draws that
+//! change constants do not lower the program again. Any other instruction (one that traps, or to which strict mode
+//! objects) becomes a block of its own for the reference interpreter, so that every program runs.
 
 mod blocks;
 mod codes;
@@ -45,33 +46,33 @@ use crate::texture::Texture;
 use crate::uses;
 use crate::words::{AluResultOp, Omod};
 
-/// What an operation is, for who makes other code of it than its own.
+/// The kind of an operation, for code that compiles it differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Template {
-    /// Nothing but its own code.
+    /// No template: only the handler can execute the operation.
     None,
-    /// Its own code, which looks at lanes that are not active.
+    /// The handler, which also reads lanes that are not active.
     Neighbours,
-    /// So many channels that are computed in one way.
+    /// A number of channels with the same computation.
     Channels(Computes, usize),
-    /// The ALU result, of the first source; or of the sum of the three.
+    /// The ALU result of the first source or of the sum of the three sources.
     AluResult {
-        /// How it is compared with zero.
+        /// The comparison with zero.
         op: AluResultOp,
-        /// Of the sum.
+        /// Compares the sum instead of the first source.
         of_sum: bool,
     },
 }
 
-/// What lowering gives.
+/// The lowered program.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
-    /// By operation.
+    /// Templates, indexed by operation.
     pub(super) templates: Vec<Template>,
-    /// The rows of what is made of float constants, which nothing writes.
+    /// The rows that derive from float constants. Operations do not write them.
     pub(super) uniforms: Vec<(Uniform, Place)>,
-    /// Lanes of a group at most.
+    /// Maximum number of lanes in a group.
     pub(super) width: usize,
     /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
     pub(super) zero_wins: bool,
@@ -80,46 +81,47 @@ pub(super) struct Lowered {
     pub(super) loads: Vec<Load>,
     pub(super) blocks: Vec<Block>,
     pub(super) flows: Vec<flow::Step>,
-    /// By slot.
+    /// Entries, indexed by slot.
     pub(super) entries: Vec<Entry>,
-    /// By slot: the end of its operations.
+    /// The end of each slot's operations, indexed by slot.
     pub(super) ends: Vec<u32>,
     /// The rows that operations name, registers first.
     pub(super) layout: Layout<WIDEST>,
-    /// The rows behind the registers, before the first instruction; those of [`Lowered::uniforms`] are zeros.
+    /// Initial values of the rows after the registers. Rows of [`Lowered::uniforms`] hold zeros here.
     pub(super) room: Vec<Row<WIDEST>>,
     /// Slots whose instruction the reference interpreter executes.
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
-    /// Rows of temporaries that it may read before all lanes have written them.
+    /// Rows of temporaries that the program may read before all lanes have written them.
     pub(super) cleared: Vec<usize>,
-    /// By row of a temporary, whether the program may read it.
+    /// Whether the program may read each row of a temporary, indexed by row.
     pub(super) read: Vec<bool>,
 }
 
 impl Lowered {
-    /// The word that a row has in all lanes, if the program alone decides it.
+    /// Returns the word that a row has in all lanes, if it depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         let row = place.number().checked_sub(ROWS + MASKS + SCRATCH)?;
         let known = self.uniform(place).is_none();
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// Returns the constants from which a row is made, if it is made from any.
+    /// Returns the constants from which a row derives, if any.
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }
 }
 
-/// Rows before those of intermediate results: [`MASK`](super::operands::MASK).
+/// Number of rows before those of intermediate results: [`MASK`](super::operands::MASK).
 const MASKS: usize = 1;
 
-/// Intermediate results of one instruction.
+/// Number of rows for intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
-/// Lowers the program of a launch. [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) states what of the
-/// environment the result depends on. `bound`: the surfaces of the CTM model. `singly`: into blocks of one instruction.
+/// Lowers the program of a launch. [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) states the
+/// parts of the environment on which the result depends. `bound` holds the surfaces of the CTM model. `singly`
+/// creates blocks of one instruction.
 pub(super) fn lower(
     setup: &Setup,
     launch: &Launch,
@@ -176,7 +178,7 @@ pub(super) fn lower(
     lowering.lowered
 }
 
-/// Rows that the program may write.
+/// Returns the rows that the program may write.
 fn written(setup: &Setup) -> Vec<usize> {
     let mut rows = vec![false; ROWS];
     let al = values_of_al(setup);
@@ -192,13 +194,13 @@ fn written(setup: &Setup) -> Vec<usize> {
     (0..ROWS).filter(|row| rows[*row]).collect()
 }
 
-/// Rows of temporaries that all lanes write before any reads them.
+/// Returns the rows of temporaries that all lanes write before any lane reads them.
 fn written_first(setup: &Setup) -> Vec<usize> {
     let al = values_of_al(setup);
     let (mut read, mut written) = (vec![false; TEMPORARIES * 4], Vec::new());
     for slot in setup.start..SLOTS as u16 {
         let Some(Ok(inst)) = setup.slot(slot).map(|slot| slot.inst.as_ref()) else { break };
-        // Lanes may be off after it.
+        // Lanes may be off after a flow instruction.
         if matches!(inst.body, InstBody::Fc(_)) {
             break;
         }
@@ -214,7 +216,7 @@ fn written_first(setup: &Setup) -> Vec<usize> {
 
 struct Lowering<'a> {
     setup: &'a Setup,
-    /// Whether some float constant is a denormal.
+    /// Whether any float constant is a denormal.
     denormals: bool,
     textures: &'a [(u8, Texture)],
     strict: bool,
@@ -222,26 +224,26 @@ struct Lowering<'a> {
     bound: Option<&'a Bound>,
     level: Level,
     normal: Normal,
-    /// Rows of constants, by bits.
+    /// Rows of constants, indexed by bits.
     known: HashMap<u32, Place>,
     lowered: Lowered,
-    /// Rows of [`SCRATCH`] that the instruction at hand uses.
+    /// Number of [`SCRATCH`] rows that the current instruction uses.
     scratch: usize,
-    /// The values of aL for which no address of the instruction at hand traps.
+    /// The values of aL for which no address of the current instruction traps.
     al: Option<RangeInclusive<i32>>,
-    /// The end of those of its operations that may refuse it.
+    /// The end of the current instruction's operations that may bail out.
     split: Option<u32>,
-    /// Each block has one instruction.
+    /// Creates one block per instruction.
     singly: bool,
 }
 
 impl Lowering<'_> {
-    /// Whether outputs are scattered.
+    /// Returns whether outputs are scattered.
     fn uncached(&self) -> bool {
         self.bound.is_some_and(|bound| bound.uncached)
     }
 
-    /// The row of a constant.
+    /// Returns the row of a constant.
     fn constant(&mut self, bits: u32) -> Place {
         let Lowered { room, layout, .. } = &mut self.lowered;
         *self.known.entry(bits).or_insert_with(|| {
@@ -250,7 +252,7 @@ impl Lowering<'_> {
         })
     }
 
-    /// The row of a number that all lanes share.
+    /// Returns the row of a number that all lanes share.
     fn uniform(&mut self, uniform: Uniform) -> Place {
         if let Some(bits) = uniform.known() {
             return self.constant(bits);
@@ -265,7 +267,7 @@ impl Lowering<'_> {
         place
     }
 
-    /// Whether a row is one that nothing writes, and no denormal.
+    /// Returns whether a row is constant and not a denormal.
     fn is_normal_constant(&self, place: Place) -> bool {
         if let Some(uniform) = self.lowered.uniform(place) {
             return uniform.is_normal(self.denormals);
@@ -273,12 +275,12 @@ impl Lowering<'_> {
         self.lowered.constant(place).is_some_and(|bits| !f32::from_bits(bits).is_subnormal())
     }
 
-    /// A row by number.
+    /// Returns a row by its number.
     fn row(&self, number: usize) -> Place {
         self.lowered.layout.place(number)
     }
 
-    /// A row for an intermediate result of the instruction at hand, if there is another.
+    /// Returns a row for an intermediate result of the current instruction, or `None` if all are in use.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
         (self.scratch <= SCRATCH).then(|| self.row(ROWS + MASKS + self.scratch - 1))
@@ -293,7 +295,7 @@ impl Lowering<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// An operation without arithmetic.
+    /// Returns an operation without arithmetic.
     fn plain<B: Body>(&self, set: Set) -> Operation {
         let handler = handler::<B>(self.level);
         Operation {

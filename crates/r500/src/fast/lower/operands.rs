@@ -24,11 +24,12 @@ pub(super) enum Shared {
     Presubtracted(SrcpOp, [Given; 2]),
 }
 
-/// A number that the program or its environment gives.
+/// A number from the program or its environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     Bits(u32),
-    /// A channel of a float constant. Lowering depends on whether some constant is a denormal, on no other value.
+    /// A channel of a float constant. Lowering depends only on whether any constant is a denormal, not on other
+    /// values.
     Constant(u8, u8),
 }
 
@@ -45,7 +46,7 @@ impl Given {
     }
 }
 
-/// A number that all lanes share, with its modifier. It has a row of its own, unless its bits are in the code.
+/// A number that all lanes share, with its modifier. It has a separate row, unless its bits are part of the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::fast) struct Uniform {
     shared: Shared,
@@ -74,7 +75,7 @@ impl Uniform {
         lane::modify(value, self.modifier).to_bits()
     }
 
-    /// Returns whether the number is never a denormal. `denormals`: some constant may be one.
+    /// Returns whether the number is never a denormal. `denormals` states whether any constant may be one.
     pub(super) fn is_normal(&self, denormals: bool) -> bool {
         match self.shared {
             Shared::Source(Given::Bits(bits)) => !f32::from_bits(bits).is_subnormal(),
@@ -107,19 +108,19 @@ pub(super) struct Computed {
     pub(super) clamp: bool,
 }
 
-/// An instruction being lowered. Its functions give `None` when there is not enough room.
+/// An instruction being lowered. Its functions return `None` if there are not enough rows.
 pub(super) struct Instruction<'a, 'l> {
     pub(super) lowering: &'a mut Lowering<'l>,
     pub(super) common: &'a CmnInst,
     pub(super) alu: &'a Alu,
-    /// Presubtracted channels, by channel.
+    /// Presubtracted channels, with their channel numbers.
     pub(super) presubtracted: Vec<(usize, Value)>,
-    /// Copies of sources that are relative to aL, by source and channel.
+    /// Copies of sources that are relative to aL, with source and channel.
     pub(super) copied: Vec<(Source, usize, Place)>,
     pub(super) slot: u16,
-    /// Rows of scratch in which no denormal can be.
+    /// Scratch rows that cannot contain a denormal.
     pub(super) normal: Vec<Place>,
-    /// Sets that are made for this instruction: base, predicate bit, inversion.
+    /// Sets that were created for this instruction: base, predicate bit, inversion.
     pub(super) sets: Vec<((Set, usize, bool), Set)>,
 }
 
@@ -130,7 +131,7 @@ impl Instruction<'_, '_> {
         self.modified(value, modifier)
     }
 
-    /// src0 of another lane of the quad, with the modifier of an operand of the channel's unit.
+    /// Returns src0 of another lane of the quad, with the modifier of an operand of the channel's unit.
     pub(super) fn neighbour(&mut self, channel: usize, number: usize, lane: u8) -> Option<Operand> {
         let (.., modifier) = self.alu.operand(channel, number);
         let mut value = self.component(Sel::SRC0, channel)?;
@@ -177,7 +178,8 @@ impl Instruction<'_, '_> {
         }
     }
 
-    /// R, G and B come from the RGB address word, A from the alpha address word. (CTM guide p. 27)
+    /// Returns a source component. R, G and B come from the RGB address word, A from the alpha address word.
+    /// (CTM guide p. 27)
     fn component(&mut self, sel: Sel, channel: usize) -> Option<Value> {
         match sel {
             Sel::SRC0 => self.fetched(0, channel),
@@ -209,7 +211,7 @@ impl Instruction<'_, '_> {
         })
     }
 
-    /// Emits a copy of a channel of a source that is relative to aL, once for each, and gives its row.
+    /// Emits a copy of a source channel that is relative to aL, once per source and channel. Returns its row.
     fn by_al(&mut self, source: Source, channel: usize) -> Option<Place> {
         if let Some((.., place)) =
             self.copied.iter().find(|(known, of, _)| (*known, *of) == (source, channel))
@@ -253,7 +255,7 @@ impl Instruction<'_, '_> {
                 let a = self.modified(a, Imod::NOP)?;
                 let b = self.modified(b, Imod::NOP)?;
                 let mut bits = |x: f32| Operand { place: self.lowering.constant(x.to_bits()), flip: 0 };
-                // As a product and a sum, which round once too. (lane::presubtract)
+                // The presubtract becomes a product and a sum, which are also rounded once. (lane::presubtract)
                 let (factor, addend) = match op {
                     SrcpOp::NEG2 => (bits(-2.0), bits(1.0)),
                     SrcpOp::SUB => (bits(-1.0), b),

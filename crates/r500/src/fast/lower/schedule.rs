@@ -1,5 +1,5 @@
-//! One arithmetic instruction as vector operations: which channels are computed together, and in which order, so that both
-//! units read before either writes. (CTM guide pp. 26-29)
+//! Lowers one arithmetic instruction to vector operations. It selects the channels that are computed together, and an
+//! order in which both units read before either writes. (CTM guide pp. 26-29)
 
 use super::super::bodies::{
     AluResult, AluResultOf, ColorWritten, DepthWritten, EQ, GE, LT, NE, OfQuad, Predicate, Predicated,
@@ -19,7 +19,7 @@ use crate::memory;
 use crate::operations::{self, Dot};
 use crate::words::{AlphaOp, AluResultOp, CmnInst, InstType, Omod, RgbOp, Target};
 
-/// Channels that one operation computes. `set`: the lanes that are written; `None` for all, into scratch.
+/// Channels that one operation computes. `set` holds the lanes to write; `None` writes all lanes of a scratch row.
 #[derive(Clone, Debug)]
 struct Together {
     code: Code,
@@ -55,7 +55,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         let mut halves = [None; 2];
         for channel in 0..4 {
             let mut writes = Vec::new();
-            // Writes that are relative to aL, and what is known of the result.
+            // Writes that are relative to aL, and the operations that compute flags from the result.
             let (mut by_al, mut flags) = (Vec::new(), Vec::new());
             if common.writes_temp(channel) {
                 let (temp, rel) = alu.destination(channel);
@@ -118,7 +118,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             if let ([], [], [flag]) = (writes.as_slice(), by_al.as_slice(), flags.as_slice())
                 && let Some(judged) = self.judged(&computed, flag.0.set)
             {
-                // Reads before anything is written, and what it writes nothing here reads.
+                // The operation reads before any write of the instruction, and no operation here reads its result.
                 let template = Template::AluResult { op: common.alu_result_op, of_sum: true };
                 self.lowering.push_as(judged, template);
                 continue;
@@ -147,7 +147,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         Some(())
     }
 
-    /// A sum of which only the ALU result is wanted, in one operation.
+    /// Returns one operation for a sum that only sets the ALU result.
     fn judged(&self, computed: &Computed, set: Set) -> Option<Operation> {
         let clamps = computed.clamp && computed.omod != Omod::DISABLED;
         let only = (0..4).all(|channel| !self.common.writes_output(channel));
@@ -177,7 +177,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Emits operations so that none writes what another still reads: both units read before either writes. (r500.md 3.1)
+    /// Emits operations in an order in which none overwrites a source of a later one: both units read before either
+    /// writes. (r500.md 3.1)
     fn in_order(&mut self, mut left: Vec<Together>, after: &mut Vec<Together>) -> Option<()> {
         while !left.is_empty() {
             let harmless = (0..left.len()).find(|&at| {
@@ -231,17 +232,17 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Whether the first two of the sources may be zero and no number, where zero wins.
+    /// Returns whether one of the first two sources may be zero and the other not a number, if zero wins.
     fn zero_wins(&self, src: [Place; 3]) -> bool {
         let is_number = |place: &Place| {
             let known = self.lowering.lowered.constant(*place);
             known.is_some_and(|bits| f32::from_bits(bits).is_normal())
         };
-        // Both factors of a square are zero, or none is.
+        // The factors of a square are either both zero or both not zero.
         self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
-    /// Whether a sum is its first source times 1 plus +0.
+    /// Returns whether a sum is its first source times 1 plus +0.
     fn moves(&self, channel: &Channel) -> bool {
         let is = |number: usize, flip: u32, value: f32| {
             let known = self.lowering.lowered.constant(channel.src[number]);
@@ -250,7 +251,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         is(1, 0, 1.) && is(2, channel.flip[2], 0.)
     }
 
-    /// Whether a row is one in which no denormal can be.
+    /// Returns whether a row cannot contain a denormal.
     pub(super) fn is_normal(&self, place: Place) -> bool {
         match place.number() {
             row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
@@ -258,12 +259,12 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
     }
 
-    /// Lanes that any channel may be written in.
+    /// Returns the lanes in which any channel may be written.
     fn base(&self) -> Set {
         if self.common.write_inactive { Set::ALL } else { Set::ACTIVE }
     }
 
-    /// Emits an operation into scratch and gives its row.
+    /// Emits an operation that writes a scratch row, and returns the row.
     pub(super) fn scratched(&mut self, computed: &Computed) -> Option<Place> {
         let dst = self.lowering.scratch()?;
         let mut together = Vec::new();
@@ -272,14 +273,14 @@ impl<'a, 'l> Instruction<'a, 'l> {
         Some(dst)
     }
 
-    /// The lanes of `base` whose predicate lets a channel be written. (r500.md 2.1)
+    /// Returns the lanes of `base` whose predicate enables a channel. (r500.md 2.1)
     fn set(&mut self, base: Set, channel: usize) -> Set {
         let Some((bit, inverted)) = self.common.predicate(channel) else { return base };
         let key = (base, bit, inverted);
         if let Some((_, set)) = self.sets.iter().find(|(known, _)| *known == key) {
             return *set;
         }
-        // At most two a channel, so that there are enough.
+        // Each channel has at most two sets, so the sets suffice.
         let set = Set(2 + self.sets.len() as u8);
         self.sets.push((key, set));
         let operation = self.lowering.plain::<Predicated>(set);
@@ -287,7 +288,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
         set
     }
 
-    /// The result of a channel. `halves` keeps what the channels of a half share.
+    /// Returns the result of a channel. `halves` keeps the values that the channels of a half share.
     fn computed(&mut self, channel: usize, halves: &mut [Option<Place>; 2]) -> Option<Computed> {
         let alu = self.alu;
         let (rgb_op, alpha_op) = (alu.rgb.op, alu.alpha.op);
@@ -299,14 +300,14 @@ impl<'a, 'l> Instruction<'a, 'l> {
         if half == 0 && rgb_op == RgbOp::SOP || half == 1 && alpha_op.is_transcendental() {
             let a = self.operand(3, 0)?;
             if !alpha_op.is_transcendental() {
-                // Lenient reading of an SOP without a transcendental: the alpha unit's operand A.
+                // Lenient interpretation of an SOP without a transcendental: the alpha unit's operand A.
                 return Some(one(Code::PASS, a));
             }
             let code = Code::of(alpha_op.operation())?;
             if rgb_op != RgbOp::SOP {
                 return Some(one(code, a));
             }
-            // Both units may want the value; each scales it for itself.
+            // Both units may use the value. Each of them scales it.
             let place = match halves[0] {
                 Some(place) => place,
                 None => self.scratched(&Computed { code, src: [a; 3], omod: Omod::MUL_1, clamp: false })?,
@@ -315,7 +316,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(one(Code::PASS, Operand { place, flip: 0 }));
         }
         if half == 1 && alpha_op == AlphaOp::DP && !rgb_op.is_dot_product() {
-            // Lenient reading of a DP without a dot product: the RGB unit's red value.
+            // Lenient interpretation of a DP without a dot product: the RGB unit's red value.
             let a = self.operand(0, 0)?;
             return Some(one(Code::PASS, a));
         }
@@ -345,21 +346,21 @@ impl<'a, 'l> Instruction<'a, 'l> {
             return Some(Computed { code: Code::PASS, src: [src[0]; 3], omod, clamp });
         }
         if code == Code::SUM {
-            // Of the signs of the factors only that of the product counts.
+            // Only the sign of the product matters, so one factor carries both signs.
             src[0].flip ^= src[1].flip;
             src[1].flip = 0;
         }
         Some(Computed { code, src, omod, clamp })
     }
 
-    /// Emits a dot product and gives its row.
+    /// Emits a dot product and returns its row.
     fn dot_product(&mut self, omod: Omod, clamp: bool) -> Option<Place> {
         let operations::Value::Dot(dot) = self.alu.rgb.op.operation().value else { return None };
         let mut channels = [Channel::NONE; 4];
         for (term, channel) in channels.iter_mut().enumerate() {
             let operands = match (dot, term) {
                 (Dot::TwoAndAddend, 2) => [None, None, Some(self.operand(2, 2)?)],
-                // The fourth product is the alpha unit's, whatever the alpha opcode is. (CTM guide p. 27)
+                // The fourth product comes from the alpha unit, whatever the alpha opcode is. (CTM guide p. 27)
                 (Dot::Four, 3) => [Some(self.operand(3, 0)?), Some(self.operand(3, 1)?), None],
                 (_, 3) => continue,
                 _ => [Some(self.operand(term, 0)?), Some(self.operand(term, 1)?), None],
@@ -399,17 +400,17 @@ impl<'a, 'l> Instruction<'a, 'l> {
 }
 
 impl Computed {
-    /// The contents of a row, bit for bit.
+    /// Returns a copy of a row, bit for bit.
     fn moved(place: Place) -> Computed {
         let src = [Operand { place, flip: 0 }; 3];
         Computed { code: Code::PASS, src, omod: Omod::DISABLED, clamp: false }
     }
 }
 
-/// Adds a channel to the operation that computes others in the same way, or as another operation.
+/// Adds a channel to an operation that computes other channels in the same way, or as a new operation.
 fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set>) {
     let Computed { code, src, mut omod, clamp } = *computed;
-    // Clamp is not applied where OMOD is disabled, even if its bit is set. (CTM guide p. 29)
+    // Clamp does not apply if OMOD is disabled, even if its bit is set. (CTM guide p. 29)
     let clamp = clamp && omod != Omod::DISABLED;
     let mut channel = Channel { dst, ..Channel::NONE };
     if code == Code::SUM {
@@ -417,7 +418,7 @@ fn add(all: &mut Vec<Together>, computed: &Computed, dst: Place, set: Option<Set
         omod = Omod::MUL_1;
     }
     for (number, operand) in src.iter().enumerate() {
-        // Sources beyond those of the code are those before, so that they add nothing of their own.
+        // Unused sources repeat the first source, so that they do not add a dependency.
         let operand = if number < code.sources { operand } else { &src[0] };
         (channel.src[number], channel.flip[number]) = (operand.place, operand.flip);
     }

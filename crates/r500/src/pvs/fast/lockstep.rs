@@ -1,4 +1,4 @@
-//! A group on both engines, for the loop of [`reconverge_simt::lockstep`].
+//! Runs a group on both engines, for the loop of [`reconverge_simt::lockstep`].
 
 use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
 use reconverge_simt::{FlowView, GroupId, Issue, Machine, Observer, Shares, Step, Trap};
@@ -9,7 +9,7 @@ use crate::pvs::group::{Group, row_name};
 use crate::pvs::launch::RunError;
 use crate::pvs::setup::Setup;
 
-/// A group twice.
+/// The same group on both engines.
 struct Both<'a> {
     engine: &'a Fast,
     first: usize,
@@ -52,7 +52,7 @@ impl Twin for Both<'_> {
     }
 }
 
-/// Runs the group that `start` gives to its end on both engines; it begins with vertex `first`.
+/// Runs a group to its end on both engines. `start` returns the group, which begins with vertex `first`.
 pub(crate) fn run(
     engine: &Fast,
     setup: &Setup,

@@ -1,4 +1,4 @@
-//! Where the operands and results of an instruction are.
+//! Positions of the operands and results of an instruction.
 
 use reconverge_simt::Mask;
 
@@ -8,16 +8,16 @@ use crate::pvs::inst::{Dst, Inst, Mode, Operand};
 use crate::pvs::setup::Setup;
 use crate::pvs::words::DstType;
 
-/// Where an operand's vector is.
+/// Position of an operand's vector.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// Nowhere: only literals are selected.
+    /// No position: the operand selects only literals.
     Literal,
-    /// Rows from here on.
+    /// Rows from this index on.
     Rows(usize),
-    /// A place in the constant file.
+    /// An index in the constant file.
     Constant(usize),
-    /// Zeros: a constant beyond the highest one.
+    /// Zeros: a constant above the highest one.
     Zero,
     /// A constant, plus aL.
     LoopConstant(i32),
@@ -25,24 +25,24 @@ pub(super) enum Place {
     A0Constant(i32, usize),
 }
 
-/// Where a result goes.
+/// Destination of a result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
-    /// Rows from here on.
+    /// Rows from this index on.
     Rows(usize),
-    /// Rows from here on, which are those of this output.
+    /// Rows from this index on, which belong to this output.
     Output(usize, usize),
     /// A0.
     A0,
-    /// Nowhere.
+    /// No destination.
     Nothing,
 }
 
-/// What is known of an instruction beforehand.
+/// The properties of an instruction that are known before it runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plain {
     pub(super) places: [Place; 3],
-    /// Channels of the operands that count, bit 0 x.
+    /// Channels of the operands that affect the result, bit 0 x.
     pub(super) reads: [u8; 3],
     pub(super) target: Target,
     /// The source of a dual instruction's math half, and the row that it writes.
@@ -50,7 +50,7 @@ pub(super) struct Plain {
 }
 
 impl Plain {
-    /// `None`: the reference interpreter executes it.
+    /// Returns `None` if the reference interpreter has to execute the instruction.
     pub(super) fn new(inst: &Inst, setup: &Setup) -> Option<Plain> {
         let reads = inst.reads();
         let mut places = [Place::Literal; 3];
@@ -67,7 +67,7 @@ impl Plain {
         Some(Plain { places, reads, target: target(&inst.dst)?, dual })
     }
 
-    /// Whether nothing traps that depends on the state.
+    /// Returns whether the instruction does not trap in the current state.
     pub(super) fn fits(&self, group: &Group, lanes: Mask) -> bool {
         if !group.strict() {
             return true;
@@ -113,7 +113,7 @@ fn target(dst: &Dst) -> Option<Target> {
     })
 }
 
-/// Rows that a program may write.
+/// Returns the rows that a program may write.
 pub(super) fn written(setup: &Setup) -> Vec<usize> {
     let mut rows = Vec::new();
     for inst in setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok()) {

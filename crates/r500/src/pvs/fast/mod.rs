@@ -1,13 +1,13 @@
-//! The fast engine: whole rows of vertices at a time.
+//! The fast engine: executes whole rows of vertices at a time.
 //!
-//! It works on the reference interpreter's [`Group`] and leaves the same registers, counts and traps; where a program goes
-//! is [`super::flow`]'s. What is looked up beforehand is where operands and results are. What it does not know (relative
-//! addresses of other files than the constants, what traps) it gives to the reference interpreter, one instruction at a
-//! time.
+//! The engine works on the reference interpreter's [`Group`] and produces the same registers, counts and traps.
+//! [`super::flow`] executes flow control. Lowering resolves the positions of operands and results. The reference
+//! interpreter executes the other instructions, one at a time: those with relative addresses of files other than the
+//! constants, and those that trap.
 //!
 //! | read | for |
 //! |---|---|
-//! | `lower` | where the operands and results of an instruction are |
+//! | `lower` | positions of the operands and results of an instruction |
 //! | `rows` | the operations on rows |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
 
@@ -30,13 +30,13 @@ use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
 
-/// Vertices of most small draws: instructions compute no more lanes if there are no others.
+/// Number of vertices in most small draws. Groups with no more vertices compute only this many lanes.
 const FEW: usize = 8;
 
 /// A lowered program.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    /// By slot; none where the reference interpreter executes.
+    /// Lowered instructions, indexed by slot; `None` if the reference interpreter executes the slot.
     slots: Vec<Option<Plain>>,
     /// Rows that the program may write.
     written: Vec<usize>,
@@ -58,13 +58,13 @@ impl Fast {
         fast
     }
 
-    /// Slots whose instruction the reference interpreter executes.
+    /// Returns the slots whose instruction the reference interpreter executes.
     pub fn by_reference(&self) -> impl Iterator<Item = usize> {
         self.slots.iter().enumerate().filter_map(|(slot, plain)| plain.is_none().then_some(slot))
     }
 
-    /// A group of no vertices: one that an earlier launch of the program left, or a new one. Counts by slot are those of earlier
-    /// launches.
+    /// Returns a group without vertices: one that an earlier launch of the program has kept, or a new one. Counts by
+    /// slot are those of earlier launches.
     pub(crate) fn group(
         &self,
         setup: &Arc<Setup>,
@@ -79,7 +79,8 @@ impl Fast {
         group
     }
 
-    /// Keeps a group that has ended for a later launch. `inputs` are the registers that have been written before its start.
+    /// Keeps a group that has ended for a later launch. `inputs` are the registers that were written before its
+    /// start.
     pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
         for register in inputs {
             let start = INPUT.start + register * 4;
@@ -88,10 +89,10 @@ impl Fast {
         self.spare.keep(group);
     }
 
-    /// Makes a group one of other vertices at the start of the program; counts by slot stay.
+    /// Restarts a group with other vertices at the start of the program. Counts by slot stay.
     pub(crate) fn restart(&self, group: &mut Group, lanes: Mask) {
         group.flow = Flow::new(group.setup.first, lanes);
-        // The other lanes are not looked at.
+        // The engine does not read the other lanes.
         let width = (u64::BITS - lanes.0.leading_zeros()) as usize;
         let rows = group.rows.rows_mut();
         self.written.iter().for_each(|row| rows[*row].0[..width].fill(0));
@@ -102,7 +103,7 @@ impl Fast {
         group.statistics = Default::default();
     }
 
-    /// Executes at most `most` instructions.
+    /// Executes up to `most` instructions.
     ///
     /// # Errors
     /// The first trap.

@@ -1,7 +1,7 @@
-//! The operations on rows: an operation's channels one after another, each for all vertices of the group.
+//! The operations on rows. The channels of an operation are computed in order, each for all vertices of the group.
 //!
-//! Loops over lanes have no branches in them, so that the compiler turns them into vector code at each level. Lanes for which
-//! the instruction has no effect are computed as well, and not kept.
+//! Loops over lanes have no branches, so that the compiler turns them into vector code at each level. Lanes for which
+//! the instruction has no effect are also computed, but not stored.
 
 use reconverge_simt::Mask;
 use reconverge_simt::level::Task;
@@ -26,10 +26,10 @@ pub(super) struct Execute<'a, const N: usize> {
     pub(super) lanes: Mask,
 }
 
-/// What an operation gives.
+/// The results of an operation.
 struct Results<const N: usize> {
     value: Vector<N>,
-    /// Lanes that keep what they have, by channel.
+    /// Lanes that keep their values, for each channel.
     kept: [u64; 4],
     predicate: Option<u64>,
 }
@@ -215,7 +215,7 @@ fn compute<const N: usize>(
     results
 }
 
-/// An operation of the math engine.
+/// Computes an operation of the math engine.
 #[inline(always)]
 fn compute_scalars<const N: usize>(operation: &Operation, a: &Row<N>, b: &Row<N>, c: &Row<N>) -> Results<N> {
     let mut results = Results { value: [[0.0; N]; 4], kept: [0; 4], predicate: None };
@@ -254,8 +254,8 @@ fn replicate<const N: usize>(value: &mut Vector<N>) {
     rest.fill(*x);
 }
 
-/// A channel of an operation that works by channels. Written out where it is frequent: calls of `function` are not vector
-/// code.
+/// Computes a channel of an operation that works channel by channel. Frequent operations are written out, because
+/// calls of `function` do not become vector code.
 #[inline(always)]
 fn channel<const N: usize>(
     op: Op,

@@ -1,4 +1,4 @@
-//! Text to words.
+//! The assembler: text to words.
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::{Cursor, Diagnostic, DirectiveRow, suggest};
@@ -17,10 +17,10 @@ use crate::text::reading::{
     place, sign, word, words,
 };
 
-/// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
+/// Assembles a source text that contains one program. [`crate::programs::assemble_all`] accepts several.
 ///
 /// # Errors
-/// Everything that is wrong with it, up to twenty messages, in the order of the text.
+/// All errors in the text, up to twenty messages, in the order of the text.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
@@ -33,19 +33,19 @@ pub(crate) fn assemble_lines<'a>(
     assembler.finish(errors)
 }
 
-/// An instruction and its place in the text.
+/// An instruction and its position in the text.
 struct Record {
     words: [u32; WORDS],
     at: usize,
-    /// Which operands the text gives.
+    /// Whether the text states each operand.
     given: [bool; 3],
-    /// The operation lacks its third operand: a math half must follow.
+    /// The third operand is missing: a math half must follow.
     unfinished: bool,
-    /// The first line's braces, which are read when the second line is known.
+    /// The braces of the first line. They are parsed after the second line is known.
     braces: Option<Braces>,
 }
 
-/// The byte behind an opening brace, and the text from there on.
+/// The text after an opening brace, and its byte offset.
 struct Braces {
     text: String,
     at: usize,
@@ -100,7 +100,7 @@ impl Assembler {
         Ok(())
     }
 
-    /// The math half of the instruction before.
+    /// Parses the math half of the previous instruction.
     fn math_half(&mut self, cursor: &mut Cursor<'_>, at: usize) -> Parsed<()> {
         let alone = || {
             Diagnostic::error(
@@ -245,7 +245,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         if first {
             equals(cursor)?;
         } else if !cursor.eat(",") {
-            // The third operand gives way to a math half.
+            // A math half can replace the third operand.
             if number == 2 && matches!(op, Op::Vector(_)) {
                 unfinished = true;
                 break;
@@ -295,7 +295,7 @@ fn put_mode(mode: Mode, info: &WordInfo, word: &mut u32) {
     }
 }
 
-/// The file of a name.
+/// Returns the file with this name.
 fn file<T: Copy>(
     name: &str,
     here: Span,
@@ -309,7 +309,7 @@ fn file<T: Copy>(
     })
 }
 
-/// A register: file, number, what is added.
+/// Parses a register: file, number and addressing mode.
 fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Mode)> {
     let here = cursor.clone();
     let word = cursor.word();
@@ -373,7 +373,7 @@ fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
 }
 
 impl Operand {
-    /// The fields that sources of both kinds have.
+    /// Encodes the fields that both kinds of source words have.
     fn word(&self, info: &WordInfo) -> u32 {
         let mut word = 0;
         let mut set = |name: &str, value: u32| word = field(info, name).set(word, value);
@@ -394,7 +394,7 @@ impl Operand {
     }
 }
 
-/// An operand of so many channels.
+/// Parses an operand of `count` channels.
 fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     let all = (1u8 << count) - 1;
     let mut negate = if cursor.eat("-") { all } else { 0 };
@@ -442,7 +442,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     Ok(Operand { file, register, mode, select, abs, negate })
 }
 
-/// `{WORD=operand WORD.FIELD=value WORD|=bits}`: what the syntax does not say.
+/// Parses `{WORD=operand WORD.FIELD=value WORD|=bits}`: the fields that the syntax cannot express.
 fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<()> {
     let mut cursor = Cursor::new(&braces.text, braces.at);
     loop {

@@ -1,4 +1,4 @@
-//! Words to text.
+//! The disassembler: words to text.
 
 use std::fmt::{self, Display, Write};
 
@@ -13,12 +13,13 @@ use crate::pvs::words::*;
 pub use crate::text::dis::Listing;
 use crate::text::dis::{directives, value_text};
 
-/// The text of a program: its state as directives, its instructions. [`super::assemble`] gives the same program back.
+/// Returns the text of a program: its state as directives, and its instructions. [`super::assemble`] returns the same
+/// program from this text.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
     disassemble_marked(program, listing, &mut Vec::new())
 }
 
-/// As [`disassemble`], noting where each instruction ends.
+/// Disassembles like [`disassemble`], and records where each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(96 * records.len());
@@ -48,7 +49,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     out
 }
 
-/// What flow control does at a slot.
+/// Describes the flow control at a slot.
 fn flow(setup: &Setup, address: u32) -> Vec<String> {
     let mut notes = Vec::new();
     for (number, descriptor) in setup.control.descriptors().iter().enumerate() {
@@ -74,7 +75,7 @@ fn flow(setup: &Setup, address: u32) -> Vec<String> {
 
 // ---- Instructions
 
-/// The lines of an instruction, without the last line's end: two for a dual one.
+/// Writes the lines of an instruction, without the last newline. A dual instruction has two lines.
 pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     let Ok(inst) = decode(words) else {
         out.push_str(".word");
@@ -109,7 +110,7 @@ pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     }
 }
 
-/// In what the words differ from what the assembler makes of the text so far.
+/// Writes the fields in which the words differ from the words that the assembler would produce from the text so far.
 fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
     let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
     let start = out.len();
@@ -152,13 +153,14 @@ fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut Strin
     }
 }
 
-/// An operation that writes nothing prints its destination only where there is one.
+/// Returns whether the destination is printed. An operation that writes nothing has one only if its destination
+/// fields are set.
 fn prints_destination(inst: &Inst) -> bool {
     let none = Dst { file: DstType::TEMPORARY, register: 0, mode: Mode::Absolute, mask: 0 };
     !matches!(inst.operation().value, Value::Nothing) || inst.dst != none
 }
 
-/// The words without the fields that the text of a word's ordinary meaning does not show.
+/// Returns the words without the fields that the ordinary text does not show.
 fn plain(words: &[u32; WORDS], inst: &Inst) -> [u32; WORDS] {
     let mut plain = *words;
     let mut clear = |name| plain[0] &= !field(&DstOperand::INFO, name).mask();
@@ -222,7 +224,7 @@ pub(super) fn destination_text(dst: &Dst) -> impl Display {
     })
 }
 
-/// An operand with its first `count` channels.
+/// Returns the text of an operand with its first `count` channels.
 pub(super) fn operand_text(operand: &Operand, count: usize) -> impl Display {
     fmt::from_fn(move |f| {
         let name = register(source(operand.file), operand.register, operand.mode);

@@ -7,7 +7,7 @@ use super::syntax::{SATURATE, operation, operations};
 use crate::pvs::inst::Op;
 use crate::pvs::words::{MacroOp, MeOp, VeOp};
 
-/// The forms of a mnemonic; none for another word.
+/// Returns the forms of a mnemonic; none for an unknown word.
 pub fn forms(mnemonic: &str) -> Vec<Form> {
     let Some(op) = operation(mnemonic) else { return Vec::new() };
     let row = match op {
@@ -34,7 +34,7 @@ pub fn forms(mnemonic: &str) -> Vec<Form> {
     }]
 }
 
-/// All mnemonics.
+/// Returns all mnemonics.
 pub fn mnemonics() -> impl Iterator<Item = &'static str> {
     operations()
 }

@@ -1,11 +1,11 @@
-//! What an instruction computes, in sentences.
+//! The effect of an instruction, in sentences.
 
 use super::dis::{destination_text, operand_text};
 use crate::pvs::inst::{Inst, Op};
 use crate::pvs::operations::Value;
 use crate::pvs::words::*;
 
-/// What an instruction computes, in sentences.
+/// Returns the effect of an instruction, in sentences.
 pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(sense) = inst.predicate {
@@ -49,7 +49,7 @@ pub(super) fn meaning(inst: &Inst) -> Vec<String> {
     lines
 }
 
-/// What the tables say an operation does, without its full stop.
+/// Returns the description of an operation from the tables, without its full stop.
 fn does(op: Op) -> &'static str {
     let (names, code) = op.names();
     let known = names.iter().find(|name| name.value == code);

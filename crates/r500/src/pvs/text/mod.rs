@@ -1,8 +1,8 @@
 //! Text of vertex programs: a disassembler and an assembler that are exact inverses.
 //!
-//! [`disassemble`] prints any words; [`assemble`] gives the same words back. What an instruction does not say in its
-//! ordinary syntax (operands that it ignores, unless they are what compilers write; reserved bits) follows in braces, so
-//! nothing is dropped. docs/r500-vertex.md describes the text.
+//! [`disassemble`] prints any words, and [`assemble`] returns the same words. Parts that the ordinary syntax cannot
+//! express follow in braces, so that no bit is lost: reserved bits, and ignored operands with other contents than
+//! compilers write. docs/r500-vertex.md describes the text.
 //!
 //! ```
 //! use reconverge_r500::pvs::text::{Listing, assemble, disassemble};

@@ -1,4 +1,4 @@
-//! The small spellings that printing and parsing share, each written once.
+//! The spellings that the disassembler and the assembler share.
 
 use reconverge_isa::word::{Field, FieldValue};
 
@@ -8,17 +8,17 @@ use crate::pvs::words::*;
 /// Names of the words of an instruction in braces.
 pub(super) const WORD_NAMES: [&str; WORDS] = ["OP", "A", "B", "C"];
 
-/// Name of a destination file.
+/// Returns the name of a destination file.
 pub(super) const fn destination(file: DstType) -> &'static str {
     ["t", "a", "o", "ox", "at", "i"][file as usize]
 }
 
-/// Name of a source file.
+/// Returns the name of a source file.
 pub(super) const fn source(file: SrcType) -> &'static str {
     ["t", "i", "c", "at"][file as usize]
 }
 
-/// Letter of a channel or literal.
+/// Returns the letter of a channel or literal.
 pub(super) const fn letter(select: Select) -> char {
     ['x', 'y', 'z', 'w', '0', '1', 'r', '_'][select as usize]
 }
@@ -29,7 +29,7 @@ pub(super) const CHANNELS: [char; 4] = ['x', 'y', 'z', 'w'];
 /// Suffix of an operation whose result is clamped.
 pub(super) const SATURATE: &str = "_SAT";
 
-/// The operation of a name.
+/// Returns the operation with this name.
 pub(super) fn operation(name: &str) -> Option<Op> {
     fn of<T: FieldValue>(name: &str, all: &[T]) -> Option<T> {
         let place = T::NAMES.iter().position(|known| known.text == name)?;
@@ -41,22 +41,23 @@ pub(super) fn operation(name: &str) -> Option<Op> {
         .or_else(|| of(name, MacroOp::ALL).map(Op::Macro))
 }
 
-/// The names of all operations.
+/// Returns the names of all operations.
 pub(super) fn operations() -> impl Iterator<Item = &'static str> + Clone {
     [VeOp::NAMES, MeOp::NAMES, MacroOp::NAMES].into_iter().flatten().map(|name| name.text)
 }
 
-/// What an operand that the operation ignores holds: the register of the operand before it, and zeros. Compilers write
-/// that; where there is no operand before it, 0. (docs/r500-vertex.md, 4.1)
+/// Returns the word of an operand that the operation ignores: the register of the previous operand, with zeros
+/// selected. Compilers write this word. Without a previous operand, the word is 0. (docs/r500-vertex.md, 4.1)
 pub(super) const fn ignored(before: Option<u32>) -> u32 {
     match before {
-        // REG_TYPE, OFFSET and the address mode with its component stay.
+        // REG_TYPE, OFFSET and the address mode with its component are kept.
         Some(word) => word & 0xe000_1ff3 | 0x0124_8000,
         None => 0,
     }
 }
 
-/// The words of an instruction as the assembler makes them without braces: `given` where an operand is in the text.
+/// Returns the words of an instruction that the assembler produces without braces. `operands` states which operands
+/// are in the text.
 pub(super) fn with_ignored(mut words: [u32; WORDS], operands: [bool; 3], dual: bool) -> [u32; WORDS] {
     let first = (1..WORDS).find(|word| operands[*word - 1]);
     let mut before = first.map(|word| words[word]);
@@ -73,7 +74,7 @@ pub(super) fn with_ignored(mut words: [u32; WORDS], operands: [bool; 3], dual: b
     words
 }
 
-/// The fields of a word of an instruction.
+/// Returns the fields of a word of an instruction.
 pub(super) fn fields(word: usize, dual: bool) -> &'static [Field] {
     layout(dual)[word].fields
 }
