@@ -231,7 +231,8 @@ impl Compute {
     /// addresses go to the constant slots that are reserved for them (usually in c14\[\]). Returns the names and
     /// addresses of the variables.
     ///
-    /// # Errors A constant or slot lies outside the banks, or the buffers do not fit next to those of
+    /// # Errors
+    /// A constant or slot lies outside the banks, or the buffers do not fit next to those of
     /// [`Compute::memory`].
     pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
         let constants = &mut Arc::make_mut(&mut self.setup).constants;
@@ -467,7 +468,8 @@ impl Launch {
 
     /// Checks that a program of `words` words can be run with this launch.
     ///
-    /// # Errors The lanes, the setup or the program do not fit.
+    /// # Errors
+    /// The lanes, the setup or the program do not fit.
     pub(crate) fn check(&self, words: usize) -> Result<(), LaunchError> {
         LANES.check(self.lanes() as u64).map_err(LaunchError::Lanes)?;
         self.setup().check(words)?;

@@ -94,7 +94,8 @@ const OF_PROGRAMS: [&str; 10] = [
 
 /// Assembles a text. `chip` and `stage` apply if the text has no `.chip` and `.type`.
 ///
-/// # Errors All errors of the text, in its order.
+/// # Errors
+/// All errors of the text, in its order.
 pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler {
         chip,
