@@ -1,8 +1,9 @@
-//! Where control can get with a stack: the states of a machine that pushes and pops, found without running it.
+//! The paths of control with a stack: the reachable states of a machine that pushes and pops, found without running
+//! it.
 //!
-//! A state is a control (an address, and what else decides) with the token on top of the stack. What lies below a token
-//! is kept once a token, not once a state, so that calls within calls and loops that push need no bound: a pop goes on
-//! above everything that a token was ever pushed on.
+//! A state is a control (an address, and other deciding data) with the token on top of the stack. The tokens below
+//! a token are kept per token, not per state, so that nested calls and loops that push need no bound. After a pop,
+//! control continues above every token on which the popped token was ever pushed.
 
 use std::collections::BTreeMap;
 
