@@ -31,7 +31,7 @@ pub(crate) enum Effect {
         address: Option<u32>,
         /// The address at which the warp continues; `None` for the next instruction.
         goes: Option<u32>,
-        /// A limited operation pushes nothing if the stack is deep enough.
+        /// A limited operation pushes nothing if too many limited calls are outstanding.
         limited: bool,
     },
     /// The lanes wait for the innermost token of this type.

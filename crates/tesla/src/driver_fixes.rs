@@ -36,7 +36,7 @@ pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 pub struct DriverFixes {
     /// Bytes of the arguments, without those that the driver itself adds.
     pub argument_bytes: u32,
-    /// Bytes of s[] of a block, with everything in it.
+    /// Bytes of s[] of a block, including header, arguments and variables.
     pub shared_bytes: u32,
 }
 

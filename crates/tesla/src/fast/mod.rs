@@ -62,7 +62,7 @@ pub struct Fast {
     compiled: Option<Arc<compiled::Compiled>>,
     /// A block of a graphics stage that has ended.
     spare: Spare<Box<Block>>,
-    /// A straight-line program: for launches without 1/w, and for those with it.
+    /// A straight-line program: for launches with 1/w, and for those without it.
     straight: [Option<Arc<Straight>>; 2],
 }
 

@@ -160,8 +160,8 @@ fn a_trap_that_only_an_old_view_of_memory_would_have_does_not_happen() {
     assert_eq!(words(&any_number_of_threads(&compute, &program)), [OUT; 250]);
 }
 
-// Block 100 stores the distance from a thread's own word to the word that it reads. Before that, the distance is
-// zero.
+// Each block reads its own word, but block 200 reads at a distance that block 100 stores. Before that store, the distance
+// is zero.
 #[test]
 fn a_trap_that_an_old_view_of_memory_would_not_have_happens() {
     let source = indexed(
