@@ -110,7 +110,7 @@ fn sweep(mode: Mode, rounds: u32, seed: u64) {
             let chip = random.one_of(&Chip::ALL);
             let stage = random.one_of(&[Stage::Compute, Stage::Compute, Stage::Fragment]);
             let Some((words, inst)) = words_of(row, chip, stage, &mut random) else { continue };
-            // A barrier that branches to itself is not worth a second step.
+            // One step is enough for a barrier.
             let steps = if matches!(inst.op, Op::Control(Control::Bar { .. })) { 1 } else { 2 };
             for level in Level::available() {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

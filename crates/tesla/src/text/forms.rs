@@ -52,8 +52,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every row has a form. Its example assembles to a word of that row for each chip and stage that the form
-    /// names.
+    /// Every mnemonic has forms, and the example of each form assembles for some chip and stage.
     #[test]
     fn every_example_assembles() {
         let mut rows = 0;
