@@ -48,7 +48,7 @@ pub struct Barriers {
     value: [u32; BARRIERS],
     /// The count of the latest increment of each barrier.
     expected: [Count; BARRIERS],
-    /// By warp: the barrier for which it waits.
+    /// Barrier for which each warp waits.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
 }

@@ -48,7 +48,7 @@ pub trait Executor: Sync {
 pub struct Ran<End = ()> {
     /// Number of instructions that the warp has attempted, including one that its join skips and one that traps.
     pub tried: u32,
-    /// How the last instruction ended.
+    /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
 }
 

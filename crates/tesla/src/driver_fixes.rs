@@ -17,7 +17,6 @@
 //! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`), and that conversions to 8 and 16 bits
 //! drop bits, while the chip saturates (F10). It writes comparisons and shifts of 64 bits as those of 16 bits
 //! (F17).
-//! those of 16 bits (F17).
 
 mod layout;
 mod values;
@@ -54,9 +53,9 @@ pub enum ProgramFault {
     Form,
     /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
-    /// F10: a conversion to fewer bits is meant without saturation.
+    /// F10: a conversion to fewer bits that the compiler intends without saturation.
     Saturates,
-    /// F9: a count of a shift is meant modulo 32.
+    /// F9: a shift count that the compiler intends modulo 32.
     Shift,
     /// F17: a comparison or a shift of 64 bits is written as one of 16.
     Long,

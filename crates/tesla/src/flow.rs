@@ -135,7 +135,7 @@ impl Limits {
 pub enum Decision {
     /// All lanes or none of them took the branch.
     Uniform,
-    /// Some lanes took the branch, others did not.
+    /// Some lanes took the branch, and others did not.
     Divergent,
 }
 

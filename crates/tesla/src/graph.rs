@@ -20,9 +20,9 @@ use crate::paths::{Move, Paths};
 /// Activity of a lane or a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
-    /// Before an instruction and its join.
+    /// The next step is the join of an instruction, if any.
     Before(u32),
-    /// After the join of an instruction, but before the instruction.
+    /// The join of an instruction is done, and the instruction is next.
     Joined(u32),
     /// The lane, or all lanes of the warp's path, left at an address, and the stack is unwound.
     Left(Leave, u32),

@@ -283,7 +283,7 @@ impl Grid {
         })
     }
 
-    /// Returns the lanes of a warp that run, and those that are dead from its start on, if the lanes are vertices
+    /// Returns the lanes of a warp that run, and those that are dead from the start, if the lanes are vertices
     /// or whole quads. Otherwise returns `None`, because lanes of other quads read neighbours that do not run.
     #[inline]
     pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {

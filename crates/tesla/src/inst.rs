@@ -436,11 +436,11 @@ pub enum Dst {
     R16(Half),
     /// An aligned pair; the number is as encoded.
     R64(u8),
-    /// `$c`, always written, whatever the value of `Inst::cdst`: `mov $c, $r` and `vote`.
+    /// Four registers; the number is as encoded.
     R128(u8),
     /// `$a`, the low 16 bits.
     A(u8),
-    /// `$c`, always written whatever `Inst::cdst` is: `mov $c, $r` and `vote`.
+    /// `$c`, always written, whatever the value of `Inst::cdst`: `mov $c, $r` and `vote`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -480,7 +480,7 @@ pub struct Tex {
     pub cube: bool,
     /// Skip lanes whose dead bit is set.
     pub live: bool,
-    /// Also use derivatives outside fragment programs.
+    /// Whether derivatives are used outside fragment programs as well.
     pub deriv: bool,
     /// First register of sources and results.
     pub base: u8,

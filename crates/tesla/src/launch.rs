@@ -68,7 +68,7 @@ pub struct Setup {
     pub limits: Limits,
     /// Mode bits that change f32 results.
     pub modes: Modes,
-    /// The repairs for a program of Mesa's compiler, which runs with the addresses in s[] that the compiler meant.
+    /// Fixes for a program of Mesa's compiler, which then runs with the intended addresses in s[].
     pub driver_fixes: Option<DriverFixes>,
     /// $pm0 to $pm3, which no instruction changes.
     pub counters: [u32; 4],
@@ -296,8 +296,7 @@ pub struct Fragment {
     pub lanes: usize,
     /// Whether lanes of a quad that are not covered, or beyond `lanes`, run as helpers for derivatives.
     pub helpers: bool,
-    /// By fragment: whether it is covered. If the list is empty, all are. An uncovered fragment runs only as a
-    /// helper.
+    /// Whether each fragment is covered. If the list is empty, all are. An uncovered fragment runs only as a helper.
     pub covered: Vec<bool>,
     /// By fragment: the position of its centre; missing ones are laid out as a row of quads from (0.5, 0.5).
     pub centres: Vec<[f32; 2]>,

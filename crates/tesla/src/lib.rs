@@ -7,7 +7,7 @@
 //! | [`lane`], [`meaning`] | the functions of one lane; the function of each operation |
 //! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
 //! | [`launch`], [`context`], [`grid`], [`block`] | a launch as data; the state that instructions access; its blocks; the turns of their warps |
-//! | [`mod@reference`], [`access`] | the clear interpreter: one instruction of one warp; its memory operands |
+//! | [`mod@reference`], [`access`] | the reference interpreter, which executes one instruction of one warp; its memory operands |
 //! | [`fast`] | the fast engine: whole rows at a time |
 //! | [`run`] | runs launches |
 //! | [`mod@graph`], [`paths`], [`mod@uses`] | possible paths of lanes, and the reads and writes of instructions, without a run |

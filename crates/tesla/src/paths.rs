@@ -25,9 +25,9 @@ pub enum Move<C, T> {
 pub struct Paths<C, T> {
     controls: Numbering<C>,
     tokens: Numbering<T>,
-    /// For each control, the entries that can be on top of the stack.
+    /// Entries that can be on top of the stack for each control.
     tops: Vec<NumberSet>,
-    /// For each token, the entries that can be below it.
+    /// Entries that can be below each token.
     below: Vec<NumberSet>,
 }
 

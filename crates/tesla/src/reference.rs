@@ -65,7 +65,7 @@ pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap
 /// are the lanes that were active before it.
 ///
 /// # Errors
-/// Those of [`step`].
+/// See [`step`].
 pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,

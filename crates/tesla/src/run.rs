@@ -75,7 +75,7 @@ impl Loaded {
     /// unless the setups [lower alike](Setup::lowers_alike).
     ///
     /// # Errors
-    /// Those of [`Loaded::new`].
+    /// See [`Loaded::new`].
     pub fn with_setup(&self, setup: Arc<Setup>) -> Result<Loaded, LaunchError> {
         setup.check(self.code.words().len())?;
         let same = setup.lowers_alike(&self.environment.setup);
@@ -112,7 +112,7 @@ impl Loaded {
     /// [`Compute::memory`]: crate::launch::Compute::memory
     ///
     /// # Errors
-    /// Those of [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_on(&self, launch: Launch, memory: &mut Memory) -> Result<Outcome, RunError> {
         let (grid, _) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, memory)?;
@@ -159,7 +159,7 @@ impl Loaded {
     /// Nothing is counted, and vertices and primitives have no registers in the results.
     ///
     /// # Errors
-    /// Those of [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
             // In place: a small launch ends in the time of a few copies.
@@ -197,7 +197,7 @@ impl Loaded {
     /// announces paths only ([`Observer::path`]); an observer of events receives those of the fast engine instead.
     ///
     /// # Errors
-    /// Those of [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
@@ -266,7 +266,7 @@ impl Loaded {
 /// Loads a program and executes a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// Those of [`Loaded::run`].
+/// See [`Loaded::run`].
 pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outcome, RunError> {
     loaded(program, &launch, options)?.run(launch)
 }
@@ -274,7 +274,7 @@ pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outco
 /// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// Those of [`Loaded::run`].
+/// See [`Loaded::run`].
 pub fn run_watched(
     program: &Program,
     launch: Launch,

@@ -19,13 +19,13 @@ pub const ADDRESS_REGISTERS: usize = 4;
 /// `$c0` to `$c3`.
 pub const CONDITION_REGISTERS: usize = 4;
 
-/// In events, `$a<n>` is register number `REGISTER_A` + n; `$r<n>` is n.
+/// Register number of `$a0` in events: `$a<n>` is `REGISTER_A` + n, and `$r<n>` is n.
 pub const REGISTER_A: u32 = 0x80;
 
-/// In events, `$c<n>` is register number `REGISTER_C` + n.
+/// Register number of `$c0` in events: `$c<n>` is `REGISTER_C` + n.
 pub const REGISTER_C: u32 = 0x90;
 
-/// In events, word n of o[] is register number `REGISTER_O` + n.
+/// Register number of the first word of o[] in events: word n is `REGISTER_O` + n.
 pub const REGISTER_O: u32 = 0x100;
 
 /// An item that a geometry program emits.
@@ -42,7 +42,7 @@ pub enum Emitted {
 pub struct LaneResult {
     /// `$r0`, `$r1`, …: a fragment's colours first, four words each, depth last. (1.6)
     pub registers: Vec<u32>,
-    /// o[] by word, as far as the warp wrote it.
+    /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
     /// Whether the fragment was discarded or not covered. Nothing of such a fragment is written.
     pub dead: bool,
@@ -94,7 +94,7 @@ pub struct Warp {
     local_bytes: u32,
     /// a[] or v[] by word number; `None` for words that the launch does not provide.
     pub inputs: Vec<Option<Input>>,
-    /// o[] by word number, as far as it has been written.
+    /// o[] by word number, up to the last word that was written.
     pub outputs: Vec<Row<WARP>>,
     /// By lane: the vertices and restarts of a geometry program.
     pub emitted: Vec<Vec<Emitted>>,
@@ -164,7 +164,7 @@ pub struct Parts<'a> {
     pub local: Local<'a>,
     /// a[] or v[] by word number.
     pub inputs: &'a [Option<Input>],
-    /// o[] by word number, as far as it has been written.
+    /// o[] by word number, up to the last word that was written.
     pub outputs: &'a mut Vec<Row<WARP>>,
 }
 
@@ -337,8 +337,9 @@ impl Warp {
 
     /// Returns `$a<register>`; `$a0` is 0.
     ///
-    /// **Open** (13.9): `$a5` and `$a6` do not exist and the use of `$a7` is unknown; they read 0 here. Decoding
-    /// decides whether an instruction that names one may execute.
+    /// **Open** (13.9): `$a5` and `$a6` do not exist and the use of `$a7` is unknown; they read 0 here.
+    /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names
+    /// one may execute.
     #[inline]
     pub fn a(&self, lane: Lane, register: u8) -> u16 {
         match register {

@@ -133,7 +133,7 @@ impl Test {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
-    /// Its operations, without those after a memory access.
+    /// Range of the operations of the block, without those after a memory access.
     pub(super) start: u32,
     pub(super) end: u32,
     /// Number of instructions, including the last one.
@@ -158,11 +158,11 @@ pub(super) struct Block {
 /// Data for runs of only some of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
-    /// For each instruction except [`Block::last`], the end of its operations.
+    /// End of the operations of each instruction, except for [`Block::last`].
     pub(super) ends: Vec<u32>,
-    /// For each instruction, its index in the code.
+    /// Index of each instruction in the code.
     pub(super) places: Vec<usize>,
-    /// For each instruction, its byte address.
+    /// Byte address of each instruction.
     pub(super) addresses: Vec<u32>,
 }
 
@@ -212,11 +212,11 @@ pub(super) struct Lowered {
     /// The template of each operation.
     pub(super) templates: Vec<Template>,
     pub(super) blocks: Vec<Block>,
-    /// By block: the data for partial runs.
+    /// Data for partial runs of each block.
     pub(super) inside: Vec<Inside>,
-    /// By block: where the two sides of the branch at its end meet.
+    /// Diamond of the branch at the end of each block, if any.
     pub(super) diamonds: Vec<Option<Diamond>>,
-    /// By block: the conditional that the `joinat` at its end begins.
+    /// Conditional that the `joinat` at the end of each block begins, if any.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
@@ -232,7 +232,7 @@ pub(super) struct Lowered {
     registers: usize,
     /// By row after the first ones: its word, if the program alone decides it.
     constants: Vec<Option<u32>>,
-    /// The rows after the registers, before the first instruction. Those of constants in c[] are zeros.
+    /// The rows after the registers, before the first instruction. The rows of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
     /// The rows of constants in c[].
     pub(super) uniforms: HashMap<Uniform, Place>,

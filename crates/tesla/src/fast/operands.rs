@@ -117,7 +117,7 @@ pub(super) enum Lod {
     Bias,
     /// The last source.
     Last,
-    /// None: neighbours do not determine derivatives.
+    /// No source: neighbours do not determine derivatives.
     Still,
 }
 

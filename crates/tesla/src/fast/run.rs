@@ -260,7 +260,7 @@ struct Cursor<'a, 'w, 'r, O> {
     /// Inside a chain, its program counter and active lanes are those at the start of the chain.
     flow: &'a mut Flow,
     statistics: &'a mut Statistics,
-    /// By block: the number of complete runs.
+    /// Number of complete runs of each block.
     runs: &'a mut [u64],
     observer: &'a mut O,
     /// Instructions that may still be attempted.

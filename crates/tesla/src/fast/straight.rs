@@ -340,7 +340,8 @@ impl Task for Warps<'_> {
                 WarpStep::Discard(_) | WarpStep::Restore { .. } => {}
             }
         }
-        // Warps that have run, and their lanes; warps of which the columns of other registers than those written have nothing yet.
+        // `ran` counts the warps that have run, and their lanes. `behind` counts the warps whose values are still missing
+        // in the columns of unwritten registers.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
             let Some((launched, dead)) = grid.straight_lanes(number) else { break };

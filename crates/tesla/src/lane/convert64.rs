@@ -155,7 +155,7 @@ pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
 
 /// cvt, f64 to f64; `integral` rounds to a whole number in this mode and keeps the sign of a zero.
 pub fn f64_to_f64(integral: Option<Rounding>, modifiers: Modifiers, x: u64) -> (u64, Flags) {
-    const WHOLE: i32 = 1075; // the exponent field from which on every f64 is an integer, or not finite
+    const WHOLE: i32 = 1075; // from this exponent field on, every f64 is an integer or not finite
     let x = modified(modifiers, x);
     let (sign, field) = (x & 1 << 63, (x >> 52 & 0x7ff) as i32);
     let result = match integral {

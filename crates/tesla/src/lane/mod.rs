@@ -134,7 +134,7 @@ pub struct Modifiers {
 }
 
 impl Modifiers {
-    /// Neither modifier.
+    /// No modifier.
     pub const NONE: Modifiers = Modifiers { abs: false, neg: false };
     /// `neg` alone.
     pub const NEG: Modifiers = Modifiers { abs: false, neg: true };

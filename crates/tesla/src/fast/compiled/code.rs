@@ -34,7 +34,7 @@ type Flags = [Value; 4];
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     rows: Rows,
-    /// Whether it loads from memory or reads s[].
+    /// Whether it loads words of s[], or reads s[] at an address that is the same for all lanes.
     loads: bool,
     /// The lanes of [`PREDICATED`], active or not.
     predicated: Option<Value>,

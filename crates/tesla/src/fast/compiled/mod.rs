@@ -35,13 +35,13 @@ type Found = reconverge_jit::Found<run::Tesla>;
 /// The wait of lanes that exit a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gone {
-    /// They wait at a join.
+    /// The lanes wait at a join.
     Waits,
-    /// They wait for the BREAK entry.
+    /// The lanes wait for the BREAK entry.
     Breaks,
-    /// They wait for the CALL entry.
+    /// The lanes wait for the CALL entry.
     Returns,
-    /// They wait for a BRANCH entry, at an address.
+    /// The lanes wait for a BRANCH entry, and continue at the address `next`.
     Branches { next: u32 },
 }
 
@@ -66,9 +66,9 @@ enum Is {
 /// Position at which the warp continues after a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// At this block.
+    /// The warp continues at this block.
     Before(u32),
-    /// At the flow of this block, which has not been executed.
+    /// The warp continues at the flow of this block, which has not been executed.
     Behind(u32),
 }
 

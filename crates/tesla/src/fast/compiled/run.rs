@@ -27,7 +27,7 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) memory: &'a mut dyn Reach,
     pub(in crate::fast) flow: &'a mut Flow,
     pub(in crate::fast) statistics: &'a mut Statistics,
-    /// By block: the number of runs.
+    /// Number of runs of each block.
     pub(in crate::fast) runs: &'a mut [u64],
     pub(in crate::fast) budget: &'a mut u32,
     /// The active lanes.
@@ -36,13 +36,13 @@ pub(in crate::fast) struct Work<'a, 'w> {
 
 /// Position of the warp after a region.
 pub(in crate::fast) enum Exit {
-    /// Before this block, which may run in a region.
+    /// The warp is before this block, which may run in a region.
     Before(u32),
-    /// At the flow of this block, which has not been executed.
+    /// The warp is at the flow of this block, which has not been executed.
     Behind(u32),
-    /// At the load or store at the end of this block, which some lane cannot execute.
+    /// The warp is at the load or store at the end of this block, which some lane cannot execute.
     Refused(u32),
-    /// Before this block, which runs without a region.
+    /// The warp is before this block, which runs without a region.
     Apart(u32),
 }
 

@@ -69,11 +69,11 @@ fn heads(context: &Context, lowered: &Lowered) -> NumberSet {
 /// The start of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begun {
-    /// The segment has not begun; it begins with the next block.
+    /// The segment begins with the next block.
     Not,
-    /// At a position where the warp can continue without the region: a block, or a load or store.
+    /// The segment begins at a position where the warp can continue without the region: a block, or a load or store.
     Anywhere,
-    /// In the middle of a block.
+    /// The segment begins in the middle of a block.
     Inside,
 }
 
