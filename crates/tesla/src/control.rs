@@ -169,7 +169,7 @@ controls! {
     Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
         |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
         "pops the QUADON entry and restores its lanes";
-    /// Counts or waits at a barrier of the block. \[bar\]
+    /// Counts at a barrier of the block, waits at it, or both. \[bar\]
     Bar {
         /// Count this warp.
         inc: bool,

@@ -59,7 +59,7 @@ pub enum ProgramFault {
     Shift,
     /// F17: a comparison or a shift of 64 bits is written as one of 16.
     Long,
-    /// An operand may mean several places.
+    /// An operand may mean several addresses.
     Ambiguous,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Conventions for all forms (short, immediate, long, control):
 //! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding.
-//!   The   long f32 `add` has its second operand in the field SRC3; here it is `src[1]`. The accumulator of short
-//!   and   immediate `mad` and `sad`, which is the destination register, is repeated in `src[2]`.
+//!   The long f32 `add` has its second operand in the field SRC3; here it is `src[1]`. The accumulator of short and
+//!   immediate `mad` and `sad`, which is the destination register, is repeated in `src[2]`.
 //! * A source that an instruction does not have is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
 //! * Code addresses are **byte** addresses in the code window: the word address of the encoding times 4.

@@ -84,7 +84,7 @@ struct Subject<'a> {
     header_is_named: bool,
 }
 
-/// Returns the findings in a program, in order of address. They do not include words that are not an instruction.
+/// Returns the findings in a program, in order of address. Words that are not an instruction are not reported.
 pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
     findings(program, &Code::new(&program.words, program.base, stage, chip), chip)
 }

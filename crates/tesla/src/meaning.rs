@@ -51,7 +51,7 @@ pub struct Operands {
     pub writes_flags: bool,
 }
 
-/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32`, whose negation of -2^31 is not an s32.
+/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31, whose negation is not an s32.
 ///
 /// The hardware model saturates it to 2^31 - 1, and so do the arithmetic vectors, every one of which writes a flag
 /// register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders are

@@ -130,7 +130,7 @@ impl LaneResults {
     /// Reserves memory for `warps` more warps with `kept` registers each, if it is available. Rows that move as
     /// their number grows cost more than a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
-        // Otherwise, each row allocates its own memory, or ends the process like any other allocation.
+        // If this fails, each row allocates its own memory, or ends the process like any other allocation.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
             *column = LaneResults::room();

@@ -21,7 +21,7 @@ const SMALLEST: u32 = 1 << 23;
 /// 2^-100
 const LEAST: u32 = (127 - 100) << 23;
 
-/// Returns sums to nearest, if each is zero, infinite, or at least 2^-100.
+/// Returns sums to nearest, or `None` unless each is zero, infinite, or at least 2^-100.
 ///
 /// A denormal operand does not change such a sum. Next to an operand of 2^-101 it is less than half of a last
 /// place, and two denormals sum to less than 2^-100. A zero comes from opposite operands, whose flushed values are
@@ -42,8 +42,8 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (sum, flags(&sum)))
 }
 
-/// Returns products to nearest of factors that are neither zero nor denormal. The products must not be zero,
-/// denormal, NaN or ±2^-126, to which a product just below it may have been rounded. Otherwise, tries [`rare_mul`].
+/// Returns products to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero, denormal, NaN or
+/// ±2^-126, to which a product just below it may have been rounded; the caller then uses [`rare_mul`].
 #[inline(always)]
 pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -61,8 +61,8 @@ pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (product, flags(&product)))
 }
 
-/// Returns products to nearest, flushed before and after, if none is ±2^-126. A smaller product would be a denormal
-/// in every rounding mode.
+/// Returns products to nearest, flushed before and after, or `None` if one is ±2^-126. A smaller product would be a
+/// denormal in every rounding mode.
 #[inline(always)]
 pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -88,10 +88,10 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     Some((product, flags(&product)))
 }
 
-/// Returns sums of a product truncated to 24 bits and an addend. No source may be zero, denormal or NaN. The
-/// product must be at least 2^-100 and finite, and the sum must be finite. Otherwise, tries [`rare_mad`]. Such a
-/// sum is not a denormal: an addend below 2^-101 leaves it above that, and any other addend is a multiple of
-/// 2^-124, as the product is.
+/// Returns sums of a product truncated to 24 bits and an addend. Returns `None` if a source is zero, denormal or NaN, if
+/// the product is below 2^-100 or not finite, or if the sum is not finite; the caller then uses [`rare_mad`]. The sum is
+/// not a denormal: an addend below 2^-101 leaves it above that, and any other addend is a multiple of 2^-124, as the
+/// product is.
 ///
 /// The product is truncated without doubles. The rest of it that the multiply-add returns shows whether rounding to
 /// nearest went away from zero; the product is then one unit too large. This rest is exact if the product is at

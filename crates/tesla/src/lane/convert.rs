@@ -40,8 +40,8 @@ impl Size {
 }
 
 impl Integer {
-    /// Returns the sign (after the modifiers) and the magnitude of a source. For a signed source, the magnitude
-    /// comes first.
+    /// Returns the sign (after the modifiers) and the magnitude of a source. The magnitude of a signed source is that
+    /// before the modifiers.
     #[inline(always)]
     fn source(self, x: u32, modifiers: Modifiers) -> (bool, u32) {
         let (negative, magnitude) = self.magnitude(x);

@@ -14,7 +14,7 @@ const INFINITY: u32 = 0x7f80_0000;
 const ONE: u32 = 0x3f80_0000;
 const SIGN: u32 = 0x8000_0000;
 
-/// The saturation modifier, combined with the machine's `SAT_NAN` mode and its effect on the chip. (6.2)
+/// The saturation modifier, as the machine's `SAT_NAN` mode and the chip define it. (6.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Saturate {
     /// No saturation.

@@ -19,7 +19,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! Source throughout: the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c, hwtest/g80_*.cc),
-//! as facts. Each function states the parts that those never compared with silicon.
+//! as facts. Each function states which of its results they never compared with silicon.
 
 pub mod atomic;
 pub mod convert;

@@ -60,7 +60,7 @@ pub(crate) const fn high<const BIT: u8>() -> P {
     flag!("high", BIT, |draft, value| draft.high = value != 0)
 }
 
-/// Returns the part for the unit that moves, in this bit. It has no effect on the result. (3.4)
+/// Returns the part for the unit of a move, in this bit. The bit has no effect on the result. (3.4)
 pub(crate) const fn sfu<const BIT: u8>() -> P {
     flag!("sfu", BIT, |_, _| {})
 }
