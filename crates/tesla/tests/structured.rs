@@ -347,7 +347,7 @@ impl Lowering<'_> {
         // The end of an iteration: an ordinary one, a join, or a break address.
         let kind = match (continues, joins) {
             (Leaves::Nowhere, _) => 0,
-            // A branch to the top would leave the entry of the iteration on the stack, but this kind pushes none.
+            // A branch out of an iteration would leave its entry on the stack, but kind 0 pushes none.
             (Leaves::AtTop, true) if breaks != Leaves::Nowhere => 0,
             (Leaves::AtTop, true) => self.choice.below(2),
             (Leaves::AtTop, false) => self.choice.below(3),

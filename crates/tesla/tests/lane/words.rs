@@ -229,7 +229,7 @@ fn functions() -> Vec<(String, Function)> {
     all
 }
 
-/// Number of blocks of words in a launch. It is enough warps to make the engine compile code.
+/// Number of blocks of words in a launch. They have enough warps to make the engine compile code.
 const BLOCKS: usize = 4;
 
 /// Runs the functions with the source in `$r1` on every engine. Returns the number of bytes of code compiled
