@@ -1,5 +1,6 @@
-//! How fast the two divergent kernels run, on one thread: the fast engine on every level that the processor has, and the
-//! reference interpreter on a part of each. The number to compare is the one per warp instruction.
+//! The speed of the two divergent kernels on one thread. The fast engine runs them on every level that the
+//! processor has, and the reference interpreter runs a part of each. The number to compare is the time per warp
+//! instruction.
 
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! How fast words are decoded and printed, and text is read: per second and core, on a mix of all rows and, where the
-//! collections are at hand, on compiled programs.
+//! The speed of decoding and printing words, and of reading text, per second and core. The input is a mix of all
+//! rows and, if the collections are available, compiled programs.
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ use reconverge_tesla::text::{Listing, Prefix, assemble, disassemble};
 const CHIP: Chip = Chip::G200;
 const STAGE: Stage = Stage::Compute;
 
-/// Instructions as compiled programs use them: each row of the table as often as its kind is frequent.
+/// Returns instructions as compiled programs use them: each row of the table as often as its kind is frequent.
 fn program() -> Vec<u32> {
     let frequent: [&[u32]; 16] = [
         &[0x1100_e804, 0x1000_8004],

@@ -1,7 +1,7 @@
 //! Memory operands of one lane: addresses, loads, stores, post-increments. (3.3, 4)
 //!
-//! Everything here is one lane at a time, lowest lane first, and shared by all engines. Memory that is not there is
-//! a trap with the lane and the address, in both modes; only c[] reads zero beyond its end.
+//! These functions handle one lane at a time, in ascending order, for all engines. An access outside the memory is
+//! a trap with the lane and the address, in both modes; only c[] reads zero past its end.
 
 use reconverge_simt::memory::Store;
 use reconverge_simt::{Lane, Mode};
@@ -13,10 +13,10 @@ use crate::spaces::{Shared, aligned};
 use crate::state::Warp;
 use crate::trap::{Access as Kind, Cause};
 
-/// The byte address of a memory operand for a lane. Neither aligned nor checked.
+/// Returns the byte address of a memory operand for a lane. The address is neither aligned nor checked.
 ///
 /// # Errors
-/// An address register that cannot be used so.
+/// The base is an address register that does not exist.
 pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<u32, Cause> {
     match mem.base {
         Base::A(register) => {
@@ -31,11 +31,11 @@ pub fn address(context: &Context, warp: &Warp, lane: Lane, mem: &Mem) -> Result<
     }
 }
 
-/// **Open** (13.9): `$a5` and `$a6` do not exist, and how `$a7` gets its value is unknown. Naming one traps in strict
-/// mode and reads 0 in lenient mode.
+/// Checks that an address register exists. **Open** (13.9): `$a5` and `$a6` do not exist, and the source of the
+/// value of `$a7` is unknown. Naming one traps in strict mode and reads 0 in lenient mode.
 ///
 /// # Errors
-/// As said.
+/// [`Cause::NoAddressRegister`] in strict mode.
 pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cause> {
     match (register, context.mode) {
         (0..=4, _) | (_, Mode::Lenient) => Ok(()),
@@ -43,7 +43,8 @@ pub fn check_address_register(context: &Context, register: u8) -> Result<(), Cau
     }
 }
 
-/// After the access: `$a` + offset, for a lane that made it. (3.3; **Open** 13.22: a lane that did not keeps its `$a`.)
+/// Applies the post-increment of an access, `$a` + offset, for a lane that made it. (3.3; **Open** 13.22: a lane
+/// that did not keeps its `$a`.)
 pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     if let (Base::A(register), true) = (mem.base, mem.increment) {
         let next = warp.a(lane, register).wrapping_add(mem.offset as u16);
@@ -51,10 +52,10 @@ pub fn increment(warp: &mut Warp, lane: Lane, mem: &Mem) {
     }
 }
 
-/// The value of a memory operand, extended to 32 bits where it is narrower, at an address that [`address`] gave.
+/// Returns the value of a memory operand at an address from [`address`], extended to 32 bits if it is narrower.
 ///
 /// # Errors
-/// Memory that is not there.
+/// The address is outside the memory space.
 pub fn load<G: Store>(
     context: &Context,
     shared: &Shared,
@@ -84,13 +85,13 @@ pub fn load<G: Store>(
     Ok(extended(raw, mem.access))
 }
 
-/// Stores the low bytes of `value` at an address that [`address`] gave.
+/// Stores the low bytes of `value` at an address from [`address`].
 ///
-/// Lanes of one instruction that store to the same byte do so in ascending order (**Open**: documents do not
-/// say which value remains).
+/// Lanes of one instruction that store to the same byte do so in ascending order (**Open**: documents do not say
+/// which value remains).
 ///
 /// # Errors
-/// Memory that is not there, or cannot be written.
+/// The address is outside the memory space, or the space cannot be written.
 #[allow(clippy::too_many_arguments)]
 pub fn store<G: Store>(
     context: &Context,
@@ -124,11 +125,11 @@ pub fn store<G: Store>(
     }
 }
 
-/// Reads and writes one word of g[] (4 or 8 bytes), the lanes one after another, lowest first (**Open**, 6.8).
-/// Gives the old value.
+/// Reads and writes one word of g[] (4 or 8 bytes), one lane at a time, in ascending order (**Open**, 6.8). Returns
+/// the old value.
 ///
 /// # Errors
-/// Memory that is not there.
+/// The address is outside the memory space.
 pub fn atomic<G: Store>(
     context: &Context,
     global: &mut G,
@@ -146,10 +147,11 @@ pub fn atomic<G: Store>(
     Ok(old)
 }
 
-/// A word of a[] or v[]. One that the launch does not give traps in strict mode and reads 0 in lenient mode.
+/// Returns a word of a[] or v[]. A word that the launch does not provide traps in strict mode and reads 0 in
+/// lenient mode.
 ///
 /// # Errors
-/// As said.
+/// [`Cause::NoInput`] in strict mode.
 pub fn input(
     context: &Context,
     warp: &Warp,
@@ -165,7 +167,7 @@ pub fn input(
     }
 }
 
-/// A word of p[], as [`input`].
+/// Returns a word of p[], like [`input`].
 fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     match (context.vertices.get(address as usize / 4), context.mode) {
         (Some(word), _) => Ok(*word),
@@ -174,12 +176,12 @@ fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     }
 }
 
-/// What starts at the address inside its word.
+/// Returns the bytes of a word from the address on.
 fn part_of_word(word: u32, address: u32) -> u128 {
     u128::from(word >> (8 * (address & 3)))
 }
 
-/// The low bytes of the access, extended to 32 bits where there are fewer.
+/// Returns the low bytes of the access, extended to 32 bits if there are fewer.
 #[inline(always)]
 pub fn extended(raw: u128, access: Access) -> u128 {
     match access {

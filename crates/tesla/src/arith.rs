@@ -26,7 +26,7 @@ macro_rules! operations {
         )* }
 
         impl Arith {
-            /// The name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Arith::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -47,7 +47,7 @@ operations! {
     // Data movement (4)
     /// dst = src\[0\]. \[mov\]
     Mov {
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
     } => "mov", Specified,
         |Words { dst, a, .. }| format!("{dst} becomes {a}, {} bits.", bits(width));
@@ -66,16 +66,17 @@ operations! {
     /// dst, a [`Dst::A`](crate::inst::Dst::A) = low 16 bits of src\[0\] << src\[1\], an immediate 0 to 15. \[shl $a\]
     ShlA => "shl $a", Specified,
         |Words { dst, a, b, .. }| format!("{dst} becomes the low 16 bits of {a} shifted left by {b}.");
-    /// dst, a [`Dst::A`](crate::inst::Dst::A) = src\[0\], an [`Operand::A`](crate::inst::Operand::A), + src\[1\], a 16-bit immediate. \[add $a\]
+    /// dst, a [`Dst::A`](crate::inst::Dst::A) = src\[0\], an [`Operand::A`](crate::inst::Operand::A), + src\[1\], a
+    /// 16-bit immediate. \[add $a\]
     AddA => "add $a", Specified,
         |Words { dst, a, b, .. }| format!("{dst} becomes {a} + {b}, modulo 2^16.");
 
     // Integer (5)
     /// [`crate::lane::integer::add`] of src\[0\] and src\[1\]; carry in from `guard.c`. \[add sub subr addc\]
     Add {
-        /// Which of the four.
+        /// The kind of addition.
         addition: Addition,
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
         /// Saturate.
         sat: bool,
@@ -91,15 +92,15 @@ operations! {
         };
     /// [`crate::lane::integer::mul`] \[mul\]
     Mul {
-        /// Which product.
+        /// The kind of product.
         product: Product,
     } => "mul", Exact,
         |Words { dst, a, b, .. }| format!("{dst} becomes {}.", in_words(product, a, b));
-    /// [`crate::lane::integer::mad`]; src\[2\] is added, carry in from `guard.c`. \[add ( mul )\]
+    /// [`crate::lane::integer::mad`]; src\[2\] is added, with a carry in from `guard.c`. \[add ( mul )\]
     Mad {
-        /// Which product.
+        /// The kind of product.
         product: Product,
-        /// Which addition.
+        /// The kind of addition.
         addition: Addition,
         /// Saturate.
         sat: bool,
@@ -117,9 +118,9 @@ operations! {
         };
     /// [`crate::lane::integer::sad`] \[sad\]
     Sad {
-        /// Of the difference.
+        /// Width of the difference.
         width: Width,
-        /// Of the difference.
+        /// Whether the difference is signed.
         signed: bool,
     } => "sad", Exact,
         |Words { dst, a, b, c, .. }| format!(
@@ -129,9 +130,9 @@ operations! {
         );
     /// [`crate::lane::integer::min`] \[min\]
     Min {
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
-        /// Of the comparison.
+        /// Whether the comparison is signed.
         signed: bool,
     } => "min", Exact,
         |Words { dst, a, b, .. }| format!(
@@ -141,9 +142,9 @@ operations! {
         );
     /// [`crate::lane::integer::max`] \[max\]
     Max {
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
-        /// Of the comparison.
+        /// Whether the comparison is signed.
         signed: bool,
     } => "max", Exact,
         |Words { dst, a, b, .. }| format!(
@@ -155,9 +156,9 @@ operations! {
     Set {
         /// The comparison.
         compare: Compare,
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
-        /// Of the comparison.
+        /// Whether the comparison is signed.
         signed: bool,
     } => "set", Exact,
         |Words { dst, a, b, .. }| format!(
@@ -168,9 +169,9 @@ operations! {
         );
     /// [`crate::lane::integer::logic`] \[and or xor mov2\]
     Logic {
-        /// Which of the four.
+        /// The operation.
         logic: Logic,
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
         /// Invert src\[0\].
         not1: bool,
@@ -190,9 +191,9 @@ operations! {
         };
     /// [`crate::lane::integer::shl`]; src\[1\] is the count. \[shl\]
     Shl {
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
-        /// The count is modulo 32: no chip does that, only [`driver_fixes`](crate::driver_fixes).
+        /// The count is modulo 32. Chips do not do that; only [`driver_fixes`](crate::driver_fixes) sets it.
         wrap: bool,
     } => "shl", Exact,
         |Words { dst, a, b, .. }| {
@@ -201,9 +202,9 @@ operations! {
         };
     /// [`crate::lane::integer::shr`]; src\[1\] is the count. \[shr\]
     Shr {
-        /// Of the operation.
+        /// Width of the operation.
         width: Width,
-        /// Arithmetic.
+        /// Shift arithmetically.
         signed: bool,
         /// The count is modulo 32, as for [`Arith::Shl`].
         wrap: bool,
@@ -217,7 +218,7 @@ operations! {
     // f32 (6.2, 6.3). Sources with `modifiers`, abs before neg.
     /// [`crate::lane::float::add`] \[add f32\]
     FAdd {
-        /// Nearest or zero; the description recommends to take the two invalid codes as the other directions.
+        /// Nearest or zero. The description recommends to treat the two invalid codes as the other directions.
         rounding: Rounding,
         /// Saturate.
         sat: bool,
@@ -226,9 +227,9 @@ operations! {
             format!("{dst} becomes {ma} + {mb} in f32, {}{}.", rounded(rounding), clamped(sat));
     /// [`crate::lane::float::mul`] \[mul f32\]
     FMul {
-        /// As of [`Arith::FAdd`].
+        /// Rounding, as in [`Arith::FAdd`].
         rounding: Rounding,
-        /// Saturate; never set for chips that ignore the bit.
+        /// Saturate; not set for chips that ignore the bit.
         sat: bool,
     } => "mul f32", Exact,
         |Words { dst, ma, mb, .. }|
@@ -304,7 +305,7 @@ operations! {
         to: Width,
         /// Destination type is signed.
         signed: bool,
-        /// To an integer.
+        /// Rounding to an integer.
         rounding: Rounding,
         /// Source type.
         from: FloatSize,
@@ -318,7 +319,7 @@ operations! {
         );
     /// [`crate::lane::convert::f2f32`] \[cvt f32\]
     F2F32 {
-        /// Round to a whole number in that mode.
+        /// Round to a whole number in this mode.
         integral: Option<Rounding>,
         /// Saturate.
         sat: bool,
@@ -369,7 +370,7 @@ operations! {
     F64ToI {
         /// Destination type.
         to: convert64::Integer,
-        /// To an integer.
+        /// Rounding to an integer.
         rounding: Rounding,
     } => "cvt integer float", Exact,
         |Words { dst, ma, .. }|
@@ -378,7 +379,7 @@ operations! {
     F32ToI64 {
         /// Destination type.
         to: convert64::Integer,
-        /// To an integer.
+        /// Rounding to an integer.
         rounding: Rounding,
     } => "cvt integer float", Exact,
         |Words { dst, ma, .. }|
@@ -394,7 +395,7 @@ operations! {
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f32, as f64.");
     /// [`crate::lane::convert64::f64_to_f64`] \[cvt f64 f64\]
     F64ToF64 {
-        /// Round to a whole number in that mode.
+        /// Round to a whole number in this mode.
         integral: Option<Rounding>,
     } => "cvt f64 float", Exact,
         |Words { dst, ma, .. }| format!("{dst} becomes {ma}, an f64{}.", whole(integral));

@@ -4,29 +4,30 @@
 //! inc : v = v + 1; if v == count: v = 0
 //! wait: the warp is blocked until v == 0
 //! ```
-//! Executed once for each warp, whatever its active mask. Pure: no registers, no memory.
+//! `inc` and `wait` are executed once for each warp, whatever its active mask. This file does not access registers
+//! or memory.
 
 use reconverge_simt::races::Races;
 
 use crate::inst::BarrierCount;
 
-/// Barriers a block can have.
+/// Number of barriers of a block.
 pub const BARRIERS: usize = 16;
 
-/// The count operand that means all warps of the block, besides the `all` flag.
+/// The count operand that means all warps of the block, in addition to the `all` flag.
 pub const COUNT_ALL: u32 = 0xfff;
 
-/// How many warps a barrier waits for.
+/// The number of warps for which a barrier waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Every warp of the block, see `Barriers::warps_expected_by_all`.
     All,
-    /// So many increments.
+    /// This number of increments.
     Warps(u32),
 }
 
 impl Count {
-    /// The count of a `bar` instruction: its 12-bit operand, or its `all` flag.
+    /// Returns the count of a `bar` instruction: its 12-bit operand, or its `all` flag.
     pub fn of(operand: u32, all: bool) -> Count {
         if all || operand == COUNT_ALL { Count::All } else { Count::Warps(operand) }
     }
@@ -45,15 +46,15 @@ impl From<BarrierCount> for Count {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Barriers {
     value: [u32; BARRIERS],
-    /// What the latest increment of each barrier was waiting for.
+    /// The count of the latest increment of each barrier.
     expected: [Count; BARRIERS],
-    /// By warp: the barrier it waits for.
+    /// Barrier for which each warp waits.
     waiting: Vec<Option<u8>>,
     finished: Vec<bool>,
 }
 
 impl Barriers {
-    /// The barriers of a block of `warps` warps, all at zero.
+    /// Creates the barriers of a block of `warps` warps, all at zero.
     pub fn new(warps: usize) -> Self {
         Barriers {
             value: [0; BARRIERS],
@@ -63,7 +64,7 @@ impl Barriers {
         }
     }
 
-    /// Becomes what [`Barriers::new`] gives for the same number of warps.
+    /// Resets to the state after [`Barriers::new`] for the same number of warps.
     pub fn begin(&mut self) {
         let Barriers { value, expected, waiting, finished } = self;
         (*value, *expected) = ([0; BARRIERS], [Count::All; BARRIERS]);
@@ -71,8 +72,8 @@ impl Barriers {
         finished.fill(false);
     }
 
-    /// `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`]. The accesses that this orders
-    /// go to `races`.
+    /// Executes `bar`: `warp` increments, or waits, or both. Barrier numbers are taken modulo [`BARRIERS`]. The
+    /// order that this imposes on accesses goes to `races`.
     pub fn bar(
         &mut self,
         warp: usize,
@@ -85,7 +86,7 @@ impl Barriers {
         if inc {
             self.value[place] += 1;
             self.expected[place] = count;
-            // A warp that waits does nothing until all have met.
+            // A warp that waits executes nothing until all have met.
             if let (false, Some(races)) = (wait, &mut races) {
                 races.release(warp as u32, place as u32);
             }
@@ -98,7 +99,7 @@ impl Barriers {
         }
     }
 
-    /// `warp` has ended.
+    /// Records that `warp` has ended.
     pub fn finish(&mut self, warp: usize, mut races: Option<&mut Races>) {
         self.finished[warp] = true;
         for place in 0..BARRIERS {
@@ -108,23 +109,23 @@ impl Barriers {
         }
     }
 
-    /// The barrier `warp` waits for.
+    /// Returns the barrier for which `warp` waits.
     pub fn waits_for(&self, warp: usize) -> Option<u8> {
         self.waiting[warp]
     }
 
-    /// The warps that wait, with their barriers.
+    /// Returns the warps that wait, with their barriers.
     pub fn waiting(&self) -> impl Iterator<Item = (usize, u8)> + '_ {
         self.waiting.iter().enumerate().filter_map(|(warp, barrier)| Some((warp, (*barrier)?)))
     }
 
-    /// How many increments a barrier has seen since it was last complete.
+    /// Returns the number of increments of a barrier since it was last complete.
     pub fn value(&self, barrier: u8) -> u32 {
         self.value[usize::from(barrier) % BARRIERS]
     }
 
     /// **Open** (13.7): a warp that has ended no longer counts for a barrier that waits for all. Compiled programs
-    /// with early exits rely on not hanging; documents are silent.
+    /// with early exits rely on this; otherwise they would hang. The documents do not describe it.
     fn warps_expected_by_all(&self) -> u32 {
         self.finished.iter().filter(|finished| !**finished).count() as u32
     }

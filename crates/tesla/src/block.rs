@@ -1,9 +1,9 @@
 //! The warps of one block: the order in which they run, and how they wait for each other.
 //!
-//! The order is fixed and does not depend on the number of threads: the warp with the lowest number runs until it
-//! waits at a barrier, ends, or has had its [`SLICE`] of instructions; then the next one in a circle that can run.
-//! Slices are there so that a warp that spins on a lock or on shared memory lets the others proceed. Graphics
-//! stages use a block of one warp.
+//! The order is fixed and does not depend on the number of threads. The warp with the lowest number runs until it
+//! waits at a barrier, ends, or has run its [`SLICE`] of instructions. Then the next warp in a circle that can run
+//! has its turn. Slices exist so that a warp that spins on a lock or on shared memory does not stop the others.
+//! Graphics stages use a block of one warp.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,20 @@ use crate::launch::Setup;
 use crate::state::Warp;
 use crate::trap::{Access, Cause, SharedAccess};
 
-/// Instructions that a warp runs before another gets its turn. Any number gives a legal order; this one is part of what
-/// "deterministic" means for programs whose warps race.
+/// Number of instructions that a warp runs before another has its turn. Any number produces a legal order. For
+/// programs whose warps race, this one is part of the meaning of "deterministic".
 pub const SLICE: u32 = 1024;
 
-/// Instructions that the other warps run, at most, to find what races with a read.
+/// Maximum number of instructions that the other warps run in the search for a race with a read.
 const LOOK_AHEAD: u64 = 1 << 20;
 
-/// What executes the instructions of a warp: an engine, ready for a program.
+/// An engine that is ready for a program and executes the instructions of a warp.
 pub trait Executor: Sync {
-    /// Gives a new block of a launch with this set-up what the engine keeps there.
+    /// Adds the engine's own data to a new block of a launch with this setup.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
-    /// A block of a graphics stage that an earlier launch of the program left, prepared for one with this set-up.
+    /// Returns a block of a graphics stage that an earlier launch of the program left, prepared for a launch with
+    /// this setup.
     fn spare(&self, _setup: &Setup) -> Option<Box<Block>> {
         None
     }
@@ -35,47 +36,47 @@ pub trait Executor: Sync {
     /// Keeps a block of a graphics stage for a later launch.
     fn keep(&self, _block: Box<Block>) {}
 
-    /// Runs a warp for at least one and at most `most` instructions, until it ends or waits at a barrier.
+    /// Runs a warp for at least one and up to `most` instructions, until it ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 
     /// Brings [`Common::issued`] up to date.
     fn settle(&self, _common: &mut Common) {}
 }
 
-/// What an engine ran.
+/// The result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ran<End = ()> {
-    /// How many instructions the warp has tried; one that its join skips is among them, and so is one that traps.
+    /// Number of instructions that the warp has attempted, including one that its join skips and one that traps.
     pub tried: u32,
-    /// How the last one ended.
+    /// Result of the last instruction.
     pub end: Result<End, Trap<Cause>>,
 }
 
 /// A block that is running.
 #[derive(Clone, Debug)]
 pub struct Block {
-    /// What its warps share.
+    /// The state that the warps share.
     pub common: Common,
-    /// Its warps by number.
+    /// The warps by number.
     pub warps: Vec<Warp>,
-    /// The number in the launch of its first warp.
+    /// Number of the first warp in the launch.
     pub first_group: usize,
     current: usize,
     slice: u32,
-    /// Warps that never get another turn.
+    /// Warps that do not have another turn.
     parked: Vec<usize>,
 }
 
 impl Block {
-    /// A block about to start.
+    /// Creates a block that is about to start.
     pub fn new(common: Common, warps: Vec<Warp>) -> Self {
         let mut block = Block { common, warps, first_group: 0, current: 0, slice: 0, parked: Vec::new() };
         block.start();
         block
     }
 
-    /// Becomes another block of the same launch, about to start, once `start` has made of each warp by its number what
-    /// it is then. s[] keeps its contents.
+    /// Resets to another block of the same launch that is about to start. `start` sets up each warp, by its number.
+    /// s[] keeps its contents.
     pub fn begin(&mut self, index: [u32; 2], start: impl FnMut(&mut Warp)) {
         self.common.begin(index);
         (self.current, self.slice) = (0, 0);
@@ -83,7 +84,7 @@ impl Block {
         self.start();
     }
 
-    /// Gives the first turn.
+    /// Chooses the warp of the first turn.
     fn start(&mut self) {
         for (number, warp) in self.warps.iter().enumerate() {
             if warp.flow.finished() {
@@ -93,33 +94,34 @@ impl Block {
         self.choose();
     }
 
-    /// The warp whose turn it is; after the end, the last that ran.
+    /// Returns the warp whose turn it is; after the end, the last that ran.
     pub fn current(&self) -> &Warp {
         &self.warps[self.current]
     }
 
-    /// The place in [`Block::warps`] of the warp whose turn it is.
+    /// Returns the index in [`Block::warps`] of the warp whose turn it is.
     pub(crate) fn current_place(&self) -> usize {
         self.current
     }
 
-    /// The warp whose turn it is, for changing: fault injection. [`Block::yield_turn`] must follow a change to its flow.
+    /// Returns the warp whose turn it is, for changes such as fault injection. [`Block::yield_turn`] must follow a
+    /// change to its flow.
     pub fn current_mut(&mut self) -> &mut Warp {
         &mut self.warps[self.current]
     }
 
-    /// Gives the turn on where a change from outside has ended the warp whose turn it is.
+    /// Passes the turn to the next warp if a change from outside has ended the current one.
     pub fn yield_turn(&mut self) {
         self.pass_turn();
     }
 
-    /// The name of the current warp in messages.
+    /// Returns the name of the current warp in messages.
     pub fn group(&self) -> GroupId {
         GroupId::Warp { block: self.common.index, warp: self.current().number }
     }
 
-    /// Runs the warp whose turn it is for at most `most` instructions, one at least. Nothing is tried where the block has
-    /// ended, the watchdog stops it, or every warp waits.
+    /// Runs the warp whose turn it is for at least one and up to `most` instructions. Attempts nothing if the block
+    /// has ended, the watchdog stops it, or every warp waits.
     #[inline]
     pub fn advance<E: Executor, G: Store, O: Observer>(
         &mut self,
@@ -136,7 +138,7 @@ impl Block {
         ran
     }
 
-    /// [`Block::advance`] without a look at what the other warps would do.
+    /// Runs a turn like [`Block::advance`], without a look at the other warps.
     fn turn<E: Executor, G: Store, O: Observer>(
         &mut self,
         executor: &E,
@@ -170,8 +172,8 @@ impl Block {
         Ran { tried, end: self.end(observer) }
     }
 
-    /// The trap of a read that nothing has written: a race, if another warp would write the bytes with no barrier between. A
-    /// copy of the block finds out.
+    /// Returns the trap for a read of bytes that were not written. It is a race if another warp would write the
+    /// bytes with no barrier between. A copy of the block runs ahead to find such a write.
     #[cold]
     fn explained<E: Executor>(
         &self,
@@ -205,7 +207,7 @@ impl Block {
                     let accesses = Box::new([writer, reader]);
                     return Trap { cause: Cause::Race { address, accesses }, ..trap };
                 }
-                // It has trapped, or all that can run have ended.
+                // The block has trapped, or all warps that can run have ended.
                 Ok(Step::Done) => break,
                 Err(_) if block.can_run(block.current) => {
                     block.parked.push(block.current);
@@ -219,7 +221,7 @@ impl Block {
         trap
     }
 
-    /// Runs to the end, or until runs are to [stop].
+    /// Runs to the end, or until runs must [stop].
     ///
     /// # Errors
     /// The program trapped.
@@ -233,8 +235,8 @@ impl Block {
         self.run_while(executor, context, global, observer, |_| true).map(|_| ())
     }
 
-    /// Runs to the end, or until `go_on`, asked from time to time with the number of instructions issued, is `false`, or
-    /// until runs are to [stop].
+    /// Runs to the end, or until runs must [stop], or until `go_on` returns `false`. `go_on` is called from time to
+    /// time with the number of instructions issued.
     ///
     /// # Errors
     /// The program trapped.
@@ -255,20 +257,20 @@ impl Block {
         }
     }
 
-    /// The trap with its place in the launch.
+    /// Returns the trap with its place in the launch.
     pub fn locate(&self, context: &Context, trap: Trap<Cause>) -> GroupTrap<Cause> {
         GroupTrap { group: self.group(), words: Some(context.code.words_at(trap.pc)), trap }
     }
 
-    /// Whether a warp has neither ended nor waits at a barrier.
+    /// Returns whether a warp has not ended and does not wait at a barrier.
     fn can_run(&self, warp: usize) -> bool {
         !self.warps[warp].flow.finished()
             && self.common.barriers.waits_for(warp).is_none()
             && !self.parked.contains(&warp)
     }
 
-    /// After instructions of the current warp: gives the turn on, if the warp cannot run or has had its slice; whether
-    /// some warp can run.
+    /// Passes the turn on after instructions of the current warp, if the warp cannot run or has run its slice.
+    /// Returns whether some warp can run.
     fn pass_turn(&mut self) -> bool {
         if self.warps[self.current].flow.finished() {
             self.common.barriers.finish(self.current, self.common.shared.races_mut());
@@ -277,10 +279,10 @@ impl Block {
         keeps_turn || self.choose()
     }
 
-    /// Gives the turn to the next warp that can run; whether there is one.
+    /// Passes the turn to the next warp that can run. Returns whether such a warp exists.
     fn choose(&mut self) -> bool {
         let count = self.warps.len();
-        // At the start the circle begins with warp 0, later with the one after the current.
+        // At the start the circle begins with warp 0, later with the warp after the current one.
         let first = if self.common.statistics.instructions == 0 { 0 } else { self.current + 1 };
         let next = (first..count).chain(0..first.min(count)).find(|warp| self.can_run(*warp));
         if let Some(next) = next {
@@ -290,7 +292,7 @@ impl Block {
         next.is_some()
     }
 
-    /// No warp can run: either all have ended, or the others wait for ever.
+    /// Ends the block if no warp can run: either all have ended, or the others wait forever.
     #[cold]
     fn end<O: Observer>(&self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let waiting = || self.common.barriers.waiting();
@@ -300,7 +302,7 @@ impl Block {
     }
 }
 
-/// The trap of a warp that is stopped before it executes its next instruction.
+/// Returns the trap of a warp that is stopped before it executes its next instruction.
 fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cause> {
     let lanes = warp.flow.active();
     if O::ENABLED {
@@ -309,7 +311,7 @@ fn stopped<O: Observer>(warp: &Warp, cause: Cause, observer: &mut O) -> Trap<Cau
     Trap { pc: warp.flow.pc(), lanes, cause }
 }
 
-/// Global memory with changes that are not stored.
+/// Global memory with changes that do not reach the store below.
 struct Overlay<'a> {
     under: &'a mut dyn Store,
     written: BTreeMap<u32, u8>,

@@ -8,7 +8,7 @@ use crate::decode::decode;
 use crate::inst::{Chip, Control, End, Guard, Inst, Memory, Op, Operand, Space, Stage};
 use crate::trap::Cause;
 
-/// The search for races among the accesses to s[].
+/// The parameters of the search for races between accesses to s[].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedChecks {
     /// Bytes of the header and the parameters, rounded up to whole words.
@@ -19,7 +19,7 @@ pub struct SharedChecks {
     pub narrow: bool,
 }
 
-/// The instructions of a program at their places in the code window.
+/// The instructions of a program at their addresses in the code window.
 #[derive(Clone, Debug)]
 pub struct Code {
     words: Vec<u32>,
@@ -31,9 +31,9 @@ pub struct Code {
 }
 
 impl Code {
-    /// Decodes `words`, of which the first stands at byte address `base`, from every word on.
+    /// Decodes `words` from every word on. The first word is at byte address `base`.
     ///
-    /// What cannot be decoded is a trap when it is reached, not before: data may lie between instructions.
+    /// Words that cannot be decoded trap only when they are reached, because data may lie between instructions.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         let code = Code::undecoded(words, base, stage, chip);
         for place in 0..words.len() {
@@ -42,8 +42,8 @@ impl Code {
         code
     }
 
-    /// [`Code::new`] that decodes the instructions to which the program may come from its first. Others are decoded when
-    /// something else goes there.
+    /// Creates the same code as [`Code::new`], but decodes only the instructions that are reachable from the first.
+    /// Others are decoded when control reaches them.
     pub fn reachable(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -66,8 +66,8 @@ impl Code {
         code
     }
 
-    /// [`Code::new`] of instructions that are decoded, each with the place of its first word. Others are decoded when
-    /// something goes there.
+    /// Creates the same code as [`Code::new`] from decoded instructions, each with the index of its first word.
+    /// Others are decoded when control reaches them.
     pub fn of(words: &[u32], base: u32, (stage, chip): (Stage, Chip), insts: &[(usize, Inst)]) -> Self {
         count_decoded();
         let code = Code::undecoded(words, base, stage, chip);
@@ -77,7 +77,7 @@ impl Code {
         code
     }
 
-    /// The program with other instructions at the same places: those that `map` makes of the decoded ones.
+    /// Returns the program with other instructions at the same indices: `map` applied to the decoded ones.
     pub(crate) fn mapped(&self, map: impl Fn(usize, &Inst) -> Inst) -> Code {
         let mapped = Code::undecoded(&self.words, self.base, self.stage, self.chip);
         for (place, slot) in mapped.slots.iter().enumerate() {
@@ -104,12 +104,12 @@ impl Code {
         accessed.then_some(checks)
     }
 
-    /// The stage that it is decoded for.
+    /// The stage for which the program is decoded.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// The chip that it is decoded for.
+    /// The chip for which the program is decoded.
     pub fn chip(&self) -> Chip {
         self.chip
     }
@@ -118,14 +118,14 @@ impl Code {
         Code { words: words.to_vec(), base, stage, chip, slots: vec![OnceLock::new(); words.len()] }
     }
 
-    /// The instruction that starts at a word.
+    /// Returns the instruction that starts at a word, and decodes it if necessary.
     fn decoded(&self, place: usize) -> &Result<Inst, Cause> {
         self.slots[place].get_or_init(|| {
             let next = self.words.get(place + 1).copied();
             let inst = decode([self.words[place], next.unwrap_or(0)], self.chip, self.stage)
                 .map_err(|error| Cause::Undecodable(error.to_string()))?;
             match (inst.form.words(), next) {
-                // Two words must start at an even one. (2)
+                // An instruction of two words must start at an even word. (2)
                 (2, _) if !(self.base as usize / 4 + place).is_multiple_of(2) => {
                     Err(Cause::UnalignedLongInstruction)
                 }
@@ -135,44 +135,44 @@ impl Code {
         })
     }
 
-    /// The place of an address among the words.
+    /// Returns the word index of an address, or `None` outside the code or between words.
     pub fn place(&self, pc: u32) -> Option<usize> {
         let offset = pc.checked_sub(self.base)?;
         let place = (offset / 4) as usize;
         (offset.is_multiple_of(4) && place < self.slots.len()).then_some(place)
     }
 
-    /// The address of the first word.
+    /// Returns the address of the first word.
     pub fn base(&self) -> u32 {
         self.base
     }
 
-    /// For every word, the instruction that starts there, if it is one and decoded.
+    /// Returns, for every word, the instruction that starts there, if it is valid and decoded.
     pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
         (0..self.slots.len()).map(|place| self.slot(place))
     }
 
-    /// The instruction that starts at a word, if it is one and decoded.
+    /// Returns the instruction that starts at a word, if it is valid and decoded.
     pub fn slot(&self, place: usize) -> Option<&Inst> {
         self.slots.get(place)?.get()?.as_ref().ok()
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     ///
     /// # Errors
-    /// There is none, or it cannot be decoded.
+    /// The address is outside the code, or its words cannot be decoded.
     #[inline]
     pub fn at(&self, pc: u32) -> Result<&Inst, Cause> {
         let place = self.place(pc).ok_or(Cause::OutsideCode)?;
         self.decoded(place).as_ref().map_err(Clone::clone)
     }
 
-    /// All words.
+    /// Returns all words.
     pub fn words(&self) -> &[u32] {
         &self.words
     }
 
-    /// The two words at an address; 0 where there is none.
+    /// Returns the two words at an address; 0 for words outside the code.
     pub fn words_at(&self, pc: u32) -> [u32; 2] {
         let place = self.place(pc);
         [0, 1].map(|next| place.and_then(|place| self.words.get(place + next)).copied().unwrap_or(0))

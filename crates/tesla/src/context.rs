@@ -1,5 +1,5 @@
-//! What an instruction runs against: what a launch fixes for all its blocks, what the warps of a block share, and one
-//! warp with both.
+//! The state that an instruction accesses: the fixed settings of a launch, the state that the warps of a block
+//! share, and one warp with both.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::launch::Setup;
 use crate::spaces::{Segments, Shared};
 use crate::state::Warp;
 
-/// What all blocks of a launch share and none changes.
+/// The settings that all blocks of a launch share. They do not change.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The decoded program.
@@ -23,25 +23,25 @@ pub struct Context {
     pub stage: Stage,
     /// The chip, c0..c15[], textures and samplers, modes.
     pub setup: Arc<Setup>,
-    /// Where g0..g15[] lie.
+    /// The location of g0..g15[].
     pub segments: Segments,
     /// Barriers allocated; `None`: unspecified, all may be used.
     pub barriers: Option<u32>,
     /// p[] by word.
     pub vertices: Vec<u32>,
-    /// What undefined behaviour does.
+    /// The handling of undefined behaviour.
     pub mode: Mode,
-    /// The search for races among the accesses to s[], if there is one.
+    /// The check for races between accesses to s[], if enabled.
     pub checks: Option<SharedChecks>,
-    /// Instructions that a block may issue.
+    /// Maximum number of instructions that a block may issue.
     pub watchdog: u64,
-    /// Whether an access beyond a lenient segment's limit was dropped, also in a block that ran again.
+    /// Whether an access beyond a lenient segment's limit was dropped, including in a block that ran again.
     pub dropped: Arc<AtomicBool>,
 }
 
 impl Context {
-    /// Loads `count` bytes (1 to 16) at `offset` of a segment of g[] as a little-endian number, or returns `None` if they do not
-    /// exist.
+    /// Loads `count` bytes (1 to 16) at `offset` of a segment of g[] as a little-endian number. Returns `None` if
+    /// the bytes do not exist.
     #[inline]
     pub fn load_global<G: Store>(
         &self,
@@ -58,7 +58,8 @@ impl Context {
         .then(|| u128::from_le_bytes(bytes))
     }
 
-    /// Stores the low `count` bytes (1 to 16) of `value` at `offset` of a segment of g[], or returns `None` if they do not exist.
+    /// Stores the low `count` bytes (1 to 16) of `value` at `offset` of a segment of g[]. Returns `None` if the
+    /// bytes do not exist.
     #[inline]
     pub fn store_global<G: Store>(
         &self,
@@ -75,7 +76,7 @@ impl Context {
         .then_some(())
     }
 
-    /// Whether an access beyond a segment's limit is dropped; if so, that is noted.
+    /// Returns whether an access beyond a segment's limit is dropped, and records that it was.
     #[cold]
     fn drops(&self, segment: u8) -> bool {
         let drops = self.segments.is_lenient(segment);
@@ -85,7 +86,7 @@ impl Context {
         drops
     }
 
-    /// Whether a program may use the barrier. In strict mode only those that are allocated.
+    /// Returns whether a program may use the barrier. In strict mode, the barrier must be allocated.
     pub fn has_barrier(&self, barrier: u8) -> bool {
         let allocated = match (self.barriers, self.mode) {
             (Some(count), Mode::Strict) => count,
@@ -95,7 +96,7 @@ impl Context {
     }
 }
 
-/// What the warps of a block share.
+/// The state that the warps of a block share.
 #[derive(Clone, Debug)]
 pub struct Common {
     /// Index of the block in the grid; `[number, 0]` for graphics stages.
@@ -104,19 +105,19 @@ pub struct Common {
     pub shared: Shared,
     /// Barriers.
     pub barriers: Barriers,
-    /// What has been counted. An instruction counts when it executes, for the lanes that are active then, predicated off
-    /// or not; an instruction that its join skips counts when it executes later. Divergent branches are `bra`, `ret` and
-    /// `break` on which the active lanes do not agree.
+    /// The counters. An instruction counts when it executes, for the lanes that are active then, including those
+    /// that are predicated off. An instruction that its join skips counts when it executes later. Divergent
+    /// branches are `bra`, `ret` and `break` on which the active lanes do not agree.
     pub statistics: Statistics,
-    /// By word of the code: how often the instruction there was issued, by all blocks in this memory since that was last
-    /// taken.
+    /// By word of the code: the number of issues of the instruction there, by all blocks in this memory since the
+    /// counts were last taken.
     pub issued: Vec<u64>,
-    /// By basic block of the fast engine: how often it ran as a whole since `issued` was settled.
+    /// By basic block of the fast engine: the number of complete runs that are not yet in `issued`.
     pub runs: Vec<u64>,
 }
 
 impl Common {
-    /// What the `warps` warps of a block share before the first instruction of a program of `words` words.
+    /// Creates the state of a block of `warps` warps before the first instruction of a program of `words` words.
     pub fn new(index: [u32; 2], warps: usize, words: usize) -> Self {
         Common {
             index,
@@ -128,15 +129,15 @@ impl Common {
         }
     }
 
-    /// Becomes what another block of the same launch has before its first instruction. s[] keeps its contents, and
-    /// `issued` and `runs` count on.
+    /// Resets to the state of another block of the same launch before its first instruction. s[] keeps its
+    /// contents, and `issued` and `runs` keep their counts.
     pub fn begin(&mut self, index: [u32; 2]) {
         let Common { index: own_index, shared: _, barriers, statistics, issued: _, runs: _ } = self;
         (*own_index, *statistics) = (index, Statistics::default());
         barriers.begin();
     }
 
-    /// Counts an instruction, by its place in the code, for the active lanes.
+    /// Counts an instruction, by its index in the code, for the active lanes.
     #[inline]
     pub fn count(&mut self, place: Option<usize>, active: Mask) {
         self.statistics.instructions += 1;
@@ -147,16 +148,16 @@ impl Common {
     }
 }
 
-/// A warp that an engine runs, and what it runs against.
+/// A warp that an engine runs, with the state that it accesses.
 #[derive(Debug)]
 pub struct Turn<'a, G, O> {
-    /// What all blocks of the launch share.
+    /// The settings that all blocks of the launch share.
     pub context: &'a Context,
-    /// What the warps of the block share.
+    /// The state that the warps of the block share.
     pub common: &'a mut Common,
     /// The warp.
     pub warp: &'a mut Warp,
-    /// Its number in the block.
+    /// Number of the warp in the block.
     pub number: usize,
     /// Global memory.
     pub global: &'a mut G,

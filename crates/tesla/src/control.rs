@@ -20,9 +20,9 @@ pub(crate) enum Executing {
 pub(crate) enum Effect {
     /// The lanes continue with the next instruction.
     Next,
-    /// The lanes go to an address.
+    /// The lanes continue at an address.
     Goto(u32),
-    /// The lanes go to an address from memory.
+    /// The lanes continue at an address from memory.
     Indirect,
     /// The warp pushes a token and continues.
     Push {
@@ -31,7 +31,7 @@ pub(crate) enum Effect {
         address: Option<u32>,
         /// The address at which the warp continues; `None` for the next instruction.
         goes: Option<u32>,
-        /// A limited operation pushes nothing where the stack is deep enough.
+        /// A limited operation pushes nothing if too many limited calls are outstanding.
         limited: bool,
     },
     /// The lanes wait for the innermost token of this type.
@@ -53,9 +53,9 @@ impl Effect {
 /// The number of warps that a barrier waits for. (9.7)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierCount {
-    /// That many; 0xfff is the number of warps of the block.
+    /// This number; 0xfff means all warps of the block.
     Count(u16),
-    /// All of the block.
+    /// All warps of the block.
     All,
 }
 
@@ -74,7 +74,7 @@ macro_rules! controls {
 
         #[allow(unused_variables, reason = "a row uses the fields that it needs")]
         impl Control {
-            /// The name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( Control::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -87,7 +87,8 @@ macro_rules! controls {
                 match self { $( Control::$Name $({ $($field),* })? => $effect, )* }
             }
 
-            /// Returns what an instruction does, and its effect on the lanes of the warp and on the token stack.
+            /// Returns the action of an instruction, and its effect on the lanes of the warp and on the token
+            /// stack.
             pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
                 fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
                     does(words)
@@ -103,21 +104,21 @@ controls! {
     Discard => "discard", Specified, Guarded, Effect::Next,
         |_| "Kills the lane's fragment.".to_owned(),
         "lanes that take it are dead: they go on only as helpers and write nothing";
-    /// To a byte address. \[bra\]
+    /// Branches to a byte address. \[bra\]
     Bra {
         /// Byte address.
         target: u32,
     } => "bra", Specified, Guarded, Effect::Goto(target),
         |words| format!("Goes to {target:#x}{}.", words.taken_by),
         "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry";
-    /// To the byte address in src\[0\], c[]. \[bra c[]\]
+    /// Branches to the byte address in src\[0\], c[]. \[bra c[]\]
     BraIndirect {
         /// Limited.
         lim: bool,
     } => "bra c[]", Recommended, Active, Effect::Indirect,
         |words| format!("Goes to the address that is {}.", words.a),
         "all active lanes go to the address in $a, which must be the same for all";
-    /// To a byte address, with return. \[call\]
+    /// Calls a byte address. \[call\]
     Call {
         /// Byte address.
         target: u32,
@@ -141,7 +142,7 @@ controls! {
     Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
         |_| "Returns from the function; without a call, the lane ends.".to_owned(),
         "lanes that take it wait for the innermost CALL entry; its address is next when all have returned";
-    /// Pushes where `break` continues. \[breakaddr\]
+    /// Pushes the address at which `break` continues. \[breakaddr\]
     Breakaddr {
         /// Byte address.
         target: u32,
@@ -152,14 +153,14 @@ controls! {
     Break => "break", Specified, Guarded, Effect::Leave(TokenType::Break),
         |_| "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
         "lanes that take it wait for the innermost BREAK entry; its address is next when all have left";
-    /// Pushes where lanes reconverge. \[joinat\]
+    /// Pushes the address at which lanes reconverge. \[joinat\]
     Joinat {
         /// Byte address.
         target: u32,
     } => "joinat", Specified, Active, Effect::push(TokenType::Joinat, target),
         |_| format!("Lanes that part from here on meet again at {target:#x}."),
         "pushes a JOINAT entry with the target: where paths that part from here on meet again";
-    /// Wakes whole quads. \[quadon\]
+    /// Activates whole quads. \[quadon\]
     Quadon => "quadon", Specified, Active,
         Effect::Push { token: TokenType::Quadon, address: None, goes: None, limited: false },
         |_| "Switches on all lanes of quads with an active lane.".to_owned(),
@@ -168,7 +169,7 @@ controls! {
     Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
         |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
         "pops the QUADON entry and restores its lanes";
-    /// A barrier of the block. \[bar\]
+    /// Counts at a barrier of the block, waits at it, or both. \[bar\]
     Bar {
         /// Count this warp.
         inc: bool,
@@ -181,14 +182,14 @@ controls! {
     } => "bar", Recommended, Active, Effect::Barrier,
         |_| bar_in_words(inc, wait, barrier, count),
         bar_on_lanes(inc, wait);
-    /// Error TRAP_INSTRUCTION. \[trap\]
+    /// Stops with the error TRAP_INSTRUCTION. \[trap\]
     Trap => "trap", Specified, Active, Effect::Stop,
         |_| "Stops the launch with an error.".to_owned(),
         "stops the launch";
 }
 
 impl Control {
-    /// The code address in the instruction, if there is one.
+    /// Returns the code address in the instruction, if it has one.
     pub const fn target(self) -> Option<u32> {
         match self.effect() {
             Effect::Goto(target) | Effect::Push { goes: Some(target), .. } => Some(target),
@@ -197,12 +198,12 @@ impl Control {
         }
     }
 
-    /// Whether only the lanes whose guard holds execute the operation. (9.2)
+    /// Returns whether only the lanes whose guard holds execute the operation. (9.2)
     pub const fn is_predicated(self) -> bool {
         matches!(self.executing(), Executing::Guarded)
     }
 
-    /// Whether the lanes that execute the operation do not continue with the next instruction.
+    /// Returns whether the lanes that execute the operation do not continue at the next instruction.
     pub const fn leaves(self) -> bool {
         matches!(self.effect(), Effect::Goto(_) | Effect::Indirect | Effect::Leave(_) | Effect::Stop)
     }

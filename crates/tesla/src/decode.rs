@@ -1,4 +1,4 @@
-//! From words to an [`Inst`], and to the meaning of every bit.
+//! Decodes words to an [`Inst`], and describes every bit.
 
 pub use reconverge_isa::read::{Described, NoReading};
 
@@ -7,7 +7,7 @@ use crate::inst::{Chip, Form, Inst, Stage};
 use crate::parts::here;
 use crate::table::{Row, TABLE};
 
-/// How the words of an instruction are laid out; the second word counts only if there is one. (2)
+/// Returns the form of an instruction. The second word counts only if the instruction has one. (2)
 #[inline(always)]
 pub const fn form([first, second]: [u32; 2]) -> Form {
     match (first & 3, second & 3) {
@@ -19,20 +19,20 @@ pub const fn form([first, second]: [u32; 2]) -> Form {
     }
 }
 
-/// How many words the instruction has that starts with this one.
+/// Returns the number of words of the instruction whose first word is `first`.
 #[inline(always)]
 pub const fn length(first: u32) -> u32 {
     1 + (first & 1)
 }
 
-/// Both words as one number; a one-word instruction has no second word.
+/// Returns both words as one number; a one-word instruction has no second word.
 #[inline(always)]
 pub(crate) const fn joined([first, second]: [u32; 2]) -> u64 {
     let second = if length(first) == 2 { second } else { 0 };
     first as u64 | (second as u64) << 32
 }
 
-/// The instruction that starts with these words; of a one-word instruction the second word does not count.
+/// Returns the instruction that starts with these words. The second word does not count for a one-word instruction.
 ///
 /// # Errors
 /// No instruction of this chip and stage has these bits: ILLEGAL_OPCODE. (10)
@@ -53,18 +53,18 @@ pub fn decode(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Inst, NoReadi
     Ok(Inst { op, form: form(words), ..draft.inst })
 }
 
-/// The row of the table that these words belong to.
+/// Returns the row of the table for these words.
 ///
 /// # Errors
-/// As [`decode`].
+/// See [`decode`].
 pub fn row(words: [u32; 2], chip: Chip, stage: Stage) -> Result<&'static Row, NoReading> {
     TABLE.find(joined(words), here(chip, stage))
 }
 
-/// What every bit of an instruction is, in the order of its text: bit n of the second word is bit 32 + n.
+/// Describes every bit of an instruction, in the order of its text. Bit n of the second word is bit 32 + n.
 ///
 /// # Errors
-/// As [`decode`].
+/// See [`decode`].
 pub fn describe(words: [u32; 2], chip: Chip, stage: Stage) -> Result<Vec<Described>, NoReading> {
     TABLE.describe(joined(words), here(chip, stage))
 }

@@ -1,4 +1,4 @@
-//! The values that the parts of a row give while a word is decoded, before it has a meaning.
+//! The values that the parts of a row produce while a word is decoded, before it has a meaning.
 
 use reconverge_isa::row;
 
@@ -8,18 +8,19 @@ use crate::lane::integer::{Addition, Logic};
 use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Compare, Rounding};
 
-/// The instruction so far, and the modifiers that its row's meaning makes an [`Op`] of.
+/// The partial instruction, and the modifiers from which its row builds an [`Op`].
 #[derive(Debug)]
 pub struct Draft {
-    /// Everything but the operation.
+    /// All fields except for the operation.
     pub inst: Inst,
     /// add, sub, subr, addc.
     pub addition: Addition,
-    /// Which comparison of `set`.
+    /// The comparison of `set`.
     pub compare: Compare,
     /// and, or, xor, mov2.
     pub logic: Logic,
-    /// Types of the first and second source are signed; the first holds for both where there is one type.
+    /// Whether the types of the first and second source are signed. If there is one type, the first applies to
+    /// both.
     pub signed: [bool; 2],
     /// Upper bits of a 24-bit product.
     pub high: bool,
@@ -49,7 +50,7 @@ pub struct Draft {
     pub lim: bool,
     /// A barrier's `inc` and `wait`.
     pub barrier: [bool; 2],
-    /// Two numbers: of a barrier and its count, of an event.
+    /// Two numbers: a barrier and its count, or an event.
     pub numbers: [u32; 2],
 }
 

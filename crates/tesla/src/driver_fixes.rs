@@ -1,18 +1,22 @@
-//! Programs of Mesa's nv50 compiler that address s[] wrongly, and the same programs with the addresses that are meant.
+//! Fixes for programs of Mesa's nv50 compiler that use wrong addresses in s[]. The fixed programs have the intended
+//! addresses.
 //!
-//! s[] begins with 0x14 bytes that the hardware and the driver write; arguments of a kernel follow, then variables. The compiler
-//! counts arguments and variables from 0 on, each by themselves (F2), and gives loads of arguments that it does not fold into
-//! another instruction the form of a shader's inputs: without the type of the access, and with the offset divided by its size
-//! (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp` (`Converter::visit`, which does not add
-//! `inputOffset`), `nv50_ir_lowering_nv50.cpp` (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp`
-//! (`CodeEmitterNV50::emitLOAD`).
+//! s[] begins with 0x14 bytes that the hardware and the driver write; arguments of a kernel follow, then variables.
+//! The compiler counts both arguments and variables from 0 (F2). A load of an argument that is not folded into
+//! another instruction has the form of a shader's inputs: without the type of the access, and with the offset
+//! divided by its size (F5). Source: Mesa 22.3.6 and 25.0.7, `src/nouveau/codegen`: `nv50_ir_from_nir.cpp`
+//! (`Converter::visit`, which does not add `inputOffset`), `nv50_ir_lowering_nv50.cpp`
+//! (`NV50LoweringPreSSA::handleRDSV`, `handleLDST`), `nv50_ir_emit_nv50.cpp` (`CodeEmitterNV50::emitLOAD`).
 //!
-//! Two more faults lose bits. A load without a type, and an operand in s[] of another instruction, have five bits for an offset; the
-//! compiler writes seven, of which two fall on the bits of the type (`setSrc`, `srcAddr16`; `TargetNV50::insnCanLoad` allows 127).
-//! Values of 8 and 16 bits live in registers of 32 bits (`Converter::convert` of a `nir_ssa_def`), but their numbers are written
-//! where the instruction has the number of a half register (F6). Counts of shifts are meant modulo 32 (F9, `emitShift`).
-//! Conversions to 8 and 16 bits are meant to drop bits, and the chip saturates (F10). Comparisons and shifts of 64 bits are written as
-//! those of 16 bits (F17).
+//! Two more faults lose bits. A load without a type, and an operand in s[] of another instruction, have five bits
+//! for an offset. The compiler writes seven, and two of them overlap the bits of the type (`setSrc`, `srcAddr16`;
+//! `TargetNV50::insnCanLoad` allows 127). Values of 8 and 16 bits live in registers of 32 bits
+//! (`Converter::convert` of a `nir_ssa_def`), but their numbers are written to fields that hold the number of a
+//! half register (F6).
+//!
+//! The compiler assumes that shift counts are modulo 32 (F9, `emitShift`), and that conversions to 8 and 16 bits
+//! drop bits, while the chip saturates (F10). It writes comparisons and shifts of 64 bits as those of 16 bits
+//! (F17).
 
 mod layout;
 mod values;
@@ -31,7 +35,7 @@ pub use self::layout::{is_indexed_argument, words_with_indexed_arguments};
 pub struct DriverFixes {
     /// Bytes of the arguments, without those that the driver itself adds.
     pub argument_bytes: u32,
-    /// Bytes of s[] of a block, with everything in it.
+    /// Bytes of s[] of a block, including header, arguments and variables.
     pub shared_bytes: u32,
 }
 
@@ -43,23 +47,23 @@ impl DriverFixes {
 /// A fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFault {
-    /// F2: a variable or an argument is addressed from s\[0x0\] on.
+    /// F2: a variable or an argument has an address that counts from s\[0x0\].
     Offset,
     /// F5: an argument is loaded in a form without a type.
     Form,
     /// F6: the number of a 32-bit register is in the field of a half register.
     Half,
-    /// F10: a conversion to fewer bits is meant without saturation.
+    /// F10: a conversion to fewer bits that the compiler intends without saturation.
     Saturates,
-    /// F9: a count of a shift is meant modulo 32.
+    /// F9: a shift count that the compiler intends modulo 32.
     Shift,
     /// F17: a comparison or a shift of 64 bits is written as one of 16.
     Long,
-    /// An operand may mean several places.
+    /// An operand may mean several addresses.
     Ambiguous,
 }
 
-/// Returns the program with the addresses that are meant.
+/// Returns the program with the intended addresses.
 pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     let arguments = fixes.argument_bytes;
     let (code, indexed) = &with_indexed_arguments(code);
@@ -101,7 +105,7 @@ pub fn fixed(code: &Code, fixes: DriverFixes) -> Code {
     code.mapped(map)
 }
 
-/// Returns the faults of a program, each with the place of the first instruction that has it.
+/// Returns the faults of a program, each with the index of the first instruction that has it.
 pub fn faults(code: &Code, fixes: DriverFixes) -> Vec<(ProgramFault, usize)> {
     let mut found: Vec<(ProgramFault, usize)> = Vec::new();
     let mut add = |fault: ProgramFault, place: usize| {
@@ -186,8 +190,8 @@ mod tests {
         assert_eq!(faults, [(ProgramFault::Offset, 0)]);
     }
 
-    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. What reads a small argument has its type, and the numbers of
-    /// the half registers are those of registers: 1 and 2.
+    /// Captured from rusticl: `k(global uint *o, uchar c, short s)`. The instruction that reads a small argument
+    /// has its type. The numbers of the half registers are those of registers: 1 and 2.
     #[test]
     fn loads_in_the_form_of_inputs_get_their_type() {
         let code = code(
@@ -211,7 +215,7 @@ mod tests {
         assert_eq!(halves.collect::<Vec<_>>(), [2, 4, 4]);
     }
 
-    /// Captured from rusticl: a `char` at byte 198 of the arguments, of which bit 7 is where the form has none.
+    /// Captured from rusticl: a `char` at byte 198 of the arguments. The form has no bit 7.
     #[test]
     fn numbers_of_small_arguments_have_15_bits() {
         let number = 198;
@@ -235,8 +239,8 @@ mod tests {
         assert_eq!((load.op, load.dst, load.src), (meant.op, meant.dst, meant.src));
     }
 
-    /// Captured from rusticl: `a * (short)i + b` of two components, whose factors are registers 1 and 5, 2 and 5; and a product of
-    /// 32 bits, which is split into three of halves.
+    /// Captured from rusticl: `a * (short)i + b` with two components, whose factors are registers 1 and 5, 2 and 5;
+    /// and a 32-bit product, which is split into three products of halves.
     #[test]
     fn a_product_alone_is_one_of_small_values() {
         let code = code(
@@ -261,7 +265,8 @@ mod tests {
         assert_eq!(found, [[12, 11], [13, 10], [12, 10], [2, 10], [4, 10]]);
     }
 
-    /// Captured from rusticl: the offset of the grid, at byte 0x10 of the arguments, and a variable of the same offset.
+    /// Captured from rusticl: the offset of the grid, at byte 0x10 of the arguments, and a variable with the same
+    /// offset.
     #[test]
     fn the_offset_of_the_grid_is_added_to_the_first_item_of_a_block() {
         let code = code(
@@ -315,7 +320,7 @@ mod tests {
              cvt u32 $r4 u16 b32 s[0xc]
              exit nop",
         );
-        // The pointer is at 0 or 0x80, and the latter is loaded elsewhere; the 16 bits at 0x86 or 0xc6.
+        // The pointer is at 0 or 0x80, and another instruction loads the latter; the 16 bits are at 0x86 or 0xc6.
         let all = [(Access::B32, 0x94), (Access::B32, 0x14), (Access::U16, 0x86 + 0x14)];
         assert_eq!(places(&code, 0x88), all);
         assert!(faults(&code, fixes(0x88)).iter().any(|(fault, _)| *fault == ProgramFault::Ambiguous));

@@ -1,4 +1,4 @@
-//! An instruction in words: what it computes, what it does to the flow of lanes, what its fields select.
+//! Explains an instruction in words: its result, its effect on the flow of lanes, and the meaning of its fields.
 
 use crate::inst::{
     Access, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
@@ -10,8 +10,8 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
-/// What `inst` does to the lanes of its warp and to the token stack, a sentence each; empty for an instruction that
-/// every active lane executes and that goes on to the next. (tesla.md 9)
+/// Returns the effects of `inst` on the lanes of its warp and on the token stack, one sentence each. The list is
+/// empty for an instruction that every active lane executes and that continues at the next one. (tesla.md 9)
 pub fn flow(inst: &Inst) -> Vec<&'static str> {
     let mut text = Vec::new();
     if !inst.guard.is_always() {
@@ -39,9 +39,9 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
     }
 }
 
-// ---- What it computes
+// ---- Results
 
-/// What `inst` computes, in sentences with its operands.
+/// Returns the computation of `inst`, in sentences with its operands.
 pub fn meaning(inst: &Inst) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match &inst.op {
@@ -101,7 +101,7 @@ fn of_dst(dst: &Dst) -> String {
 fn of_operand(operand: &Operand) -> String {
     match operand {
         Operand::None => "nothing".to_owned(),
-        // The register that no program has reads 0.
+        // This register is absent in every program and reads 0.
         Operand::R32(r) => format!("$r{r}"),
         Operand::R16(half) => format!("$r{}{}", half.register(), if half.is_high() { "h" } else { "l" }),
         Operand::R64(r) => format!("$r{r}d"),
@@ -157,7 +157,7 @@ fn of_mem(mem: &Mem) -> String {
     format!("{access} at {space}[{place}]")
 }
 
-/// A source with its modifiers: `-|$r1|`.
+/// Returns a source with its modifiers: `-|$r1|`.
 fn modified(operand: &Operand, modifiers: Modifiers) -> String {
     let text = of_operand(operand);
     match (modifiers.neg, modifiers.abs) {
@@ -341,7 +341,7 @@ fn of_idle(idle: &Idle, end: End) -> String {
 
 // ---- Fields
 
-/// What a field of [`describe`](crate::decode::describe) selects, in a sentence.
+/// Returns the meaning of a field of [`describe`](crate::decode::describe), as a sentence.
 pub fn field(name: &str) -> &'static str {
     match name {
         "opcode" => "The bits that select this instruction among all.",
@@ -428,7 +428,7 @@ mod tests {
         assert_eq!(flow(&exit), ["exit: every active lane of the warp ends behind it"]);
     }
 
-    /// Words of every row of the table, with the bits that it leaves open set at random.
+    /// Visits words of every row of the table. The bits that a row leaves open are random.
     fn some_words(mut visit: impl FnMut([u32; 2], Chip, Stage)) {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = || {

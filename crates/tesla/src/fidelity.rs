@@ -1,4 +1,4 @@
-//! How exact each operation is, and what it is called in reports.
+//! The exactness of each operation, and its name in reports.
 
 use reconverge_simt::Fidelity;
 
@@ -6,10 +6,10 @@ use crate::inst::{Arith, Control, Group, Memory, Op, TexOp};
 use crate::lane::Rounding;
 use crate::lane::interpolate::Position;
 
-/// Name and grade of an operation: those of its row in [`crate::inst`], unless its modifiers matter.
+/// Returns name and grade of an operation: those of its row in [`crate::inst`], unless its modifiers matter.
 ///
-/// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips; moves,
-/// memory and the common control flow are as documented; the rest follows recommended readings.
+/// Arithmetic, conversions, special functions and atomics equal models that were compared with the chips. Moves,
+/// memory and the common control flow are as documented. All others follow recommended interpretations.
 pub const fn of(op: &Op) -> (&'static str, Fidelity) {
     match op {
         Op::Arith(op) => arith(op),
@@ -26,7 +26,7 @@ pub const fn of(op: &Op) -> (&'static str, Fidelity) {
 const fn arith(op: &Arith) -> (&'static str, Fidelity) {
     let (name, grade) = op.fidelity();
     match op {
-        // The two codes that hardware was never compared on, read as the other directions. (13.16)
+        // The two codes that were not compared on hardware, interpreted as the other directions. (13.16)
         Arith::FAdd { rounding: Rounding::Down | Rounding::Up, .. }
         | Arith::FMul { rounding: Rounding::Down | Rounding::Up, .. } => (name, Fidelity::Recommended),
         _ => (name, grade),

@@ -1,31 +1,31 @@
-//! How the lanes of a warp diverge and reconverge: the token stack of one warp.
+//! The divergence and reconvergence of the lanes of a warp: the token stack of one warp.
 //!
-//! Follows docs/tesla.md, section 9: field layout and limits of the hardware stack \[mp.xml, compute.xml\],
-//! the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. Where those leave a gap
-//! the reading chosen here is a constant or a function of its own, marked **Open**, so that a reader with the
-//! hardware can settle it in one place. Open readings of this file: [`TAKEN_SIDE_RUNS_FIRST`],
-//! [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
+//! This file follows docs/tesla.md, section 9: the field layout and limits of the hardware stack \[mp.xml,
+//! compute.xml\], the one-line descriptions of \[INSNS\], and the token algorithm of the patents \[pat\]. If those
+//! leave a gap, the interpretation chosen here is a separate constant or function, marked **Open**, so that a
+//! reader with the hardware can settle it in one place. Open interpretations of this file:
+//! [`TAKEN_SIDE_RUNS_FIRST`], [`DEFAULT_STACK_ENTRIES`], `Flow::join_without_token`, `Flow::break_through_call`,
 //! `Flow::broken_at_the_end`, `Flow::joinat_while_unwinding`, [`Flow::uniform_target`],
 //! `Flow::control_inside_quadon`, `Flow::call_beyond_limit`.
 //!
-//! Pure: no registers, no memory, no predicates. Every method takes the lanes whose predicate held where the
-//! instruction is predicated (`bra`, `ret`, `break`, `discard`), and acts for all active lanes where it is not.
-//! Addresses are byte addresses in the stage's code window. Barriers are a matter of the block, not of the
-//! warp: see `barrier.rs`.
+//! The flow does not access registers, memory or predicates. For a predicated instruction (`bra`, `ret`, `break`,
+//! `discard`), the method takes the lanes whose predicate held. For the others, it acts on all active lanes.
+//! Addresses are byte addresses in the stage's code window. Barriers belong to the block, not to the warp: see
+//! `barrier.rs`.
 
 use std::fmt;
 
 use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 
-/// Lanes of a warp. (1.3)
+/// Number of lanes of a warp. (1.3)
 pub const WARP: usize = 32;
 
-/// **Open** (13.2): of a divergent `bra`, the taken side runs first and the fall-through side is pushed, as in
-/// the patents' token algorithm. Programs without races give the same either way.
+/// **Open** (13.2): after a divergent `bra`, the taken side runs first and the fall-through side is pushed, as in
+/// the patents' token algorithm. Programs without races produce the same results either way.
 pub const TAKEN_SIDE_RUNS_FIRST: bool = true;
 
-/// **Open** (9.1): how deep a stack may grow when the launch does not specify it. 4096 is the
-/// largest memory that `STACK_SIZE_LOG` can express.
+/// **Open** (9.1): the depth of a stack, in entries, if the launch does not specify it. 4096 is the largest memory
+/// that `STACK_SIZE_LOG` can express.
 pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 
 /// Entries of a warp's stack that are on chip; deeper ones spill to memory. (9.1)
@@ -53,15 +53,15 @@ reconverge_isa::choices! {
 /// One entry of the stack: type, address, lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// What it is for.
+    /// Purpose of the entry.
     pub token: TokenType,
     /// Byte address: BRANCH the fall-through, CALL the return address, BREAK and JOINAT their operand, QUADON 0.
     pub pc: u32,
-    /// BRANCH: the lanes that did not take it. All others: the lanes that were active at the push.
+    /// BRANCH: the lanes that did not take the branch. All others: the lanes that were active at the push.
     pub mask: Mask,
 }
 
-/// What the stack can hold against a program. (`ERROR_CODE` bits and MPC traps; section 10.)
+/// An error that the stack detects in a program. (`ERROR_CODE` bits and MPC traps; section 10.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// An entry was needed and the stack was empty.
@@ -70,9 +70,9 @@ pub enum Fault {
     StackMismatch,
     /// A control instruction between `quadon` and `quadpop`.
     QuadonActive,
-    /// More entries than the stack may have.
+    /// More entries than the stack can hold.
     StackLimit,
-    /// `bra c[]` whose active lanes name different targets; not a hardware code. (9.9)
+    /// A `bra c[]` whose active lanes have different targets. This is not a hardware code. (9.9)
     TargetsDiffer,
 }
 
@@ -90,12 +90,12 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// What the launch configures about the stack.
+/// The stack's part of the launch configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Entries of the stack. See [`Limits::stack_size_log`].
     pub stack_entries: usize,
-    /// Limited calls that may be outstanding; `None` is no limit. See [`Limits::call_limit_log`].
+    /// Maximum number of outstanding limited calls; `None`: no limit. See [`Limits::call_limit_log`].
     pub calls: Option<u32>,
 }
 
@@ -106,11 +106,11 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Entries for a `STACK_SIZE_LOG` value: log2(entries) + 1 of the memory, at least 4 entries, none for 0; values
-    /// above 13 act as 13. (9.1)
+    /// Returns the number of entries for a `STACK_SIZE_LOG` value: log2(entries) + 1 of the memory, at least 4
+    /// entries, none for 0. Values above 13 count as 13. (9.1)
     ///
-    /// **Open**: the [`ON_CHIP_ENTRIES`] are taken to come in addition. A driver sets 4 (8 entries) for all programs,
-    /// and compiled fragment programs need up to 20.
+    /// **Open**: the [`ON_CHIP_ENTRIES`] are assumed to come in addition. A driver sets 4 (8 entries) for all
+    /// programs, and compiled fragment programs need up to 20.
     pub fn stack_size_log(value: u32) -> usize {
         match value {
             0 => ON_CHIP_ENTRIES,
@@ -118,8 +118,9 @@ impl Limits {
         }
     }
 
-    /// Outstanding limited calls for a `CALL_LIMIT_LOG` value: 0 none, 1 to 8 are 2^(n-1), 15 is no limit; the
-    /// values between are unknown and give `None` as well. (9.1)
+    /// Returns the maximum number of outstanding limited calls for a `CALL_LIMIT_LOG` value. 0 allows none, 1 to 8
+    /// allow 2^(n-1), and 15 sets no limit. The meaning of the values between is unknown; they also return `None`.
+    /// (9.1)
     pub fn call_limit_log(value: u32) -> Option<u32> {
         match value {
             0 => Some(0),
@@ -129,21 +130,21 @@ impl Limits {
     }
 }
 
-/// Whether the active lanes agreed.
+/// Whether the active lanes agreed on a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// All or none.
+    /// All lanes or none of them took the branch.
     Uniform,
-    /// Some and not all.
+    /// Some lanes took the branch, and others did not.
     Divergent,
 }
 
-/// What a join does to the instruction that carries it.
+/// The effect of a join on the instruction that carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// The instruction runs, for the lanes that are active now.
+    /// The instruction runs, for the lanes that are active after the join.
     Run,
-    /// The warp goes to another path; the instruction is not executed now.
+    /// The warp continues on another path; the instruction is not executed now.
     Away,
 }
 
@@ -161,12 +162,12 @@ pub struct Flow {
     calls: u32,
     limits: Limits,
     mode: Mode,
-    /// The lanes that came to the join of the next instruction, if [`Flow::join_ahead`] has executed that join.
+    /// The lanes that arrived at the join of the next instruction, if [`Flow::join_ahead`] has executed that join.
     joined: Mask,
 }
 
 impl Flow {
-    /// A warp at `pc` in which `launched` are running.
+    /// Creates the flow of a warp at `pc` in which the `launched` lanes run.
     pub fn new(pc: u32, launched: Mask, limits: Limits, mode: Mode) -> Self {
         let launched = launched & Mask::first(WARP);
         Flow {
@@ -185,62 +186,63 @@ impl Flow {
         }
     }
 
-    /// Becomes what [`Flow::new`] gives with the same limits and mode.
+    /// Resets to the state after [`Flow::new`] with the same limits and mode.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
         let mut stack = std::mem::take(&mut self.stack);
         stack.clear();
         *self = Flow { stack, ..Flow::new(pc, launched, self.limits, self.mode) };
     }
 
-    /// Byte address of the next instruction.
+    /// Returns the byte address of the next instruction.
     #[inline]
     pub fn pc(&self) -> u32 {
         self.pc
     }
 
-    /// The lanes executing now; none when the warp has finished.
+    /// Returns the active lanes; none if the warp has finished.
     #[inline]
     pub fn active(&self) -> Mask {
         self.active
     }
 
-    /// Lanes that never existed, helper lanes and discarded lanes: the texture unit's "live" mask, inverted.
+    /// Returns the lanes that never existed, helper lanes and discarded lanes: the texture unit's "live" mask,
+    /// inverted.
     pub fn dead(&self) -> Mask {
         self.dead
     }
 
-    /// Lanes that never run again but for their quad, between `quadon` and `quadpop`: never launched, exited, or
-    /// returned where no CALL entry waits for them. Their outputs are final. (9.6)
+    /// Returns the lanes that do not run again, except for their quad between `quadon` and `quadpop`. Such a lane
+    /// was never launched, exited, or returned without a CALL entry that waits for it. Its outputs are final. (9.6)
     pub fn ended(&self) -> Mask {
         let is_call = |entry: &&Token| matches!(entry.token, TokenType::Call | TokenType::CallLim);
         let callers = self.stack.iter().filter(is_call).fold(Mask::NONE, |all, entry| all | entry.mask);
         (Mask::first(WARP) - self.launched) | self.exited | (self.ret - callers)
     }
 
-    /// Whether no lane will ever run again.
+    /// Returns whether no lane runs again.
     #[inline]
     pub fn finished(&self) -> bool {
         self.active.is_empty()
     }
 
-    /// The stack, outermost entry first.
+    /// Returns the stack, outermost entry first.
     pub fn tokens(&self) -> &[Token] {
         &self.stack
     }
 
-    /// Lanes that are neither BRK, RET nor EXIT: running, or branched off and waiting.
+    /// Returns the lanes that are neither BRK, RET nor EXIT: they run, or have branched off and wait.
     #[inline]
     fn run(&self) -> Mask {
         self.launched - self.brk - self.ret - self.exited
     }
 
-    /// Any instruction that is not control flow: goes on at `next`.
+    /// Executes any instruction that is not control flow: continues at `next`.
     #[inline]
     pub fn advance(&mut self, next: u32) {
         self.pc = next;
     }
 
-    /// `bra`: `taken` are the active lanes whose predicate holds.
+    /// Executes `bra`. `taken` are the active lanes whose predicate holds.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -272,9 +274,9 @@ impl Flow {
         Ok(Decision::Divergent)
     }
 
-    /// The effect of a `bra` that divides the active lanes and of its first side's arrival at a join, if no control flow
-    /// lies between: the second side, `last`, is at the join, and the BRANCH entry is pushed and popped again. `false`,
-    /// and no effect, where `bra` would be a fault.
+    /// Applies a `bra` that divides the active lanes together with its first side's arrival at a join, if no
+    /// control flow lies between. The second side, `last`, is then at the join, and the BRANCH entry has been
+    /// pushed and popped again. Returns `false` and changes nothing if `bra` would be a fault.
     #[inline]
     pub fn meet(&mut self, join: u32, last: Mask) -> bool {
         if self.stack.len() >= self.limits.stack_entries || self.control_inside_quadon().is_err() {
@@ -285,28 +287,29 @@ impl Flow {
         true
     }
 
-    /// The effect of a `bra` that divides the active lanes, on those that do not take it: they wait at `next`. There is
-    /// [room](Self::has_room_for) for the entry.
+    /// Applies a `bra` that divides the active lanes to those that do not take it: they wait at `next`. The stack
+    /// must have [room](Self::has_room_for) for the entry.
     pub fn branch_off(&mut self, next: u32, lanes: Mask) {
         self.stack.push(Token { token: TokenType::Branch, pc: next, mask: lanes });
     }
 
-    /// The effect of branches on which some lanes stayed active and others left: `broke` executed `break` and `returned`
-    /// `ret` while others stayed; all others that are no longer active wait at a join or by an entry of their own.
+    /// Applies branches on which some lanes stayed active and others left. The lanes `broke` executed `break`, and
+    /// `returned` executed `ret`, while others stayed. All other lanes that are no longer active wait at a join or
+    /// in an entry of their own.
     pub fn stay(&mut self, active: Mask, broke: Mask, returned: Mask) {
         self.brk |= broke;
         self.ret |= returned;
         self.active = active & self.active;
     }
 
-    /// Whether control flow may push so many entries now. Where there are two, `joinat`, a `bra` and the joins of its
-    /// sides leave the warp as it was, if no control flow lies between.
+    /// Returns whether control flow may push `entries` entries now. With room for two, `joinat`, a `bra` and the
+    /// joins of its sides leave the warp in the same state, if no control flow lies between.
     #[inline]
     pub fn has_room_for(&self, entries: usize) -> bool {
         self.stack.len() + entries <= self.limits.stack_entries && self.control_inside_quadon().is_ok()
     }
 
-    /// `bra c[]`: every active lane goes to `target`, see [`Flow::uniform_target`]. (9.9)
+    /// Executes `bra c[]`: every active lane continues at `target`, see [`Flow::uniform_target`]. (9.9)
     ///
     /// # Errors
     /// [`Fault::QuadonActive`].
@@ -316,7 +319,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `joinat`: where lanes wait for each other.
+    /// Executes `joinat`: `target` is the address at which lanes wait for each other.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -328,7 +331,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `breakaddr`: where lanes that `break` go on.
+    /// Executes `breakaddr`: `target` is the address at which lanes that `break` continue.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -340,7 +343,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `call`: all active lanes go to `target` and return to `next`.
+    /// Executes `call`: all active lanes continue at `target` and return to `next`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -352,7 +355,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `call lim`: a call that is skipped when too many are outstanding, see `Flow::call_beyond_limit`.
+    /// Executes `call lim`: a call that is skipped if too many are outstanding, see `Flow::call_beyond_limit`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -368,7 +371,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `preret`: the return address of an indirect call that follows as `bra c[]`.
+    /// Executes `preret`: sets the return address of an indirect call that follows as `bra c[]`.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -379,7 +382,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `preret lim`: nothing is pushed when too many limited calls are outstanding.
+    /// Executes `preret lim`: pushes nothing if too many limited calls are outstanding.
     ///
     /// # Errors
     /// [`Fault::StackLimit`], [`Fault::QuadonActive`].
@@ -393,10 +396,10 @@ impl Flow {
         Ok(())
     }
 
-    /// `break`: `leaving` wait for the BREAK entry; the others go on at `next`.
+    /// Executes `break`: the lanes `leaving` wait for the BREAK entry; the others continue at `next`.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; if no lane goes on, what unwinding can meet.
+    /// [`Fault::QuadonActive`]; if no lane continues, also the faults of unwinding.
     #[inline]
     pub fn break_<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
@@ -405,10 +408,11 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// `ret`: `leaving` wait for the CALL entry; the others go on at `next`. Without a CALL entry it ends the lane.
+    /// Executes `ret`: the lanes `leaving` wait for the CALL entry; the others continue at `next`. Without a CALL
+    /// entry it ends the lane.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; if no lane goes on, what unwinding can meet.
+    /// [`Fault::QuadonActive`]; if no lane continues, also the faults of unwinding.
     #[inline]
     pub fn ret<O: Observer>(&mut self, leaving: Mask, next: u32, o: &mut O) -> Result<Decision, Fault> {
         self.control_inside_quadon()?;
@@ -417,10 +421,10 @@ impl Flow {
         self.retire(leaving, next, o)
     }
 
-    /// The exit modifier: after its instruction, all active lanes end, whatever the predicate.
+    /// Executes the exit modifier: after its instruction, all active lanes end, whatever the predicate.
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`]; what unwinding can meet.
+    /// [`Fault::QuadonActive`] and the faults of unwinding.
     #[inline]
     pub fn exit<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         self.control_inside_quadon()?;
@@ -430,8 +434,8 @@ impl Flow {
         self.unwind(ran, o)
     }
 
-    /// The join modifier: before its instruction. Each arrival first sends the warp to the side that still waits;
-    /// the arrival that finds the JOINAT entry on top brings all together. (9.4)
+    /// Executes the join modifier, before its instruction. Each arrival first sends the warp to the side that still
+    /// waits. The arrival that finds the JOINAT entry on top reconverges all lanes. (9.4)
     ///
     /// # Errors
     /// [`Fault::StackMismatch`]; [`Fault::StackUnderflow`] in strict mode.
@@ -464,7 +468,8 @@ impl Flow {
         Ok(arrival)
     }
 
-    /// Returns what the join of the next instruction would do, or `None` if it would do nothing or be a fault.
+    /// Returns the effect that the join of the next instruction would have, or `None` if it would have no effect or
+    /// be a fault.
     pub fn join_leads(&self) -> Option<Join> {
         let top = self.stack.last().filter(|_| self.active.any() && self.joined.is_empty())?;
         match top.token {
@@ -475,11 +480,11 @@ impl Flow {
         }
     }
 
-    /// Executes the join of the next instruction where it brings lanes together, before the instruction: for a front end
-    /// that shows the lanes of the next instruction. [`Flow::join`] then does nothing.
+    /// Executes the join of the next instruction, if it reconverges lanes, before the instruction. A front end uses
+    /// it to show the lanes of the next instruction. [`Flow::join`] then does nothing.
     ///
     /// # Errors
-    /// None where [`Flow::join_leads`] returns [`Join::Run`]; others are those of [`Flow::join`].
+    /// None if [`Flow::join_leads`] returns [`Join::Run`]; otherwise those of [`Flow::join`].
     pub fn join_ahead<O: Observer>(&mut self, o: &mut O) -> Result<(), Fault> {
         let arrived = self.active;
         if self.join(o)? == Join::Run {
@@ -488,26 +493,26 @@ impl Flow {
         Ok(())
     }
 
-    /// Whether [`Flow::join_ahead`] has executed the join of the next instruction.
+    /// Returns whether [`Flow::join_ahead`] has executed the join of the next instruction.
     pub fn has_joined(&self) -> bool {
         self.joined.any()
     }
 
-    /// Forgets [`Flow::join_ahead`]: the instruction was replaced by one without a join.
+    /// Undoes the mark of [`Flow::join_ahead`]: the instruction was replaced by one without a join.
     pub fn forget_join(&mut self) {
         self.joined = Mask::NONE;
     }
 
-    /// The lanes that came to the next instruction, before its join.
+    /// Returns the lanes that arrived at the next instruction, before its join.
     #[inline]
     pub fn arrived(&self) -> Mask {
         if self.joined.any() { self.joined } else { self.active }
     }
 
-    /// `quadon`: every lane of each quad with an active lane runs, whatever its state. (9.8)
+    /// Executes `quadon`: every lane of each quad with an active lane runs, whatever its state. (9.8)
     ///
     /// # Errors
-    /// [`Fault::QuadonActive`] when nested, [`Fault::StackLimit`].
+    /// [`Fault::QuadonActive`] if nested, [`Fault::StackLimit`].
     pub fn quadon<O: Observer>(&mut self, next: u32, o: &mut O) -> Result<(), Fault> {
         if self.stack.last().is_some_and(|top| top.token == TokenType::Quadon) {
             return Err(Fault::QuadonActive); // "nesting is not supported"
@@ -518,7 +523,7 @@ impl Flow {
         Ok(())
     }
 
-    /// `quadpop`: back to the lanes from before `quadon`. (9.8)
+    /// Executes `quadpop`: restores the lanes that were active before `quadon`. (9.8)
     ///
     /// # Errors
     /// [`Fault::StackMismatch`], [`Fault::StackUnderflow`], in both modes.
@@ -533,8 +538,8 @@ impl Flow {
         Ok(())
     }
 
-    /// `discard`: `killed` become dead. They keep running as helpers for their quad; a warp of which every lane is
-    /// dead runs to its end like any other (**Open** 13.11: hardware may end it early). (6.10)
+    /// Executes `discard`: the lanes `killed` become dead. They continue as helpers for their quad. A warp whose
+    /// lanes are all dead runs to its end like any other (**Open** 13.11: hardware may end it early). (6.10)
     pub fn discard(&mut self, killed: Mask, next: u32) {
         self.dead |= killed & self.active;
         self.pc = next;
@@ -545,11 +550,12 @@ impl Flow {
         self.dead |= helpers & self.launched;
     }
 
-    /// **Open** (13.8): `bra c[]` reads its target through an address register that may differ between lanes. In
-    /// strict mode differing targets are [`Fault::TargetsDiffer`]; in lenient mode the lowest active lane decides.
+    /// Returns the target of a `bra c[]`. **Open** (13.8): `bra c[]` reads its target through an address register
+    /// that may differ between lanes. In strict mode, differing targets are a fault; in lenient mode, the lowest
+    /// active lane decides.
     ///
     /// # Errors
-    /// As said.
+    /// [`Fault::TargetsDiffer`] in strict mode.
     pub fn uniform_target(&self, target_of: impl Fn(Lane) -> u32) -> Result<u32, Fault> {
         let mut lanes = self.active.lanes();
         let first = lanes.next().map(&target_of).unwrap_or(0);
@@ -559,8 +565,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.4): a join with nothing on the stack is an underflow in strict mode and nothing at all in
-    /// lenient mode. (Barra restores the initial mask.)
+    /// **Open** (13.4): a join with an empty stack is an underflow in strict mode and has no effect in lenient
+    /// mode. (Barra restores the initial mask.)
     fn join_without_token(&self) -> Result<Join, Fault> {
         match self.mode {
             Mode::Strict => Err(Fault::StackUnderflow),
@@ -568,8 +574,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (9.5): a `break` in a subroutine for a loop outside. In strict mode it is a mismatch; in lenient
-    /// mode the CALL entry is popped as if returned and unwinding goes on to the BREAK entry.
+    /// **Open** (9.5): a `break` in a subroutine for a loop outside. In strict mode, it is a mismatch. In lenient
+    /// mode, the CALL entry is popped as if returned, and unwinding continues to the BREAK entry.
     fn break_through_call(&self, call: &Token) -> Result<(), Fault> {
         match self.mode {
             Mode::Strict if (call.mask & self.brk).any() => Err(Fault::StackMismatch),
@@ -577,8 +583,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.5): lanes that executed `break` and met no BREAK entry down to the bottom of the stack: an
-    /// underflow in strict mode; in lenient mode they count as exited.
+    /// **Open** (13.5): lanes that executed `break` and found no BREAK entry down to the bottom of the stack. In
+    /// strict mode, this is an underflow; in lenient mode, the lanes count as exited.
     fn broken_at_the_end(&self) -> Result<(), Fault> {
         match self.mode {
             Mode::Strict if self.brk.any() => Err(Fault::StackUnderflow),
@@ -586,14 +592,16 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.3): unwinding that meets a JOINAT entry for which lanes wait resumes at its address and leaves
-    /// the entry, because the instruction there carries the join that pops it. An entry for which no lane waits is popped.
+    /// **Open** (13.3): unwinding that reaches a JOINAT entry for which lanes wait resumes at its address and
+    /// leaves the entry, because the instruction there carries the join that pops it. An entry for which no lane
+    /// waits is popped.
     fn joinat_while_unwinding(waiting: Mask) -> bool {
         waiting.is_empty()
     }
 
-    /// **Open** (9.8): "No other control instruction may run in between": it is [`Fault::QuadonActive`] in strict
-    /// mode. In lenient mode only what would disturb the entry is (unwinding, joining, nesting).
+    /// **Open** (9.8): "No other control instruction may run in between". In strict mode, such an instruction is
+    /// [`Fault::QuadonActive`]. In lenient mode, only those are that would disturb the entry (unwinding, joining,
+    /// nesting).
     #[inline]
     fn control_inside_quadon(&self) -> Result<(), Fault> {
         match (self.mode, self.stack.last()) {
@@ -602,8 +610,8 @@ impl Flow {
         }
     }
 
-    /// **Open** (13.6): whether a limited call is skipped: when as many as the limit are outstanding. The count
-    /// goes up with every limited call that is made and down when its entry is popped.
+    /// **Open** (13.6): returns whether a limited call is skipped, because the number of outstanding calls has
+    /// reached the limit. Each limited call that is made adds one to the count; popping its entry subtracts one.
     fn call_beyond_limit(&self) -> bool {
         self.limits.calls.is_some_and(|limit| self.calls >= limit)
     }
@@ -625,7 +633,7 @@ impl Flow {
         Ok(decision)
     }
 
-    /// No lane remains on the current path, where `ran` ran: finds the lanes that run next. (9.3)
+    /// Finds the lanes that run next after no lane remains on the current path, where `ran` ran. (9.3)
     fn unwind<O: Observer>(&mut self, ran: Mask, o: &mut O) -> Result<(), Fault> {
         while let Some(&top) = self.stack.last() {
             match top.token {
@@ -665,7 +673,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Pushes without announcing it.
+    /// Pushes an entry without announcing it.
     #[inline]
     fn add(&mut self, token: TokenType, pc: u32, mask: Mask) -> Result<(), Fault> {
         if self.stack.len() >= self.limits.stack_entries {
@@ -682,7 +690,7 @@ impl Flow {
         }
     }
 
-    /// Pops without announcing it.
+    /// Pops an entry without announcing it.
     #[inline]
     fn remove(&mut self) -> Option<Token> {
         let top = self.stack.pop()?;
@@ -699,22 +707,23 @@ impl Flow {
     }
 }
 
-/// The bits of the word read by `bra c[]` that are an address: 24-bit byte address, low two bits 0. (9.3)
+/// The address bits of the word that `bra c[]` reads: 24-bit byte address, low two bits 0. (9.3)
 pub(crate) const INDIRECT_TARGET_BITS: u32 = 0x00ff_fffc;
 
-/// Every lane of each quad of which a lane is in `lanes`.
+/// Returns all lanes of each quad that has a lane in `lanes`.
 pub fn whole_quads(lanes: Mask) -> Mask {
     let pairs = lanes.0 | (lanes.0 >> 1 & 0x5555_5555) | (lanes.0 << 1 & 0xaaaa_aaaa);
     Mask(pairs | (pairs >> 2 & 0x3333_3333) | (pairs << 2 & 0xcccc_cccc))
 }
 
-/// Announces that an entry is pushed.
+/// Announces the push of an entry.
 #[inline(always)]
 pub(crate) fn announce_push<O: Observer>(o: &mut O, token: TokenType) {
     announce(o, Event::Push { kind: token.name() });
 }
 
-/// Announces that a `bra` divides the active lanes: the entry for those that wait, and where the others go.
+/// Announces that a `bra` divides the active lanes: the entry for the lanes that wait, and the target of the
+/// others.
 #[inline(always)]
 pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Mask, second: Mask) {
     announce_push(o, TokenType::Branch);
@@ -722,8 +731,8 @@ pub(crate) fn announce_division<O: Observer>(o: &mut O, first_pc: u32, first: Ma
     announce(o, Event::Jump { to: first_pc });
 }
 
-/// Announces an arrival of lanes at a join: the entry that it pops, the jump to that entry's address if it is a BRANCH, and
-/// the lanes that run now, if they are others.
+/// Announces an arrival of lanes at a join: the entry that it pops, the jump to that entry's address if it is a
+/// BRANCH, and the lanes that run now, if they changed.
 #[inline(always)]
 pub(crate) fn announce_arrival<O: Observer>(
     o: &mut O,
@@ -739,7 +748,7 @@ pub(crate) fn announce_arrival<O: Observer>(
     announce_active(o, arrived, active);
 }
 
-/// Announces the lanes that run after others did.
+/// Announces the lanes that run next, after the lanes `before` ran.
 #[inline(always)]
 fn announce_active<O: Observer>(o: &mut O, before: Mask, active: Mask) {
     if O::ENABLED
@@ -774,7 +783,7 @@ impl FlowView for Flow {
         if self.brk.has(lane) {
             return Why::Break;
         }
-        // The innermost entry that will wake the lane.
+        // The innermost entry that resumes the lane.
         let waits_for = |token: TokenType| match token {
             TokenType::Call | TokenType::CallLim => self.ret.has(lane),
             TokenType::Branch | TokenType::Joinat => !self.ret.has(lane),
@@ -794,7 +803,7 @@ impl FlowView for Flow {
         self.stack.iter().rev().map(row).collect()
     }
 
-    /// [`Observer::depth`] is not called: every entry is pushed and popped with an event, and takes one place.
+    /// [`Observer::depth`] is not called: every push and pop has an event, and every entry takes one place.
     fn depths(&self) -> Vec<Depth> {
         let room = u32::try_from(self.limits.stack_entries).ok();
         vec![Depth { of: "token stack", used: self.stack.len() as u32, room }]

@@ -1,8 +1,10 @@
-//! The control flow of a program as a graph: where each lane can go on behind each instruction, by the token stack.
+//! The control flow of a program as a graph: where each lane can continue after each instruction, according to the
+//! token stack.
 //!
-//! A lane sees of the stack the tokens that were pushed while it was active: JOINAT, BREAK and CALL. BRANCH tokens are of
-//! others. So `break` goes where the innermost `breakaddr` says, `ret` behind the call that is on the stack, and a
-//! `join` that sends the warp away holds the lane until it goes on behind that join.
+//! A lane sees those tokens of the stack that were pushed while it was active: JOINAT, BREAK and CALL. BRANCH
+//! tokens belong to other lanes. So `break` continues at the address of the innermost `breakaddr`, and `ret` after
+//! the call whose token is on the stack. A `join` that sends the warp away holds the lane until the lane continues
+//! after that join.
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
@@ -18,16 +20,16 @@ use crate::paths::{Move, Paths};
 /// Activity of a lane or a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
-    /// It is before an instruction and its join.
+    /// The next step is the join of an instruction, if any.
     Before(u32),
-    /// Its join is done.
+    /// The join of an instruction is done, and the instruction is next.
     Joined(u32),
     /// The lane, or all lanes of the warp's path, left at an address, and the stack is unwound.
     Left(Leave, u32),
 }
 
 impl At {
-    /// The address.
+    /// Returns the address.
     fn pc(self) -> u32 {
         match self {
             At::Before(pc) | At::Joined(pc) | At::Left(_, pc) => pc,
@@ -43,7 +45,7 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// The lanes of a warp that wait. The graph does not track them: it has none.
+/// The lanes of a warp that wait. The graph does not track them, so its states have none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
     /// Whether lanes wait at a join, or on the other side of a branch.
@@ -69,22 +71,22 @@ pub(crate) struct Token {
     pub(crate) then: Waiting,
 }
 
-/// The next steps of a state, with the states that they lead to and their effects on the stack.
+/// The next steps of a state, with the resulting states and their effects on the stack.
 pub(crate) type Moves = Vec<Move<State, Token>>;
 
-/// Which lanes a guard lets through.
+/// The lanes that pass a guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passes {
-    /// None, whatever the flags.
+    /// No lane, whatever the flags.
     None,
-    /// All, whatever the flags.
+    /// All lanes, whatever the flags.
     All,
-    /// It depends on the flags.
+    /// The lanes whose flags satisfy the condition.
     Some,
 }
 
 impl Passes {
-    /// What a guard does.
+    /// Returns the lanes that pass a guard.
     pub(crate) fn of(guard: Guard) -> Passes {
         match guard.condition {
             condition if condition.table() == Condition::NEVER.table() => Passes::None,
@@ -93,26 +95,27 @@ impl Passes {
         }
     }
 
-    /// What the guard of a control-flow operation does. (9.2)
+    /// Returns the lanes that pass the guard of a control-flow operation. (9.2)
     pub(crate) fn by(control: Control, guard: Guard) -> Passes {
         if control.is_predicated() { Passes::of(guard) } else { Passes::All }
     }
 
-    /// Whether some lanes may pass.
+    /// Returns whether some lanes may pass.
     pub(crate) fn any(self) -> bool {
         self != Passes::None
     }
 
-    /// Whether some lanes may not.
+    /// Returns whether some lanes may fail to pass.
     pub(crate) fn but_some(self) -> bool {
         self != Passes::All
     }
 }
 
-/// The graph of a program that starts at the first word of `code`. `constants` are what its container gives: a `bra c[]`
-/// goes to every address of the code that stands in its bank (where no `$a` chooses, in its word). Where there is none,
-/// because a launch gives it, it goes to every instruction that a call names, and to those behind an exit or a return: that is
-/// how subroutines begin.
+/// Returns the graph of a program that starts at the first word of `code`. `constants` are those of its container.
+///
+/// A `bra c[]` continues at every code address in its bank, or only at the one in its word if no `$a` indexes it.
+/// If the container does not provide the bank, because a launch does, the branch continues at every instruction
+/// that a call names, and at those after an exit or a return: subroutines begin in such places.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let slots = code.words().len();
     let (edges, joins) = (vec![SortedSet::new(); slots], vec![NumberSet::new(); slots]);
@@ -142,12 +145,12 @@ pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     Graph { entries: entries.iter().collect(), nodes }
 }
 
-/// The state of a lane.
+/// Returns the state of a lane.
 fn lane(at: At) -> State {
     (at, Waiting::default())
 }
 
-/// Whether lanes go on by their predicate. (9.2)
+/// Returns whether the predicate of an instruction decides where lanes continue. (9.2)
 fn predicated_flow(inst: &Inst) -> bool {
     matches!(inst.op, Op::Control(control) if control.is_predicated() && control.leaves())
 }
@@ -155,9 +158,9 @@ fn predicated_flow(inst: &Inst) -> bool {
 struct Walk<'a> {
     code: &'a Code,
     constants: &'a [ConstantBlock],
-    /// Edges for each place.
+    /// Edges for each index of the code.
     edges: Vec<SortedSet<(u32, EdgeKind)>>,
-    /// For each place that pushes a JOINAT token, the places where the lanes that wait for it continue.
+    /// For each instruction that pushes a JOINAT token, the indices at which the lanes that wait for it continue.
     joins: Vec<NumberSet>,
 }
 
@@ -178,7 +181,7 @@ impl Walk<'_> {
                     Leave::Ret | Leave::Exit => (TokenType::Call, EdgeKind::Return),
                 };
                 match top {
-                    // 13.5: without a BREAK token it is lost.
+                    // 13.5: without a BREAK token, the lane is lost.
                     None => {}
                     Some(token) if token.kind == wanted => {
                         self.edge(pc, token.to, kind);
@@ -195,14 +198,15 @@ impl Walk<'_> {
         let joins = self.code.at(pc).is_ok_and(|inst| inst.end == End::Join);
         match top {
             _ if !joins => next.push(Move::Go(lane(At::Joined(pc)))),
-            // 13.4: lenient mode goes on.
+            // 13.4: lenient mode continues.
             None => next.push(Move::Go(lane(At::Joined(pc)))),
             Some(Token { kind: TokenType::Joinat, by, to, .. }) => {
                 if let Some(place) = self.code.place(by) {
                     self.joins[place].extend([pc, to]);
                 }
                 next.push(Move::Pop(lane(At::Joined(pc))));
-                // 13.3: when the paths of the others end elsewhere, those that wait go on where the token says.
+                // 13.3: if the paths of the other lanes end elsewhere, the waiting lanes continue at the token's
+                // address.
                 if to != pc {
                     next.push(Move::Go(lane(At::Before(to))));
                 }
@@ -262,7 +266,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The addresses that `bra c[]` can find in the constants.
+    /// Returns the addresses that `bra c[]` can find in the constants.
     fn indirect_targets(&self, inst: &Inst) -> NumberSet {
         let Operand::Mem(mem) = inst.src[0] else { return NumberSet::new() };
         let Space::Const(bank) = mem.space else { return NumberSet::new() };
@@ -280,8 +284,9 @@ impl Walk<'_> {
         if known.is_empty() { subroutines(self.code) } else { known }
     }
 
-    /// A lane that waits at a join goes on where the token is popped, or at the token's address: usually that same
-    /// join. If not, it does not pass the instruction that it waited at.
+    /// Adds the edges of lanes that wait at a join. Such a lane continues where the token is popped, or at the
+    /// token's address, which is usually the same join. If it is not, the lane does not pass the instruction at
+    /// which it waited.
     fn edges_of_waiting(&mut self) {
         for places in self.joins.iter().filter(|places| places.len() > 1) {
             for next in &mut self.edges {
@@ -293,7 +298,7 @@ impl Walk<'_> {
     }
 }
 
-/// The addresses of a program's listing and what stands there.
+/// Returns the addresses of a program's listing, with the instruction at each address if it is valid.
 pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> {
     let words = code.words();
     let mut place = 0;
@@ -304,7 +309,7 @@ pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> 
     })
 }
 
-/// The instructions that calls name, and those behind what ends a program or a subroutine.
+/// Returns the instructions that calls name, and those after the end of a program or subroutine.
 fn subroutines(code: &Code) -> NumberSet {
     let (mut called, mut named) = (NumberSet::new(), NumberSet::new());
     for (_, inst) in listed(code) {
@@ -318,7 +323,7 @@ fn subroutines(code: &Code) -> NumberSet {
     let begins = |inst: &Inst, next: &u32| {
         let always = !Passes::of(inst.guard).but_some();
         match inst.op {
-            // The other side of an `if` may be there.
+            // The other side of an `if` may be here.
             Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(*next),
             Op::Control(control) if control.leaves() => always || !control.is_predicated(),
             Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {
@@ -334,7 +339,7 @@ fn subroutines(code: &Code) -> NumberSet {
     called
 }
 
-/// A jump backwards begins another round of a loop.
+/// Returns the kind of a jump. A backward jump begins another iteration of a loop.
 fn jump(pc: u32, target: u32) -> EdgeKind {
     if target <= pc { EdgeKind::Loop } else { EdgeKind::Jump }
 }

@@ -1,4 +1,4 @@
-//! The blocks of a launch: each before its first instruction, and the results of all.
+//! The blocks of a launch: the state of each before its first instruction, and the results of all.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,11 +22,12 @@ use crate::spaces::Segments;
 use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Bytes of s[] and the checks of its accesses, the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
-/// lists takes a call.
+/// The parts of a launch outside its environment: bytes of s[] and the checks of its accesses; the words of a[] or
+/// v[] that every lane has, if they matter; barriers; and p[], if any. It is an option, because the comparison of
+/// two empty lists takes a call.
 pub(crate) type LaunchForm = ((usize, Option<SharedChecks>), NumberSet, Option<u32>, Option<Vec<u32>>);
 
-/// A launch that can be: its decoded program, and its blocks by number.
+/// A valid launch: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]
 pub struct Grid {
     context: Context,
@@ -37,17 +38,17 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Checks a launch and decodes its program. Gives global memory apart.
+    /// Checks a launch and decodes its program. Returns global memory separately.
     ///
     /// # Errors
-    /// The launch cannot be.
+    /// The launch is invalid.
     pub fn new(launch: Launch, program: &Program, options: &Options) -> Result<(Self, Memory), LaunchError> {
         launch.check(program.words.len())?;
         let code = Code::new(&program.words, launch.setup().code_base, launch.stage(), launch.setup().chip);
         Grid::of(Arc::new(code), launch, options)
     }
 
-    /// [`Grid::new`] of a program that is decoded.
+    /// Creates the grid like [`Grid::new`], for a decoded program.
     pub(crate) fn of(
         code: Arc<Code>,
         mut launch: Launch,
@@ -84,22 +85,22 @@ impl Grid {
         Ok((Grid { context, launch, local_bytes, uncounted: false }, memory))
     }
 
-    /// What all blocks share.
+    /// The settings that all blocks share.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The launch, without what went into the context or the memory.
+    /// The launch, without the parts that were moved into the context or the memory.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
 
-    /// Leaves out the counts.
+    /// Disables the counts.
     pub(crate) fn do_not_count(&mut self) {
         self.uncounted = true;
     }
 
-    /// Returns the columns of a[] of a vertex launch that has ended, by [`LaneResults::give_back`].
+    /// Gives back the columns of a[] of a vertex launch that has ended, by [`LaneResults::give_back`].
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {
             let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
@@ -107,7 +108,7 @@ impl Grid {
         }
     }
 
-    /// The launch with another program, of as many words.
+    /// Returns the launch with another program of the same number of words.
     pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
         let checks = self.context.checks.and_then(|checks| code.checks(checks.given));
         Grid { context: Context { code, checks, ..self.context.clone() }, ..self.clone() }
@@ -117,25 +118,25 @@ impl Grid {
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, mode, checks, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
-        // In lenient mode, words that a launch does not give read zero.
+        // In lenient mode, words that a launch does not provide read zero.
         let inputs = if *mode == Mode::Lenient { NumberSet::new() } else { self.launch.inputs() };
         ((self.launch.shared_bytes(), *checks), inputs, *barriers, vertices)
     }
 
-    /// How many blocks there are; graphics: how many warps.
+    /// Returns the number of blocks, or of warps for a graphics stage.
     pub fn blocks(&self) -> usize {
         self.launch.blocks()
     }
 
-    /// Block `number` before its first instruction, for an engine; in the memory of a block of this launch that has
-    /// ended, where there is one.
+    /// Returns block `number` before its first instruction, for an engine. `spare` is a block of this launch that
+    /// has ended and whose memory is reused.
     pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
         let mut spare = spare.map(Box::new);
         self.begin(executor, number, &mut spare);
         *spare.expect("a block that was begun")
     }
 
-    /// [`Grid::block`] in place: `spare` becomes the block.
+    /// Creates the block like [`Grid::block`], but in place: `spare` becomes the block.
     pub(crate) fn begin<'a, E: Executor>(
         &self,
         executor: &E,
@@ -172,7 +173,7 @@ impl Grid {
         block
     }
 
-    /// 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
+    /// Creates a block of a compute launch. 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
     fn compute_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -196,7 +197,7 @@ impl Grid {
         }
         shared.place(0, &compute.grid_id.to_le_bytes());
         shared.place(PARAMETERS as usize, &compute.params);
-        // The position in the block, counted on from thread to thread.
+        // The position in the block, incremented from thread to thread.
         let mut thread = [0; 3];
         block.begin(index, |warp| {
             let launched = Mask::first((threads - warp.number * WARP as u32) as usize);
@@ -217,7 +218,7 @@ impl Grid {
         block
     }
 
-    /// A block of one warp, in which these lanes run, with the inputs that `give` gives it.
+    /// Creates a block of one warp, in which these lanes run. `give` sets its inputs.
     fn graphics_block<'a, E: Executor>(
         &self,
         executor: &E,
@@ -271,7 +272,7 @@ impl Grid {
                             [centres, centroids]
                         });
                         let centre = centres.interpolated(of);
-                        // Most launches give no centroids.
+                        // Most launches do not provide centroids.
                         let centroid =
                             if fragment.centroids.is_empty() { centre } else { centroids.interpolated(of) };
                         Input::of(centre, centroid, Row([flat; WARP]))
@@ -282,8 +283,8 @@ impl Grid {
         })
     }
 
-    /// The lanes of a warp that run and those that are dead from its start on, if they are vertices or whole quads. Lanes
-    /// of others see neighbours that do not run.
+    /// Returns the lanes of a warp that run, and those that are dead from the start, if the lanes are vertices
+    /// or whole quads. Otherwise returns `None`, because lanes of other quads read neighbours that do not run.
     #[inline]
     pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
         let all = Mask::first(WARP);
@@ -301,7 +302,7 @@ impl Grid {
         (launched.any() && whole_quads(launched) == launched).then_some((launched, all - live))
     }
 
-    /// Lanes of a graphics block by number, whose results count.
+    /// Returns the number of lanes of graphics block `number` whose results count.
     fn lanes_of(&self, number: usize) -> usize {
         self.launch.lanes().saturating_sub(number * WARP).min(WARP)
     }
@@ -312,7 +313,8 @@ impl Grid {
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// Returns the number of registers that results need, or `None` for all. Without counts, vertices and primitives need none.
+    /// Returns the number of registers that results need, or `None` for all. If counts are disabled, vertices and
+    /// primitives need none.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -321,7 +323,7 @@ impl Grid {
     }
 }
 
-/// The lanes of a fragment warp that are covered.
+/// Returns the lanes of a fragment warp that are covered.
 fn covered(fragment: &Fragment, number: usize) -> Mask {
     let first = number * WARP;
     let given = Mask::first((fragment.lanes - first).min(WARP));
@@ -343,7 +345,7 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     Mask(bits) & given
 }
 
-/// Where the lanes of a warp are in the window, by axis.
+/// The positions of the lanes of a warp in the window, by axis.
 #[derive(Clone, Copy)]
 struct Positions {
     x: [f32; WARP],
@@ -351,7 +353,7 @@ struct Positions {
 }
 
 impl Positions {
-    /// A row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
+    /// Returns the centres of a row of quads: quad q covers x = 2q and 2q+1, y = 0 and 1.
     fn default_centres(first: usize) -> Self {
         Positions {
             x: std::array::from_fn(|lane| ((first + lane) / 4 * 2 + lane % 2) as f32 + 0.5),
@@ -359,26 +361,26 @@ impl Positions {
         }
     }
 
-    /// Those that are given count; there may be fewer or more of them than lanes.
+    /// Replaces positions by those of the list, which may have fewer or more entries than lanes.
     fn take(&mut self, given: &[[f32; 2]]) {
         for (lane, [x, y]) in given.iter().take(WARP).enumerate() {
             (self.x[lane], self.y[lane]) = (*x, *y);
         }
     }
 
-    /// The interpolant at each.
+    /// Returns the interpolant at each position.
     fn interpolated(&self, of: Interpolant) -> Row<WARP> {
-        // In both places: one position is as good as the other.
+        // Passed both as centre and as centroid: only the centre is evaluated here.
         let at = |lane: usize| [self.x[lane], self.y[lane]];
         Row(std::array::from_fn(|lane| interp(of, Position::Centre, at(lane), at(lane), None)))
     }
 }
 
-/// The results of blocks that have ended, besides memory.
+/// The results of blocks that have ended, except for memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) statistics: Statistics,
-    /// By word of the code: how often the instruction there was issued.
+    /// By word of the code: the number of issues of the instruction there.
     issued: Vec<u64>,
     lanes: LaneResults,
     /// Whether instructions are not counted.
@@ -386,7 +388,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Nothing yet, with room for the results of that many blocks.
+    /// Creates empty totals, with room for the results of `blocks` blocks.
     pub(crate) fn with_room(grid: &Grid, blocks: usize) -> Self {
         let mut totals = Totals { uncounted: grid.uncounted, ..Totals::default() };
         if grid.launch.lanes() != 0 {
@@ -405,18 +407,19 @@ impl Totals {
         }
     }
 
-    /// The columns of the registers that are kept, to which [`Totals::add_whole`] adds lanes.
+    /// Returns the columns of the registers that are kept, to which [`Totals::add_whole`] adds lanes.
     pub(crate) fn columns(&mut self, grid: &Grid) -> &mut [Vec<u32>] {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds a warp that has ended, by its number: the lanes that are dead, and o[]. Its registers are in the columns.
+    /// Adds a warp that has ended, by its number: its dead lanes, and o[]. Its registers are already in the
+    /// columns.
     #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }
 
-    /// Counts warps and lanes. All of them have executed the instructions at these places of the code once.
+    /// Counts warps and lanes that have all executed the instructions at these indices of the code once.
     pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;
@@ -430,7 +433,7 @@ impl Totals {
         places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
-    /// Adds how often the blocks that ran in this memory have issued each instruction, and counts them anew from here on.
+    /// Adds the issue counts of the blocks that ran in this memory, and resets them.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
         match self.uncounted {
             true => block.common.runs.fill(0),
@@ -454,12 +457,12 @@ impl Totals {
         self.issued.iter_mut().zip(issued).for_each(|(total, times)| *total += times);
     }
 
-    /// The results of the lanes.
+    /// Returns the results of the lanes.
     pub(crate) fn lanes(self) -> LaneResults {
         self.lanes
     }
 
-    /// The results of the launch.
+    /// Returns the results of the launch.
     pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
         let Totals { statistics, issued, lanes, .. } = self;
         let dropped = context.dropped.load(Ordering::Relaxed);
@@ -474,7 +477,7 @@ impl Totals {
     }
 }
 
-/// Runs some blocks one after another.
+/// Runs some blocks in order.
 pub(crate) fn run_blocks<E: Executor, O: Observer>(
     executor: &E,
     grid: &Grid,
@@ -486,7 +489,8 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
     let is_graphics = grid.launch.lanes() != 0;
     let mut spare = if is_graphics { executor.spare(grid.launch.setup()) } else { None };
     for number in blocks {
-        // Of lanes that do not run there are results too; of threads there are none.
+        // Graphics launches need results for all lanes, including those that do not run. Compute launches have no
+        // lane results.
         if stop::asked() && grid.launch.lanes() == 0 {
             break;
         }

@@ -1,12 +1,12 @@
-//! The value that decode returns and that everything after it works with: one [`Inst`] an instruction.
+//! The result of decoding: one [`Inst`] per instruction. Everything after decoding works with this type.
 //!
-//! Execution starts from here and never looks at the table. Every modifier is a typed value, most of them inside the
-//! [`Op`], in the very types that the functions of [`crate::lane`] take, so that a meaning is a call:
+//! Execution does not access the table. Every modifier is a typed value. Most modifiers are inside the [`Op`], in
+//! the types that the functions of [`crate::lane`] take. The meaning of an operation is therefore one call:
 //! `Arith::Add { addition, width, sat }` is `lane::integer::add(addition, width, sat, a, b, carry)`.
 //!
-//! Conventions, for all forms (short, immediate, long, control) alike:
-//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, wherever the encoding keeps them: the long
-//!   f32 `add` has its second operand in the field SRC3, here it is `src[1]`. The accumulator of short and
+//! Conventions for all forms (short, immediate, long, control):
+//! * `src[0]`, `src[1]`, `src[2]` are the sources in the order of the text, whatever their field in the encoding.
+//!   The long f32 `add` has its second operand in the field SRC3; here it is `src[1]`. The accumulator of short and
 //!   immediate `mad` and `sad`, which is the destination register, is repeated in `src[2]`.
 //! * A source that an instruction does not have is [`Operand::None`].
 //! * Memory offsets are in bytes, already scaled and sign-extended.
@@ -41,7 +41,7 @@ reconverge_isa::choices! {
 }
 
 impl Chip {
-    /// Other names that mean it: products of the group, the CUDA target, chip numbers.
+    /// Other names of the chip group: its products, the CUDA target, chip numbers.
     #[rustfmt::skip]
     pub const fn aliases(self) -> &'static [&'static str] {
         match self {
@@ -53,7 +53,7 @@ impl Chip {
         }
     }
 
-    /// The chip of a name or alias, in any case, or of a chip number (`50`, `0xa0`).
+    /// Returns the chip with this name or alias, in any case, or with this chip number (`50`, `0xa0`).
     pub fn from_name(name: &str) -> Option<Chip> {
         let name = name.trim().to_ascii_uppercase();
         let is = |chip: &Chip| chip.name() == name || chip.aliases().contains(&name.as_str());
@@ -61,7 +61,7 @@ impl Chip {
         Chip::ALL.into_iter().find(is).or_else(|| Chip::from_id(number()?))
     }
 
-    /// The group of a chip number. (1.1)
+    /// Returns the group of a chip number. (1.1)
     pub const fn from_id(id: u32) -> Option<Chip> {
         Some(match id {
             0x50 => Chip::G80,
@@ -73,7 +73,7 @@ impl Chip {
         })
     }
 
-    /// The CUDA target that has what this chip has. (1.1)
+    /// Returns the CUDA target with the features of this chip. (1.1)
     pub const fn cuda_target(self) -> &'static str {
         match self {
             Chip::G80 => "sm_10",
@@ -93,7 +93,7 @@ impl Chip {
 }
 
 reconverge_isa::choices! {
-    /// The program types, which differ in what an encoding means, in the order of the pipeline. (1.2)
+    /// The program types, in the order of the pipeline. An encoding can have another meaning in another type. (1.2)
     #[derive(Hash, PartialOrd, Ord)]
     pub enum Stage {
         /// VP
@@ -108,7 +108,7 @@ reconverge_isa::choices! {
 }
 
 impl Stage {
-    /// The stage of a name: `VP`, `vp`, `vertex`, and so on for the others.
+    /// Returns the stage with this name: `VP`, `vp`, `vertex`, and the like for the others.
     pub fn from_name(name: &str) -> Option<Stage> {
         Some(match name.trim().to_ascii_lowercase().as_str() {
             "vp" | "vertex" => Stage::Vertex,
@@ -119,7 +119,7 @@ impl Stage {
         })
     }
 
-    /// The stage of a container's program, if this machine has it.
+    /// Returns the stage of a container's program, if this machine has it.
     pub const fn of(stage: reconverge_isa::program::Stage) -> Option<Stage> {
         use reconverge_isa::program::Stage as Any;
         match stage {
@@ -131,7 +131,7 @@ impl Stage {
         }
     }
 
-    /// The stage as containers have it.
+    /// Returns the stage as the type that containers use.
     pub const fn any(self) -> reconverge_isa::program::Stage {
         use reconverge_isa::program::Stage as Any;
         match self {
@@ -143,7 +143,7 @@ impl Stage {
     }
 }
 
-/// How an instruction is encoded. (2)
+/// The encoding form of an instruction. (2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// One word. Unconditional, writes no `$c`.
@@ -167,21 +167,21 @@ impl Form {
         }
     }
 
-    /// Length in bytes: what the program counter advances.
+    /// Length in bytes, by which the program counter advances.
     pub const fn bytes(self) -> u32 {
         4 * self.words()
     }
 }
 
-/// What else a long instruction does. Neither is predicated. (2.2, 9.3)
+/// The exit or join that a long instruction carries. Neither is predicated. (2.2, 9.3)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum End {
-    /// Nothing.
+    /// No exit and no join.
     #[default]
     None,
     /// All active lanes end after the instruction.
     Exit,
-    /// The warp joins before the instruction, which may send it elsewhere.
+    /// The warp joins before the instruction. The join may set another program counter.
     Join,
 }
 
@@ -200,12 +200,12 @@ const CONDITIONS: [u16; 32] = [
 ];
 
 impl Condition {
-    /// False of all flags.
+    /// The condition that is false for all flags.
     pub const NEVER: Condition = Condition(0);
-    /// True of all flags.
+    /// The condition that is true for all flags.
     pub const ALWAYS: Condition = Condition(15);
 
-    /// The condition of a 5-bit code; higher bits are ignored.
+    /// Returns the condition of a 5-bit code; higher bits are ignored.
     pub const fn from_code(code: u8) -> Condition {
         Condition(code & 31)
     }
@@ -215,21 +215,21 @@ impl Condition {
         self.0
     }
 
-    /// Bit f is the result for the flag nibble f.
+    /// Returns the truth table: bit f is the result for the flag nibble f.
     pub const fn table(self) -> u16 {
         CONDITIONS[self.0 as usize]
     }
 
-    /// Whether it is true of these flags.
+    /// Returns whether the condition is true for these flags.
     #[inline(always)]
     pub const fn holds(self, flags: Flags) -> bool {
         self.table() >> flags.bits() & 1 != 0
     }
 }
 
-/// Which active lanes execute an instruction: those whose `$c` satisfies the condition. (2.2)
+/// The predicate of an instruction: the active lanes whose `$c` satisfies the condition execute it. (2.2)
 ///
-/// An instruction that reads a `$c` as data as well (`addc`) reads this same register.
+/// An instruction that also reads a `$c` as data (`addc`) reads this same register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Guard {
     /// The condition. [`Condition::ALWAYS`] for instructions without a predicate.
@@ -242,13 +242,13 @@ impl Guard {
     /// All active lanes.
     pub const ALWAYS: Guard = Guard { condition: Condition::ALWAYS, c: 0 };
 
-    /// Whether the guard lets every lane through whatever its flags.
+    /// Returns whether every lane passes the guard, whatever its flags.
     pub const fn is_always(self) -> bool {
         self.condition.0 == Condition::ALWAYS.0
     }
 }
 
-/// A 16-bit half of a general register, by its field value: `F/2`, high when `F` is odd. (1.4)
+/// A 16-bit half of a general register, as its field value F: a half of `$r<F/2>`, the high one if F is odd. (1.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Half(pub u8);
 
@@ -259,7 +259,7 @@ impl Half {
         self.0 >> 1
     }
 
-    /// Whether it is the upper half.
+    /// Returns whether this is the upper half.
     #[inline(always)]
     pub const fn is_high(self) -> bool {
         self.0 & 1 != 0
@@ -287,7 +287,7 @@ pub enum Space {
     Output,
 }
 
-/// How many bytes an access moves, and how a load extends them. (3.3, 4)
+/// The width of an access in bytes, and the extension of a load. (3.3, 4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// A byte, zero-extended.
@@ -318,7 +318,7 @@ impl Access {
         }
     }
 
-    /// Whether a load extends by sign.
+    /// Returns whether a load sign-extends.
     pub const fn is_signed(self) -> bool {
         match self {
             Access::S8 | Access::S16 => true,
@@ -327,10 +327,10 @@ impl Access {
     }
 }
 
-/// Where a memory operand's address starts from.
+/// The base of a memory operand's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Base {
-    /// An address register `$a0` to `$a7`, 16 bits; `$a0` is 0. Operands that cannot be indexed have `$a0`.
+    /// An address register `$a0` to `$a7`, 16 bits; `$a0` reads 0. Operands that cannot be indexed have `$a0`.
     A(u8),
     /// A general register, 32 bits: g[] only.
     R(u8),
@@ -338,19 +338,20 @@ pub enum Base {
 
 /// A memory operand. (3.3)
 ///
-/// Without `increment` the byte address is base + offset, in 16 bits when the base is an `$a`. With it, the address
-/// is the base alone, and after the access the `$a` becomes `$a` + offset (16 bits).
+/// Without `increment`, the byte address is base + offset, in 16 bits if the base is an `$a`. With `increment`, the
+/// address is the base alone, and after the access the `$a` becomes `$a` + offset (16 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mem {
     /// The space, with its bank.
     pub space: Space,
-    /// Width and extension. For a b16 operand of an ordinary instruction in c[], a[], p[] it is what is read.
+    /// Width and extension. For a b16 operand of an ordinary instruction in c[], a[] or p[], the width that is
+    /// read.
     pub access: Access,
-    /// What the offset is added to.
+    /// The register to which the offset is added.
     pub base: Base,
     /// Post-increment.
     pub increment: bool,
-    /// Bytes. Signed where the encoding has a sign (post-increment of short and long operands).
+    /// Offset in bytes. Signed if the encoding has a sign (post-increment of short and long operands).
     pub offset: i32,
 }
 
@@ -374,7 +375,7 @@ pub enum Special {
 }
 
 impl Special {
-    /// The register of a 4-bit number; higher bits are ignored.
+    /// Returns the register with this 4-bit number; higher bits are ignored.
     pub const fn from_code(code: u8) -> Special {
         match code & 15 {
             0 => Special::Physid,
@@ -404,7 +405,7 @@ pub enum Operand {
     R128(u8),
     /// An immediate; 16-bit operations use its low half.
     Imm(u32),
-    /// Memory read as part of the instruction, or the place of a load or store.
+    /// Memory that the instruction reads, or the address of a load or store.
     Mem(Mem),
     /// `$a`, zero-extended.
     A(u8),
@@ -415,23 +416,23 @@ pub enum Operand {
 }
 
 impl Operand {
-    /// The memory operand, if it is one.
+    /// Returns the memory operand, if this source is one.
     pub const fn mem(&self) -> Option<&Mem> {
         if let Operand::Mem(mem) = self { Some(mem) } else { None }
     }
 }
 
-/// Where a result goes.
+/// The destination of a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dst {
     /// The instruction has no result besides flags, memory or control.
     #[default]
     None,
-    /// The bit bucket: the result is dropped, flags are still written.
+    /// The bit bucket: the result is dropped, but flags are still written.
     Discard,
     /// `$r`, 32 bits.
     R32(u8),
-    /// A half of a `$r`; the other half stays.
+    /// A half of a `$r`; the other half keeps its value.
     R16(Half),
     /// An aligned pair; the number is as encoded.
     R64(u8),
@@ -439,7 +440,7 @@ pub enum Dst {
     R128(u8),
     /// `$a`, the low 16 bits.
     A(u8),
-    /// `$c`, always written whatever `Inst::cdst` is: `mov $c, $r` and `vote`.
+    /// `$c`, always written, whatever the value of `Inst::cdst`: `mov $c, $r` and `vote`.
     C(u8),
     /// o[] at a byte address that is a multiple of 4: 32 bits.
     Out32(u16),
@@ -447,7 +448,7 @@ pub enum Dst {
     Out16(u16),
 }
 
-/// What a texture instruction does. (6.9)
+/// The operation of a texture instruction. (6.9)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TexOp {
     /// texauto
@@ -473,19 +474,19 @@ pub enum TexOp {
 /// The fields of a texture instruction. Its destination base register is also its first source register. (6.9)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tex {
-    /// What it does.
+    /// The operation.
     pub op: TexOp,
     /// The cube form.
     pub cube: bool,
     /// Skip lanes whose dead bit is set.
     pub live: bool,
-    /// Use derivatives outside fragment programs too.
+    /// Whether derivatives are used outside fragment programs as well.
     pub deriv: bool,
     /// First register of sources and results.
     pub base: u8,
     /// Number of source registers, 1 to 4.
     pub count: u8,
-    /// Components written, x = 1, y = 2, z = 4, w = 8; those not written take no register.
+    /// Mask of the components written: x = 1, y = 2, z = 4, w = 8. The others do not take a register.
     pub mask: u8,
     /// Texture number.
     pub texture: u8,
@@ -495,7 +496,7 @@ pub struct Tex {
     pub offset: [i8; 3],
 }
 
-/// A class of operations: each with its name in reports and the grade of its exactness.
+/// Defines a class of operations. Each operation has a name for reports and a grade of exactness.
 macro_rules! operations {
     (
         $(#[$docs:meta])*
@@ -513,7 +514,7 @@ macro_rules! operations {
         )* }
 
         impl $Class {
-            /// The name in reports, and how exact the operation is, whatever its modifiers.
+            /// Returns the name in reports, and how exact the operation is, whatever its modifiers.
             pub const fn fidelity(&self) -> (&'static str, Fidelity) {
                 match self { $( $Class::$Name { .. } => ($name, Fidelity::$grade), )* }
             }
@@ -521,73 +522,73 @@ macro_rules! operations {
     };
 }
 
-/// What an instruction does, by what it takes to execute it.
+/// The operation of an instruction, grouped by the state that its execution needs.
 ///
-/// `dst`, `src`, `modifiers`, `guard` and `cdst` in the descriptions are the fields of [`Inst`]. The words in brackets are
-/// the mnemonics; sections in parentheses.
+/// `dst`, `src`, `modifiers`, `guard` and `cdst` in the descriptions are the fields of [`Inst`]. Words in brackets
+/// are mnemonics. Numbers in parentheses are sections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// The sources of one lane give its result and flags.
+    /// Computes the result and flags of one lane from the sources of that lane.
     Arith(Arith),
-    /// One lane reads or writes memory, or an input of its stage.
+    /// Reads or writes memory, or an input of the stage, for one lane.
     Memory(Memory),
-    /// Lanes together: a quad, the active lanes, or the warp's outputs.
+    /// Operates on several lanes together: a quad, the active lanes, or the warp's outputs.
     Group(Group),
-    /// The flow of the warp, which sets the program counter.
+    /// Controls the flow of the warp and sets the program counter.
     Control(Control),
-    /// Nothing that a program can see.
+    /// Has no effect that a program can observe.
     Idle(Idle),
 }
 
 operations! {
-    /// Memory, one lane at a time, lowest first.
+    /// Memory accesses, one lane at a time, in ascending order.
     Memory {
         /// dst = src\[0\], memory of any space but o[]. \[ld\]
         Ld => "ld", Specified;
         /// src\[0\], memory = src\[1\]. \[st\]
         St => "st", Specified;
-        /// dst = src\[0\], s[]; takes its lock; `cdst` (always given) is S if it got it. \[ld lock\]
+        /// dst = src\[0\], s[]; takes its lock. `cdst` (always given) is S if the lane gets the lock. \[ld lock\]
         LdLock => "ld lock", Recommended;
         /// src\[0\], s[] = src\[1\]; releases its lock. \[st unlock\]
         StUnlock => "st unlock", Recommended;
-        /// dst = the interpolant src\[0\], v[], times src\[1\] (`modifiers[1]`) unless that is none. \[interp\]
+        /// dst = the interpolant src\[0\], v[], times src\[1\] (`modifiers[1]`) unless src\[1\] is none. \[interp\]
         Interp {
-            /// Where it is evaluated.
+            /// The position at which the interpolant is evaluated.
             position: Position,
         } => "interp", Recommended;
         /// dst = old word of src\[0\], g[]; [`crate::lane::atomic::atomic32`] with src\[1\], src\[2\]. \[ld add, exch, cas, ...\]
         Atom {
-            /// Which operation.
+            /// The operation.
             atomic: Atomic,
             /// s32 rather than u32.
             signed: bool,
         } => "atomic", Exact;
         /// An atomic on 64 bits, [`crate::lane::atomic::atomic64`].
         Atom64 {
-            /// Which operation.
+            /// The operation.
             atomic: Atomic64,
         } => "atomic", Exact;
         /// A reduction, an atomic without a result: src\[1\] onto src\[0\]. \[red\]
         Red {
-            /// Which operation.
+            /// The operation.
             atomic: Atomic,
             /// s32 rather than u32.
             signed: bool,
         } => "red", Exact;
         /// A reduction on 64 bits.
         Red64 {
-            /// Which operation.
+            /// The operation.
             atomic: Atomic64,
         } => "red", Exact;
     }
 }
 
 operations! {
-    /// What several lanes do together.
+    /// Operations of several lanes together.
     Group {
-        /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and the own src\[1\]. \[quadop\]
+        /// [`crate::lane::quad::quadop`] of src\[0\] of the selected lane and the lane's own src\[1\]. \[quadop\]
         Quadop {
-            /// By lane of the quad, what it does.
+            /// The operation of each lane of the quad.
             ops: [QuadOp; 4],
             /// The lane of the quad whose src\[0\] is taken.
             from: QuadSource,
@@ -601,8 +602,8 @@ operations! {
             /// End the strip.
             restart: bool,
         } => "emit restart", Specified;
-        /// dst, a [`Dst::C`] of **all** active lanes = whether any or all of them satisfy `guard`, which is data here
-        /// and does not predicate. \[vote\]
+        /// dst, a [`Dst::C`] of **all** active lanes = whether any or all of them satisfy `guard`. Here `guard` is
+        /// data and does not predicate. \[vote\]
         Vote {
             /// `all` rather than `any`.
             all: bool,
@@ -613,11 +614,11 @@ operations! {
 operations! {
     /// Instructions without effect. (6.10)
     Idle {
-        /// Nothing. \[nop\]
+        /// Does nothing. \[nop\]
         Nop => "nop", Specified;
         /// Counts on a performance event. \[pmevent\]
         PmEvent {
-            /// Its number, 0 to 15.
+            /// The number of the event, 0 to 15.
             event: u8,
         } => "pmevent", Specified;
         /// P in the long form: breakpoint. \[brkpt\]
@@ -628,28 +629,29 @@ operations! {
 /// One instruction. (2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
-    /// What it does.
+    /// The operation.
     pub op: Op,
-    /// How it was encoded: its length.
+    /// The encoding form, which determines the length.
     pub form: Form,
     /// Exit or join.
     pub end: End,
-    /// Which active lanes execute it.
+    /// The predicate.
     pub guard: Guard,
-    /// The `$c` that its flags go to.
+    /// The `$c` that receives the flags.
     pub cdst: Option<u8>,
-    /// Lanes of each quad that are written, bit (lane & 3): 15 except for `mov` and `ld a[]` with a lane prefix. (3.4)
+    /// Mask of the lanes of each quad that are written, bit (lane & 3): 15 except for `mov` and `ld a[]` with a
+    /// lane prefix. (3.4)
     pub lanes: u8,
-    /// Where its result goes.
+    /// The destination of the result.
     pub dst: Dst,
-    /// Its sources.
+    /// The sources.
     pub src: [Operand; 3],
     /// abs and neg of the sources of floating-point operations and conversions.
     pub modifiers: [Modifiers; 3],
 }
 
 impl Inst {
-    /// An instruction without operands.
+    /// Creates an instruction without operands.
     pub const fn new(op: Op, form: Form) -> Inst {
         Inst {
             op,
@@ -664,10 +666,10 @@ impl Inst {
         }
     }
 
-    /// The general register that the destination *field* selects, if it selects one.
+    /// Returns the general register that the destination *field* selects, if it selects one.
     ///
-    /// When it is not below the program's register count, hardware drops the whole instruction. Stores to l[] and
-    /// g[] and reductions have their data register in that field, so the rule holds for them too. (1.4)
+    /// If the program's register count does not include it, hardware drops the whole instruction. Stores to l[] and
+    /// g[] and reductions have their data register in that field, so the rule also holds for them. (1.4)
     pub const fn gate(&self) -> Option<u8> {
         match self.dst {
             Dst::R32(register) | Dst::R64(register) | Dst::R128(register) => return Some(register),

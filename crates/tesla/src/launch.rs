@@ -1,8 +1,8 @@
-//! What a launch is: the state before the first instruction, and the results after the last.
+//! Launches: the state before the first instruction, and the results after the last.
 //!
-//! A launch is described by [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`], each with a [`Setup`] of what
-//! all stages have. Data only: `grid.rs` makes blocks of it, `run.rs` executes them. See tesla.md 1.3 (warps),
-//! tesla.md 1.6 (start) and tesla.md 11.4 (launching).
+//! A launch is a [`Compute`], [`Fragment`], [`Vertex`] or [`Geometry`]. Each contains a [`Setup`] with the fields
+//! that all stages have. This module only defines data: `grid.rs` builds blocks from it, and `run.rs` executes
+//! them. See tesla.md 1.3 (warps), tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
 use std::sync::Arc;
 
@@ -27,35 +27,36 @@ use crate::state::MOST_REGISTERS;
 use crate::texture::Textures;
 use crate::trap::Cause;
 
-/// Registers of a program whose container does not specify them: all that compilers use; $r124 to $r127 are then absent,
-/// read zero and swallow writes, as compiled code expects. (1.4)
+/// Registers of a program whose container does not specify their number. It is the most that compilers use.
+/// Registers $r124 to $r127 are then absent: they read zero and writes to them are dropped, as compiled code
+/// expects. (1.4)
 pub const UNSPECIFIED_REGISTERS: u32 = 124;
 
-/// The largest s[] of a block, and that of a program whose container does not specify it. (1.6)
+/// The maximum size of s[] of a block, in bytes, and its size if the container does not specify one. (1.6)
 pub const MOST_SHARED: u32 = 0x4000;
 
-/// Where parameters start in s[]. (1.6)
+/// Byte address of the first parameter in s[]. (1.6)
 pub const PARAMETERS: u32 = 0x10;
 
-/// The largest l[] of a thread. (1.6)
+/// The maximum size of l[] of a thread, in bytes. (1.6)
 pub const MOST_LOCAL: u32 = 0x1_0000;
 
-/// The most threads of a block: 64 · 1024 · 65536 would be expressible, hardware allows 512 (CUDA); larger blocks run
-/// here all the same.
+/// The maximum number of threads per block. The encoding could express 64 · 1024 · 65536; hardware allows 512
+/// (CUDA). Larger blocks also run here.
 pub const MOST_THREADS: u32 = 1 << 16;
 
-/// The most l[] of all threads of a block together. With [`MOST_THREADS`] it bounds the host's memory that a launch
-/// takes; 512 threads with all the l[] that hardware allows need an eighth of it.
+/// The maximum l[] of all threads of a block together, in bytes. With [`MOST_THREADS`] it bounds the host memory of
+/// a launch. 512 threads with all the l[] that hardware allows need an eighth of it.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
 /// The fields that every stage has.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The chip, which decides what can be decoded and a few results.
+    /// The chip, which determines the instructions that can be decoded, and a few results.
     pub chip: Chip,
-    /// General registers a thread; those beyond read zero.
+    /// General registers per thread. Registers beyond this count read zero.
     pub registers: u32,
-    /// Bytes of l[] a thread: 0, or rounded up to a power of two from 0x10 on. (1.6)
+    /// Bytes of l[] per thread: 0, or rounded up to a power of two from 0x10 on. (1.6)
     pub local_bytes: u32,
     /// Address of the first word of the code in the code window; branch targets are absolute. (11.4)
     pub code_base: u32,
@@ -63,18 +64,18 @@ pub struct Setup {
     pub constants: Constants,
     /// Textures and samplers.
     pub textures: Textures,
-    /// Of the token stack.
+    /// Limits of the token stack.
     pub limits: Limits,
     /// Mode bits that change f32 results.
     pub modes: Modes,
-    /// The program is one of Mesa's compiler, and runs with the addresses in s[] that are meant.
+    /// Fixes for a program of Mesa's compiler, which then runs with the intended addresses in s[].
     pub driver_fixes: Option<DriverFixes>,
     /// $pm0 to $pm3, which no instruction changes.
     pub counters: [u32; 4],
 }
 
 impl Setup {
-    /// A setup for `chip` with nothing bound, [`UNSPECIFIED_REGISTERS`] and code at address 0.
+    /// Creates a setup for `chip` with nothing bound, [`UNSPECIFIED_REGISTERS`] and code at address 0.
     pub fn new(chip: Chip) -> Self {
         Setup {
             chip,
@@ -90,7 +91,7 @@ impl Setup {
         }
     }
 
-    /// The setup that the container of `program` specifies: registers, local memory, constants.
+    /// Returns the setup that the container of `program` specifies: registers, local memory, constants.
     ///
     /// # Errors
     /// A constant block lies outside the sixteen banks of 64 KiB.
@@ -106,7 +107,7 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Returns an error if a program of `words` words does not fit.
+    /// Checks that a program of `words` words fits the machine.
     ///
     /// # Errors
     /// The registers, the addresses of the code or l[] do not fit the machine.
@@ -121,8 +122,8 @@ impl Setup {
         self.local_size().map(|_| ())
     }
 
-    /// Returns whether lowering gives the same program for both: they differ at most in the contents of c[]. Images are the
-    /// same only if they are shared.
+    /// Returns whether lowering produces the same program for both setups. They then differ at most in the contents
+    /// of c[]. Images are the same only if they are shared.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
         let Setup {
             chip,
@@ -142,7 +143,7 @@ impl Setup {
             && textures.is_same(&other.textures)
     }
 
-    /// Bytes of l[] a thread, as they are allocated. (1.6)
+    /// Returns the allocated bytes of l[] per thread. (1.6)
     pub(crate) fn local_size(&self) -> Result<u32, LaunchError> {
         match self.local_bytes {
             0 => Ok(0),
@@ -152,7 +153,7 @@ impl Setup {
     }
 }
 
-/// What a program is loaded for: everything that its runs have in common.
+/// The environment for which a program is loaded: everything that its runs have in common.
 #[derive(Clone, Debug)]
 pub struct Environment {
     /// The program type.
@@ -170,25 +171,26 @@ pub struct Compute {
     pub grid: [u32; 2],
     /// Threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// s[] of a block without the dynamic part, header and parameters included; `None`: unspecified, the block gets all
-    /// there is.
+    /// s[] of a block without the dynamic part, in bytes, including header and parameters. `None`: unspecified, the
+    /// block gets all of s[].
     pub shared_bytes: Option<u32>,
-    /// Further bytes of s[], behind the others.
+    /// Further bytes of s[], after the others.
     pub dynamic_shared: u32,
     /// The number of the grid, which goes to s\[0x0\].
     pub grid_id: u16,
     /// The parameter area, which goes to s\[0x10\] on.
     pub params: Vec<u8>,
-    /// Barriers allocated; `None`: unspecified, all may be used.
+    /// Barriers allocated. `None`: unspecified, all may be used.
     pub barriers: Option<u32>,
-    /// Where g0..g15[] lie in the memory.
+    /// The location of g0..g15[] in the memory.
     pub segments: Segments,
     /// Global memory.
     pub memory: Memory,
 }
 
 impl Compute {
-    /// One block of one thread without parameters or memory, with what the container of `program` specifies.
+    /// Returns a launch of one block of one thread, without parameters or memory, with the setup of the container
+    /// of `program`.
     ///
     /// # Errors
     /// See [`Setup::of`].
@@ -207,12 +209,12 @@ impl Compute {
         })
     }
 
-    /// The setup, for changing.
+    /// The setup, for modification.
     pub fn setup_mut(&mut self) -> &mut Setup {
         Arc::make_mut(&mut self.setup)
     }
 
-    /// Bytes of s[]: header, parameters, static and dynamic variables, in steps of 0x40. (1.6)
+    /// Returns the bytes of s[]: header, parameters, static and dynamic variables, in steps of 0x40. (1.6)
     fn shared_size(&self) -> u64 {
         let least = u64::from(PARAMETERS) + self.params.len() as u64;
         match self.shared_bytes {
@@ -223,14 +225,15 @@ impl Compute {
         }
     }
 
-    /// Loads what the programs of a module share: constants, and variables in global memory. (11.1, 11.4)
+    /// Loads the data that the programs of a module share: constants, and variables in global memory. (11.1, 11.4)
     ///
-    /// Global variables become buffers from `address` on, 256 bytes apart at least, in the module's order; their
-    /// addresses go to the constant slots that wait for them (c14\[\], as a rule). Gives the variables' names and
-    /// addresses.
+    /// Global variables become buffers from `address` on, at least 256 bytes apart, in the module's order. Their
+    /// addresses go to the constant slots that are reserved for them (usually in c14\[\]). Returns the names and
+    /// addresses of the variables.
     ///
     /// # Errors
-    /// A constant or slot lies outside the banks, or the buffers do not fit beside those of [`Compute::memory`].
+    /// A constant or slot lies outside the banks, or the buffers do not fit next to those of
+    /// [`Compute::memory`].
     pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
         let constants = &mut Arc::make_mut(&mut self.setup).constants;
         for block in &module.constants {
@@ -259,18 +262,18 @@ impl Compute {
     }
 }
 
-/// The word of v\[\] with the numbers of samples that `$sampleid` reads, if fragments are single samples. No instruction of
-/// a program that a driver makes reads it as an interpolant.
+/// The word of v\[\] with the sample numbers that `$sampleid` reads, if fragments are single samples. Programs that
+/// a driver creates do not read it as an interpolant.
 pub const SAMPLE_ID: u16 = 0xfe;
 
 /// One interpolant word of a fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {
-    /// By fragment: the word that interpolation gives at every position, flat included. For a perspective
-    /// attribute that is the attribute divided by w; the program multiplies by w itself. (6.7) Shared, so that columns which others have
-    /// need no copy.
+    /// By fragment: the word that interpolation returns at every position, including flat. For a perspective
+    /// attribute, this is the attribute divided by w; the program multiplies by w itself. (6.7) The column is
+    /// shared, so that launches with the same column need no copy.
     Lanes(Arc<Vec<u32>>),
-    /// A plane, evaluated at the fragment's position; of a perspective attribute, the plane of attribute / w.
+    /// A plane, evaluated at the fragment's position. For a perspective attribute, the plane of attribute / w.
     Plane {
         /// Value at position (0, 0).
         base: f32,
@@ -278,7 +281,7 @@ pub enum Varying {
         dx: f32,
         /// Change with y.
         dy: f32,
-        /// What flat interpolation gives: the provoking vertex' word.
+        /// Result of flat interpolation: the word of the provoking vertex.
         flat: u32,
     },
 }
@@ -289,24 +292,24 @@ pub enum Varying {
 pub struct Fragment {
     /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
-    /// How many fragments there are. Their last quad is filled with helper lanes when `helpers` says so.
+    /// Number of fragments. Helper lanes fill the last quad if `helpers` is set.
     pub lanes: usize,
-    /// Whether lanes of a quad beyond `lanes`, or uncovered ones, run as helpers for derivatives.
+    /// Whether lanes of a quad that are not covered, or beyond `lanes`, run as helpers for derivatives.
     pub helpers: bool,
-    /// By fragment: whether it is covered; empty means all are. An uncovered one runs only as a helper.
+    /// Whether each fragment is covered. If the list is empty, all are. An uncovered fragment runs only as a helper.
     pub covered: Vec<bool>,
     /// By fragment: the position of its centre; missing ones are laid out as a row of quads from (0.5, 0.5).
     pub centres: Vec<[f32; 2]>,
     /// By fragment: the centroid of its covered samples; missing ones are the centre.
     pub centroids: Vec<[f32; 2]>,
-    /// How many registers results have, from `$r0` on: four a colour; `None`: all.
+    /// Number of registers in the results, from `$r0` on: four per colour. `None`: all.
     pub kept: Option<usize>,
-    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w, and 1.0 when not given.
+    /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w; its default is 1.0.
     pub varyings: LiteMap<u16, Varying>,
 }
 
 impl Fragment {
-    /// `lanes` covered fragments without inputs.
+    /// Creates a launch of `lanes` covered fragments without inputs.
     pub fn new(setup: impl Into<Arc<Setup>>, lanes: usize) -> Self {
         Fragment {
             setup: setup.into(),
@@ -320,7 +323,7 @@ impl Fragment {
         }
     }
 
-    /// The setup, for changing.
+    /// The setup, for modification.
     pub fn setup_mut(&mut self) -> &mut Setup {
         Arc::make_mut(&mut self.setup)
     }
@@ -331,9 +334,9 @@ impl Fragment {
 pub struct Vertex {
     /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
-    /// How many vertices there are.
+    /// Number of vertices.
     pub lanes: usize,
-    /// a[] by word number (byte address / 4): one word a vertex.
+    /// a[] by word number (byte address / 4): one word per vertex.
     pub inputs: LiteMap<u16, Vec<u32>>,
 }
 
@@ -342,9 +345,10 @@ pub struct Vertex {
 pub struct Geometry {
     /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
-    /// How many primitives there are.
+    /// Number of primitives.
     pub lanes: usize,
-    /// a[] by word number: one word a primitive; for each input vertex the p[] address of its attributes.
+    /// a[] by word number: one word per primitive, which is, for each input vertex, the p[] address of its
+    /// attributes.
     pub inputs: LiteMap<u16, Vec<u32>>,
     /// p[] by word.
     pub vertices: Vec<u32>,
@@ -375,7 +379,7 @@ impl Launch {
         }
     }
 
-    /// What a program is loaded for, to run this launch.
+    /// Returns the environment in which the program must be loaded to run this launch.
     pub fn environment(&self) -> Environment {
         Environment { stage: self.stage(), setup: self.setup().clone() }
     }
@@ -411,7 +415,7 @@ impl Launch {
         }
     }
 
-    /// How many blocks there are; graphics: how many warps.
+    /// Returns the number of blocks, or of warps for a graphics stage.
     pub fn blocks(&self) -> usize {
         match self {
             Launch::Compute(compute) => compute.grid[0] as usize * compute.grid[1] as usize,
@@ -419,7 +423,7 @@ impl Launch {
         }
     }
 
-    /// How many warps there are.
+    /// Returns the number of warps.
     pub(crate) fn warps(&self) -> usize {
         let of_a_block = match self {
             Launch::Compute(compute) => {
@@ -430,7 +434,7 @@ impl Launch {
         self.blocks() * of_a_block
     }
 
-    /// Lanes of a graphics stage, whose results are the outcome.
+    /// Returns the number of lanes of a graphics stage, or 0 for compute. Their results are the outcome.
     pub(crate) fn lanes(&self) -> usize {
         match self {
             Launch::Compute(_) => 0,
@@ -440,7 +444,7 @@ impl Launch {
         }
     }
 
-    /// How many registers results have; `None`: all.
+    /// Returns the number of registers in the results; `None`: all.
     pub(crate) fn kept(&self) -> Option<usize> {
         match self {
             Launch::Fragment(fragment) => fragment.kept,
@@ -448,12 +452,12 @@ impl Launch {
         }
     }
 
-    /// The words of a[] or v[] that every lane has.
+    /// Returns the words of a[] or v[] that every lane has.
     pub(crate) fn inputs(&self) -> NumberSet {
         let of = |word: &u16| u32::from(*word);
         match self {
             Launch::Compute(_) => NumberSet::new(),
-            // 1/w is always there.
+            // 1/w always exists.
             Launch::Fragment(fragment) => fragment.varyings.keys().map(of).chain([0]).collect(),
             Launch::Vertex(Vertex { inputs, .. }) | Launch::Geometry(Geometry { inputs, .. }) => {
                 inputs.keys().map(of).collect()
@@ -461,17 +465,18 @@ impl Launch {
         }
     }
 
-    /// Whether a program of `words` words can be launched so.
+    /// Checks that a program of `words` words can be run with this launch.
     ///
     /// # Errors
-    /// It cannot.
+    /// The lanes, the setup or the program do not fit.
     pub(crate) fn check(&self, words: usize) -> Result<(), LaunchError> {
         LANES.check(self.lanes() as u64).map_err(LaunchError::Lanes)?;
         self.setup().check(words)?;
         self.check_lanes()
     }
 
-    /// Bytes of s[] that a block has at its start, rounded up to whole words; `None` for graphics stages.
+    /// Returns the bytes of s[] that are defined at the start of a block, rounded up to whole words; `None` for
+    /// graphics stages.
     pub(crate) fn given_bytes(&self) -> Option<u32> {
         match self {
             Launch::Compute(compute) => Some((PARAMETERS + compute.params.len() as u32).next_multiple_of(4)),
@@ -479,7 +484,7 @@ impl Launch {
         }
     }
 
-    /// Bytes of s[] of a block; graphics stages have none.
+    /// Returns the bytes of s[] per block; 0 for graphics stages.
     pub(crate) fn shared_bytes(&self) -> usize {
         match self {
             Launch::Compute(compute) => compute.shared_size() as usize,
@@ -527,7 +532,7 @@ impl Launch {
     }
 }
 
-/// A launch that cannot be.
+/// An invalid launch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
     /// A grid size outside 1 to 0xffff.
@@ -539,16 +544,16 @@ pub enum LaunchError {
     /// More lanes of a graphics stage than [`LANES`] allows.
     #[error(transparent)]
     Lanes(Exceeded),
-    /// More shared memory than there is.
+    /// More shared memory than a block can have.
     #[error("{0} bytes of shared memory: at most {MOST_SHARED}")]
     SharedBytes(u64),
-    /// More local memory than there is.
+    /// More local memory than a thread can have.
     #[error("{0} bytes of local memory a thread: at most {MOST_LOCAL}")]
     LocalBytes(u32),
     /// More local memory of a block's threads together than this machine runs.
     #[error("{0} bytes of local memory for a block: at most {MOST_LOCAL_OF_BLOCK}")]
     LocalOfBlock(u64),
-    /// More registers than there are.
+    /// More registers than a thread can have.
     #[error("{0} registers: at most {MOST_REGISTERS}")]
     Registers(u32),
     /// Constants outside the banks.
@@ -559,7 +564,7 @@ pub enum LaunchError {
         /// The first byte.
         offset: u32,
     },
-    /// Global memory that cannot be laid out so.
+    /// Global memory whose layout is invalid.
     #[error(transparent)]
     Memory(LayoutError),
     /// An input with fewer words than there are lanes.
@@ -580,7 +585,7 @@ pub enum LaunchError {
         /// Words of the code.
         words: usize,
     },
-    /// A launch of another program type than that for which the program is loaded.
+    /// A launch of another program type than the one for which the program is loaded.
     #[error("a launch of type {stage:?}: the program is loaded for {loaded:?}")]
     Stage {
         /// Type of the launch.
@@ -590,7 +595,7 @@ pub enum LaunchError {
     },
 }
 
-/// Why there is no outcome.
+/// The reason that a run returns no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
 /// The results of a launch.
@@ -598,11 +603,11 @@ pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 pub struct Outcome {
     /// Global memory, for compute.
     pub memory: Memory,
-    /// By lane, for the other stages.
+    /// Results by lane, for the other stages.
     pub lanes: LaneResults,
-    /// What was counted; see [`crate::context::Common::statistics`].
+    /// The counters; see [`crate::context::Common::statistics`].
     pub statistics: Statistics,
-    /// What was executed, and how exact it was.
+    /// The operations executed, and how exact they were.
     pub report: Report,
     /// Whether an access beyond the limit of a lenient segment was dropped.
     pub dropped: bool,

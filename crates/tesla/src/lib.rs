@@ -2,17 +2,17 @@
 //!
 //! | read | for |
 //! |---|---|
-//! | [`inst`], [`mod@decode`], [`table`], [`text`] | the instruction value, how words become one, the tables, assembly text |
-//! | [`flow`], [`barrier`] | how lanes diverge and reconverge, how warps wait for each other |
-//! | [`lane`], [`meaning`] | what one lane computes; which of these functions an operation is |
+//! | [`inst`], [`mod@decode`], [`table`], [`text`] | the instruction value, decoding of words, the tables, assembly text |
+//! | [`flow`], [`barrier`] | divergence and reconvergence of lanes, barriers between warps |
+//! | [`lane`], [`meaning`] | the functions of one lane; the function of each operation |
 //! | [`state`], [`spaces`], [`texture`] | registers, memory, textures |
-//! | [`launch`], [`context`], [`grid`], [`block`] | a launch as data; what instructions run against; its blocks; the turns of their warps |
-//! | [`mod@reference`], [`access`] | the clear interpreter: one instruction of one warp; its memory operands |
+//! | [`launch`], [`context`], [`grid`], [`block`] | a launch as data; the state that instructions access; its blocks; the turns of their warps |
+//! | [`mod@reference`], [`access`] | the reference interpreter, which executes one instruction of one warp; its memory operands |
 //! | [`fast`] | the fast engine: whole rows at a time |
 //! | [`run`] | runs launches |
-//! | [`mod@graph`], [`paths`], [`mod@uses`] | where lanes can go on, and what instructions read and write, without a run |
-//! | [`mod@lint`] | what the documents forbid in a program |
-//! | [`trap`], [`fidelity`] | what stops a program; how exact each operation is |
+//! | [`mod@graph`], [`paths`], [`mod@uses`] | possible paths of lanes, and the reads and writes of instructions, without a run |
+//! | [`mod@lint`] | checks of a program against the documents |
+//! | [`trap`], [`fidelity`] | the reasons that a program stops; the exactness of each operation |
 
 pub mod access;
 pub mod arith;

@@ -1,9 +1,9 @@
-//! What the documents forbid or leave undefined in a program, found without running it.
+//! Static checks of a program for actions that the documents forbid or leave undefined.
 //!
-//! Every rule has a name, a source and a remedy. [`stack`] follows the token stack of a warp, [`values`] what registers hold;
-//! here are the rules that one instruction breaks by itself, and those about places in the code.
+//! Every rule has a name, a source and a remedy. [`stack`] follows the token stack of a warp, and [`values`] the
+//! contents of registers. This file has the rules for single instructions and for addresses in the code.
 //!
-//! No rule is about what a launch decides: inputs, the sizes of arrays, values of constants.
+//! No rule depends on data of a launch: inputs, the sizes of arrays, values of constants.
 
 mod stack;
 mod values;
@@ -72,7 +72,7 @@ reconverge_isa::rules! {
     SPARE_BITS = "spare-bits", Note, "Bits without a meaning are those that the assembler writes, or 0.", "tesla.md 2.1, 13: the machine ignores them, a later chip may not", "clear them";
 }
 
-/// A program, taken apart for its rules.
+/// A program, prepared for its rules.
 struct Subject<'a> {
     program: &'a Program,
     code: &'a Code,
@@ -84,12 +84,13 @@ struct Subject<'a> {
     header_is_named: bool,
 }
 
-/// The findings in a program, in order of address. Words that are no instruction are not among them.
+/// Returns the findings in a program, in order of address. Words that are not an instruction are not reported.
 pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
     findings(program, &Code::new(&program.words, program.base, stage, chip), chip)
 }
 
-/// The findings in a kernel as a launch with [`DriverFixes`] runs it: a fault of the compiler that these fix is not found.
+/// Returns the findings in a kernel that a launch runs with [`DriverFixes`]. Compiler errors that these fix are not
+/// reported.
 pub fn lint_fixed(program: &Program, chip: Chip, fixes: DriverFixes) -> Vec<Finding> {
     let code = Code::reachable(&program.words, program.base, Stage::Compute, chip);
     findings(program, &driver_fixes::fixed(&code, fixes), chip)
@@ -115,7 +116,7 @@ impl Subject<'_> {
         self.found.push(Finding { rule, pc, message: message.into() });
     }
 
-    /// Rules about where lanes go on.
+    /// Checks the addresses at which lanes continue.
     fn places(&mut self) {
         let starts: NumberSet = listed(self.code).map(|(pc, _)| pc).collect();
         for node in &self.graph.nodes {
@@ -139,7 +140,7 @@ impl Subject<'_> {
         self.unreachable();
     }
 
-    /// One finding a run of instructions, unless all of it is padding: `nop`, or zeros.
+    /// Reports each run of unreachable instructions once, unless all of it is padding: `nop`, or zeros.
     fn unreachable(&mut self) {
         let mut run: Vec<(u32, bool)> = Vec::new();
         let code = self.code;
@@ -162,7 +163,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Rules about one instruction, for those that can be reached.
+    /// Checks each reachable instruction.
     fn instructions(&mut self) {
         for node in &self.graph.nodes {
             if let Ok(inst) = self.code.at(node.pc) {
@@ -175,7 +176,8 @@ impl Subject<'_> {
     fn bits(&mut self, pc: u32) {
         let words = self.code.words_at(pc);
         let Ok(row) = row(words, self.chip, self.stage) else { return };
-        // `ld lock` and `mov $c` of all compilers set bit 6 of the second word, as instructions that may write flags do.
+        // In code of all compilers, `ld lock` and `mov $c` set bit 6 of the second word, like instructions that may
+        // write flags.
         let bits = joined(words) & row.unclaimed() & !row.default;
         if bits != 0 {
             let (first, second) = (bits as u32, (bits >> 32) as u32);
@@ -219,7 +221,7 @@ impl Subject<'_> {
             };
             let in_header = mem.space == Space::Shared && address < PARAMETERS;
             if in_header && (*written || bytes > 2) && !self.header_is_named {
-                // A program that does it once does it everywhere.
+                // A program that does it once does it everywhere, so it is reported once.
                 self.header_is_named = true;
                 self.find(&SHARED_HEADER, pc, format!("{bytes} bytes at {address:#x} are {does}"));
             }
@@ -263,7 +265,7 @@ impl Subject<'_> {
                     );
                 }
                 let declared = self.program.resources.barriers;
-                // The oldest compilers declare none and use one.
+                // The oldest compilers do not declare barriers and use one.
                 if let Some(count) = declared.filter(|count| *count > 0 && u32::from(*barrier) >= *count) {
                     self.find(&BARRIER, pc, format!("barrier {barrier}, of {count}"));
                 }
@@ -273,7 +275,7 @@ impl Subject<'_> {
     }
 }
 
-/// The first register and the number of each operand of several registers.
+/// Returns the first register and the number of registers of each operand with several registers.
 fn widths(inst: &Inst) -> Vec<(u8, u8)> {
     let source = |operand: &Operand| match *operand {
         Operand::R64(register) => Some((register, 2)),
@@ -288,7 +290,7 @@ fn widths(inst: &Inst) -> Vec<(u8, u8)> {
     inst.src.iter().filter_map(source).chain(result).collect()
 }
 
-/// Bytes of l[] a thread, as they are allocated. (1.6)
+/// Returns the allocated bytes of l[] per thread. (1.6)
 fn local_size(declared: u32) -> u32 {
     match declared {
         0 => 0,

@@ -1,7 +1,7 @@
-//! Which function of [`crate::lane`] each [`Arith`] operation is: the one list that engines share.
+//! The function of [`crate::lane`] for each [`Arith`] operation. All engines share this list.
 //!
-//! Pure: operand values in, result and flags out. Values are 64 bits wide; a narrower one is zero-extended, an
-//! f32 or f64 is its bits.
+//! The functions take operand values and return result and flags; they do not access other state. Values are 64
+//! bits wide: a narrower value is zero-extended, and an f32 or f64 is its bits.
 
 use crate::inst::{Arith, Chip};
 use crate::lane::convert::{Integer, Size};
@@ -13,7 +13,7 @@ use crate::lane::{Flags, Modifiers, convert, convert64, double, float, integer, 
 pub struct Modes {
     /// 0 times anything is +0.
     pub mul_zero_wins: bool,
-    /// Saturation turns a NaN into 0, on chips that can.
+    /// Saturation turns a NaN into 0, on chips that have this mode.
     pub sat_nan: bool,
     /// Derivatives outside fragment programs are +infinity instead of 0.
     pub nonfp_deriv: bool,
@@ -26,7 +26,7 @@ impl Modes {
     /// [`Modes::mul_zero_wins`] alone.
     pub const MUL_ZERO_WINS: Modes = Modes { mul_zero_wins: true, ..Modes::NONE };
 
-    /// What a saturation bit means on `chip`. (6.2)
+    /// Returns the meaning of a saturation bit on `chip`. (6.2)
     #[inline(always)]
     pub const fn saturate(self, chip: Chip, sat: bool) -> Saturate {
         match (sat, self.sat_nan, chip) {
@@ -38,25 +38,26 @@ impl Modes {
     }
 }
 
-/// What one lane's operation works on.
+/// The operands of one lane's operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands {
     /// Source values.
     pub src: [u64; 3],
     /// abs and neg of the sources.
     pub modifiers: [Modifiers; 3],
-    /// The flags that `addc` takes its carry from.
+    /// The flags from which `addc` takes its carry.
     pub carry: Flags,
     /// Whether the instruction writes flags: see [`negated`].
     pub writes_flags: bool,
 }
 
-/// **Open**: what `cvt neg s32 s32` and `cvt abs s32 s32` make of -2^31, whose negation is no s32.
+/// **Open**: returns the result of `cvt neg s32 s32` and `cvt abs s32 s32` for -2^31, whose negation is not an s32.
 ///
 /// The hardware model saturates it to 2^31 - 1, and so do the arithmetic vectors, every one of which writes a flag
 /// register. Mesa negates integers with this instruction, without writing flags, and its compiled shaders are
-/// expected to wrap to -2^31 as their language defines. Both hold when the saturation belongs to the form that writes
-/// flags, which is what is done here; a card that executes `cvt neg s32 $r0 s32 $r0` on 0x80000000 would settle it.
+/// expected to wrap to -2^31 as their language defines. Both are true if the saturation belongs to the form that
+/// writes flags, which is the interpretation here. A card that executes `cvt neg s32 $r0 s32 $r0` on 0x80000000
+/// would settle it.
 fn negated(
     to: Integer,
     from: Integer,
@@ -71,13 +72,13 @@ fn negated(
     if wraps { (x, Flags::S) } else { saturated }
 }
 
-/// Result and flags of an arithmetic operation.
+/// Returns result and flags of an arithmetic operation.
 #[inline]
 pub fn value(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     value_of_known(op, operands, chip, modes)
 }
 
-/// [`value`] as a part of its caller, for an operation that the compiler knows.
+/// Computes [`value`] inline in its caller, for an operation that is known at compile time.
 #[inline(always)]
 pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     let [x, y, z] = operands.src;

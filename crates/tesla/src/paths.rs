@@ -1,17 +1,18 @@
-//! Where control can get with a stack: the states of a machine that pushes and pops, found without running it.
+//! The paths of control with a stack: the reachable states of a machine that pushes and pops, found without running
+//! it.
 //!
-//! A state is a control (an address, and what else decides) with the token on top of the stack. What lies below a token
-//! is kept once a token, not once a state, so that calls within calls and loops that push need no bound: a pop goes on
-//! above everything that a token was ever pushed on.
+//! A state is a control (an address, and other deciding data) with the token on top of the stack. The tokens below
+//! a token are kept per token, not per state, so that nested calls and loops that push need no bound. After a pop,
+//! control continues above every token on which the popped token was ever pushed.
 
 use std::collections::BTreeMap;
 
 use reconverge_isa::sets::NumberSet;
 
-/// What a state does next.
+/// The next step of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move<C, T> {
-    /// Goes on with the same stack.
+    /// Continues with the same stack.
     Go(C),
     /// Pushes a token.
     Push(C, T),
@@ -19,19 +20,20 @@ pub enum Move<C, T> {
     Pop(C),
 }
 
-/// The controls and tokens that can be reached. Both have numbers, in the order in which they are met.
+/// The reachable controls and tokens. Both have numbers, in the order of discovery.
 #[derive(Clone, Debug)]
 pub struct Paths<C, T> {
     controls: Numbering<C>,
     tokens: Numbering<T>,
-    /// For each control, the entries that can be on top of the stack.
+    /// Entries that can be on top of the stack for each control.
     tops: Vec<NumberSet>,
-    /// For each token, the entries that can be below it.
+    /// Entries that can be below each token.
     below: Vec<NumberSet>,
 }
 
 impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
-    /// What can be reached from `start` with an empty stack. `moves` gives the moves of a state, whatever lies below.
+    /// Returns the states that can be reached from `start` with an empty stack. `moves` returns the moves of a
+    /// state, whatever tokens lie below.
     pub fn from(start: C, mut moves: impl FnMut(C, Option<T>, &mut Vec<Move<C, T>>)) -> Self {
         let (mut controls, mut tokens) = (Numbering::new(), Numbering::new());
         let (mut tops, mut below, mut popped) = (Vec::new(), Vec::new(), Vec::new());
@@ -69,18 +71,18 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         Paths { controls, tokens, tops, below }
     }
 
-    /// Every control with every token that can be on top there, by its number; `None` is the empty stack.
+    /// Returns every control with every token that can be on top there, by number; `None` is the empty stack.
     pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
         let states = self.controls.items.iter().zip(&self.tops);
         states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))
     }
 
-    /// Every control, by number.
+    /// Returns every control, by number.
     pub fn controls(&self) -> &[C] {
         &self.controls.items
     }
 
-    /// Every token, by number.
+    /// Returns every token, by number.
     pub fn tokens(&self) -> &[T] {
         &self.tokens.items
     }
@@ -91,15 +93,15 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
     }
 }
 
-/// The empty stack among what can be on top. A token is its number and 1.
+/// The empty stack, as an entry on top. A token is represented by its number plus 1.
 const EMPTY: u32 = 0;
 
-/// The number of the token on top.
+/// Returns the number of the token on top, or `None` for the empty stack.
 fn number(top: u32) -> Option<u32> {
     top.checked_sub(1)
 }
 
-/// The set of a control or token.
+/// Returns the set of a control or token.
 fn of(sets: &mut Vec<NumberSet>, number: u32) -> &mut NumberSet {
     let number = number as usize;
     if sets.len() <= number {
@@ -120,7 +122,7 @@ impl<T: Copy + Ord> Numbering<T> {
         Numbering { items: Vec::new(), numbers: BTreeMap::new() }
     }
 
-    /// The number of an item.
+    /// Returns the number of an item.
     fn number(&mut self, item: T) -> u32 {
         let next = self.items.len() as u32;
         let number = *self.numbers.entry(item).or_insert(next);

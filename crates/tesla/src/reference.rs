@@ -1,4 +1,4 @@
-//! The clear interpreter: one instruction of one warp, written to be read beside the manual.
+//! The reference interpreter: one instruction of one warp, written to be read next to the manual.
 //!
 //! The order is that of the step function in chapter 9.3: fetch, the join modifier, the predicate, the instruction
 //! for each active lane whose predicate holds, the exit modifier. The lane function of an operation is in
@@ -61,11 +61,11 @@ pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap
     })
 }
 
-/// Executes an instruction without its join modifier, for an engine that has joined already: `arrived` are the lanes
-/// that were active before.
+/// Executes an instruction without its join modifier, for an engine that has already executed the join. `arrived`
+/// are the lanes that were active before it.
 ///
 /// # Errors
-/// As [`step`].
+/// See [`step`].
 pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,
@@ -79,8 +79,8 @@ pub fn step_joined<G: Store, O: Observer>(
     })
 }
 
-/// A cause and, where it is not all active lanes, the lanes it concerns. In a box because it is rare, and the results
-/// of everything that a lane does get small.
+/// A cause, and the lanes that it concerns if these are not all active lanes. It is in a box because it is rare,
+/// and the results of all lane operations become smaller.
 type Failure = Box<(Option<Mask>, Cause)>;
 
 fn everyone(cause: impl Into<Cause>) -> Failure {
@@ -97,7 +97,7 @@ struct Step<'a, G, O> {
     warp: &'a mut Warp,
     global: &'a mut G,
     observer: &'a mut O,
-    /// The warp's number in the block.
+    /// Number of the warp in the block.
     number: usize,
     pc: u32,
 }
@@ -125,7 +125,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.joined(inst)
     }
 
-    /// What comes after the join modifier.
+    /// Executes the instruction after its join modifier.
     fn joined(&mut self, inst: &Inst) -> Result<(), Failure> {
         let context = self.context;
         let active = self.warp.flow.active();
@@ -133,7 +133,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.common.count(context.code.place(self.pc), active);
         let executing = self.executing(inst, active);
         let next = self.pc + inst.form.bytes();
-        // 1.4: the destination field selects a register beyond the declared ones: the instruction vanishes.
+        // 1.4: if the destination field selects a register beyond the declared ones, the instruction is dropped.
         if inst.gate().is_some_and(|register| !self.warp.has_register(register)) {
             self.warp.flow.advance(next);
         } else if let Op::Control(control) = inst.op {
@@ -148,7 +148,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// A failure as the trap of this step.
+    /// Converts a failure to the trap of this step.
     fn trapped(&mut self, result: Result<(), Failure>, arrived: Mask) -> Result<(), Trap<Cause>> {
         result.map_err(|failure| {
             let (lanes, cause) = *failure;
@@ -158,7 +158,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         })
     }
 
-    /// The active lanes whose predicate holds. (2.2)
+    /// Returns the active lanes whose predicate holds. (2.2)
     fn executing(&self, inst: &Inst, active: Mask) -> Mask {
         let Guard { condition, c } = inst.guard;
         if inst.guard.is_always() {
@@ -168,7 +168,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         active.lanes().filter(holds).fold(Mask::NONE, |all, lane| all | Mask::only(lane))
     }
 
-    /// Chapter 9: control flow, which sets the program counter.
+    /// Chapter 9: executes control flow, which sets the program counter.
     fn control(&mut self, control: Control, inst: &Inst, executing: Mask, next: u32) -> Result<(), Failure> {
         let observer = &mut *self.observer;
         let flow = &mut self.warp.flow;
@@ -181,7 +181,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Control::Ret => decision = flow.ret(executing, next, observer).map_err(everyone)?,
             Control::Break => decision = flow.break_(executing, next, observer).map_err(everyone)?,
             Control::Discard => flow.discard(executing, next),
-            // Not predicated: for all active lanes.
+            // Not predicated: these act on all active lanes.
             Control::Joinat { target } => flow.joinat(target, next, observer).map_err(everyone)?,
             Control::Breakaddr { target } => flow.breakaddr(target, next, observer).map_err(everyone)?,
             Control::Call { target, lim: false } => flow.call(target, next, observer).map_err(everyone)?,
@@ -198,7 +198,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 self.warp.flow.quadon(next, observer).map_err(everyone)?;
             }
             Control::Quadpop => flow.quadpop(next, observer).map_err(everyone)?,
-            // Open (9.9): what `lim` means here is unknown; it changes nothing.
+            // Open (9.9): the meaning of `lim` is unknown here; it has no effect.
             Control::BraIndirect { lim: _ } => self.bra_indirect(inst)?,
             Control::Bar { inc, wait, barrier, count } => self.bar(inc, wait, barrier, count, next)?,
             // 6.10: ignores predicates.
@@ -210,7 +210,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 9.9: the word at the c[] operand, which all active lanes must agree on.
+    /// 9.9: reads the word at the c[] operand, on which all active lanes must agree.
     fn bra_indirect(&mut self, inst: &Inst) -> Result<(), Failure> {
         let mut targets = [0; WARP];
         for lane in self.warp.flow.active().lanes() {
@@ -221,7 +221,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         self.warp.flow.bra_indirect(target, self.observer).map_err(everyone)
     }
 
-    /// 9.7. Once for each warp, whatever the active mask.
+    /// 9.7: executes `bar`, once for each warp, whatever the active mask.
     fn bar(
         &mut self,
         inc: bool,
@@ -239,7 +239,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// Everything that is not control flow, for each lane that executes.
+    /// Executes an instruction that is not control flow, for the lanes `executing`.
     fn execute(&mut self, inst: &Inst, executing: Mask) -> Result<(), Failure> {
         match &inst.op {
             Op::Arith(op) => self.for_each(inst, executing, |step, lane| step.arithmetic(op, inst, lane)),
@@ -251,7 +251,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 Ok(())
             }
             Op::Group(Group::Emit { vertex, restart }) => {
-                // Open (6.10): both together are a vertex and then the end of the strip.
+                // Open (6.10): both together emit a vertex and then end the strip.
                 if *vertex {
                     self.warp.emit(executing);
                 }
@@ -260,12 +260,12 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 }
                 Ok(())
             }
-            // Control flow is not executed here. 6.10: `brkpt` does nothing unless debugging is enabled.
+            // Control flow is not executed here. 6.10: `brkpt` has no effect unless debugging is enabled.
             Op::Control(_) | Op::Idle(Idle::Nop | Idle::PmEvent { .. } | Idle::Brkpt) => Ok(()),
         }
     }
 
-    /// Calls `act` for each lane, lowest first, then counts its address register on.
+    /// Calls `act` for each lane, in ascending order, and then increments its address register.
     fn for_each(
         &mut self,
         inst: &Inst,
@@ -331,7 +331,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// Address and value of a memory operand.
+    /// Returns address and value of a memory operand.
     fn load_from(&mut self, mem: &Mem, lane: Lane) -> Result<(u32, u128), Failure> {
         let (address, value) = self.load_unchecked(mem, lane)?;
         self.check_load(mem, lane, address)?;
@@ -339,7 +339,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok((address, value))
     }
 
-    /// [`Step::load_from`] without its check and its event.
+    /// Loads like [`Step::load_from`], without its check and its event.
     fn load_unchecked(&mut self, mem: &Mem, lane: Lane) -> Result<(u32, u128), Failure> {
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
         let shared = &self.common.shared;
@@ -348,7 +348,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok((address, value))
     }
 
-    /// Checks a load from s[], if races are looked for. The bytes exist.
+    /// Checks a load from s[], if the search for races is enabled. The bytes exist.
     #[inline(always)]
     fn check_load(&mut self, mem: &Mem, lane: Lane, address: u32) -> Result<(), Failure> {
         let accessor = self.accessor(lane);
@@ -364,7 +364,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         }
     }
 
-    /// Checks a store to s[], if races are looked for.
+    /// Checks a store to s[], if the search for races is enabled.
     fn check_store(&mut self, mem: &Mem, lane: Lane, address: u32, value: u32) -> Result<(), Failure> {
         if mem.space != Space::Shared {
             return Ok(());
@@ -387,7 +387,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Accessor { group: self.number as u32, lane: lane.0.into(), pc: self.pc }
     }
 
-    /// src\[0\] = src\[1\]; gives the address.
+    /// Executes src\[0\] = src\[1\] and returns the address.
     fn store_to(&mut self, inst: &Inst, lane: Lane) -> Result<u32, Failure> {
         let mem = place(inst).map_err(everyone)?;
         let value = self.wide_source(inst, 1, lane)?;
@@ -402,8 +402,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(address)
     }
 
-    /// Section 4, locks: a free word is loaded and locked, and the flags are S. The lowest lane wins; the value is
-    /// written even when the lock was not to be had.
+    /// Section 4, locks: a free word is loaded and locked, and the flags are S. The lowest lane wins. The value is
+    /// written even if the lane did not get the lock.
     fn load_lock(&mut self, inst: &Inst, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (address, value) = self.load_unchecked(mem, lane)?;
@@ -429,13 +429,13 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// The new word of an atomic operation on 32 bits, from the old one and two sources.
+    /// Returns the new word of an atomic operation on 32 bits, computed from the old one and two sources.
     fn atomic32(&self, atomic: Atomic, signed: bool) -> impl Fn(u64, u64, u64) -> u64 + use<G, O> {
         let before_g200 = matches!(self.context.setup.chip, Chip::G80 | Chip::G84);
         move |old, x, y| atomic32(atomic, signed, before_g200, old as u32, x as u32, y as u32).into()
     }
 
-    /// 6.8: a read and a write that nothing comes between; reductions give no result.
+    /// 6.8: executes a read and a write with nothing between; reductions do not return a result.
     fn atomic(
         &mut self,
         inst: &Inst,
@@ -459,7 +459,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.7
+    /// 6.7: executes `interp`.
     fn interp(&mut self, inst: &Inst, position: Position, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
@@ -476,7 +476,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.3: src\[0\] of another lane of the quad, even of one that does not run; read for all before any is written.
+    /// 6.3: reads src\[0\] of another lane of the quad, including one that does not run. All lanes read before any
+    /// result is written.
     fn quadop(
         &mut self,
         inst: &Inst,
@@ -504,7 +505,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.9: results overwrite sources, and a quad's lanes read each other's: all are read before any is written.
+    /// 6.9: results overwrite sources, and the lanes of a quad read each other's sources. All are read before any
+    /// is written.
     fn texture(&mut self, tex: &Tex, executing: Mask) -> Result<(), Failure> {
         let read = match tex.op {
             TexOp::Auto => Read::Auto,
@@ -549,7 +551,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         Ok(())
     }
 
-    /// 6.10: the predicate is data; every active lane gets the answer.
+    /// 6.10: the predicate is data, and every active lane receives the answer.
     fn vote(&mut self, inst: &Inst, holding: Mask, all: bool) {
         let active = self.warp.flow.active();
         let answer = if all { holding == active } else { holding.any() };
@@ -558,7 +560,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         }
     }
 
-    /// The value of a source, up to 64 bits. The commonest kinds are answered on the spot.
+    /// Returns the value of a source, up to 64 bits. The most common kinds are handled inline.
     #[inline(always)]
     fn source(&mut self, inst: &Inst, place: usize, lane: Lane) -> Result<u64, Failure> {
         match inst.src[place] {
@@ -588,7 +590,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         })
     }
 
-    /// 1.5. There is one multiprocessor here, and its cycle counter counts the instructions of the block.
+    /// 1.5: there is one multiprocessor, and its cycle counter counts the instructions of the block.
     fn special(&self, special: Special, lane: Lane) -> u32 {
         match special {
             Special::Physid => u32::from(lane.0) | (self.warp.number & 0xff) << 8,
@@ -628,7 +630,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         }
     }
 
-    /// 2.4
+    /// 2.4: writes the flags.
     fn flags(&mut self, inst: &Inst, lane: Lane, flags: Flags) {
         if let Some(register) = inst.cdst {
             self.warp.set_c(lane, register, flags.bits());
@@ -670,17 +672,17 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     }
 }
 
-/// **Open** (13.10): the flags that `vote` and `ld lock` give: S for yes, Z for no.
+/// **Open** (13.10): returns the flags of `vote` and `ld lock`: S for yes, Z for no.
 pub fn truth(yes: bool) -> Flags {
     if yes { Flags::S } else { Flags::Z }
 }
 
-/// The number of a word's lock among those of barriers and locks.
+/// Returns the number of a word's lock among the barriers and locks.
 fn lock(address: u32) -> u32 {
     BARRIERS as u32 + address / 4
 }
 
-/// The memory operand that a load or store is about.
+/// Returns the memory operand of a load or store.
 fn place(inst: &Inst) -> Result<&Mem, Cause> {
     inst.src[0].mem().ok_or(Cause::Undocumented("a load or store without a memory operand"))
 }

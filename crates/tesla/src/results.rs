@@ -1,4 +1,4 @@
-//! The results of the lanes of a graphics launch: registers by column, the rest by warp, given out by lane.
+//! The results of the lanes of a graphics launch: registers by column, the rest by warp, returned by lane.
 
 use std::cell::RefCell;
 
@@ -10,35 +10,35 @@ use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
 thread_local! {
-    /// Columns that were [given back](LaneResults::give_back). The thread keeps them for later results, because memory that
-    /// goes back to the system after every launch takes a third of the time of a short program.
+    /// Columns that were [given back](LaneResults::give_back). The thread keeps them for later results: returning
+    /// memory to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 
-    /// Memory of o[] of warps whose results are no more, likewise.
+    /// Memory of o[] of warps whose results have been dropped, kept for the same reason.
     static OUTPUTS: RefCell<Vec<Vec<Row<WARP>>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Columns that a thread keeps, at most, and the words of the largest.
+/// Maximum number of columns that a thread keeps, and the maximum size of each in words.
 const MOST_KEPT: usize = 16;
 const LARGEST_KEPT: usize = 1 << 16;
 
-/// Warps of which a thread keeps the memory of o[], at most, and the words of the largest.
+/// Maximum number of warps whose memory of o[] a thread keeps, and the maximum size of each in words.
 const MOST_OUTPUTS: usize = 4;
 const LARGEST_OUTPUTS: usize = 128;
 
 /// The results of all lanes, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResults {
-    /// All but the last have [`WARP`] lanes.
+    /// Results by warp. All warps except for the last have [`WARP`] lanes.
     warps: Vec<WarpResult>,
     lanes: usize,
-    /// A column of each register that is kept: a row of every warp.
+    /// A column for each register that is kept: one row per warp.
     registers: Vec<Vec<u32>>,
     /// Whether some lane is dead, or ended before its warp.
     some_ended: bool,
 }
 
-/// What a warp leaves besides registers.
+/// The results of a warp except for registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WarpResult {
     dead: Mask,
@@ -51,7 +51,7 @@ struct WarpResult {
 struct WarpRest {
     outputs: Vec<Row<WARP>>,
     emitted: Vec<Vec<Emitted>>,
-    /// Of lanes that ended before the warp did.
+    /// Results of lanes that ended before the warp did.
     finalised: LiteMap<Lane, LaneResult>,
 }
 
@@ -59,7 +59,7 @@ impl Drop for WarpRest {
     fn drop(&mut self) {
         let mut outputs = std::mem::take(&mut self.outputs);
         outputs.clear();
-        // At the end of a thread there is nothing to keep it in.
+        // At the end of a thread, the memory cannot be kept.
         let _ = OUTPUTS.try_with(|room| {
             let mut room = room.borrow_mut();
             if room.len() < MOST_OUTPUTS && (1..=LARGEST_OUTPUTS).contains(&outputs.capacity()) {
@@ -80,14 +80,15 @@ pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
 }
 
 impl LaneResults {
-    /// Adds the first `count` lanes, 1 to [`WARP`], of the warp that follows those before, with as many registers as given,
-    /// or all; only the last warp has fewer lanes than [`WARP`], and `kept` is the same for all.
+    /// Adds the first `count` lanes, 1 to [`WARP`], of the warp that follows the earlier ones. `kept` is the number
+    /// of registers, or `None` for all; it is the same for all warps. Only the last warp has fewer lanes than
+    /// [`WARP`].
     pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
         let rows = warp.file().rows();
         let columns = self.columns_mut(kept.unwrap_or(rows.len()).min(rows.len()));
         for (register, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
             column.extend_from_slice(&row.0);
-            // Lanes that ended before the warp keep the registers that they had then.
+            // Lanes that ended before the warp keep their registers of that time.
             let first = column.len() - WARP;
             for (lane, result) in warp.finalised() {
                 if let Some(word) = result.registers.get(register) {
@@ -108,15 +109,15 @@ impl LaneResults {
         self.some_ended |= (warp.flow.dead() & Mask::first(count)).any() || !warp.finalised().is_empty();
     }
 
-    /// Adds as many lanes as given of a warp that follows those before and has left o[] and registers only. Its caller adds
-    /// the registers to [`LaneResults::columns_mut`].
+    /// Adds `count` lanes of the warp that follows the earlier ones, if its only results are o[] and registers. The
+    /// caller adds the registers to [`LaneResults::columns_mut`].
     #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();
         let rest = || WarpRest { outputs, emitted: Vec::new(), finalised: LiteMap::new() };
         self.warps.push(WarpResult { dead, rest: has_rest.then(|| Box::new(rest())) });
         self.lanes += count;
-        // Lanes that the last warp does not have are dead, too.
+        // Lanes that the last warp does not have are dead as well.
         self.some_ended |= (dead & Mask::first(count)).any();
     }
 
@@ -126,10 +127,10 @@ impl LaneResults {
         &mut self.registers
     }
 
-    /// Makes room for that many more warps with `kept` registers each, where there is memory for it: rows that move when
-    /// there are too many of them cost more than a short program.
+    /// Reserves memory for `warps` more warps with `kept` registers each, if it is available. Rows that move as
+    /// their number grows cost more than a short program.
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
-        // Where there is none, the rows find theirs one by one, or end the process as any others would.
+        // If this fails, each row allocates its own memory, or ends the process like any other allocation.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
             *column = LaneResults::room();
@@ -148,17 +149,17 @@ impl LaneResults {
         self.some_ended |= other.some_ended;
     }
 
-    /// How many lanes there are.
+    /// Returns the number of lanes.
     pub fn len(&self) -> usize {
         self.lanes
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no lanes.
     pub fn is_empty(&self) -> bool {
         self.lanes == 0
     }
 
-    /// The results of a lane; `None` where there is no such lane.
+    /// Returns the results of a lane, or `None` if the lane does not exist.
     pub fn get(&self, lane: usize) -> Option<LaneResult> {
         let warp = self.warps.get(lane / WARP).filter(|_| lane < self.lanes)?;
         let registers = self.registers.iter().map(|column| column[lane]).collect();
@@ -177,12 +178,12 @@ impl LaneResults {
         })
     }
 
-    /// `$r<register>` of a lane; `None` where there is no such lane, or no such register was kept.
+    /// Returns `$r<register>` of a lane, or `None` if the lane does not exist or the register was not kept.
     pub fn register(&self, lane: usize, register: usize) -> Option<u32> {
         self.registers.get(register).filter(|_| lane < self.lanes).map(|column| column[lane])
     }
 
-    /// `$r<register>` of all lanes; zeros if no such register was kept.
+    /// Returns `$r<register>` of all lanes, or zeros if the register was not kept.
     pub fn column(&self, register: usize) -> Vec<u32> {
         match self.registers.get(register) {
             Some(column) => column[..self.lanes].to_vec(),
@@ -190,7 +191,7 @@ impl LaneResults {
         }
     }
 
-    /// [`LaneResults::column`] without a copy. The register is then among the results no more.
+    /// Returns [`LaneResults::column`] without a copy, and removes the register from the results.
     pub fn take_column(&mut self, register: usize) -> Vec<u32> {
         match self.registers.get_mut(register).map(std::mem::take) {
             Some(mut column) if column.len() >= self.lanes => {
@@ -201,12 +202,12 @@ impl LaneResults {
         }
     }
 
-    /// Returns an empty column, in memory that was [given back](LaneResults::give_back) if there is any.
+    /// Returns an empty column, in memory that was [given back](LaneResults::give_back) if available.
     pub fn room() -> Vec<u32> {
         ROOM.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
-    /// Takes a column back whose memory may serve later results.
+    /// Takes back a column whose memory later results may use.
     pub fn give_back(mut column: Vec<u32>) {
         column.clear();
         ROOM.with_borrow_mut(|room| {
@@ -216,7 +217,7 @@ impl LaneResults {
         });
     }
 
-    /// The words of o\[\] of each lane.
+    /// Returns the words of o\[\] of each lane.
     pub fn outputs(&self) -> Vec<Vec<u32>> {
         let words = |lane: usize| {
             let (warp, lane) = (&self.warps[lane / WARP], Lane((lane % WARP) as u8));
@@ -239,7 +240,7 @@ impl LaneResults {
         row
     }
 
-    /// By lane, whether it was killed; empty if none was.
+    /// Returns, for each lane, whether it was killed; empty if none was.
     pub fn dead(&self) -> Vec<bool> {
         if !self.some_ended {
             return Vec::new();
@@ -256,7 +257,7 @@ impl LaneResults {
         dead
     }
 
-    /// All lanes, in order.
+    /// Returns the results of all lanes, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = LaneResult> + '_ {
         (0..self.lanes).map(|lane| self.get(lane).expect("a lane below their number"))
     }

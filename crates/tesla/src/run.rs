@@ -1,13 +1,13 @@
-//! Runs launches: whole, observed, or one instruction a step.
+//! Runs launches: whole, observed, or one instruction per step.
 //!
-//! # Order, and what is guaranteed
-//! The result of a launch, its traps and its counts are those of running the blocks (graphics: the warps) **one
-//! after another in the order of their index**, x before y, each to its end in the order that `block.rs` fixes.
-//! On several threads ([`Options::jobs`]), blocks run in batches against views of global memory that are committed in
-//! order, and a block that has seen a byte which an earlier one of its batch changed is run again (see
-//! [`reconverge_simt::memory`]): the result is the same for any number of threads, atomics included, because a block's
-//! view is only accepted when it equals what the block would have seen in its turn. A program in which a block waits for
-//! a *later* block therefore never ends, and is stopped by the watchdog; hardware gives no such guarantee either.
+//! # Order and guarantees The result of a launch, its traps and its counts are those of running the blocks
+//! (graphics: the warps) **one after another in the order of their index**, x before y, each to its end in the
+//! order that `block.rs` fixes. On several threads ([`Options::jobs`]), blocks run in batches against views of
+//! global memory that are committed in order. A block runs again if it has read a byte that an earlier block of its
+//! batch changed (see [`reconverge_simt::memory`]). The result, including atomics, is the same for any number of
+//! threads, because a block's view is only accepted if it equals the memory that the block would have read in its
+//! turn. A program in which a block waits for a *later* block therefore does not end, and the watchdog stops it.
+//! Hardware does not give such a guarantee either.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ use crate::reference::Reference;
 use crate::spaces::Constants;
 use crate::trap::Cause;
 
-/// A program loaded for an environment: what can be reached is decoded, and it is lowered once when an engine first needs
-/// that. It runs any number of launches. A copy shares everything.
+/// A program loaded for an environment. Loading decodes the reachable code; the first use by an engine lowers it
+/// once. It runs any number of launches. A copy shares everything.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     environment: Environment,
@@ -60,7 +60,7 @@ impl Loaded {
         Loaded::of(&Arc::new(code), environment, options)
     }
 
-    /// [`Loaded::new`] of a program that is decoded.
+    /// Loads a program like [`Loaded::new`], from decoded code.
     ///
     /// # Errors
     /// The environment does not fit the machine.
@@ -71,11 +71,11 @@ impl Loaded {
         Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
     }
 
-    /// The same program for another environment of its stage, whose code is at the same place. It is lowered again unless the
-    /// set-ups [lower alike](Setup::lowers_alike).
+    /// Returns the same program for another environment of its stage, with the same code base. It is lowered again
+    /// unless the setups [lower alike](Setup::lowers_alike).
     ///
     /// # Errors
-    /// As [`Loaded::new`].
+    /// See [`Loaded::new`].
     pub fn with_setup(&self, setup: Arc<Setup>) -> Result<Loaded, LaunchError> {
         setup.check(self.code.words().len())?;
         let same = setup.lowers_alike(&self.environment.setup);
@@ -84,45 +84,47 @@ impl Loaded {
         Ok(Loaded { environment, fast, ..self.clone() })
     }
 
-    /// The constants of the environment, for changing: lowering does not depend on them.
+    /// Returns the constants of the environment, for changes: lowering does not depend on them.
     pub fn constants_mut(&mut self) -> &mut Constants {
         &mut Arc::make_mut(&mut self.environment.setup).constants
     }
 
-    /// The environment that the program is loaded for.
+    /// The environment for which the program is loaded.
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// Executes a launch in the environment of [`Loaded::new`], on the engine and the threads that the options name.
+    /// Executes a launch in the environment of [`Loaded::new`], on the engine and the threads that the options
+    /// name.
     ///
     /// # Errors
-    /// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
-    /// lockstep, the engines differ.
+    /// The launch is invalid, or the program trapped. The trap is that of the first block, in order, that
+    /// trapped. In lockstep, also a difference between the engines.
     pub fn run(&self, launch: Launch) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, &mut memory)?;
         Ok(totals.outcome(grid.context(), memory))
     }
 
-    /// Executes a launch like [`Loaded::run`], on memory that stays with the caller: what [`Compute::memory`] and the outcome have
-    /// of it is empty. After a trap, it has what was stored before.
+    /// Executes a launch like [`Loaded::run`], on memory that the caller keeps. [`Compute::memory`] is not used,
+    /// and the memory of the outcome is empty. After a trap, the memory has the bytes stored before the trap.
     ///
     /// [`Compute::memory`]: crate::launch::Compute::memory
     ///
     /// # Errors
-    /// As [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_on(&self, launch: Launch, memory: &mut Memory) -> Result<Outcome, RunError> {
         let (grid, _) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, memory)?;
         Ok(totals.outcome(grid.context(), Memory::default()))
     }
 
-    /// Executes a launch like [`Loaded::run_on`], in place on ranges of a chip's memory, whose offsets are the addresses. No other
-    /// thread may use a view of the ranges during the launch. The launch may see writes through other mappings, or may not.
+    /// Executes a launch like [`Loaded::run_on`], in place on ranges of a chip's memory, whose offsets are the
+    /// addresses. No other thread may use a view of the ranges during the launch. The launch may or may not see
+    /// writes through other mappings.
     ///
     /// # Errors
-    /// As [`Loaded::run`], and for ranges that overlap, or are not in memory below 4 GiB.
+    /// Those of [`Loaded::run`], and ranges that overlap or are not in memory below 4 GiB.
     #[allow(unsafe_code)]
     pub fn run_in_place(
         &self,
@@ -153,14 +155,14 @@ impl Loaded {
         self.run_on(launch, &mut Memory::new(buffers).map_err(refused)?)
     }
 
-    /// Executes a launch of a graphics stage like [`Loaded::run`] and gives the results of its lanes alone: nothing is counted, and
-    /// of vertices and primitives there are no registers.
+    /// Executes a launch of a graphics stage like [`Loaded::run`] and returns only the results of its lanes.
+    /// Nothing is counted, and vertices and primitives have no registers in the results.
     ///
     /// # Errors
-    /// As [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
         match &mut self.grid(launch) {
-            // In place: a small launch is over in the time of a few copies.
+            // In place: a small launch ends in the time of a few copies.
             Ok((grid, memory)) => {
                 grid.do_not_count();
                 let totals = self.totals(grid, memory)?;
@@ -188,22 +190,22 @@ impl Loaded {
         })
     }
 
-    /// [`Loaded::run`] in order on one thread, with an observer.
+    /// Executes a launch like [`Loaded::run`], in order on one thread, with an observer.
     ///
-    /// To know which warp an event belongs to, step a [`Run`]. Data events come from the reference interpreter, whatever
-    /// the options say; issues and the events of the flow come from the engine that the options name. Lockstep announces
-    /// paths only ([`Observer::path`]); an observer of events gets those of the fast engine instead.
+    /// To find the warp of an event, step a [`Run`]. Data events come from the reference interpreter, whatever the
+    /// options are. Issues and the events of the flow come from the engine that the options name. Lockstep
+    /// announces paths only ([`Observer::path`]); an observer of events receives those of the fast engine instead.
     ///
     /// # Errors
-    /// As [`Loaded::run`].
+    /// See [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
-    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    /// Returns a launch before its first instruction, in the environment of [`Loaded::new`].
     ///
     /// # Errors
-    /// The launch cannot be. A launch without lanes is a [`LaunchError::Block`].
+    /// The launch is invalid. A launch without lanes is a [`LaunchError::Block`].
     pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
         let (grid, memory) = self.grid(launch)?;
         if grid.blocks() == 0 {
@@ -228,7 +230,7 @@ impl Loaded {
         Grid::of(self.code.clone(), launch, &self.options)
     }
 
-    /// The program as an engine runs it; `None` for the reference interpreter.
+    /// Returns the program in the form for an engine; `None` for the reference interpreter.
     fn fast(&self, grid: &Grid, engine: Engine) -> Option<Arc<Fast>> {
         let compile = |plain: &Fast, extent| plain.with_code(grid, extent);
         let lower = || Fast::of(grid, self.options.level());
@@ -238,7 +240,8 @@ impl Loaded {
     fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         CodeFault::caught(|| {
-            // A condition on a constant alone, so that the fast engine is not compiled for observers that it does not serve.
+            // The condition is constant, so that the fast engine is not compiled for observers that it does not
+            // serve.
             if O::DATA {
                 return in_order(&Reference, &grid, memory, observer);
             }
@@ -263,7 +266,7 @@ impl Loaded {
 /// Loads a program and executes a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// As [`Loaded::run`].
+/// See [`Loaded::run`].
 pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outcome, RunError> {
     loaded(program, &launch, options)?.run(launch)
 }
@@ -271,7 +274,7 @@ pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outco
 /// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// As [`Loaded::run`].
+/// See [`Loaded::run`].
 pub fn run_watched(
     program: &Program,
     launch: Launch,
@@ -285,7 +288,7 @@ fn loaded(program: &Program, launch: &Launch, options: &Options) -> Result<Loade
     Loaded::new(program, &launch.environment(), options).map_err(RunError::Launch)
 }
 
-/// Warps of a graphics launch that run on one thread.
+/// Maximum number of warps of a graphics launch that runs on one thread.
 const GRAPHICS_WARPS: usize = 64;
 
 fn on_threads<E: Executor>(
@@ -295,7 +298,7 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
-    // A warp of a graphics stage takes less time than handing it out.
+    // A warp of a graphics stage takes less time than its distribution to a thread.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
         parallel::run(executor, grid, memory, &mut totals, workers)?;
@@ -339,11 +342,11 @@ fn in_lockstep<O: Observer>(
     Ok(totals)
 }
 
-/// A launch as a machine: one instruction a step, or many at once with [`Run::advance`], in the guaranteed order. A copy is
-/// a snapshot.
+/// A launch as a machine: one instruction per step, or many at once with [`Run::advance`], in the guaranteed order.
+/// A copy is a snapshot.
 ///
-/// Steps without data events are the fast engine's unless the options name the reference interpreter; the others are
-/// always the reference interpreter's. ([`run`] compares the two in lockstep.)
+/// The fast engine executes steps without data events, unless the options name the reference interpreter. The
+/// reference interpreter executes all others. ([`run`] compares the two in lockstep.)
 #[derive(Clone, Debug)]
 pub struct Run {
     grid: Arc<Grid>,
@@ -353,21 +356,21 @@ pub struct Run {
     block: Block,
     number: usize,
     done: bool,
-    /// The block that ended last, but not the last of the launch, which stays the one that runs.
+    /// The block that ended last, unless it is the last of the launch, which stays the current block.
     ended: Option<Arc<Block>>,
     finished: Totals,
 }
 
 impl Run {
-    /// The launch before its first instruction.
+    /// Returns the launch before its first instruction.
     ///
     /// # Errors
-    /// The launch cannot be. A launch without lanes is a [`LaunchError::Block`].
+    /// The launch is invalid. A launch without lanes is a [`LaunchError::Block`].
     pub fn new(program: &Program, launch: Launch, options: &Options) -> Result<Self, LaunchError> {
         Loaded::new(program, &launch.environment(), options)?.running(launch)
     }
 
-    /// What all blocks share.
+    /// The settings that all blocks share.
     pub fn context(&self) -> &Context {
         self.grid.context()
     }
@@ -377,7 +380,7 @@ impl Run {
         &self.block
     }
 
-    /// The block that is running, for changing: a debugger's hand on registers and shared memory.
+    /// The block that is running, for changes by a debugger to registers and shared memory.
     pub fn block_mut(&mut self) -> &mut Block {
         &mut self.block
     }
@@ -388,12 +391,12 @@ impl Run {
         self.ended.take()
     }
 
-    /// Global memory as it is now.
+    /// Global memory in its current state.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Global memory, for changing.
+    /// Global memory, for changes.
     pub fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }
@@ -403,12 +406,12 @@ impl Run {
         self.memory = memory;
     }
 
-    /// The trap with its place in the launch.
+    /// Returns the trap with its place in the launch.
     pub fn locate(&self, trap: Trap<Cause>) -> GroupTrap<Cause> {
         self.block.locate(self.context(), trap)
     }
 
-    /// What has been counted so far.
+    /// Returns the counts so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.finished.statistics;
         if !self.done {
@@ -429,7 +432,7 @@ impl Run {
                 Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
                 None => self.block.advance(&Reference, grid.context(), memory, observer, most),
             };
-            // An instruction that its join skips has been tried, and counts when it executes.
+            // An instruction that its join skips has been attempted, and counts when it executes.
             left -= self.block.common.statistics.instructions - before;
             if ran.end? == Step::Done {
                 self.next_block();
@@ -438,8 +441,9 @@ impl Run {
         Ok(if self.done { Step::Done } else { Step::Running })
     }
 
-    /// Executes one instruction, then the joins at which its warp arrives. A join that leads the warp to its other side is not
-    /// an instruction. A join that brings lanes together decides which lanes are active in the next instruction.
+    /// Executes one instruction, then the joins at which its warp arrives. A join that leads the warp to its other
+    /// side is not an instruction. A join that reconverges lanes decides which lanes are active in the next
+    /// instruction.
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let mut before = self.block.common.statistics.instructions;
         while !self.done {
@@ -480,7 +484,8 @@ impl Run {
         Ok(Step::Running)
     }
 
-    /// Returns what the join of a warp's next instruction does, if the instruction has a join that is not a fault.
+    /// Returns the effect of the join of a warp's next instruction, if the instruction has a join that is not a
+    /// fault.
     fn join_of(&self, warp: usize) -> Option<Join> {
         let flow = &self.block.warps[warp].flow;
         let joins = self.context().code.at(flow.pc()).is_ok_and(|inst| inst.end == End::Join);
@@ -490,7 +495,7 @@ impl Run {
     /// Executes one instruction, or a join that leads the warp away.
     fn attempt<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let (grid, memory) = (&*self.grid, &mut self.memory);
-        // As above: the first condition is on a constant alone.
+        // As above, the first condition is constant.
         let ran = if O::DATA {
             self.block.advance(&Reference, grid.context(), memory, observer, 1)
         } else {
@@ -502,7 +507,8 @@ impl Run {
         ran.end
     }
 
-    /// Replaces the words of the program, by as many. Those without a meaning trap when they are reached.
+    /// Replaces the words of the program by the same number of words. Words without a meaning trap when they are
+    /// reached.
     pub fn set_words(&mut self, words: &[u32]) {
         if let Some(fast) = &self.fast {
             fast.settle(&mut self.block.common);
@@ -524,7 +530,7 @@ impl Run {
         }
     }
 
-    /// The block has ended: adds what it left, and begins the next.
+    /// Adds the results of the block that has ended, and begins the next.
     fn next_block(&mut self) -> Step {
         self.finished.retire(&self.grid, &self.block);
         match self.fast.as_deref() {
@@ -541,13 +547,13 @@ impl Run {
         Step::Running
     }
 
-    /// The results; complete once a step has returned [`Step::Done`].
+    /// Returns the results. They are complete after a step has returned [`Step::Done`].
     pub fn outcome(self) -> Outcome {
         self.finished.outcome(self.grid.context(), self.memory)
     }
 }
 
-/// The program as the set-up has it run.
+/// Returns the program with the fixes of the setup.
 fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     match setup.driver_fixes {
         None => code,
@@ -555,7 +561,7 @@ fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
     }
 }
 
-/// A block in memory of its own, for the fast engine where there is one.
+/// Creates a block in memory of its own, for the fast engine if there is one.
 fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
     match fast {
         Some(fast) => grid.block(fast, number, None),

@@ -17,16 +17,16 @@ pub(crate) struct Words {
     pub(crate) ma: String,
     pub(crate) mb: String,
     pub(crate) mc: String,
-    /// Number of the flag register that the carry comes from.
+    /// Number of the flag register that provides the carry.
     pub(crate) carry: u8,
     /// The first source is negated.
     pub(crate) negated: bool,
-    /// The lanes whose guard holds, if it is a condition.
+    /// A phrase for the lanes whose guard holds, if the guard is a condition.
     pub(crate) taken_by: &'static str,
 }
 
 impl Words {
-    /// A function of the first source, an f32.
+    /// Returns a sentence for a function of the first source, an f32.
     pub(crate) fn function(&self, name: &str, sat: bool) -> String {
         format!("{} becomes the {name} of {}, an f32{}.", self.dst, self.ma, clamped(sat))
     }
@@ -56,7 +56,7 @@ pub(crate) const fn clamped(sat: bool) -> &'static str {
     if sat { ", clamped to 0…1" } else { "" }
 }
 
-/// A comparison of two sources as a condition: `$r1 <= $r2`.
+/// Returns a comparison of two sources as a condition: `$r1 <= $r2`.
 pub(crate) fn compared(compare: Compare, a: &str, b: &str) -> String {
     let order = match compare.bits() & 7 {
         0 => None,
@@ -97,7 +97,7 @@ pub(crate) const fn float(size: FloatSize) -> &'static str {
     }
 }
 
-/// The product of the first two sources, as a noun.
+/// Returns the product of the first two sources, as a noun.
 pub(crate) fn in_words(product: Product, a: &str, b: &str) -> String {
     match product {
         Product::Bits16 { signed1, signed2 } => {
@@ -110,7 +110,7 @@ pub(crate) fn in_words(product: Product, a: &str, b: &str) -> String {
     }
 }
 
-/// Overflow of an integer sum.
+/// Returns a phrase for the overflow of an integer sum.
 pub(crate) fn modulo(sat: bool, width: Width) -> String {
     match sat {
         true => format!(", saturated to signed {} bits", bits(width)),
@@ -118,7 +118,7 @@ pub(crate) fn modulo(sat: bool, width: Width) -> String {
     }
 }
 
-/// Rounding of a conversion to a whole number.
+/// Returns a phrase for the rounding of a conversion to a whole number.
 pub(crate) fn whole(integral: Option<Rounding>) -> String {
     integral.map(|rounding| format!(", {} to a whole number", rounded(rounding))).unwrap_or_default()
 }

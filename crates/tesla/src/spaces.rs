@@ -1,7 +1,7 @@
 //! The memory spaces that warps share: c0..c15[], s[], g0..g15[]. (1.7)
 //!
-//! l[] belongs to one lane and is in `state.rs`; a[], v[], p[] and o[] are the stage's inputs and outputs there.
-//! All data is little endian.
+//! l[] belongs to one lane and is in `state.rs`. The stage's inputs and outputs a[], v[], p[] and o[] are also
+//! there. All data is little endian.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use reconverge_simt::races::{Accessor, Races};
 use crate::code::SharedChecks;
 use crate::trap::SharedAccess;
 
-/// Banks of c[] and segments of g[].
+/// Number of banks of c[], and of segments of g[].
 pub const BANKS: usize = 16;
 
 /// The constant banks of a stage.
@@ -21,13 +21,13 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Banks without content.
+    /// Creates banks without content.
     pub fn new() -> Self {
         Constants::default()
     }
 
-    /// Puts `bytes` at `offset` of a bank, which grows (with zeros between) as far as 64 KiB; `false` when there
-    /// is no such bank or it would grow beyond that.
+    /// Writes `bytes` at `offset` of a bank. The bank grows up to 64 KiB, with zeros between. Returns `false` if
+    /// the bank does not exist or would grow beyond that.
     pub fn place(&mut self, bank: usize, offset: usize, bytes: &[u8]) -> bool {
         let Some(bank) = self.banks.get_mut(bank) else { return false };
         let Some(end) = offset.checked_add(bytes.len()).filter(|&end| end <= BANK_BYTES) else {
@@ -40,14 +40,14 @@ impl Constants {
         true
     }
 
-    /// The bytes of a bank; empty when nothing was placed there.
+    /// Returns the bytes of a bank; empty if none were written there.
     pub fn bank(&self, bank: usize) -> &[u8] {
         self.banks.get(bank).map_or(&[], Vec::as_slice)
     }
 
-    /// `count` bytes (1, 2 or 4) at `address` as a little-endian number.
+    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number.
     ///
-    /// **Open** (1.7): bytes beyond what was placed read 0.
+    /// **Open** (1.7): bytes past the end of the bank's content read 0.
     #[inline]
     pub fn read(&self, bank: u8, address: u32, count: u32) -> u32 {
         let bank = &self.banks[usize::from(bank) % BANKS];
@@ -58,20 +58,21 @@ impl Constants {
     }
 }
 
-/// Each bank is at most 64 KiB.
+/// Maximum size of a bank, 64 KiB.
 const BANK_BYTES: usize = 0x1_0000;
 
 /// The shared memory of a block, with its locks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     bytes: Guarded<u8>,
-    /// By word: one more than the thread that holds its lock, 0 where it is free. As far as words have been locked.
+    /// By word: the number of the thread that holds its lock, plus one; 0 if it is free. The list ends with the
+    /// last word that was ever locked.
     locks: Vec<u32>,
-    /// The accesses, if races are looked for.
+    /// The accesses, if the search for races is enabled.
     races: Option<Box<Races>>,
 }
 
-/// No bytes.
+/// Returns a shared memory of size zero.
 impl Default for Shared {
     fn default() -> Self {
         Shared::new(0)
@@ -79,12 +80,13 @@ impl Default for Shared {
 }
 
 impl Shared {
-    /// `bytes` bytes of s[], all zero (**Open** 1.6: what is not set at launch is undefined).
+    /// Creates s[] of `bytes` bytes, all zero (**Open** 1.6: bytes that the launch does not set are undefined).
     pub fn new(bytes: usize) -> Self {
         Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new(), races: None }
     }
 
-    /// Becomes what [`Shared::new`] returns, in the same allocation. `checks` is the search for races of `warps` warps.
+    /// Resets to the state after [`Shared::new`], in the same allocation. `checks` configures the search for races
+    /// of `warps` warps.
     pub fn begin(&mut self, bytes: usize, warps: usize, checks: Option<SharedChecks>) {
         self.bytes.reset(bytes);
         self.locks.clear();
@@ -97,41 +99,42 @@ impl Shared {
         }
     }
 
-    /// The accesses, if races are looked for.
+    /// Returns the accesses, if the search for races is enabled.
     #[inline(always)]
     pub(crate) fn races_mut(&mut self) -> Option<&mut Races> {
         self.races.as_deref_mut()
     }
 
-    /// Whether the program has changed the header or the parameters, where races are looked for.
+    /// Returns whether the program has changed the header or the parameters. Always `false` unless the search for
+    /// races is enabled.
     #[inline(always)]
     pub(crate) fn given_changed(&self) -> bool {
         self.races.as_deref().is_some_and(Races::given_changed)
     }
 
-    /// Notes a read without a check, where races are looked for.
+    /// Records a read without a check, if the search for races is enabled.
     pub(crate) fn read_by(&mut self, reader: SharedAccess, address: u32, bytes: u32) {
         let SharedAccess { pc, warp: group, lane, .. } = reader;
         let accessor = Accessor { group, lane, pc };
         self.races.iter_mut().for_each(|races| races.note_load(accessor, address, bytes));
     }
 
-    /// Notes that bytes have been written from outside the program.
+    /// Records that bytes have been written from outside the program.
     pub fn written_from_outside(&mut self, bytes: Range<usize>) {
         self.races.iter_mut().for_each(|races| races.preset(bytes.clone()));
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// All bytes, for writing.
+    /// Returns all bytes, for writing.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// Puts `bytes` at `offset`; what reaches beyond the end is dropped.
+    /// Writes `bytes` at `offset`; bytes past the end are dropped.
     pub fn place(&mut self, offset: usize, bytes: &[u8]) {
         let end = self.bytes.len().min(offset + bytes.len());
         self.written_from_outside(offset..end);
@@ -141,14 +144,14 @@ impl Shared {
         }
     }
 
-    /// `count` bytes (1, 2 or 4) at `address` as a little-endian number; `None` beyond the end.
+    /// Returns `count` bytes (1, 2 or 4) at `address` as a little-endian number; `None` past the end.
     #[inline]
     pub fn read(&self, address: u32, count: u32) -> Option<u32> {
         let bytes = self.bytes.get(address as usize..(address + count) as usize)?;
         Some(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte)))
     }
 
-    /// Stores the low `count` bytes of `value` at `address`; `None` beyond the end.
+    /// Stores the low `count` bytes of `value` at `address`; `None` past the end.
     #[inline]
     pub fn write(&mut self, address: u32, count: u32, value: u32) -> Option<()> {
         let place = self.bytes.get_mut(address as usize..(address + count) as usize)?;
@@ -156,10 +159,10 @@ impl Shared {
         Some(())
     }
 
-    /// `ld lock`: takes the lock of the word at `address` for `thread`; whether it was free.
+    /// Executes `ld lock`: takes the lock of the word at `address` for `thread`. Returns whether it was free.
     ///
-    /// **Open** (section 4): hardware hashes words onto a finite set of locks; here every word has its own, so that
-    /// fewer attempts fail. A thread that holds the lock already does not get it again.
+    /// **Open** (section 4): hardware hashes words onto a finite set of locks. Here every word has its own, so that
+    /// fewer attempts fail. A thread that already holds the lock does not get it again.
     pub fn lock(&mut self, address: u32, thread: u32) -> bool {
         let word = address as usize / 4;
         if self.locks.len() <= word {
@@ -172,25 +175,25 @@ impl Shared {
         free
     }
 
-    /// `st unlock`: releases the word at `address`, whichever thread holds it (**Open**: documents only show the holder
-    /// unlocking).
+    /// Executes `st unlock`: releases the word at `address`, whichever thread holds it (**Open**: documents only
+    /// show the holder unlocking).
     pub fn unlock(&mut self, address: u32) {
         if let Some(holder) = self.locks.get_mut(address as usize / 4) {
             *holder = 0;
         }
     }
 
-    /// The locked words by address, with the thread that holds each.
+    /// Returns the locked words by address, with the thread that holds each.
     pub fn locks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let held = |(word, holder): (usize, &u32)| Some((4 * word as u32, holder.checked_sub(1)?));
         self.locks.iter().enumerate().filter_map(held)
     }
 }
 
-/// The place of a segment of g[] in memory.
+/// The location of a segment of g[] in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Address of its byte 0.
+    /// Memory address of byte 0 of the segment.
     pub base: u32,
     /// The largest offset in the segment. A tiled segment has the number of its last row in bits 31..16, and the offset of the last
     /// byte of a row in bits 15..0.
@@ -202,7 +205,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// A linear segment.
+    /// Returns a linear segment.
     pub const fn linear(base: u32, limit: u32) -> Segment {
         Segment { base, limit, tiling: None, lenient: false }
     }
@@ -236,7 +239,7 @@ impl Tiling {
 pub struct Segments(pub [Option<Segment>; BANKS]);
 
 impl Default for Segments {
-    /// What CUDA sets up: g14[] is the whole 32-bit window, nothing else is bound. (1.7)
+    /// Returns the segments of CUDA: g14[] is the whole 32-bit window, and no other segment is bound. (1.7)
     fn default() -> Self {
         let mut segments = [None; BANKS];
         segments[14] = Some(Segment::ALL);
@@ -245,7 +248,8 @@ impl Default for Segments {
 }
 
 impl Segments {
-    /// The memory address of an access of `count` bytes, 1 to 16, at `offset` of a segment; `None` when they are not all inside.
+    /// Returns the memory address of an access of `count` bytes, 1 to 16, at `offset` of a segment; `None` unless
+    /// all are inside.
     #[inline]
     pub fn address(&self, segment: u8, offset: u32, count: u32) -> Option<u32> {
         let Segment { base, limit, tiling, .. } = self.0[usize::from(segment) % BANKS]?;
@@ -261,7 +265,7 @@ impl Segments {
         base.checked_add(offset)
     }
 
-    /// Whether an access that has no address reads zeros and stores nothing.
+    /// Returns whether an access that has no address reads zeros and stores nothing.
     #[cold]
     pub fn is_lenient(&self, segment: u8) -> bool {
         self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
@@ -278,7 +282,8 @@ impl Segments {
     }
 }
 
-/// **Open** (13.18): an address that is not a multiple of the access size: its low bits count as zero.
+/// Aligns an address. **Open** (13.18): the low bits of an address that is not a multiple of the access size count
+/// as zero.
 #[inline]
 pub fn aligned(address: u32, count: u32) -> u32 {
     address & !(count - 1)

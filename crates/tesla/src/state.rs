@@ -1,4 +1,4 @@
-//! What one warp owns besides its control flow: registers, local memory, stage inputs and outputs.
+//! The state of one warp, except for its control flow: registers, local memory, stage inputs and outputs.
 //!
 //! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
 //! undefined, except for `$r0` of compute threads).
@@ -10,7 +10,7 @@ use reconverge_simt::{Lane, Mask};
 use crate::flow::{Flow, WARP};
 use crate::lane::interpolate::Position;
 
-/// The registers a program may declare at most.
+/// The maximum number of registers that a program may declare.
 pub const MOST_REGISTERS: usize = 128;
 
 /// `$a1` to `$a4`; `$a0` always reads zero.
@@ -19,16 +19,16 @@ pub const ADDRESS_REGISTERS: usize = 4;
 /// `$c0` to `$c3`.
 pub const CONDITION_REGISTERS: usize = 4;
 
-/// In events, `$a<n>` is register number this + n; `$r<n>` is n.
+/// Register number of `$a0` in events: `$a<n>` is `REGISTER_A` + n, and `$r<n>` is n.
 pub const REGISTER_A: u32 = 0x80;
 
-/// In events, `$c<n>` is register number this + n.
+/// Register number of `$c0` in events: `$c<n>` is `REGISTER_C` + n.
 pub const REGISTER_C: u32 = 0x90;
 
-/// In events, word n of o[] is register number this + n.
+/// Register number of the first word of o[] in events: word n is `REGISTER_O` + n.
 pub const REGISTER_O: u32 = 0x100;
 
-/// What a geometry program has emitted, in order.
+/// An item that a geometry program emits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Emitted {
     /// A vertex: the words of o[].
@@ -42,34 +42,35 @@ pub enum Emitted {
 pub struct LaneResult {
     /// `$r0`, `$r1`, …: a fragment's colours first, four words each, depth last. (1.6)
     pub registers: Vec<u32>,
-    /// o[] by word, as far as the warp wrote it.
+    /// o[] by word, up to the last word that the warp wrote.
     pub outputs: Vec<u32>,
-    /// Whether the fragment was discarded or not covered: then nothing of it is written anywhere.
+    /// Whether the fragment was discarded or not covered. Nothing of such a fragment is written.
     pub dead: bool,
-    /// What a geometry program emitted, in order.
+    /// The vertices and restarts of a geometry program, in order.
     pub emitted: Vec<Emitted>,
 }
 
-/// One word of the stage's inputs for all lanes, at the places where an interpolation can look.
+/// One word of the stage's inputs for all lanes, at the positions that an interpolation can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    /// At the centroid, and the provoking vertex', if they differ.
+    /// Words at the centroid and of the provoking vertex, if they differ.
     others: Option<Box<[Row<WARP>; 2]>>,
 }
 
 impl Input {
-    /// One word for every position.
+    /// Creates an input with the same word at every position.
     pub fn same(row: Row<WARP>) -> Self {
         Input { centre: row, others: None }
     }
 
-    /// Words at the fragment's centre, at the centroid of the covered samples, and the provoking vertex'.
+    /// Creates an input from the words at the fragment's centre, at the centroid of the covered samples, and of the
+    /// provoking vertex.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
         Input { centre, others: Some(Box::new([centroid, flat])) }
     }
 
-    /// The word at a position.
+    /// Returns the words at a position.
     pub fn at(&self, position: Position) -> &Row<WARP> {
         match (position, self.others.as_deref()) {
             (Position::Centre, _) | (_, None) => &self.centre,
@@ -82,22 +83,22 @@ impl Input {
 /// The registers and private memory of one warp.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warp {
-    /// Its program counter, active lanes and token stack.
+    /// The program counter, active lanes and token stack.
     pub flow: Flow,
-    /// Its number in the block, or in the launch for graphics stages.
+    /// Number of the warp in its block, or in the launch for graphics stages.
     pub number: u32,
     r: Registers<WARP>,
     a: [[u16; WARP]; ADDRESS_REGISTERS],
     c: [[u8; WARP]; CONDITION_REGISTERS],
     local: Private,
     local_bytes: u32,
-    /// a[] or v[] by word number; `None` where the launch gives nothing.
+    /// a[] or v[] by word number; `None` for words that the launch does not provide.
     pub inputs: Vec<Option<Input>>,
-    /// o[] by word number, as far as it has been written.
+    /// o[] by word number, up to the last word that was written.
     pub outputs: Vec<Row<WARP>>,
-    /// By lane: what a geometry program emitted.
+    /// By lane: the vertices and restarts of a geometry program.
     pub emitted: Vec<Vec<Emitted>>,
-    /// Results of lanes that had ended when `quadon` woke them, by lane.
+    /// Results, by lane, of lanes that had ended when `quadon` activated them.
     finalised: LiteMap<Lane, LaneResult>,
 }
 
@@ -105,12 +106,12 @@ pub struct Warp {
 #[derive(Clone, Debug)]
 struct Private {
     bytes: Vec<u8>,
-    /// A bit for each of 64 parts of a lane's bytes in which some lane may have bytes that are not zero. Most programs use a few
-    /// of the bytes that they may have.
+    /// A mask of 64 parts of a lane's bytes. A clear bit means that the part is zero in all lanes. Most programs
+    /// use few of the bytes that they may have.
     touched: u64,
 }
 
-/// What the bytes are counts, not how they came to be so.
+/// Two values are equal if their bytes are equal; `touched` does not count.
 impl PartialEq for Private {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
@@ -120,7 +121,7 @@ impl PartialEq for Private {
 impl Eq for Private {}
 
 impl Private {
-    /// All bytes, for writing from one byte of lanes to another. Each lane has `each` bytes.
+    /// Returns all bytes, for writes to offsets from `first` to `last` of lanes. Each lane has `each` bytes.
     #[inline]
     fn bytes_mut(&mut self, each: u32, first: u32, last: u32) -> &mut [u8] {
         let part = |byte: u32| (byte / part_bytes(each)).min(63);
@@ -142,18 +143,18 @@ impl Private {
     }
 }
 
-/// Bytes of a part, if a lane has `each` bytes: a power of two.
+/// Returns the bytes of a part, a power of two, if a lane has `each` bytes.
 #[inline]
 fn part_bytes(each: u32) -> u32 {
     (each / 64).max(1)
 }
 
-/// The parts of a warp, each borrowed apart, for engines that work on whole rows.
+/// The parts of a warp as separate borrows, for engines that work on whole rows.
 #[derive(Debug)]
 pub struct Parts<'a> {
-    /// Its program counter, active lanes and token stack.
+    /// The program counter, active lanes and token stack.
     pub flow: &'a mut Flow,
-    /// The general registers and behind them what [`Warp::add_room`] added.
+    /// The general registers, followed by the rows that [`Warp::add_room`] added.
     pub rows: &'a mut [Row<WARP>],
     /// `$a1` to `$a4`
     pub a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
@@ -163,7 +164,7 @@ pub struct Parts<'a> {
     pub local: Local<'a>,
     /// a[] or v[] by word number.
     pub inputs: &'a [Option<Input>],
-    /// o[] by word number, as far as it has been written.
+    /// o[] by word number, up to the last word that was written.
     pub outputs: &'a mut Vec<Row<WARP>>,
 }
 
@@ -175,7 +176,7 @@ pub struct Local<'a> {
 }
 
 impl Local<'_> {
-    /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
+    /// Returns `count` bytes of the lane's l[] from `address` on; `None` if they extend past its end.
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.each, lane, address, count)?;
@@ -188,20 +189,20 @@ impl Local<'_> {
         self.each
     }
 
-    /// The bytes of all lanes, lane by lane.
+    /// Returns the bytes of all lanes, lane by lane.
     #[inline]
     pub fn all(&self) -> &[u8] {
         &self.private.bytes
     }
 
-    /// Returns the same bytes, for writes to offsets from `first` to `last` of lanes.
+    /// Returns the bytes of all lanes, for writes to offsets from `first` to `last` of lanes.
     #[inline]
     pub fn all_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
         self.private.bytes_mut(self.each, first, last)
     }
 }
 
-/// The bytes of a lane's l[] within that of the warp; each lane has `each` bytes.
+/// Returns the range of a lane's bytes within the l[] of the warp; each lane has `each` bytes.
 #[inline]
 fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::ops::Range<usize>> {
     if address.checked_add(count)? > each {
@@ -212,9 +213,9 @@ fn local_place(each: u32, lane: Lane, address: u32, count: u32) -> Option<std::o
 }
 
 impl Warp {
-    /// A warp with `registers` general registers and `local_bytes` of l[] a lane, all zero.
+    /// Creates a warp with `registers` general registers and `local_bytes` of l[] per lane, all zero.
     ///
-    /// `registers` beyond [`MOST_REGISTERS`] are not there.
+    /// Registers beyond [`MOST_REGISTERS`] do not exist.
     pub fn new(flow: Flow, number: u32, registers: usize, local_bytes: u32) -> Self {
         Warp {
             flow,
@@ -231,8 +232,8 @@ impl Warp {
         }
     }
 
-    /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
-    /// sizes. Its number, its inputs and the engine's room stay.
+    /// Resets to a warp at `pc` in which the `launched` lanes run, like [`Warp::new`] with the same limits, mode
+    /// and sizes. The number, the inputs and the engine's room keep their values.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
         let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
@@ -255,7 +256,8 @@ impl Warp {
         &mut self.r
     }
 
-    /// Adds rows behind the general registers, as an engine's own room. They are no registers: nothing else sees them.
+    /// Adds rows after the general registers, as an engine's own room. They are not registers, and nothing else
+    /// reads them.
     pub fn add_room(&mut self, rows: &[Row<WARP>]) {
         self.r.add_room(rows);
     }
@@ -273,20 +275,20 @@ impl Warp {
         }
     }
 
-    /// Whether `$r<register>` is among those the program declared. Writes to others, and instructions whose
+    /// Returns whether the program declared `$r<register>`. Writes to other registers, and instructions whose
     /// destination field names one, are dropped. (1.4)
     #[inline]
     pub fn has_register(&self, register: u8) -> bool {
         usize::from(register) < self.r.count()
     }
 
-    /// `$r<register>`; 0 beyond the declared count. (1.4)
+    /// Returns `$r<register>`; 0 beyond the declared count. (1.4)
     #[inline]
     pub fn r(&self, lane: Lane, register: u8) -> u32 {
         self.r.row(usize::from(register)).map_or(0, |row| row.0[lane.index()])
     }
 
-    /// Writes `$r<register>`; beyond the declared count nothing happens. (1.4)
+    /// Writes `$r<register>`. Beyond the declared count, the write is dropped. (1.4)
     #[inline]
     pub fn set_r(&mut self, lane: Lane, register: u8, value: u32) {
         if let Some(row) = self.r.row_mut(usize::from(register)) {
@@ -294,7 +296,7 @@ impl Warp {
         }
     }
 
-    /// A half register by its field value: field F is half F & 1 of `$r<F/2>`, odd is the high one. (1.4)
+    /// Returns a half register by its field value: field F is half F & 1 of `$r<F/2>`, odd is the high one. (1.4)
     #[inline]
     pub fn half(&self, lane: Lane, field: u8) -> u16 {
         (self.r(lane, field >> 1) >> (16 * u32::from(field & 1))) as u16
@@ -312,7 +314,7 @@ impl Warp {
         self.set_r(lane, field >> 1, new);
     }
 
-    /// A pair, low word in `$r<register>`. (1.4)
+    /// Returns a pair, low word in `$r<register>`. (1.4)
     #[inline]
     pub fn pair(&self, lane: Lane, register: u8) -> u64 {
         u64::from(self.r(lane, register)) | u64::from(self.r(lane, register.wrapping_add(1))) << 32
@@ -325,7 +327,7 @@ impl Warp {
         self.set_r(lane, register.wrapping_add(1), (value >> 32) as u32);
     }
 
-    /// Four registers, the lowest first. (1.4)
+    /// Returns four registers, the lowest first. (1.4)
     #[inline]
     pub fn quad(&self, lane: Lane, register: u8) -> u128 {
         (0..4)
@@ -333,10 +335,11 @@ impl Warp {
             .fold(0, |value, step| value << 32 | u128::from(self.r(lane, register.saturating_add(step))))
     }
 
-    /// `$a<register>`; `$a0` is 0.
+    /// Returns `$a<register>`; `$a0` is 0.
     ///
-    /// **Open** (13.9): `$a5` and `$a6` do not exist and `$a7` is of unknown use; they read 0 here. Executing an
-    /// instruction that names one is decided where instructions are.
+    /// **Open** (13.9): `$a5` and `$a6` do not exist and the use of `$a7` is unknown; they read 0 here.
+    /// [`check_address_register`](crate::access::check_address_register) decides whether an instruction that names
+    /// one may execute.
     #[inline]
     pub fn a(&self, lane: Lane, register: u8) -> u16 {
         match register {
@@ -345,7 +348,7 @@ impl Warp {
         }
     }
 
-    /// Writes `$a<register>`. Writing `$a0` does nothing (**Open**, section 4).
+    /// Writes `$a<register>`. A write to `$a0` has no effect (**Open**, section 4).
     #[inline]
     pub fn set_a(&mut self, lane: Lane, register: u8, value: u16) {
         if let 1..=4 = register {
@@ -353,7 +356,7 @@ impl Warp {
         }
     }
 
-    /// The flags of `$c<register>`: Z = 1, S = 2, C = 4, O = 8.
+    /// Returns the flags of `$c<register>`: Z = 1, S = 2, C = 4, O = 8.
     #[inline]
     pub fn c(&self, lane: Lane, register: u8) -> u8 {
         self.c[usize::from(register) % CONDITION_REGISTERS][lane.index()]
@@ -365,35 +368,35 @@ impl Warp {
         self.c[usize::from(register) % CONDITION_REGISTERS][lane.index()] = flags & 0xf;
     }
 
-    /// The flags of `$c<register>` for all lanes.
+    /// Returns the flags of `$c<register>` for all lanes.
     pub fn c_row(&self, register: u8) -> &[u8; WARP] {
         &self.c[usize::from(register) % CONDITION_REGISTERS]
     }
 
-    /// `$a<register>`, 1 to 4, for all lanes.
+    /// Returns `$a<register>`, 1 to 4, for all lanes.
     pub fn a_row(&self, register: u8) -> &[u16; WARP] {
         &self.a[(usize::from(register) + ADDRESS_REGISTERS - 1) % ADDRESS_REGISTERS]
     }
 
-    /// Bytes of l[] a lane.
+    /// Returns the bytes of l[] per lane.
     pub fn local_bytes(&self) -> u32 {
         self.local_bytes
     }
 
-    /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
+    /// Returns `count` bytes of the lane's l[] from `address` on; `None` if they extend past its end.
     #[inline]
     pub fn local(&self, lane: Lane, address: u32, count: u32) -> Option<&[u8]> {
         self.local.bytes.get(local_place(self.local_bytes, lane, address, count)?)
     }
 
-    /// The bytes of the lane's l[], for writing; `None` when they reach beyond its size.
+    /// Returns `count` bytes of the lane's l[] for writing; `None` if they extend past its end.
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
         let place = local_place(self.local_bytes, lane, address, count)?;
         self.local.bytes_mut(self.local_bytes, address, (address + count).saturating_sub(1)).get_mut(place)
     }
 
-    /// Gives the warp an input word, instead of one that it may have.
+    /// Sets an input word of the warp. Replaces the word if the warp has it.
     pub fn set_input(&mut self, word: u16, input: Input) {
         let word = usize::from(word);
         if self.inputs.len() <= word {
@@ -402,7 +405,8 @@ impl Warp {
         self.inputs[word] = Some(input);
     }
 
-    /// Sets a word of a[] or v[] that is the same at every position: one value a lane, 0 for the lanes after the last.
+    /// Sets a word of a[] or v[] that is the same at every position: one value per lane, 0 for the lanes after the
+    /// last.
     pub(crate) fn set_input_words(&mut self, word: u16, values: &[u32]) {
         let word = usize::from(word);
         if self.inputs.len() <= word {
@@ -415,12 +419,12 @@ impl Warp {
         input.centre.0[count..].fill(0);
     }
 
-    /// o[] word `word` of a lane; 0 when it was never written.
+    /// Returns word `word` of o[] of a lane; 0 if it was never written.
     pub fn output(&self, lane: Lane, word: usize) -> u32 {
         self.outputs.get(word).map_or(0, |row| row.0[lane.index()])
     }
 
-    /// Writes o[] word `word`.
+    /// Writes word `word` of o[].
     pub fn set_output(&mut self, lane: Lane, word: usize, value: u32) {
         if self.outputs.len() <= word {
             self.outputs.resize(word + 1, Row::ZERO);
@@ -428,7 +432,8 @@ impl Warp {
         self.outputs[word].0[lane.index()] = value;
     }
 
-    /// `emit` for `lanes`: the words of o[] become a vertex and o[] starts anew, at zero (**Open** 6.10: undefined).
+    /// Executes `emit` for `lanes`: the words of o[] become a vertex, and o[] is reset to zero (**Open** 6.10:
+    /// undefined).
     pub fn emit(&mut self, lanes: Mask) {
         self.emitted.resize(WARP, Vec::new());
         for lane in lanes.lanes() {
@@ -440,7 +445,7 @@ impl Warp {
         }
     }
 
-    /// `restart` for `lanes`: the strip ends.
+    /// Executes `restart` for `lanes`: ends the strip.
     pub fn restart(&mut self, lanes: Mask) {
         self.emitted.resize(WARP, Vec::new());
         for lane in lanes.lanes() {
@@ -448,8 +453,8 @@ impl Warp {
         }
     }
 
-    /// Fixes the results of those of `lanes` that have ended: what they do from here on, between `quadon` and `quadpop`,
-    /// is for their quad alone. (9.6: exit finalises outputs)
+    /// Fixes the results of those of `lanes` that have ended. Between `quadon` and `quadpop`, such lanes compute
+    /// only for their quad. (9.6: exit finalises outputs)
     pub fn finalise(&mut self, lanes: Mask) {
         for lane in (lanes & self.flow.ended()).lanes() {
             if !self.finalised.contains_key(&lane) {
@@ -458,12 +463,12 @@ impl Warp {
         }
     }
 
-    /// Results of lanes that had ended when `quadon` woke them.
+    /// Returns the results of lanes that had ended when `quadon` activated them.
     pub(crate) fn finalised(&self) -> &LiteMap<Lane, LaneResult> {
         &self.finalised
     }
 
-    /// The results of a lane, as of now or of its end.
+    /// Returns the current results of a lane, or those at its end.
     pub fn result(&self, lane: Lane) -> LaneResult {
         if let Some(result) = self.finalised.get(&lane) {
             return result.clone();

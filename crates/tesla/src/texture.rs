@@ -1,8 +1,8 @@
-//! What the texture instructions make of their source registers. (6.9)
+//! The texture instructions: from their source registers to four components. (6.9)
 //!
-//! Reading and filtering texels is [`reconverge_simt::texture`]; here is which register means what, where the level
-//! of detail comes from, and what comes back. Textures and samplers are bound apart, by their numbers in the
-//! instruction. The documents give the order of the sources; open readings are marked.
+//! [`reconverge_simt::texture`] reads and filters texels. This file decides the meaning of each source register,
+//! the level of detail and the result. Textures and samplers are bound separately, by their numbers in the
+//! instruction. The documents give the order of the sources; open interpretations are marked.
 
 use std::sync::Arc;
 
@@ -15,22 +15,23 @@ use reconverge_simt::texture::{
 
 use crate::trap::Cause;
 
-/// A texture as the program finds it under its number.
+/// A texture that is bound to a number.
 #[derive(Clone, Debug)]
 pub struct Texture {
     /// The texels.
     pub image: Arc<Image>,
-    /// Whether the texels are integers: they are then never filtered.
+    /// Whether the texels are integers, which are never filtered.
     pub integer: bool,
-    /// What a comparison with a texel gives.
+    /// The result of a comparison with a texel.
     pub compared: Compared,
-    /// The faces of a cube array as layers of two dimensions, for instructions without the cube form: their places are those
-    /// that `texprep` computes. (Mesa `nv50_ir_lowering_nv50.cpp`: so does the driver read a cube array with five sources)
+    /// The faces of a cube array as layers of two dimensions, for instructions without the cube form. Their layers
+    /// are those that `texprep` computes. (Mesa `nv50_ir_lowering_nv50.cpp`: the driver reads a cube array with
+    /// five sources in this way)
     faces: Option<Arc<Image>>,
 }
 
 impl Texture {
-    /// A texture whose comparisons give what [`Compared::default`] says.
+    /// Creates a texture whose comparisons are [`Compared::default`].
     pub fn new(image: Arc<Image>, integer: bool) -> Texture {
         let is_array = image.shape() == Shape::CubeArray;
         let faces = is_array.then(|| Arc::new((*image).clone().with_faces_as_layers()));
@@ -43,7 +44,7 @@ impl Texture {
     }
 }
 
-/// A component of what a comparison gives.
+/// A component of the result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {
     /// The share of texels that pass.
@@ -54,18 +55,18 @@ pub enum Component {
     One,
 }
 
-/// What a comparison with a depth texture takes and gives.
+/// The reference value and the result of a comparison with a depth texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compared {
     /// Red to alpha: the sources of the texture's entry.
     pub components: [Component; 4],
-    /// Whether the reference value is clamped to [0, 1]: of fixed-point depth. (OpenGL 3.3, 3.8.16)
+    /// Whether the reference value is clamped to [0, 1], for fixed-point depth. (OpenGL 3.3, 3.8.16)
     pub clamps: bool,
 }
 
 impl Default for Compared {
-    /// **Open** (6.9): the share in red, green and blue and 1 in alpha, as a depth texture read as luminance does in OpenGL; the
-    /// reference value as it is.
+    /// **Open** (6.9): the share in red, green and blue, and 1 in alpha, like a depth texture that OpenGL reads as
+    /// luminance. The reference value is not clamped.
     fn default() -> Compared {
         let share = Component::Share;
         Compared { components: [share, share, share, Component::One], clamps: false }
@@ -73,17 +74,17 @@ impl Default for Compared {
 }
 
 impl Compared {
-    /// The reference value that is compared, as bits.
+    /// Returns the reference value that is compared, as bits.
     pub(crate) fn reference(self, bits: u32) -> u32 {
         match f32::from_bits(bits) {
             _ if !self.clamps => bits,
             value if value > 0.0 => value.min(1.0).to_bits(),
-            // A NaN too.
+            // Includes NaN.
             _ => 0,
         }
     }
 
-    /// What comes back where a share of the texels passes.
+    /// Returns the result if this share of the texels passes.
     pub(crate) fn spread(self, share: f32) -> [u32; 4] {
         self.components.map(|component| match component {
             Component::Share => share.to_bits(),
@@ -93,26 +94,26 @@ impl Compared {
     }
 }
 
-/// A sampler as the program finds it under its number.
+/// A sampler that is bound to a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TextureSampler {
     /// Filtering, wrapping, level of detail.
     pub sampler: Sampler,
-    /// Depth comparison: the program then gives a reference value, and gets the share of texels that pass.
+    /// Depth comparison: the program then provides a reference value and receives the share of texels that pass.
     pub compare: Option<Compare>,
 }
 
 /// The textures and samplers of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Textures {
-    /// By texture number.
+    /// Textures by texture number.
     pub textures: LiteMap<u8, Texture>,
-    /// By sampler number.
+    /// Samplers by sampler number.
     pub samplers: LiteMap<u8, TextureSampler>,
 }
 
 impl Textures {
-    /// Returns whether both have the same samplers and textures that share their images.
+    /// Returns whether both have the same samplers, and textures that share their images.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
             let Texture { image, integer, compared, faces: _ } = one;
@@ -127,14 +128,14 @@ impl Textures {
 }
 
 impl Textures {
-    /// Binds an image and the sampler that reads it under one number, as most programs do.
+    /// Binds an image and the sampler that reads it to one number, as most programs do.
     pub fn bind(&mut self, number: u8, image: Arc<Image>, sampler: Sampler) {
         self.textures.insert(number, Texture::new(image, false));
         self.samplers.insert(number, TextureSampler { sampler, compare: None });
     }
 }
 
-/// What is read.
+/// The kind of read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
     /// `texauto`: level of detail from the quad.
@@ -145,20 +146,20 @@ pub enum Read {
     Lod,
     /// `texfetch`: one texel by integer position, no sampler.
     Fetch,
-    /// `texsize`: no texel, the size of a level.
+    /// `texsize`: not a texel, but the size of a level.
     Size,
     /// `texgather`: one component of four texels.
     Gather,
-    /// `texprep`: no texel, the place on a face that a direction points at.
+    /// `texprep`: not a texel, but the position on a face to which a direction points.
     Prep,
-    /// `texquerylod`: no texel, the level of detail.
+    /// `texquerylod`: not a texel, but the level of detail.
     QueryLod,
 }
 
-/// One lane's read, with what it takes from its quad.
+/// One lane's read, with the data of its quad.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What is read.
+    /// The kind of read.
     pub read: Read,
     /// Texture number.
     pub texture: u8,
@@ -166,13 +167,13 @@ pub struct Request<'a> {
     pub sampler: u8,
     /// Source registers, `count` of them, of the four lanes of the quad.
     pub quad: &'a [[u32; 4]; 4],
-    /// How many source registers the instruction names.
+    /// Number of source registers of the instruction.
     pub count: usize,
-    /// The lane's place in its quad, 0 to 3.
+    /// Position of the lane in its quad, 0 to 3.
     pub place: usize,
     /// Texel offsets.
     pub offset: [i32; 3],
-    /// Whether neighbours give derivatives; otherwise they are zero.
+    /// Whether neighbours determine the derivatives; otherwise they are zero.
     pub derivatives: bool,
     /// Whether it is the cube form of the instruction.
     pub cube: bool,
@@ -181,10 +182,10 @@ pub struct Request<'a> {
 /// Array layers are clamped to this. (6.9)
 pub(crate) const LAST_LAYER: u32 = 511;
 
-/// **Open** (13.12): `texgather` gives the red component.
+/// **Open** (13.12): `texgather` returns the red component.
 pub const GATHERED_COMPONENT: usize = 0;
 
-/// Which source register is what, for one lane.
+/// The source registers of one lane, by meaning.
 struct Sources {
     coordinates: [u32; 3],
     layer: u32,
@@ -192,7 +193,7 @@ struct Sources {
     last: u32,
 }
 
-/// How many coordinates an image has, and whether a layer follows.
+/// Returns the number of coordinates of an image, and whether a layer follows.
 fn target(shape: Shape) -> (usize, bool) {
     match shape {
         Shape::D1 => (1, false),
@@ -204,7 +205,7 @@ fn target(shape: Shape) -> (usize, bool) {
     }
 }
 
-/// Which source register is what, by its place among the sources: coordinates, layer, depth reference, then bias or level
+/// The position of each source among the source registers: coordinates, layer, depth reference, then bias or level
 /// of detail. (6.9)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceOrder {
@@ -227,7 +228,7 @@ impl SourceOrder {
     }
 }
 
-/// **Open**: sources that the instruction does not name read 0.
+/// Returns the sources of one lane by meaning. **Open**: sources that the instruction does not name read 0.
 fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sources {
     let order = SourceOrder::of(shape, compares);
     let word = |number: usize| words.iter().take(count).nth(number).copied().unwrap_or(0);
@@ -240,7 +241,7 @@ fn sources(words: &[u32; 4], count: usize, shape: Shape, compares: bool) -> Sour
     }
 }
 
-/// Executes one lane's read: four components.
+/// Executes one lane's read and returns four components.
 ///
 /// # Errors
 /// A texture or sampler that is not bound.
@@ -270,7 +271,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
             footprint = Footprint::new(image, &sampler.sampler, [dx, dy]);
             lod_of_gradients(image, &sampler.sampler, dx, dy) + bias
         }
-        // No change from pixel to pixel: the logarithm of zero, whatever is added to it.
+        // No change between pixels: the logarithm of zero, whatever is added to it.
         Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size | Read::Prep | Read::QueryLod => {
             f32::NEG_INFINITY
         }
@@ -302,7 +303,8 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     })
 }
 
-/// x, y, z, layer and level of detail as integers. **Open**: a position outside reads 0.
+/// Fetches a texel; the sources are x, y, z, layer and level of detail as integers. **Open**: a position outside
+/// reads 0.
 pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32; 3]) -> [u32; 4] {
     let here = sources(words, count, image.shape(), false);
     let [x, y, z] = [0, 1, 2].map(|axis| i64::from(here.coordinates[axis] as i32) + i64::from(offset[axis]));
@@ -316,16 +318,16 @@ pub(crate) fn fetch(image: &Image, words: &[u32; 4], count: usize, offset: [i32;
     image.texel(here.last as usize, x, y, z).unwrap_or_default()
 }
 
-/// **Open**: `texquerylod` gives the level that is read and the level of detail, each in 1/256, signed: Mesa converts
-/// them so. Its compiler swaps them on later chips, not on these. (Mesa, `handleTXLQ`)
+/// **Open**: `texquerylod` returns the level that is read and the level of detail, each in 1/256, signed. Mesa
+/// converts them in this way. Its compiler swaps them on later chips, not on these. (Mesa, `handleTXLQ`)
 fn query_lod(level: f32, lod: f32) -> [u32; 4] {
     let fixed = |value: f32| (value * 256.0) as i32 as u32;
     [fixed(level), fixed(lod), 0, 0]
 }
 
-/// **Open**: `texprep` makes of a direction and a layer what `texauto` needs to read the faces of a cube array as the
-/// layers of a 2D array: s, t, and 6 times the layer plus the face. (Mesa, `OP_TEXPREP`: "turn cube map array into 2d
-/// array coordinates") They are the layers of [`Image::with_faces_as_layers`].
+/// **Open**: `texprep` converts a direction and a layer to the coordinates with which `texauto` reads the faces of
+/// a cube array as the layers of a 2D array: s, t, and 6 times the layer plus the face. (Mesa, `OP_TEXPREP`: "turn
+/// cube map array into 2d array coordinates") They are the layers of [`Image::with_faces_as_layers`].
 fn prep(words: &[u32; 4]) -> [u32; 4] {
     let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
     let face = Face::of(direction);
@@ -333,9 +335,10 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
     [s.to_bits(), t.to_bits(), words[3].wrapping_mul(6).wrapping_add(face.0.into()), 0]
 }
 
-/// Width, height, depth and number of levels; sizes are those of the level in the source. The layers of an array come after its
-/// coordinates: in y for one dimension, in z for two. NV92 passes `textureSize` of both, whose driver takes y and z as they come.
-/// **Open**: the depth of a cube is 1; a level beyond the last has no size.
+/// Returns width, height, depth and number of levels; the sizes are those of the level in the source. The layer
+/// count of an array comes after its sizes: in y for one dimension, in z for two. NV92 passes `textureSize` for
+/// both, and its driver takes y and z without changes. **Open**: the depth of a cube is 1; a level beyond the last
+/// has no size.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
@@ -426,7 +429,8 @@ mod tests {
         assert_eq!(red(&textures, &still), 0.0);
     }
 
-    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: eight samples, four in a row, with bilinear filters at two places.
+    /// Mesa `nv50_tex.c`, NV50_TEXVIEW_FILTER_MSAA8: eight samples, four per row, with bilinear filters at two
+    /// positions.
     #[test]
     fn a_filter_along_the_longer_side_of_a_pixel_is_the_mean_of_its_texels() {
         let linear =
@@ -435,10 +439,10 @@ mod tests {
             |anisotropy: u8| bound(image(Shape::D2, &[[8, 4, 1]]), Sampler { anisotropy, ..linear }, None);
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let quad = [at(2.0, 1.0), at(6.0, 1.0), at(2.0, 3.0), at(6.0, 3.0)];
-        // The two texels in the middle, in both rows, without it.
+        // Without it: the two texels in the middle, in both rows.
         assert_eq!(red(&textures(1), &request(Read::Auto, &quad, 2)), 5.5);
         let pixel = |place: usize| red(&textures(2), &Request { place, ..request(Read::Auto, &quad, 2) });
-        // Texels 0 to 3 and 8 to 11; those to the right, and below.
+        // Texels 0 to 3 and 8 to 11; then the texels to the right, and those below.
         assert_eq!([0, 1, 2].map(pixel), [5.5, 9.5, 21.5]);
     }
 
@@ -458,7 +462,8 @@ mod tests {
         assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
     }
 
-    /// Mesa reads a cube array in the cube form, or with `texprep` and without it if there are five sources.
+    /// Mesa reads a cube array in the cube form. With five sources, it uses `texprep` and then the form without
+    /// cube.
     #[test]
     fn a_cube_array_is_read_by_direction_or_by_face() {
         let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
@@ -494,7 +499,7 @@ mod tests {
     fn a_level_of_detail_is_in_fractions_of_256() {
         let mips = Sampler { mip: MipFilter::Linear, ..Sampler::default() };
         let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), mips, None);
-        // Eight and a half texels from lane to lane is beyond the last level.
+        // A step of eight and a half texels between lanes is beyond the last level.
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let of = |step: f32| {
             let quad = [at(0.0, 0.0), at(step, 0.0), at(0.0, step), at(step, step)];
@@ -521,7 +526,7 @@ mod tests {
         let textures = bound(image(Shape::D2Array, &[[2, 2, 12]]), Sampler::default(), None);
         let words = [f(1.0), f(-1.0), f(0.5), 1];
         let prepared = read(&textures, &request(Read::Prep, &[words; 4], 4)).unwrap();
-        // Of equal components, y wins over x: face -y, s = (x / |y| + 1) / 2, t = (-z / |y| + 1) / 2.
+        // If components are equal, y wins over x: face -y, s = (x / |y| + 1) / 2, t = (-z / |y| + 1) / 2.
         assert_eq!(prepared, [f(1.0), f(0.25), 9, 0]);
         assert_eq!(red(&textures, &request(Read::Auto, &[prepared; 4], 3)), 37.0);
     }

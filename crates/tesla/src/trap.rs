@@ -1,4 +1,4 @@
-//! What a program can do that the hardware forbids or the documents leave undefined. (10)
+//! Errors of a program: actions that the hardware forbids or the documents leave undefined. (10)
 //!
 //! Names in capitals are those of the error registers \[mp.xml\] and the memory traps \[mpc.xml\].
 
@@ -26,12 +26,12 @@ impl fmt::Display for Space {
     }
 }
 
-/// What was done to memory.
+/// The kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// It was read.
+    /// A read.
     Read,
-    /// It was written.
+    /// A write.
     Write,
     /// An atomic operation that returns the old value.
     Atom,
@@ -50,10 +50,10 @@ impl fmt::Display for Access {
     }
 }
 
-/// Why a program was stopped.
+/// The reason that a program was stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Cause {
-    /// The token stack.
+    /// An error of the token stack.
     #[error("{0}")]
     Flow(#[from] Fault),
     /// TRAP_INSTRUCTION.
@@ -74,19 +74,19 @@ pub enum Cause {
     /// An address register that does not exist.
     #[error("$a{0} does not exist, or its use is unknown")]
     NoAddressRegister(u8),
-    /// Local, shared or global limit: memory that is not there.
+    /// Local, shared or global limit: the address is outside the memory.
     #[error("{access} of {bytes} bytes at {space} {address:#x}: outside every buffer")]
     Memory {
-        /// Which space.
+        /// The space.
         space: Space,
-        /// What was tried.
+        /// The kind of access.
         access: Access,
         /// Byte address in the space.
         address: u32,
         /// Size of the access.
         bytes: u32,
     },
-    /// A read of s[] that nothing in the block has written. (strict mode; lenient: zeros)
+    /// A read of bytes in s[] that the block has not written. (strict mode; lenient: zeros)
     #[error("read of {bytes} bytes at s[{address:#x}], which nothing in this block has written")]
     Unwritten {
         /// Byte address in s[].
@@ -94,8 +94,8 @@ pub enum Cause {
         /// Size of the access.
         bytes: u32,
     },
-    /// Two warps access the same bytes of s[], one of them stores, and no barrier is between. (strict mode; lenient: in the
-    /// order in which they run)
+    /// Two warps access the same bytes of s[] with no barrier between, and one of them stores. (strict mode;
+    /// lenient: in the order in which they run)
     #[error("race on s[{address:#x}]: {} and {}, no barrier between", .accesses[0], .accesses[1])]
     Race {
         /// Byte address in s[].
@@ -114,19 +114,19 @@ pub enum Cause {
     /// TIMEOUT: the watchdog.
     #[error("TIMEOUT: the program has not ended after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Timeout(u64),
-    /// A `bar` with a barrier the program did not allocate.
+    /// A `bar` with a barrier that the program did not allocate.
     #[error("barrier {0} is not allocated")]
     NoBarrier(u8),
     /// Every warp that has not ended waits at a barrier.
     #[error("a barrier that can never be complete: {}", Waiting(.0))]
     BarrierNever(Vec<(u32, u8)>),
-    /// A texture the launch does not provide.
+    /// A texture that the launch does not provide.
     #[error("texture {0} is not bound")]
     NoTexture(u8),
-    /// A sampler the launch does not provide.
+    /// A sampler that the launch does not provide.
     #[error("sampler {0} is not bound")]
     NoSampler(u8),
-    /// Something that the documents do not describe.
+    /// An instruction that the documents do not describe.
     #[error("{0}: not documented, so it cannot be executed")]
     Undocumented(&'static str),
 }
@@ -138,7 +138,7 @@ pub struct SharedAccess {
     pub access: Access,
     /// Address of the instruction.
     pub pc: u32,
-    /// The warp's number in the block.
+    /// Number of the warp in the block.
     pub warp: u32,
     /// The lane.
     pub lane: u32,
@@ -160,7 +160,7 @@ impl fmt::Display for SharedAccess {
 }
 
 impl Cause {
-    /// The cause of a finding about an access to s[].
+    /// Returns the cause of a finding about an access to s[].
     pub(crate) fn of_hazard(
         hazard: Hazard,
         accessor: Accessor,

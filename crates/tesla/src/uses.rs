@@ -1,11 +1,11 @@
-//! What each instruction reads and writes, as data.
+//! The reads and writes of each instruction, as data.
 //!
-//! Two views of one list: [`accesses`] with half registers apart, for what is written before it is read; [`uses`] in the
-//! vocabulary of all machines, with registers numbered as in events.
+//! There are two views of one list. [`accesses`] treats half registers separately, to find values that are read
+//! before they are written. [`uses`] has the vocabulary of all machines, with registers numbered as in events.
 //!
-//! What [`uses`] simplifies: an instruction that writes half a register reads that register, because the other half stays.
-//! If an instruction reads c[] and another space, [`Uses::loads`] names the other space, because no program stores to c[]. Post-increments
-//! write their `$a` without an event.
+//! [`uses`] simplifies: an instruction that writes half a register reads that register, because the other half
+//! stays. If an instruction reads c[] and another space, [`Uses::loads`] names the other space, because programs do
+//! not store to c[]. Post-increments write their `$a` without an event.
 
 use reconverge_isa::graph::{EdgeKind, Graph};
 use reconverge_isa::sets::NumberSet;
@@ -22,7 +22,7 @@ use crate::inst::{
 use crate::lane::integer::Addition;
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O};
 
-/// A place that holds a value of each lane.
+/// A location that holds a value of each lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// `$r`
@@ -35,12 +35,12 @@ pub enum Place {
     C(u8),
     /// A word of o[].
     O(u16),
-    /// A word of o[] that an `$a` chooses.
+    /// A word of o[] that an `$a` selects.
     IndexedO,
 }
 
 impl Place {
-    /// The place as all machines name theirs.
+    /// Returns the location in the vocabulary of all machines.
     pub fn slot(self) -> Slot {
         let slot = |file, number: u32| Slot { file, number: Some(number) };
         match self {
@@ -54,16 +54,16 @@ impl Place {
     }
 }
 
-/// What an instruction reads and writes, in the order of its operands.
+/// The reads and writes of an instruction, in the order of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accesses {
-    /// What it reads, what for, and whether of the other lanes of its quad as well.
+    /// The locations that it reads, the role of each, and whether it also reads the other lanes of its quad.
     pub reads: Vec<(Place, Role, bool)>,
-    /// What it writes.
+    /// The locations that it writes.
     pub writes: Vec<Place>,
-    /// Memory operands, and whether it writes there.
+    /// Memory operands, and whether each is written.
     pub memory: Vec<(Mem, bool)>,
-    /// Whether a lane that takes part may write nothing.
+    /// Whether an active lane may write nothing.
     pub conditional: bool,
 }
 
@@ -72,7 +72,7 @@ impl Accesses {
         self.reads.push((place, role, false));
     }
 
-    /// A memory operand: its address, and its `$a` where that grows.
+    /// Adds a memory operand: its address, and its `$a` if that is incremented.
     fn place(&mut self, mem: &Mem, written: bool) {
         match mem.base {
             Base::A(0) => {}
@@ -133,14 +133,15 @@ impl Accesses {
     }
 }
 
-/// What an instruction reads and writes by itself. What a fragment program leaves at its end is not among it.
+/// Returns the reads and writes of an instruction itself, without the results that a fragment program leaves at its
+/// end.
 pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let mut found = Accesses { conditional: inst.lanes & 15 != 15, ..Accesses::default() };
     let to_output = matches!(inst.dst, Dst::Out32(_) | Dst::Out16(_));
     let value: &[Role] = if to_output { &[Role::Value, Role::Output] } else { &[Role::Value] };
     let guard = Place::C(inst.guard.c);
     let guarded = Passes::of(inst.guard) == Passes::Some;
-    // 9.2: what has no predicate.
+    // 9.2: the instructions without a predicate.
     let predicated = match inst.op {
         Op::Control(control) => control.is_predicated(),
         Op::Group(Group::Vote { .. }) | Op::Idle(_) => false,
@@ -218,9 +219,9 @@ fn memory(op: &MemoryOp, inst: &Inst, value: &[Role], found: &mut Accesses) {
 /// Registers that hold a fragment's first colour at its end. (1.6)
 const COLOUR: std::ops::Range<u8> = 0..4;
 
-/// What each instruction of a program reads and writes, by its address: those of its listing, and others that `graph`
-/// reaches. An instruction that ends fragments has a second operation, `exit`, which leaves `$r0` to `$r3`: how many
-/// results there are is not in the program.
+/// Returns the reads and writes of each instruction of a program, by address: those of its listing, and others that
+/// `graph` reaches. An instruction that ends fragments has a second operation, `exit`, whose results are `$r0` to
+/// `$r3`; the program does not state the number of its results.
 pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     let starts: NumberSet =
         graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();
@@ -242,7 +243,7 @@ pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
     UsesAt::from_sorted_store_unchecked(starts.iter().filter_map(instruction).collect())
 }
 
-/// What one instruction reads and writes.
+/// Returns the reads and writes of one instruction.
 fn of(inst: &Inst, stage: Stage) -> Uses {
     let Accesses { reads, writes, memory, conditional } = accesses(inst, stage);
     let (operation, fidelity) = fidelity::of(&inst.op);
@@ -275,7 +276,7 @@ fn of(inst: &Inst, stage: Stage) -> Uses {
     }
 }
 
-/// A space as all machines name theirs.
+/// Returns a space in the vocabulary of all machines.
 fn named(space: Space) -> Memory {
     let numbered = |name, number: u8| Memory { number: Some(number.into()), ..Memory::shared(name) };
     match space {

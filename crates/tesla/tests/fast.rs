@@ -1,7 +1,7 @@
-//! Random programs, whole, in every way: reference, fast on every level, lockstep.
+//! Whole random programs, executed in every way: reference, fast on every level, lockstep.
 //!
-//! Control flow of all kinds between arithmetic, predicates and memory; most of it makes sense, some of it traps, and
-//! some does not end: all of that must come out the same.
+//! Control flow of all kinds stands between arithmetic, predicates and memory. Most of it makes sense, some of it
+//! traps, and some does not end. All engines must agree in each case.
 
 mod engines;
 
@@ -22,7 +22,7 @@ use reconverge_testkit::{Campaign, Random};
 
 const CHIP: Chip = Chip::Gt215;
 
-/// Which instructions of a program go to the reference interpreter.
+/// Returns the indices of the instructions of a program that the reference interpreter executes.
 fn by_reference(text: &str) -> Vec<usize> {
     let program =
         Program { words: assemble(text, CHIP, Stage::Compute).unwrap().words(), ..Program::default() };
@@ -50,9 +50,9 @@ fn random_programs_end_the_same_in_every_way() {
         let program = Program { words: assembled.words(), ..Program::default() };
         let compute = compute(&mut random, &program, CHIP);
         let mode = if number % 2 == 0 { Mode::Strict } else { Mode::Lenient };
-        // Odd limits, so that time is over in the middle of blocks and slices.
+        // Odd limits, so that the budget is used up in the middle of blocks and slices.
         let watchdog = 2000 + u64::from(random.below(2000));
-        // Most of these programs read what nothing has written.
+        // Most of these programs read bytes that were never written.
         let options = Options { mode, watchdog, race_check: number % 8 == 0, ..Options::default() };
         match run(Launch::Compute(compute), &program, &options) {
             Ok(outcome) => {
@@ -69,7 +69,8 @@ fn random_programs_end_the_same_in_every_way() {
     assert!(divergent >= programs / 2);
 }
 
-/// Rounds of an if of two short sides; behind it each warp sees what the others have written meanwhile.
+/// Iterations of an `if` with two short sides. After it, each warp reads the values that the others have written
+/// meanwhile.
 const ROUNDS: &str = "mov b32 $r1 b32 s[0x10]\nmov b32 $r2 0x1\nand b32 $c0 # $r0 $r2\nmov b32 $r3 0x150\nLOOP:\n\
                       joinat NEXT\n(lg $c0) bra ODD\nadd b32 $r4 $r4 $r2\nadd b32 $r4 $r4 $r2\nbra NEXT\nODD:\n\
                       add b32 $r4 $r4 $r0\nNEXT:\njoin ld b32 $r5 g14[$r1]\nadd b32 $r5 $r5 $r0\n\
@@ -95,7 +96,7 @@ fn warps_take_turns_after_as_many_instructions_in_every_way() {
 #[test]
 fn a_watchdog_bites_at_the_same_instruction_in_every_way() {
     let (compute, program) = rounds();
-    // 3 warps: 5 instructions around 336 rounds of 11. The first arrival at a join does not count.
+    // 3 warps: 5 instructions around 336 iterations of 11. The first arrival at a join does not count.
     let enough = 3 * (5 + 336 * 11);
     for watchdog in (1..200).chain(enough - 100..enough + 2) {
         let options = Options { watchdog, ..Options::default() };
@@ -131,8 +132,8 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
         .flat_map(|test| joins.map(|joins| (test, joins)))
         .enumerate()
     {
-        // A third of the ifs stands in another whose lanes have parted, a third where whole quads run: lanes beyond
-        // the block among them, which a join leaves behind.
+        // A third of the `if`s is inside another whose lanes have diverged. A third is in code that whole quads
+        // run, including lanes beyond the block, which a join drops.
         let (before, behind) = match number % 3 {
             0 => ("joinat OUTER\nset $c1 # l u32 $r2 $r0\n(s $c1) bra OUTER\n", "OUTER:\njoin nop\n"),
             1 => ("quadon\n", "quadpop\n"),
@@ -167,7 +168,7 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
     assert!(ended > 100 && trapped > 100);
 }
 
-/// Memory that shows its bytes to no engine: loads and stores go lane by lane, as those of launches on several threads.
+/// Memory that does not lend its bytes: engines load and store lane by lane, as in launches on several threads.
 struct Recorded(Memory);
 
 impl Store for Recorded {
@@ -185,7 +186,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
     let options = Options::default();
     let (mut ended, mut trapped) = (0u64, 0u64);
     for _ in 0..programs {
-        // Addresses in a row, at one word, scattered, and some that are not there.
+        // Addresses that are contiguous, equal, scattered, or outside the memory.
         let stride = random.one_of(&[0, 2, 4, 4, 4, 8, 12, 16]);
         let spread = if random.once_in(3) { random.one_of(&[0x3c, 0x7f, 0xfc]) } else { 0 };
         let most = if random.once_in(4) { 0x140 } else { 0x40 };
@@ -247,7 +248,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         compute.setup_mut().local_bytes = random.one_of(&[0x100, 0x800, 0x800]);
         compute.block = [1 + random.below(70), 1, 1];
         compute.params = OUT.to_le_bytes().to_vec();
-        // Two buffers that touch: a warp may reach into both.
+        // Two adjacent buffers: the accesses of a warp may extend into both.
         let bytes = |random: &mut Random, count| Vec::from_iter((0..count).map(|_| random.next() as u8));
         let second = Buffer::new(OUT + 0x80, bytes(&mut random, 0x1c0));
         let first = Buffer::new(OUT, bytes(&mut random, 0x80));
@@ -275,7 +276,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
     assert!(ended >= programs / 3 && trapped >= programs / 30);
 }
 
-/// A fragment or vertex program that reads and writes everything that its stage has.
+/// Returns a fragment or vertex program that reads and writes every kind of data of its stage.
 fn graphics_program(stage: Stage, random: &mut Random) -> String {
     let mut text = "mov b32 $r5 0x4\nset $c0 # l u32 $r1 $r5\n".to_owned();
     for _ in 0..3 + random.below(12) {
@@ -304,7 +305,7 @@ fn graphics_program(stage: Stage, random: &mut Random) -> String {
     text + "exit nop\n"
 }
 
-/// A launch of such a program.
+/// Returns a launch of such a program.
 fn graphics_launch(stage: Stage, setup: Setup, random: &mut Random) -> Launch {
     let lanes = 1 + random.below(100) as usize;
     let specials = [0, 1, 0x8000_0000, 0x7f80_0000, 0x7fc0_0001, 0xffff_ffff, 0x3f80_0000, 0x0080_0000];
@@ -366,7 +367,7 @@ fn graphics_programs_do_the_same_in_every_way() {
     assert!(ended >= programs / 4 && trapped >= programs / 20);
 }
 
-/// A block that has ended is used by the next launch: registers, flags, masks and inputs are those of a new one.
+/// The next launch reuses a block that has ended. Registers, flags, masks and inputs must be those of a new block.
 #[test]
 fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
     let (programs, mut random) = Campaign::of_random(400, 0x1f83_d9ab_fb41_bd6b);
@@ -389,7 +390,7 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
             let constants: Vec<u8> = (0..20).map(|_| random.next() as u8 & 0xbf).collect();
             assert!(setup.constants.place(0, 0, &constants));
             if random.once_in(6) {
-                // Another number of registers: another form of the program.
+                // Another number of registers requires another form of the program.
                 setup.registers = 9;
             }
             let launch = graphics_launch(stage, setup, &mut random);

@@ -7,11 +7,11 @@ use reconverge_testkit::climbing_imports;
 /// Each module imports only those before it.
 #[rustfmt::skip]
 const ORDER: &[&str] = &[
-    // What an instruction is, and what it does to the lanes.
+    // Instructions, and their effects on the lanes.
     "flow", "lane", "sentence", "arith", "control", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity",
-    // What can happen.
+    // Barriers, traps, decoded programs and their fixes.
     "barrier", "trap", "code", "driver_fixes",
-    // What may happen, without a run.
+    // Paths of control, found without a run.
     "paths", "graph",
     // State.
     "spaces", "texture", "state", "results", "uses", "launch", "context", "access",

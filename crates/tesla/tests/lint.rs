@@ -1,4 +1,5 @@
-//! The rules of `lint`: each broken once beside a program that follows it, and what compiled programs break.
+//! The rules of `lint`: each is broken once, next to a program that follows it. Also counts the rules that compiled
+//! programs break.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,7 +13,7 @@ use reconverge_tesla::text::assemble;
 use reconverge_testkit::{page_is_current, records, shared};
 use serde_json::Value;
 
-/// What is declared, and bits that the assembler does not write.
+/// A change of declarations, or of bits that the assembler does not write.
 type Change = fn(&mut Program);
 
 #[rustfmt::skip]
@@ -68,14 +69,14 @@ fn each_rule_finds_the_program_that_breaks_it_and_not_its_neighbour() {
         assert!(found.contains(rule), "{rule}: {source} breaks {found:?}");
         assert_eq!(names(fine, *same), Vec::<&str>::new(), "{rule}: {fine}");
     }
-    // What each round of a loop leaves behind is said once.
+    // Tokens that accumulate in each iteration of a loop are reported once.
     let (_, grows, change, ..) = CASES.iter().find(|case| case.0 == "stack-grows").unwrap();
     assert_eq!(names(grows, *change), ["stack-grows"]);
     let tested: Vec<&str> = CASES.iter().map(|case| case.0).collect();
     assert_eq!(tested, RULES.iter().map(|rule| rule.name).collect::<Vec<_>>());
 }
 
-/// `ld lock` writes its flags whether bit 6 of the second word is set or not, and all compilers set it.
+/// `ld lock` writes its flags with or without bit 6 of the second word, and all compilers set it.
 #[test]
 fn a_spare_bit_is_one_that_the_assembler_does_not_write() {
     let lock = "ld lock $c0 $r1 b32 s[0x10]\nexit nop\n";
@@ -94,7 +95,7 @@ fn a_spare_bit_is_one_that_the_assembler_does_not_write() {
 }
 
 /// Kernels of Mesa's compiler have an argument at s\[0x0\] and a byte in a whole register (F2, F6). A launch with
-/// [`DriverFixes`] runs what is meant, and a register that is not written stays one.
+/// [`DriverFixes`] runs the intended program, and an unwritten register is still a finding.
 #[test]
 fn faults_that_a_launch_fixes_are_no_findings_in_it() {
     let kernel = |read: &str| {
@@ -127,7 +128,7 @@ fn the_page_lists_every_lint() {
     page_is_current("tesla.md", Some("lint"), &(table + "\n"));
 }
 
-/// What compilers made, with what is known of it.
+/// A compiled program, with its name, stage and chip.
 struct Compiled {
     name: String,
     program: Program,
@@ -139,7 +140,7 @@ fn chip_of(name: &str) -> Chip {
     if name == "nv50" { Chip::G80 } else { Chip::from_name(name).unwrap_or_else(|| panic!("chip {name}")) }
 }
 
-/// The shaders that Mesa compiled.
+/// Returns the shaders that Mesa compiled.
 fn shaders() -> Vec<Compiled> {
     let mut found = Vec::new();
     for file in ["fuzz", "piglit"] {
@@ -165,7 +166,7 @@ fn shaders() -> Vec<Compiled> {
     found
 }
 
-/// The kernels and shaders of other people's binaries.
+/// Returns the kernels and shaders of other people's binaries.
 fn binaries() -> Vec<Compiled> {
     let Some(folder) = shared("binaries") else { return Vec::new() };
     let index: Value = serde_json::from_slice(&std::fs::read(folder.join("index.json")).unwrap()).unwrap();
@@ -186,7 +187,7 @@ fn binaries() -> Vec<Compiled> {
     found
 }
 
-/// By rule: programs that break it, and findings.
+/// Returns, for each rule, the number of programs that break it and the number of findings.
 fn broken(programs: &[Compiled]) -> BTreeMap<&'static str, (usize, usize)> {
     let mut counts: BTreeMap<&'static str, (usize, usize)> = BTreeMap::new();
     for Compiled { name, program, stage, chip } in programs {
@@ -209,7 +210,7 @@ fn what_compilers_break() {
     if shaders.is_empty() {
         return;
     }
-    // docs/tesla.md says what each is.
+    // docs/tesla.md describes each finding.
     let of_shaders = [("stack-grows", (56, 72)), ("unreachable", (24, 54)), ("unwritten", (2, 2))];
     assert_eq!(broken(&shaders), BTreeMap::from(of_shaders));
     let of_binaries =

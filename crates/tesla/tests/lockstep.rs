@@ -1,5 +1,5 @@
-//! The fast engine against the reference interpreter: every row of the tables with random fields, registers, flags and
-//! lanes, one instruction at a time, on every level that the processor has.
+//! Compares the fast engine with the reference interpreter: every row of the tables with random fields, registers,
+//! flags and lanes, one instruction at a time, on every level that the processor has.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
 use reconverge_testkit::tesla::{machine_with, words_of};
 use reconverge_testkit::{Random, textures};
 
-/// Executes up to `steps` instructions with two machines that start alike.
+/// Executes up to `steps` instructions on two machines with the same initial state.
 fn compare(words: &[u32], chip: Chip, stage: Stage, mode: Mode, level: Level, seed: u64, steps: u32) {
     compare_with(words, chip, stage, mode, level, seed, steps, None);
 }
 
-/// [`compare`] with textures: registers hold coordinates then.
+/// Compares like [`compare`], with textures; registers then hold coordinates.
 #[expect(clippy::too_many_arguments, reason = "what a machine is made of")]
 fn compare_with(
     words: &[u32],
@@ -34,7 +34,7 @@ fn compare_with(
     }
 }
 
-/// [`compare_with`] of one engine on a level.
+/// Compares like [`compare_with`], for one engine on a level.
 #[expect(clippy::too_many_arguments, reason = "what a machine is made of")]
 fn compare_engines(
     words: &[u32],
@@ -110,7 +110,7 @@ fn sweep(mode: Mode, rounds: u32, seed: u64) {
             let chip = random.one_of(&Chip::ALL);
             let stage = random.one_of(&[Stage::Compute, Stage::Compute, Stage::Fragment]);
             let Some((words, inst)) = words_of(row, chip, stage, &mut random) else { continue };
-            // A branch to itself is no interesting thing to wait for.
+            // One step is enough for a barrier.
             let steps = if matches!(inst.op, Op::Control(Control::Bar { .. })) { 1 } else { 2 };
             for level in Level::available() {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

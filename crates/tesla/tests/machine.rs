@@ -26,7 +26,7 @@ use engines::{run, ways};
 
 const CHIP: Chip = Chip::Gt215;
 
-/// Where the output buffer lies.
+/// Address of the output buffer.
 const OUT: u32 = 0x1000;
 
 fn program(source: &str, stage: Stage) -> Program {
@@ -34,7 +34,7 @@ fn program(source: &str, stage: Stage) -> Program {
     Program { words: assembled.words(), ..Program::default() }
 }
 
-/// A launch with one parameter, the address of an output buffer of `words` words.
+/// Returns a launch with one parameter, the address of an output buffer of `words` words.
 fn kernel(source: &str, grid: u32, block: [u32; 3], words: usize) -> (Compute, Program) {
     let program = program(source, Stage::Compute);
     let mut compute = Compute::of(&program, CHIP).unwrap();
@@ -45,7 +45,8 @@ fn kernel(source: &str, grid: u32, block: [u32; 3], words: usize) -> (Compute, P
     (compute, program)
 }
 
-/// Without the search for races, which `races.rs` is about: these programs read s[] as it is at the start, and wait for it.
+/// Returns options without the search for races, which `races.rs` tests. These programs read s[] in its initial
+/// state, and wait for changes to it.
 fn strict() -> Options {
     Options { watchdog: 200_000, race_check: false, ..Options::default() }
 }
@@ -137,7 +138,7 @@ fn warps_exchange_values_across_a_barrier() {
     assert_eq!(output(&source, 1, [96, 1, 1], 96), expected);
 }
 
-// 9.7: exited warps are not waited for.
+// 9.7: a barrier does not wait for warps that have exited.
 #[test]
 fn a_barrier_for_all_does_not_wait_for_warps_that_have_ended() {
     let source = indexed(
@@ -336,7 +337,7 @@ fn local_memory_belongs_to_a_thread_and_starts_at_zero() {
     assert_eq!(words(&outcome), [0, 1, 2, 3]);
 }
 
-// 1.4, 1.7: nothing of a block is left for the next.
+// 1.4, 1.7: each block starts without the state of the block before it.
 #[test]
 fn every_block_begins_with_all_its_state_at_zero() {
     let source = indexed(
@@ -625,7 +626,7 @@ fn a_discarded_fragment_runs_on_and_is_reported_dead() {
     by_column_as_by_lane(&outcome.lanes);
 }
 
-/// Results by column are those of each lane.
+/// Checks that results by column equal those of each lane.
 fn by_column_as_by_lane(lanes: &LaneResults) {
     for register in [0, 1, 63, 200] {
         let of = |lane: LaneResult| lane.registers.get(register).copied();
@@ -640,8 +641,8 @@ fn by_column_as_by_lane(lanes: &LaneResults) {
     assert!(lanes.outputs().into_iter().eq(lanes.iter().map(|lane| lane.outputs)));
 }
 
-/// Straight-line programs: constants alone, registers that keep what a lane had, predicates and flags, halves, inputs that the
-/// launch does not give, derivatives, and one that branches.
+/// Straight-line programs: constants alone, registers that keep a lane's value, predicates and flags, halves,
+/// inputs that the launch does not provide, derivatives, and one that branches.
 const STRAIGHT: [&str; 9] = [
     "interp $r0 v[0x0]
     rcp f32 $r0 $r0
@@ -704,7 +705,7 @@ const STRAIGHT: [&str; 9] = [
     (lg $c0) interp $r0 v[0x8] $r1
     (e $c0) interp $r2 v[0x8]
     exit nop",
-    // Lanes that are discarded go on.
+    // Lanes that are discarded continue.
     "interp $r0 v[0x4]
     interp $r1 v[0x8]
     set $c0 # l f32 $r1 $r0
@@ -714,8 +715,8 @@ const STRAIGHT: [&str; 9] = [
     exit nop",
 ];
 
-/// A launch of a straight-line program runs without its control flow. Results, counts and readings are those of the engines
-/// that run all of it, for any number of threads.
+/// A launch of a straight-line program runs without its control flow. Its results, counts and reports equal those
+/// of the engines that run all of it, for any number of threads.
 #[test]
 fn straight_line_fragments_leave_the_same_without_control_flow() {
     for source in STRAIGHT {
@@ -757,7 +758,7 @@ fn straight_line_fragments_leave_the_same_without_control_flow() {
     }
 }
 
-/// So does a launch of vertices; of the last warp fewer lanes run.
+/// The same is true for a launch of vertices. Fewer lanes of the last warp run.
 #[test]
 fn straight_line_vertices_leave_the_same_without_control_flow() {
     for source in [
@@ -810,7 +811,7 @@ fn straight_line_vertices_leave_the_same_without_control_flow() {
     }
 }
 
-// 9.6, 9.8, 1.6: the registers of a lane are its colour when it ends; what it does later for its quad is not.
+// 9.6, 9.8, 1.6: the registers of a lane are its colour when it ends. Later values, computed for its quad, are not.
 #[test]
 fn exit_finalises_the_colour_of_a_fragment() {
     for end in ["exit nop", "ret"] {
@@ -889,14 +890,14 @@ fn a_texture_reads_the_level_that_its_quad_needs() {
     let (mut launch, program) = fragment(source, 3);
     launch.helpers = true;
     mips(launch.setup_mut());
-    // A quarter of the image from pixel to pixel: two texels of level 0, one of level 1.
+    // A step of a quarter of the image between pixels: two texels of level 0, one of level 1.
     launch.varyings.insert(1, Varying::Plane { base: 0.0, dx: 0.25, dy: 0.0, flat: 0 });
     launch.varyings.insert(2, Varying::Plane { base: 0.0, dx: 0.0, dy: 0.25, flat: 0 });
     assert_eq!(floats(registers(launch.clone(), &program, 0)), [1.0; 3]);
     assert_eq!(registers(launch, &program, 3), [40; 3]);
 }
 
-// 6.9: components that are not enabled take no register.
+// 6.9: components that are not enabled do not take a register.
 #[test]
 fn enabled_components_go_to_consecutive_registers() {
     let source = "

@@ -1,9 +1,9 @@
-//! What the assembler says about lines that do not fit.
+//! The messages of the assembler about invalid lines.
 
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::text::{Listing, assemble, disassemble};
 
-/// The only message on a line, with its help.
+/// Returns the only message about a line, with its help.
 fn message(line: &str, chip: Chip, stage: Stage) -> String {
     let errors = assemble(line, chip, stage).unwrap_err();
     let [error] = &errors[..] else { panic!("{errors:?}") };
@@ -75,7 +75,7 @@ fn pairs_are_even_and_fours_multiples_of_four() {
     ] {
         assert_eq!(message(line, Chip::G80, Stage::Compute), why);
     }
-    // Words with such bits come back all the same, as words.
+    // Words with such bits are nevertheless read back, as words.
     let even = assemble("ld b64 $r2d g14[$r2]", Chip::G80, Stage::Compute).unwrap().words();
     let odd = [even[0] | 1 << 2, even[1]];
     let text = disassemble(&odd, 0, Chip::G80, Stage::Compute, Listing::default());

@@ -1,5 +1,5 @@
-//! Where the documents are silent, unclear or contradict each other: each question with its reading, shown by a case that separates
-//! the reading from the others; and the list against docs/tesla.md.
+//! Questions on which the documents are silent, unclear or contradictory. For each, a case separates its
+//! interpretation from the others. The list is compared with docs/tesla.md.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use reconverge_tesla::texture::{Read, Request, Textures, read};
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::page_is_current;
 
-/// Section in docs/tesla.md, subject, reading, place in the crate, and test of a question. The reading is one constant or function
-/// at that place, marked **Open**.
+/// Section in docs/tesla.md, subject, interpretation, place in the crate, and test of a question. The
+/// interpretation is one constant or function at that place, marked **Open**.
 type Question = (&'static str, &'static str, &'static str, &'static str, fn());
 
 #[rustfmt::skip]
@@ -110,7 +110,8 @@ fn at(flow: &Flow) -> (u32, u64) {
     (flow.pc(), flow.active().0)
 }
 
-/// The words of a buffer at 0x1000, whose address is the first parameter, after a block of `threads` threads.
+/// Returns the words of a buffer at 0x1000, whose address is the first parameter, after a block of `threads`
+/// threads.
 fn outcome(source: &str, threads: u32, mode: Mode) -> Result<Vec<u32>, RunError> {
     let assembled =
         assemble(source, Chip::Gt215, Stage::Compute).unwrap_or_else(|e| panic!("{source}\n{e:?}"));

@@ -1,4 +1,4 @@
-//! Races on s[], and reads of it that nothing has written, on every engine.
+//! Races on s[], and reads of bytes in it that were never written, on every engine.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
@@ -16,12 +16,13 @@ const OUT: u32 = 0x1_0000;
 const START: &str = "and b32 $r0 $r0 0xffff\nshl $a1 $r0 0x2\nshl b32 $r1 $r0 0x2\nadd b32 $r1 b32 s[0x10] $r1\n\
                      and b32 $r2 $r0 0x1f\n";
 
-/// Leaves the warp's number in `$r3` and `$c0`, which is not zero for all warps but the first.
+/// Leaves the warp's number in `$r3` and `$c0`, which is not zero for all warps except for the first.
 const WARP: &str = "shr u32 $r3 $r0 0x5\nand b32 $c0 $r3 $r3 $r3\n";
 
 const BARRIER: &str = "bar inc wait 0x0 0xfff\n";
 
-/// Runs one block of a program with two arguments, the buffer and `0x55`, on every engine, on which it ends the same.
+/// Runs one block of a program with two arguments, the buffer and `0x55`, on every engine. All engines must end
+/// alike.
 fn on_all(source: &str, threads: u32, options: &Options) -> Result<Vec<u8>, Cause> {
     let assembled =
         assemble(source, Chip::Gt215, Stage::Compute).unwrap_or_else(|e| panic!("{source}\n{e:?}"));
@@ -57,7 +58,7 @@ fn strict(source: &str, threads: u32) -> Result<Vec<u8>, Cause> {
     on_all(source, threads, &Options::default())
 }
 
-/// The accesses of a race: whether it writes, warp, lane.
+/// Returns the accesses of a race: whether it is a write, warp, lane.
 fn race(source: &str, threads: u32) -> (u32, [(bool, u32, u32); 2]) {
     for options in [
         Options { mode: Mode::Lenient, ..Options::default() },
@@ -103,7 +104,7 @@ fn a_load_before_another_warps_store_is_a_race_although_nothing_was_written_yet(
 
 #[test]
 fn a_store_after_another_warps_load_is_a_race() {
-    // The warp that came last to the barrier goes on first.
+    // The warp that arrived last at the barrier continues first.
     let source = format!(
         "{START}{WARP}st b32 s[$a1+0x40] $r0\n{BARRIER}shl $a2 $r2 0x2\n(lg $c0) ld $r4 b32 s[$a2+0x40]\n@BAR\
          (e $c0) st b32 s[$a1+0x40] $r1\nexit st b32 g14[$r1] $r4\n"
@@ -114,7 +115,7 @@ fn a_store_after_another_warps_load_is_a_race() {
 
 #[test]
 fn the_second_load_before_a_store_counts_as_well() {
-    // Warp 1 loads a word, then warp 0 does, which stores it: the load of warp 1 races.
+    // Warp 1 loads a word. Then warp 0 loads it and stores it: the load of warp 1 races.
     let source = format!(
         "{START}{WARP}(e $c0) st b32 s[$a1+0x40] $r0\n{BARRIER}ld $r4 b32 s[0x44]\n(e $c0) st b32 s[$a1+0x40] $r4\n\
          exit st b32 g14[$r1] $r4\n"
@@ -124,7 +125,7 @@ fn the_second_load_before_a_store_counts_as_well() {
 
 #[test]
 fn stores_of_two_warps_race_unless_they_store_the_same() {
-    // CUDA C Programming Guide, "Shared memory": which store remains is undefined.
+    // CUDA C Programming Guide, "Shared memory": the store that remains is undefined.
     let source = format!("{START}shl $a2 $r2 0x2\nst b32 s[$a2+0x40] $r0\nexit nop\n");
     assert_eq!(race(&source, 64), (0x40, [(true, 0, 0), (true, 1, 0)]));
     no_finding(&source.replace("s[$a2+0x40] $r0", "s[$a2+0x40] $r2"), 64);
@@ -137,7 +138,7 @@ fn warps_that_store_the_same_read_it_without_a_barrier() {
          exit st b32 g14[$r1] $r5\n"
     );
     no_finding(&source, 96);
-    // A warp that only loads it may come before all stores.
+    // A warp that only loads it may run before all stores.
     let source = format!(
         "{START}{WARP}mov b32 $r5 0x2\nset $c1 # l u32 $r3 $r5\nmov b32 $r4 0x7\n(lg $c1) st b32 s[0x40] $r4\n\
          (e $c1) ld $r5 b32 s[0x40]\nexit st b32 g14[$r1] $r5\n"
@@ -148,8 +149,8 @@ fn warps_that_store_the_same_read_it_without_a_barrier() {
 
 #[test]
 fn lanes_of_a_warp_do_not_race() {
-    // A warp runs in lockstep, and which lane's value remains is one of theirs. Programs use this: CUDA's histogram sample
-    // stores tagged counts and repeats for the lanes whose tag is lost.
+    // A warp runs in lockstep, and the remaining value is that of one of its lanes. Programs use this: CUDA's
+    // histogram sample stores tagged counts and repeats for the lanes whose tag is lost.
     let source = format!(
         "{START}st b32 s[0x40] $r0\nld $r4 b32 s[0x40]\nshl $a2 $r4 0x2\nst b32 s[$a1+0x80] $r4\n\
          xor b32 $r5 $r0 0x1f\nshl $a2 $r5 0x2\nld $r6 b32 s[$a2+0x80]\nst b32 s[$a1+0x80] $r6\nexit st b32 g14[$r1] $r6\n"
@@ -179,7 +180,7 @@ fn what_nothing_has_written_is_named_by_byte() {
         assert_eq!(bytes("ld $r4 u16 s[0x40]"), Some((0x40, 2)));
         assert_eq!(bytes("ld $r4 b32 s[0x40]"), Some((0x40, 4)));
     }
-    // The header and the parameters are given.
+    // The header and the parameters count as written.
     assert_eq!(
         unwritten(&format!("ld $r4 b32 s[0x0]\nadd b32 $r4 b32 s[0x14] $r4\nld $r4 u16 s[0xe]\n{end}"), 64),
         None
@@ -210,7 +211,7 @@ fn what_a_block_has_written_is_not_written_in_the_next() {
 
 #[test]
 fn stores_to_other_bytes_of_a_word_do_not_race() {
-    // Each warp has its bytes of every word.
+    // Each warp has its own bytes of every word.
     let source = format!(
         "{START}{WARP}shl b32 $r4 $r2 0x2\nadd b32 $r4 $r4 $r3\nshl $a2 $r4 0x0\nst b8 s[$a2+0x40] $r0\n\
          ld $r5 u8 s[$a2+0x40]\nexit st b32 g14[$r1] $r5\n"
@@ -291,8 +292,9 @@ fn a_race_names_both_accesses() {
     );
 }
 
-/// Random programs in phases: in each, every thread stores to words that no other one stores to, or all of a warp to one of
-/// the warp's, and loads what phases before have left. With barriers between nothing is found.
+/// Random programs in phases. In each phase, every thread stores to words to which no other thread stores, or all
+/// threads of a warp store to one of the warp's words. They load values from earlier phases. With barriers between,
+/// no race is found.
 #[test]
 fn phases_between_barriers_never_race() {
     let mut random = Random::new(0x5ac3);
@@ -302,10 +304,10 @@ fn phases_between_barriers_never_race() {
         let mut source = format!("{START}{WARP}");
         let mut last = None;
         for phase in 0..3 + random.below(3) {
-            // Two halves of s[], in turns: words of 256 threads each.
+            // The two halves of s[] alternate: words of 256 threads each.
             let [to, from] = if phase % 2 == 0 { [0x40, 0x440] } else { [0x440, 0x40] };
             if let Some(bytes) = last {
-                // Another thread's word, of those that exist.
+                // The word of another existing thread.
                 let turn = random.below(threads);
                 source += &format!(
                     "mov b32 $r5 {threads:#x}\nmov b32 $r6 {turn:#x}\nadd b32 $r6 $r6 $r0\nset $c1 # l u32 $r6 $r5\n\

@@ -1,5 +1,5 @@
-//! Generated code reaches s[] and nothing else, whatever lanes leave a loop and whatever their addresses are. All memory that
-//! generated code reaches lies between pages without access here, so that a wrong access is a fault.
+//! Generated code accesses only s[], whatever lanes leave a loop and whatever their addresses are. In these tests,
+//! all memory that generated code accesses lies between inaccessible pages, so that a wrong access is a fault.
 
 use reconverge_isa::Program;
 use reconverge_simt::guarded::Placement;
@@ -44,7 +44,7 @@ fn same_everywhere(source: &str, shared_bytes: u32, [grid, block]: [u32; 2], opt
 }
 
 fn options(mode: Mode) -> Options {
-    // What is loaded is what s[] holds at the start.
+    // The programs load the initial contents of s[].
     Options { mode, watchdog: 3000, race_check: false, ..Options::default() }
 }
 
@@ -104,7 +104,7 @@ fn an_address_that_a_load_gives_is_checked_like_any_other() {
     }
 }
 
-/// Random loads and stores around side exits, with addresses at both ends of what an address can be.
+/// Random loads and stores around side exits, with addresses at both ends of the address range.
 #[test]
 fn extreme_addresses_around_side_exits_are_the_same_on_every_engine() {
     let (programs, mut random) = Campaign::of_random(400, 0x5eed_0e14);

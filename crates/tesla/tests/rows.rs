@@ -1,4 +1,4 @@
-//! Every row of the tables is executed: the example of the coverage page, as a program with everything bound.
+//! Executes every row of the tables: the example of the coverage page, as a program with everything bound.
 
 mod coverage;
 
@@ -15,7 +15,7 @@ use reconverge_tesla::launch::{Compute, Fragment, Geometry, Launch, Outcome, Run
 use reconverge_tesla::run::run;
 use reconverge_tesla::text::assemble;
 
-/// An encoding with its example, and where it exists.
+/// An encoding with its example, and the chip and stage for which it exists.
 struct Example {
     id: String,
     text: String,
@@ -23,7 +23,7 @@ struct Example {
     stage: Stage,
 }
 
-/// The last of the names in a column; all of them include the newest chip and compute programs.
+/// Returns the last of the names in a column; all of them include the newest chip and compute programs.
 fn last(column: &str, all: &'static str) -> String {
     if column == "all" { all.to_owned() } else { column.split(' ').next_back().unwrap().to_owned() }
 }
@@ -57,10 +57,10 @@ fn setup(chip: Chip) -> Setup {
     setup
 }
 
-/// Runs the example and then `exit` in one lane; what it leaves, or why it trapped.
+/// Runs the example and then `exit` in one lane. Returns the outcome, or the reason for a trap.
 fn execute(example: &Example) -> Result<Outcome, String> {
     let Example { id, text, chip, stage } = example;
-    // A short instruction stands beside another, so that the next starts at an even word.
+    // A short instruction is written twice, so that the next instruction starts at an even word.
     let twice = if text.starts_with("short") { format!("{text}\n{text}") } else { text.clone() };
     let assembled = assemble(&format!("{twice}\nexit nop\n"), *chip, *stage);
     let words = assembled.unwrap_or_else(|errors| panic!("{id}: {errors:?}")).words();
@@ -108,9 +108,9 @@ fn every_row_is_executed() {
         examples.iter().filter_map(|example| Some((example.id.as_str(), execute(example).err()?))).collect();
     let expected: &[(&str, &str)] = &[
         ("s.trap", "TRAP_INSTRUCTION"),
-        // No document says what coverage samples are.
+        // No document describes coverage samples.
         ("l.texcsaa", "texcsaa: not documented"),
-        // Their target is their own address, so that they never end.
+        // The target is the instruction's own address, so that it never ends.
         ("c.bra", "TIMEOUT"),
         ("c.call", "TIMEOUT"),
         ("c.quadon", "QUADON_ACTIVE"),

@@ -1,6 +1,6 @@
-//! Generated structured programs, lowered to the token stack (joinat and join, breakaddr and break, calls, returns and exits
-//! of some lanes, predication, ifs that never join), equal a direct evaluation of their tree; the stack is empty at the
-//! end, and every step of a lane is an edge of the program's graph.
+//! Generated structured programs, lowered to the token stack, equal a direct evaluation of their tree. They use
+//! joinat and join, breakaddr and break, calls, returns and exits of some lanes, predication, and `if`s that never
+//! join. The stack is empty at the end, and every step of a lane is an edge of the program's graph.
 
 use reconverge_isa::Program as Words;
 use reconverge_isa::graph::Graph;
@@ -17,21 +17,21 @@ use reconverge_testkit::{
     STEP_MODULUS, Shape, Statement, VARIABLES, generate,
 };
 
-/// Where in c0[] the boolean constants are; before them the addresses of the functions.
+/// Offset of the boolean constants in c0[]; before them are the addresses of the functions.
 const BOOLEANS: usize = 0x40;
 /// Lanes of a warp.
 const WARP: u32 = 32;
-/// Registers that a loop counts and notes breaks in.
+/// First register in which loops count iterations and record breaks.
 const COUNTERS: usize = 16;
 
-/// How lanes leave a round, or the loop.
+/// The way in which lanes leave an iteration, or the loop.
 #[derive(Clone)]
 enum Leave {
-    /// They branch there: no join they would pass lies between.
+    /// They branch to a label; no join that they would pass lies between.
     Branch(String),
     /// `break`.
     Break,
-    /// They set a register and `break` out of the round; behind it they `break` out of the loop.
+    /// They set a register and `break` out of the iteration; after it they `break` out of the loop.
     Noted(String),
 }
 
@@ -42,21 +42,21 @@ struct Loop {
     continue_: Leave,
 }
 
-/// Writes a tree as Tesla source. `$r1` to `$r3` hold the variables of these numbers, `$r4` the trace, `$r5` to `$r8` what
-/// passes, `$r10` to `$r13` numbers. Every instruction has two words.
+/// Writes a tree as Tesla source. `$r1` to `$r3` hold the variables of these numbers, `$r4` the trace, `$r5` to
+/// `$r8` temporary values, `$r10` to `$r13` numbers. Every instruction has two words.
 struct Lowering<'a> {
     lines: Vec<String>,
     labels: Vec<(String, usize)>,
     named: usize,
-    /// Chooses between equivalent idioms.
+    /// Selects between equivalent idioms.
     choice: &'a mut Random,
     chip: Chip,
     loops: Vec<Loop>,
-    /// The function being written; `None` is the body.
+    /// The current function; `None` is the body.
     function: Option<usize>,
     /// Byte addresses of the functions that have been written.
     addresses: Vec<Option<u32>>,
-    /// Some idiom leaves lanes apart that could run together, maybe to the end of the program.
+    /// Whether some idiom keeps lanes diverged that could run together, possibly to the end of the program.
     unjoined: bool,
 }
 
@@ -89,7 +89,7 @@ impl Lowering<'_> {
             addresses: vec![None; program.functions.len()],
             unjoined: false,
         };
-        // From the last one on, so that a call knows where its function is.
+        // From the last one on, so that the address of a function is known at its calls.
         let functions_first = lowering.choice.once_in(2);
         if functions_first {
             lowering.line("bra main");
@@ -155,7 +155,7 @@ impl Lowering<'_> {
         self.labels.push((label, self.lines.len()));
     }
 
-    /// A label on an instruction that joins. Nothing says that it must do nothing else.
+    /// Places a label on an instruction that joins. The instruction may also compute.
     fn join(&mut self, label: String) {
         self.place(label);
         let work = ["nop", "mov b32 $r5 $r13", "add b32 $r6 $r12 $r13"][self.choice.below(3) as usize];
@@ -170,7 +170,7 @@ impl Lowering<'_> {
         names[self.choice.below(names.len() as u32) as usize]
     }
 
-    /// Compares and gives the predicates.
+    /// Writes a comparison and returns the predicates.
     fn condition(&mut self, condition: &Condition) -> Predicate {
         let code = |compare| match compare {
             Compare::Less => "l",
@@ -187,7 +187,7 @@ impl Lowering<'_> {
                 (code(condition.compare), code(condition.compare.negated()))
             }
             kind => {
-                // All ones, so S, where it holds; else Z.
+                // The result is all ones, so S, if the condition holds; otherwise Z.
                 let negated = kind == 1;
                 let compare = if negated { condition.compare.negated() } else { condition.compare };
                 let sign = self.one_of(&["s32", "u32"]);
@@ -239,7 +239,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A statement that computes, under a predicate.
+    /// Writes a statement that computes, under a predicate.
     fn work(&mut self, statement: &Statement, predicate: &str) {
         match statement {
             Statement::Mix(k) => {
@@ -265,18 +265,18 @@ impl Lowering<'_> {
     fn if_(&mut self, condition: &Condition, then: &[Statement], otherwise: &[Statement]) {
         let predicate = self.condition(condition);
         if Self::computes(then) && Self::computes(otherwise) && self.choice.once_in(3) {
-            // No branch at all.
+            // No branch is needed.
             then.iter().for_each(|statement| self.work(statement, &predicate.holds));
             return otherwise.iter().for_each(|statement| self.work(statement, &predicate.fails));
         }
-        // Both sides may as well go on apart until an instruction around joins them, or to the end.
+        // Both sides may stay diverged until an enclosing instruction joins them, or to the end.
         let joins = !self.choice.once_in(8);
         self.unjoined |= !joins;
         let [other, end] = ["other", "endif"].map(|name| self.label(name));
         if joins {
             self.line(format!("joinat {end}"));
         }
-        // Of a divergent branch the taken side runs first: either may be it.
+        // The taken side of a divergent branch runs first: it may be either of the two.
         let Predicate { holds, fails } = predicate;
         let (to_other, first, second) =
             if self.choice.once_in(2) { (fails, then, otherwise) } else { (holds, otherwise, then) };
@@ -323,7 +323,7 @@ impl Lowering<'_> {
     }
 
     fn loop_(&mut self, count: u32, body: &[Statement]) {
-        // Functions nest two loops at most and never call themselves.
+        // Functions nest up to two loops and never call themselves.
         let nest = match self.function {
             None => self.loops.len(),
             Some(index) => 4 + 2 * index + self.loops.len(),
@@ -331,7 +331,7 @@ impl Lowering<'_> {
         let [counter, noted] = [0, 1].map(|n| format!("$r{}", COUNTERS + 2 * nest + n));
         let [top, round, end] = ["top", "round", "end"].map(|name| self.label(name));
         let (breaks, continues) = (Leaves::of(body, true), Leaves::of(body, false));
-        // Who branches out from below another join would be woken by that join.
+        // A lane that branches out from below another join would resume at that join.
         let joins = breaks != Leaves::FromBelow && continues != Leaves::FromBelow && self.choice.once_in(2);
         self.number(&counter, 0);
         let (opens, break_) = match joins {
@@ -344,10 +344,10 @@ impl Lowering<'_> {
         self.line(format!("set $c0 # ge u32 {counter} $r8"));
         self.leave_round_if("(lg $c0)", &break_);
         self.line(format!("add b32 {counter} {counter} $r12"));
-        // How a round ends: nothing special, or at a join, or at a break address.
+        // The end of an iteration: an ordinary one, a join, or a break address.
         let kind = match (continues, joins) {
             (Leaves::Nowhere, _) => 0,
-            // A branch to the top would leave a break address for the round behind, but here is none.
+            // A branch out of an iteration would leave its entry on the stack, but kind 0 pushes none.
             (Leaves::AtTop, true) if breaks != Leaves::Nowhere => 0,
             (Leaves::AtTop, true) => self.choice.below(2),
             (Leaves::AtTop, false) => self.choice.below(3),
@@ -436,7 +436,7 @@ impl Lowering<'_> {
     }
 }
 
-/// From where the breaks, or the continues, of a loop leave.
+/// The position from which the breaks, or the continues, of a loop leave.
 #[derive(Clone, Copy, PartialEq)]
 enum Leaves {
     Nowhere,
@@ -480,7 +480,7 @@ impl Leaves {
     }
 }
 
-/// A program's words and what its launches have in common.
+/// A program's words and the shared settings of its launches.
 struct Prepared {
     lowered: Lowered,
     words: Words,
@@ -513,7 +513,7 @@ impl Prepared {
         Prepared { lowered, words, setup, graph }
     }
 
-    /// Every step of a lane is an edge of the graph.
+    /// Checks that every step of a lane is an edge of the graph.
     fn in_the_graph(&self, steps: &LaneSteps) -> Result<(), String> {
         let edge = |(from, to): &&(u32, u32)| {
             self.graph.node(*from).is_some_and(|node| node.next.iter().any(|edge| edge.to == *to))
@@ -537,7 +537,8 @@ impl LoweredProgram for Prepared {
         format!(".chip {:?}\n.type VP\n{}", self.setup.chip, self.lowered.text)
     }
 
-    /// The variables of every lane at the end, in strict mode. The engines run in lockstep as well and must agree.
+    /// Returns the variables of every lane at the end, in strict mode. The engines also run in lockstep and must
+    /// agree.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
         let inputs = (1..VARIABLES)
             .map(|variable| (variable as u16, lanes.iter().map(|lane| lane[variable] as u32).collect()));
@@ -545,7 +546,7 @@ impl LoweredProgram for Prepared {
             Vertex { setup: self.setup.clone().into(), lanes: lanes.len(), inputs: inputs.collect() };
         let options = Options { watchdog: 1 << 22, ..Options::default() };
         let mut together = Err(String::new());
-        // Of the lowest level there is no code.
+        // The lowest level has no compiled code.
         let compiled =
             Level::available().into_iter().skip(1).map(|level| (Engine::LockstepCompiled, Some(level)));
         for (engine, level) in compiled.chain([(Engine::Lockstep, None)]) {
@@ -561,7 +562,7 @@ impl LoweredProgram for Prepared {
         loop {
             let flow = &run.block().current().flow;
             if flow.pc() == self.lowered.end && !flow.finished() && !self.lowered.unjoined {
-                // Here everybody who has not ended is together.
+                // At this instruction, all lanes that have not ended are together.
                 let apart =
                     |lane: &usize| !matches!(flow.why(LaneNumber(*lane as u8)), Why::Active | Why::Exited);
                 if !flow.tokens().is_empty() || (0..lanes.len()).any(|lane| apart(&lane)) {
@@ -594,7 +595,7 @@ fn program(seed: u64) -> Program {
     generate(seed, Shape { returns: Returns::Anywhere, exits: true, ..Shape::of(seed) })
 }
 
-/// The machine has room for every program.
+/// Every program fits the machine.
 fn lower(seed: u64, program: &Program) -> Option<Prepared> {
     Some(Prepared::new(seed, program))
 }

@@ -1,4 +1,4 @@
-//! The tables against the machine-readable description, and the page that is made of them.
+//! Compares the tables with the machine-readable description, and with the page that is generated from them.
 
 mod coverage;
 
@@ -10,10 +10,10 @@ use reconverge_tesla::table::{TABLE, here};
 use reconverge_testkit::{page_is_current, shared};
 use toml::Value;
 
-/// Rows that the description has in its text and not in its tables.
+/// Rows that are in the text of the description but not in its tables.
 const BEYOND: [&str; 2] = ["l.imad.9", "l.emit.restart"];
 
-/// Encodings that the description's tables give to one chip group and its text (1.1, 9.9) to all from 0xa0 on.
+/// Encodings that the description's tables list for one chip group, and its text (1.1, 9.9) for all from 0xa0 on.
 const WIDENED: [&str; 2] = ["c.bra.c", "c.preret"];
 
 fn description() -> Option<Value> {

@@ -33,7 +33,7 @@ fn back(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) {
     }
 }
 
-/// The worked encodings: what the reference disassembler prints, apart from `short`.
+/// The worked encodings: the text of the reference disassembler, apart from `short`.
 #[test]
 fn worked_encodings_have_their_text() {
     use Chip::{G80, G84, G200};
@@ -94,7 +94,7 @@ fn words_of(word: u64, long: bool) -> Vec<u32> {
     words
 }
 
-/// The fields of a row's parts, each as the list of its bits.
+/// Returns the fields of a row's parts, each as the list of its bits.
 fn fields(parts: &[Part<Draft>], found: &mut Vec<u64>) {
     for part in parts {
         if let Part::Case(cases) = part {
@@ -108,7 +108,7 @@ fn fields(parts: &[Part<Draft>], found: &mut Vec<u64>) {
     }
 }
 
-/// The bits of `value` put one by one where `mask` has bits.
+/// Moves the bits of `value`, one by one, to the bits that are set in `mask`.
 fn scatter(mask: u64, value: u64) -> u64 {
     (0..64)
         .filter(|bit| mask >> bit & 1 != 0)
@@ -252,7 +252,7 @@ fn an_error_says_what_would_fit_where_the_furthest_row_stopped() {
     assert!(message.contains("did you mean `f32`") && message.contains("f16"), "{message}");
 }
 
-/// Each help is what a user who made the mistake wants to read.
+/// Each help must address the mistake that a user made.
 #[test]
 fn a_missing_word_and_the_range_of_registers_are_told() {
     let told = |text: &str| {

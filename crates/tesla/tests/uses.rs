@@ -1,5 +1,5 @@
-//! What `uses` lists is all that an instruction reads and writes: random instructions of every row against the reference
-//! interpreter.
+//! `uses` lists every read and write of an instruction. The tests compare random instructions of every row with the
+//! reference interpreter.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use reconverge_tesla::uses::uses;
 use reconverge_testkit::Random;
 use reconverge_testkit::tesla::{machine, value, words_of};
 
-/// Gives the places of a file other bits in every lane: those that are, or are not, among `numbers`.
+/// Changes the bits of registers in every lane: those that are, or are not, among `numbers`.
 fn change(run: &mut Run, numbers: &BTreeSet<u32>, among: bool, random: &mut Random) {
     let warp = &mut run.block_mut().warps[0];
     for lane in (0..32).map(Lane) {
@@ -31,7 +31,7 @@ fn change(run: &mut Run, numbers: &BTreeSet<u32>, among: bool, random: &mut Rand
     }
 }
 
-/// All that a step announces, and how it ends.
+/// Executes a step, and returns its end and all its events.
 fn stepped(run: &mut Run) -> (String, Vec<Event>) {
     let mut recorder = Recorder::default();
     let end = run.step(&mut recorder);
@@ -56,7 +56,7 @@ fn an_instruction_writes_what_is_listed_and_depends_on_nothing_else() {
             let code = Code::new(&words, 0, stage, chip);
             let listed = uses(&code, stage, &graph(&code, &[])).remove(&0).unwrap();
             let numbers = |slots: Vec<Option<u32>>| slots.into_iter().flatten().collect::<BTreeSet<u32>>();
-            // What a fragment leaves at its end is no part of the instruction.
+            // The results that a fragment leaves at its end are not part of the instruction.
             let first = &listed[0];
             let reads = numbers(first.reads.iter().map(|read| read.slot.number).collect());
             let writes = numbers(first.writes.iter().map(|slot| slot.number).collect());

@@ -1,7 +1,7 @@
 //! The lane functions against the expected values of the hardware models, every row of every family.
 //!
-//! The operation and its modifiers are read from the `op` column; the encoded words are the instruction tables' matter
-//! and looked at only where one name covers two encodings of different results.
+//! The operation and its modifiers come from the `op` column. Other tests check the encoded words against the
+//! instruction tables; here they count only if one name covers two encodings with different results.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -15,7 +15,7 @@ use reconverge_tesla::lane::{Compare, Flags, Modifiers, Rounding, Width};
 use reconverge_tesla::lane::{convert64, double, float, special};
 use reconverge_testkit::shared;
 
-/// The families of the set; a missing file is a failure too.
+/// The families of the set; a missing file is also a failure.
 const FAMILIES: [&str; 38] = [
     "atom32",
     "atom64",
@@ -57,7 +57,7 @@ const FAMILIES: [&str; 38] = [
     "shift",
 ];
 
-/// One line, by column name.
+/// One line, as columns by name.
 struct Row(BTreeMap<String, String>);
 
 impl Row {
@@ -69,7 +69,7 @@ impl Row {
         &self.0[column]
     }
 
-    /// A hexadecimal column; 0 for what is not an operand.
+    /// Returns a hexadecimal column; 0 if the column has no operand.
     fn value(&self, column: &str) -> u64 {
         match self.text(column) {
             "-" => 0,
@@ -81,7 +81,7 @@ impl Row {
         self.value(column) as u32
     }
 
-    /// The second operand of add: SRC3 in the long form, SRC2 in the others.
+    /// Returns the second operand of add: SRC3 in the long form, SRC2 in the others.
     fn second(&self) -> u32 {
         self.word(if self.text("src3") == "-" { "src2" } else { "src3" })
     }
@@ -118,7 +118,7 @@ impl<'a> Op<'a> {
         self.0.contains(&word)
     }
 
-    /// The modifiers directly before a word.
+    /// Returns the modifiers directly before a word.
     fn before(&self, word: &str) -> Modifiers {
         let mut modifiers = Modifiers::NONE;
         let place = self.0.iter().position(|&found| found == word).expect(word);
@@ -132,7 +132,7 @@ impl<'a> Op<'a> {
         modifiers
     }
 
-    /// Modifiers that stand anywhere, of the only source.
+    /// Returns the modifiers of the only source, at any position.
     fn modifiers(&self) -> Modifiers {
         Modifiers { abs: self.has("abs"), neg: self.has("neg") }
     }
@@ -163,7 +163,7 @@ impl<'a> Op<'a> {
         Compare::from_bits(CODES.iter().position(|code| *code == self.0[1]).expect("a condition") as u8)
     }
 
-    /// Some mode, and whether it rounds to a whole number.
+    /// Returns the rounding mode, if one is spelled, and whether it rounds to a whole number.
     fn rounding(&self) -> Option<(Rounding, bool)> {
         self.0.iter().find_map(|word| {
             let (mode, integral) = match word.strip_suffix('i') {
@@ -183,12 +183,12 @@ impl<'a> Op<'a> {
         })
     }
 
-    /// The mode, nearest where none is spelled.
+    /// Returns the rounding mode; nearest if none is spelled.
     fn mode(&self) -> Rounding {
         self.rounding().map_or(Rounding::Nearest, |(mode, _)| mode)
     }
 
-    /// Destination and source type of a cvt.
+    /// Returns destination and source type of a cvt.
     fn types(&self) -> (&'a str, &'a str) {
         let end = self.0.len() - 1;
         (self.0[end - 2], self.0[end - 1])
@@ -232,7 +232,7 @@ fn extended((result, flags): (u32, Flags)) -> (u64, Flags) {
     (u64::from(result), flags)
 }
 
-/// What the functions give for a row of any family with a `result` column, quadop aside.
+/// Returns the results of the functions for a row of any family with a `result` column, except for quadop.
 fn computed(family: &str, row: &Row) -> (u64, Flags) {
     let op = Op::new(row.text("op"));
     let (a, b, c) = (row.word("src1"), row.word("src2"), row.word("src3"));
@@ -340,7 +340,7 @@ fn computed(family: &str, row: &Row) -> (u64, Flags) {
     })
 }
 
-/// The new memory word of an atomic or a reduction.
+/// Returns the new memory word of an atomic or a reduction.
 fn new_memory(family: &str, row: &Row) -> u64 {
     let op = Op::new(row.text("op"));
     let name = op.0.iter().find(|word| !["ld", "red"].contains(*word)).copied().expect("an operation");
@@ -370,7 +370,7 @@ fn new_memory(family: &str, row: &Row) -> u64 {
     u64::from(atomic32(atomic, op.has("s32"), false, old as u32, src2 as u32, src3 as u32))
 }
 
-/// Four rows, one quad.
+/// Checks four rows, which are one quad.
 fn quad(rows: &[Row], differences: &mut Vec<String>) {
     for row in rows {
         let op = Op::new(row.text("op"));
@@ -407,7 +407,7 @@ fn compare(family: &str, row: &Row, (result, flags): (u64, Flags), differences: 
     }
 }
 
-/// All differences of a family's rows.
+/// Returns all differences of a family's rows.
 fn judge(family: &str, rows: &[Row]) -> Vec<String> {
     let mut differences = Vec::new();
     match family {
@@ -426,7 +426,7 @@ fn judge(family: &str, rows: &[Row]) -> Vec<String> {
     differences
 }
 
-/// The families of a reader: each a header and its rows, a line `# family` before each.
+/// Returns the families of a reader. Each is a header and its rows, with a line `# family` before it.
 fn families(input: impl Read) -> BTreeMap<String, Vec<Row>> {
     let mut all = BTreeMap::new();
     let (mut name, mut header) = (String::new(), None::<Vec<String>>);

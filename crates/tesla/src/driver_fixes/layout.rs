@@ -1,17 +1,17 @@
-//! The arguments and variables of a kernel in s[], and what an operand in s[] means.
+//! The arguments and variables of a kernel in s[], and the meaning of an operand in s[].
 //!
 //! The form of an operand shows its meaning:
 //!
-//! | operand | means |
+//! | operand | meaning |
 //! |---|---|
 //! | `cvt` or `ld` of u16 s\[0x2\] to s\[0x12\] | a word of hardware or driver, at this offset |
 //! | `mov` of s[], 32 bits | an argument; the type is bits 5 and 6 of the number of its word |
-//! | `mov` of s[], 16 bits | a small argument; what reads it next has the type |
+//! | `mov` of s[], 16 bits | a small argument; the instruction that reads it next has the type |
 //! | folded into another instruction, within the arguments | an argument |
 //! | all others, stores, locks, and with an address register | a variable |
 //!
-//! Where several places have the same bits, one within the arguments is taken unless the program stores to one at a fixed
-//! offset, and [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) says so.
+//! If several addresses have the same bits, one within the arguments is chosen, unless the program stores to one at
+//! a fixed offset. [`ProgramFault::Ambiguous`](super::ProgramFault::Ambiguous) reports this.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -36,7 +36,7 @@ pub(super) enum Meaning {
     Argument { at: i32, access: Access, sure: bool },
     /// The argument with this number, in units of its size, in the form of a shader's input.
     Input { number: i32 },
-    /// An argument with an index, which is at the place that is meant.
+    /// An argument with an index, which has the intended address.
     Indexed,
     /// A variable at a byte after the base.
     Variable { at: i32, access: Access, sure: bool },
@@ -47,7 +47,7 @@ pub(super) enum Meaning {
 pub(super) struct SharedLayout<'a> {
     code: &'a Code,
     fixes: DriverFixes,
-    /// The lowest offset of a variable that shows, if one does.
+    /// The lowest offset of a variable that an instruction shows, if any.
     lowest: Option<i32>,
     /// Words that are stored at fixed offsets.
     stored: HashSet<i32>,
@@ -55,7 +55,7 @@ pub(super) struct SharedLayout<'a> {
     loaded: HashSet<i32>,
     /// Arguments that are pointers.
     pointers: HashSet<i32>,
-    /// Places of loads of arguments with an index.
+    /// Indices of loads of arguments with an index.
     indexed: &'a [usize],
 }
 
@@ -65,13 +65,14 @@ impl<'a> SharedLayout<'a> {
             code,
             fixes,
             indexed,
-            // Without arguments, variables begin at 0; rusticl leaves as many bytes before them as they have.
+            // Without arguments, variables begin at 0. Otherwise rusticl leaves as many bytes before the variables
+            // as the arguments have.
             lowest: (fixes.argument_bytes == 0).then_some(0),
             stored: HashSet::new(),
             loaded: HashSet::new(),
             pointers: HashSet::new(),
         };
-        // For each register, the number that the last instruction before has added for it.
+        // For each register, the number that the latest instruction has added for it.
         let mut added: [Option<i32>; 256] = [None; 256];
         for (place, inst) in insts(code) {
             let offset = match (inst.op, inst.src) {
@@ -110,13 +111,13 @@ impl<'a> SharedLayout<'a> {
         found
     }
 
-    /// Returns the places within the arguments that an operand may mean.
+    /// Returns the offsets within the arguments that an operand may mean.
     fn within(&self, mem: &Mem, access: Access) -> Vec<i32> {
         let is_argument = |at: &i32| *at as u32 + access.bytes() <= self.fixes.argument_bytes;
         candidates(mem, access).into_iter().filter(is_argument).collect()
     }
 
-    /// Bytes of variables, at most.
+    /// Returns the maximum size of the variables in bytes.
     fn variable_bytes(&self) -> u32 {
         self.fixes.shared_bytes.saturating_sub(HEADER as u32 + self.fixes.argument_bytes)
     }
@@ -145,7 +146,7 @@ impl<'a> SharedLayout<'a> {
         beyond.retain(is_variable);
         let adds = matches!(inst.op, Op::Arith(Arith::Add { .. }));
         let is_address = adds && matches!(inst.dst, Dst::R32(to) if becomes_address(self.code, place, to));
-        // The offsets of the grid are the last arguments, and are only added.
+        // The offsets of the grid are the last arguments, and are only used in additions.
         let is_offset =
             |at: &i32| adds && *at + 12 >= self.fixes.argument_bytes as i32 && !self.loaded.contains(at);
         if is_address && !within.is_empty() {
@@ -171,13 +172,13 @@ impl<'a> SharedLayout<'a> {
     }
 }
 
-/// The instructions of a program with their places.
+/// Returns the instructions of a program with their indices.
 pub(super) fn insts(code: &Code) -> impl Iterator<Item = (usize, &Inst)> {
     code.slots().enumerate().filter_map(|(place, inst)| Some((place, inst?)))
 }
 
-/// Whether the number that an instruction has in a register becomes an address of g[] or s[]: additions and copies are followed, through the
-/// program and once from its begin on.
+/// Returns whether a number that an instruction has in a register becomes an address of g[] or s[]. Follows
+/// additions and copies through the rest of the program, and then once from its beginning.
 fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     let mut holders = vec![register];
     let words = code.words().len();
@@ -204,8 +205,8 @@ fn becomes_address(code: &Code, place: usize, register: u8) -> bool {
     false
 }
 
-/// Whether an instruction adds to a number that comes from the number of the block. The compiler adds the offset of the grid to such a
-/// number, the first work-item of the block.
+/// Returns whether an instruction adds to a number that comes from the number of the block. The compiler adds the
+/// offset of the grid to such a number, the first work-item of the block.
 fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
     let mut holders: HashSet<u8> = HashSet::new();
     let holds = |holders: &HashSet<u8>, operand: &Operand| match operand {
@@ -231,28 +232,28 @@ fn adds_to_block(code: &Code, place: usize, inst: &Inst) -> bool {
     inst.src.iter().any(|src| holds(&holders, src))
 }
 
-/// Whether an operand is a word of hardware or driver.
+/// Returns whether an operand is a word of hardware or driver.
 fn is_header(inst: &Inst, mem: &Mem) -> bool {
     let widens =
         matches!(inst.op, Op::Arith(Arith::I2I { .. } | Arith::I2F32 { .. }) | Op::Memory(Memory::Ld));
     widens && mem.access == Access::U16 && mem.base == Base::A(0) && (2..HEADER).contains(&mem.offset)
 }
 
-/// Whether an instruction has the form of a load of a shader's input.
+/// Returns whether an instruction has the form of a load of a shader's input.
 fn is_input(inst: &Inst) -> bool {
     let mem = inst.src[0].mem();
     matches!(inst.op, Op::Arith(Arith::Mov { .. }))
         && mem.is_some_and(|mem| mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment)
 }
 
-/// Returns the number of an argument that an instruction loads in the form of a shader's input. `srcAddr16` writes 15 bits of the number. Bits 5
-/// and 6 are at the place of the type. The form has no field for the next ones.
+/// Returns the number of an argument that an instruction loads in the form of a shader's input. `srcAddr16` writes
+/// 15 bits of the number. Bits 5 and 6 are in the position of the type. The form has no field for the next ones.
 fn input_number(code: &Code, place: usize) -> i32 {
     (code.words()[place] >> 9 & 0x7fff) as i32
 }
 
-/// The bits that a type has. A signed byte has the bits of a 32-bit word, because `CodeEmitterNV50::setSrcFileBits` has no case
-/// for it.
+/// Returns the bits of a type. A signed byte has the bits of a 32-bit word, because
+/// `CodeEmitterNV50::setSrcFileBits` has no case for it.
 fn mode(access: Access) -> i32 {
     match access {
         Access::U16 => 1,
@@ -262,7 +263,7 @@ fn mode(access: Access) -> i32 {
     }
 }
 
-/// The type that the compiler means for an operand that is folded into an instruction.
+/// Returns the type that the compiler intends for an operand that is folded into an instruction.
 fn folded_access(inst: &Inst, mem: &Mem) -> Access {
     match inst.op {
         Op::Arith(Arith::I2I { from, .. } | Arith::I2F32 { from, .. }) => match from {
@@ -279,7 +280,7 @@ fn folded_access(inst: &Inst, mem: &Mem) -> Access {
     }
 }
 
-/// Offsets, in ascending order, that the compiler writes as the bits of this operand.
+/// Returns the offsets, in ascending order, that the compiler writes as the bits of this operand.
 fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     let low = mem.offset / mem.access.bytes() as i32;
     let (meant, written) = (mode(access), mode(mem.access));
@@ -288,15 +289,15 @@ fn candidates(mem: &Mem, access: Access) -> Vec<i32> {
     high.map(|bits| (low + 32 * bits) * access.bytes() as i32).collect()
 }
 
-/// The operands in s[] of an instruction, by their numbers.
+/// Returns the operands in s[] of an instruction, by number.
 pub(super) fn operands(inst: &Inst) -> impl Iterator<Item = (usize, Mem)> + Clone + use<> {
     let of = |(number, operand): (usize, &Operand)| Some((number, *operand.mem()?));
     let all: Vec<(usize, Mem)> = inst.src.iter().enumerate().filter_map(of).collect();
     all.into_iter().filter(|(_, mem)| mem.space == Space::Shared)
 }
 
-/// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have it; in a compute program, the
-/// compiler means an argument with an index (F5).
+/// Returns whether words are a load of a 32-bit attribute with an address register. Only vertex programs have this
+/// load; in a compute program, the compiler intends an argument with an index (F5).
 pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     let Ok(inst) = decode(words, chip, Stage::Vertex) else { return false };
     let indexed = inst.src[0].mem().is_some_and(|mem| {
@@ -306,8 +307,8 @@ pub fn is_indexed_argument(words: [u32; 2], chip: Chip) -> bool {
     indexed && loads && decode(words, chip, Stage::Compute).is_err()
 }
 
-/// Returns the words with loads of 32-bit arguments where the compiler writes loads of an attribute with an address register (F5), and
-/// their places.
+/// Replaces loads of an attribute with an address register (F5) by loads of 32-bit arguments. Returns the words,
+/// and the indices of the replaced ones.
 pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec<usize>) {
     let mut words = words.to_vec();
     let mut places = Vec::new();
@@ -315,7 +316,7 @@ pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec
         if !is_indexed_argument([words[0], words[1]], chip) {
             continue;
         }
-        // The form of s[], whose offset counts words as well, from the header on.
+        // The form of s[], whose offset also counts words, starting after the header.
         words[0] = (words[0] | 0x1000_0000).wrapping_add((HEADER as u32 / 4) << 9);
         words[1] = words[1] & !0x0023_c000 | 0x4000_c000;
         places.push(2 * pair);
@@ -323,7 +324,7 @@ pub fn words_with_indexed_arguments(words: &[u32], chip: Chip) -> (Vec<u32>, Vec
     (words, places)
 }
 
-/// Returns the program of [`words_with_indexed_arguments`], and the places of these.
+/// Returns the program of [`words_with_indexed_arguments`], and the indices of the replaced loads.
 pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>) {
     let (words, places) = words_with_indexed_arguments(code.words(), code.chip());
     let code = match places[..] {
@@ -333,10 +334,11 @@ pub(super) fn with_indexed_arguments(code: &Code) -> (Cow<'_, Code>, Vec<usize>)
     (code, places)
 }
 
-/// The type of an argument that is loaded to `dst` at a place: what the next instruction takes it for. `None` if none reads it.
+/// Returns the type of an argument that is loaded to `dst` at an index: the type with which the next instruction
+/// reads it. Returns `None` if no instruction reads it.
 pub(super) fn input_access(code: &Code, place: usize, dst: Dst) -> Option<Access> {
     let Dst::R16(Half(register)) = dst else { return Some(Access::B32) };
-    // The registers that have the value.
+    // The registers that hold the value.
     let mut holders = vec![register];
     for (place, inst) in (place + 1..code.words().len()).filter_map(|place| Some((place, code.slot(place)?)))
     {

@@ -1,4 +1,4 @@
-//! Values of 8, 16 and 64 bits in instructions whose fields have the numbers of other registers.
+//! Values of 8, 16 and 64 bits in instructions whose fields hold the numbers of other registers.
 
 use crate::arith::Arith;
 use crate::code::Code;
@@ -10,7 +10,7 @@ use crate::lane::{Modifiers, Width};
 /// The meaning of the numbers in the fields of half registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HalfNumbers {
-    /// Half registers, or there are none.
+    /// Half registers; also if the instruction has none.
     Halves,
     /// Registers with values of 8 or 16 bits (F6).
     Registers,
@@ -29,7 +29,7 @@ pub(super) fn half_numbers(code: &Code, place: usize, inst: &Inst) -> HalfNumber
     }
 }
 
-/// Takes the numbers of half registers for those of registers with small values.
+/// Interprets the numbers of half registers as those of registers with small values.
 pub(super) fn take_registers(inst: &mut Inst) {
     let lower = |half: Half| Half(half.0.wrapping_mul(2));
     for operand in &mut inst.src {
@@ -42,14 +42,14 @@ pub(super) fn take_registers(inst: &mut Inst) {
     }
 }
 
-/// Whether a product is one of 16-bit numbers.
+/// Returns whether a product has 16-bit factors.
 pub(super) fn is_short_product(inst: &Inst) -> bool {
     let Op::Arith(Arith::Mul { product } | Arith::Mad { product, .. }) = inst.op else { return false };
     matches!(product, Product::Bits16 { .. })
 }
 
-/// The register of 32 bits for a number that is meant without its upper bits (F10): what reads it takes the lower ones. The chip's
-/// conversion saturates.
+/// Returns the 32-bit register for a number whose upper bits the compiler intends to drop (F10). The instruction
+/// that reads it takes the lower bits. The chip's conversion saturates.
 pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     let Op::Arith(Arith::I2I { to, from, .. }) = inst.op else { return None };
     let Dst::R16(Half(register)) = inst.dst else { return None };
@@ -57,7 +57,8 @@ pub(super) fn truncates(inst: &Inst) -> Option<u8> {
     (from.size == Size::B32 && to.size != Size::B32 && plain).then_some(register)
 }
 
-/// Whether an instruction shifts 32 bits by a register (F9): NIR takes the count modulo 32, and the compiler emits no `and` for it.
+/// Returns whether an instruction shifts 32 bits by a register (F9). NIR takes the count modulo 32, and the
+/// compiler does not emit an `and` for it.
 pub(super) fn is_shift(inst: &Inst) -> bool {
     let width = match inst.op {
         Op::Arith(Arith::Shl { width, .. } | Arith::Shr { width, .. }) => width,
@@ -66,8 +67,8 @@ pub(super) fn is_shift(inst: &Inst) -> bool {
     width == Width::B32 && !matches!(inst.src[1], Operand::Imm(_))
 }
 
-/// Whether an instruction has values of 8 or 16 bits of OpenCL C as its half registers (F6). The compiler computes with them in 32 bits, and
-/// makes products of them ([`is_product_of_small_values`]).
+/// Returns whether the half registers of an instruction hold values of 8 or 16 bits of OpenCL C (F6). The compiler
+/// computes with them in 32 bits, and also multiplies them ([`is_product_of_small_values`]).
 pub(super) fn has_small_values(inst: &Inst) -> bool {
     let halves = matches!(inst.dst, Dst::R16(_)) || inst.src.iter().any(|src| matches!(src, Operand::R16(_)));
     let small = matches!(
@@ -85,7 +86,7 @@ pub(super) fn has_small_values(inst: &Inst) -> bool {
     halves && small
 }
 
-/// Whether the form of an instruction is a comparison or a shift of 16 bits.
+/// Returns whether the form of an instruction is a comparison or a shift of 16 bits.
 fn is_of_16_bits(inst: &Inst) -> bool {
     let Op::Arith(Arith::Set { width, .. } | Arith::Shl { width, .. } | Arith::Shr { width, .. }) = inst.op
     else {
@@ -94,8 +95,9 @@ fn is_of_16_bits(inst: &Inst) -> bool {
     width == Width::B16
 }
 
-/// Whether an instruction of 16 bits is meant for 64 (F17): `emitSET` and `emitShift` have no other form, and write the numbers of the
-/// first registers of two pairs. Values of 16 bits come from instructions that [`has_small_values`] names.
+/// Returns whether a 16-bit instruction is intended for 64 bits (F17). `emitSET` and `emitShift` have no other
+/// form, and write the numbers of the first registers of two pairs. Values of 16 bits come from instructions that
+/// [`has_small_values`] names.
 fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     let is_pair = |operand: &Operand| {
         let Operand::R16(Half(number)) = *operand else { return false };
@@ -113,8 +115,8 @@ fn is_long(code: &Code, place: usize, inst: &Inst) -> bool {
     is_of_16_bits(inst) && is_pair(first) && (is_pair(second) || matches!(second, Operand::Imm(_)))
 }
 
-/// Changes an instruction that is meant for 64 bits to one of the lower 32 bits. The compiler adds the lower 32 bits alone. The words of a comparison do
-/// not show whether it is signed; the result is a signed comparison.
+/// Changes an instruction that is intended for 64 bits to one for the lower 32 bits. The compiler adds the lower 32
+/// bits alone. The words of a comparison do not show whether it is signed; the result is a signed comparison.
 pub(super) fn take_lower_words(inst: &mut Inst) {
     for operand in &mut inst.src {
         if let Operand::R16(Half(register)) = *operand {
@@ -131,9 +133,9 @@ pub(super) fn take_lower_words(inst: &mut Inst) {
     }
 }
 
-/// Whether a product is one of values of 16 bits of OpenCL C (F6), and not a part of a product of 32 bits. The compiler splits the latter:
-/// it shifts the sum of the products with an upper half by 16, and adds the product of the lower halves. For the upper word, it adds
-/// the product of the upper halves with a carry.
+/// Returns whether a product has factors of 16 bits of OpenCL C (F6), and is not a part of a 32-bit product. The
+/// compiler splits the latter: it shifts the sum of the products with an upper half by 16, and adds the product of
+/// the lower halves. For the upper word, it adds the product of the upper halves with a carry.
 pub(super) fn is_product_of_small_values(code: &Code, place: usize, inst: &Inst) -> bool {
     let by_16 = |inst: &Inst| {
         matches!(inst.op, Op::Arith(Arith::Shl { .. } | Arith::Shr { .. }))

@@ -1,4 +1,4 @@
-//! What blocks and the branches behind them announce.
+//! The announcements of blocks and of the branches after them.
 
 use std::ops::Range;
 
@@ -7,16 +7,16 @@ use reconverge_simt::{Event, Mask, Observer};
 use super::lower::{Inside, Last, Lowered, Side};
 use crate::flow::{TokenType, announce_arrival, announce_division};
 
-/// What comes together at a block, for [`together`].
+/// The events at a block that [`together`] announces as one.
 #[derive(Clone, Copy)]
 pub(super) enum Key {
     /// The instructions of the block.
     Block,
-    /// Behind it both sides of a branch.
+    /// Both sides of a branch after the block.
     Divides,
-    /// Behind it the side of a branch that all lanes go to.
+    /// The side of a branch after the block, if all lanes take the branch.
     Jumps,
-    /// Behind it the side of a branch that no lane leaves.
+    /// The side of a branch after the block, if no lane takes the branch.
     Falls,
 }
 
@@ -34,7 +34,7 @@ impl Lowered {
         announce_issues(observer, &self.inside[number as usize], 0..size, lanes);
     }
 
-    /// Announces a side of a branch, as far as the join.
+    /// Announces a side of a branch, up to the join.
     pub(super) fn announce_side<O: Observer>(&self, side: Side, lanes: u32, observer: &mut O) {
         let Some(block) = self.blocks.get(side.block as usize) else { return };
         self.announce_block(side.block, Mask(lanes.into()), observer);

@@ -1,5 +1,5 @@
-//! Operations that are not one lane function over words: predicates, address and condition registers, uniform words
-//! of s[], and the general one that takes any arithmetic instruction as it is.
+//! Operations that are not a single lane function over words: predicates, address and condition registers, uniform
+//! words of s[], and a general operation for any arithmetic instruction.
 
 use reconverge_simt::wide::{Table, Wide};
 
@@ -23,8 +23,8 @@ pub(super) static CONDITIONS: [Table; 32] = {
     tables
 };
 
-/// [`PREDICATED`] = the active lanes whose `$c` satisfies the condition with code `number`, of each quad those in
-/// the four bits of `shift[0]`. (2.2, 3.4)
+/// [`PREDICATED`] = the active lanes whose `$c` satisfies the condition with code `number`, restricted in each quad
+/// to the four bits of `shift[0]`. (2.2, 3.4)
 pub(super) struct Predicate;
 
 impl Body for Predicate {
@@ -37,8 +37,8 @@ impl Body for Predicate {
     }
 }
 
-/// A row = a word of s[] at byte address `number`, of `shift[0]` bytes, signed when `narrow[0]` says so; the same
-/// for all lanes.
+/// A row = a word of s[] at byte address `number`, of `shift[0]` bytes, signed if `narrow[0]` is set; the same for
+/// all lanes.
 pub(super) struct SharedWord;
 
 impl Body for SharedWord {
@@ -52,14 +52,14 @@ impl Body for SharedWord {
             _ => Access::B32,
         };
         let start = operation.number as usize;
-        // Lowering has seen that s[] is large enough.
+        // Lowering checks that s[] is large enough.
         let bytes = lanes.shared.bytes().get(start..start + access.bytes() as usize).unwrap_or_default();
         let raw = bytes.iter().rev().fold(0, |word, byte| word << 8 | u128::from(*byte));
         lanes.row_mut(operation.dst).0 = [extended(raw, access) as u32; WARP];
     }
 }
 
-/// A row = the flags of the answer whether all (`number` is 1) or any of the active lanes are in the set. (6.10)
+/// A row = the flags of the vote: whether all (`number` is 1) or any of the active lanes are in the set. (6.10)
 pub(super) struct Vote;
 
 impl Body for Vote {
@@ -127,8 +127,8 @@ impl Body for ToA {
     }
 }
 
-/// Any arithmetic instruction, lane by lane through the list that all engines share: instruction `number`.
-/// `FLAGS`: it writes a `$c`.
+/// Any arithmetic instruction, lane by lane through the list that all engines share. `number` is the index of the
+/// instruction. `FLAGS`: it writes a `$c`.
 pub(super) struct General<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for General<FLAGS> {
@@ -163,7 +163,7 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
     }
 }
 
-/// The numbers of the lanes of a set, lowest first.
+/// Returns the numbers of the lanes of a set, in ascending order.
 #[inline(always)]
 pub(super) fn members(bits: u32) -> impl Iterator<Item = usize> {
     reconverge_simt::mask::members(bits.into()).map(|lane| lane % WARP)

@@ -1,11 +1,11 @@
-//! f32 sums and products of a whole row by the host's operation alone, where no lane is an exception.
+//! f32 sums and products of a whole row by the host's operation alone, if no lane is an exception.
 //!
-//! The lane functions flush denormals and make NaN canonical at every step, which costs three times the operation
-//! itself and makes each step wait for the next. Most rows need none of it. What is tested here is exact: a row in
-//! which some lane might differ is refused and goes through the lane functions.
+//! The lane functions flush denormals and canonicalize NaN at every step. This costs three times the operation
+//! itself and makes each step wait for the next. Most rows do not need it. The tests here are exact: if some lane
+//! might differ, the function returns `None` and the row goes through the lane functions.
 //!
-//! Whether a lane is an exception is the sign of a difference of magnitudes: those of all lanes are gathered by OR. As
-//! truth values they took as long as the operation itself (`mad`: 20 ns for 13).
+//! The sign of a difference of magnitudes shows whether a lane is an exception; OR combines those of all lanes. As
+//! boolean values, they took as long as the operation itself (`mad`: 20 ns instead of 13).
 
 use reconverge_simt::wide::Wide;
 
@@ -21,11 +21,11 @@ const SMALLEST: u32 = 1 << 23;
 /// 2^-100
 const LEAST: u32 = (127 - 100) << 23;
 
-/// Sums to nearest that are zero, infinite, or at least 2^-100.
+/// Returns sums to nearest, or `None` unless each is zero, infinite, or at least 2^-100.
 ///
-/// A denormal operand cannot be seen in those: beside an operand of 2^-101 it is less than half of a last place, and
-/// two of them sum to less than 2^-100. A zero comes from opposite operands, whose flushed values are opposite or
-/// zeros of the same signs.
+/// A denormal operand does not change such a sum. Next to an operand of 2^-101 it is less than half of a last
+/// place, and two denormals sum to less than 2^-100. A zero comes from opposite operands, whose flushed values are
+/// opposite, or are zeros of the same signs.
 #[inline(always)]
 pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut sum = [0; WARP];
@@ -35,15 +35,15 @@ pub(super) fn add<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     let mut exceptions = 0;
     for lane in 0..WARP {
         let magnitude = sum[lane] & MAGNITUDE;
-        // All ones for zero, which is no exception.
+        // All ones for zero, which is not an exception.
         let above_one = magnitude.wrapping_sub(1);
         exceptions |= above_one.wrapping_sub(LEAST - 1) & !above_one | INFINITY.wrapping_sub(magnitude);
     }
     (exceptions >> 31 == 0).then(|| (sum, flags(&sum)))
 }
 
-/// Products to nearest of factors that are neither zero nor denormal, if they are neither themselves, nor NaN, nor
-/// ±2^-126, which a product just below it may have been rounded to; else [`rare_mul`].
+/// Returns products to nearest. Returns `None` if a factor is zero or denormal, or if a product is zero, denormal, NaN or
+/// ±2^-126, to which a product just below it may have been rounded; the caller then uses [`rare_mul`].
 #[inline(always)]
 pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -61,8 +61,8 @@ pub(super) fn mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (product, flags(&product)))
 }
 
-/// Products to nearest, flushed before and after, if none is ±2^-126: what is smaller would be a denormal however it is
-/// rounded.
+/// Returns products to nearest, flushed before and after, or `None` if one is ±2^-126. A smaller product would be a
+/// denormal in every rounding mode.
 #[inline(always)]
 pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let mut product = [0; WARP];
@@ -76,7 +76,7 @@ pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8;
     (exceptions == 0).then(|| (product, flags(&product)))
 }
 
-/// [`rare_mul`] in the mode MUL_ZERO_WINS.
+/// Computes [`rare_mul`] in the mode MUL_ZERO_WINS.
 #[inline(always)]
 pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     let (mut product, _) = rare_mul(wide, src)?;
@@ -88,12 +88,14 @@ pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WA
     Some((product, flags(&product)))
 }
 
-/// Sums of a product cut to 24 bits and an addend, if no source is zero, denormal or NaN, the product is from 2^-100 up
-/// and finite, and so is the sum; else [`rare_mad`]. Such a sum is no denormal: an addend below 2^-101 leaves it above that,
-/// and any other is a multiple of 2^-124, as the product is.
+/// Returns sums of a product truncated to 24 bits and an addend. Returns `None` if a source is zero, denormal or NaN, if
+/// the product is below 2^-100 or not finite, or if the sum is not finite; the caller then uses [`rare_mad`]. The sum is
+/// not a denormal: an addend below 2^-101 leaves it above that, and any other addend is a multiple of 2^-124, as the
+/// product is.
 ///
-/// The product is cut without doubles: what the multiply-add leaves of it shows whether rounding to nearest went away
-/// from zero, and then it is one unit too large. Where the product is at least 2^-100, that rest is exact.
+/// The product is truncated without doubles. The rest of it that the multiply-add returns shows whether rounding to
+/// nearest went away from zero; the product is then one unit too large. This rest is exact if the product is at
+/// least 2^-100.
 #[inline(always)]
 pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {
@@ -114,19 +116,19 @@ pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP
     (exceptions >> 31 == 0).then(|| (sum, flags(&sum)))
 }
 
-/// [`mad`] with zeros and denormals among the sources.
+/// Computes [`mad`] with zeros and denormals among the sources.
 #[inline(always)]
 pub(super) fn rare_mad<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     any_mad::<W, false>(wide, src)
 }
 
-/// [`rare_mad`] in the mode MUL_ZERO_WINS.
+/// Computes [`rare_mad`] in the mode MUL_ZERO_WINS.
 #[inline(always)]
 pub(super) fn zero_mad<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     any_mad::<W, true>(wide, src)
 }
 
-/// [`rare_mad`]. `ZERO_WINS`: in the mode MUL_ZERO_WINS.
+/// Computes [`rare_mad`]. `ZERO_WINS`: in the mode MUL_ZERO_WINS.
 #[inline(always)]
 fn any_mad<W: Wide, const ZERO_WINS: bool>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {
@@ -137,7 +139,7 @@ fn any_mad<W: Wide, const ZERO_WINS: bool>(_: W, [a, b, c]: &[Row; 3]) -> Option
     for lane in 0..WARP {
         let [a, b, c] = [float::flush(a[lane]), float::flush(b[lane]), float::flush(c[lane])];
         let [product, cut] = cut_product(a, b);
-        // The product is not cut where the addend is zero.
+        // The product is not truncated if the addend is zero.
         let term = if c << 1 == 0 { product } else { cut };
         let zero = float::zero_factor(a, b);
         let term = if ZERO_WINS & zero { 0 } else { term };
@@ -151,18 +153,19 @@ fn any_mad<W: Wide, const ZERO_WINS: bool>(_: W, [a, b, c]: &[Row; 3]) -> Option
     (exceptions == 0).then(|| (sum, flags(&sum)))
 }
 
-/// A product to nearest, and cut to 24 bits.
+/// Returns a product to nearest, and the product truncated to 24 bits.
 #[inline(always)]
 fn cut_product(a: u32, b: u32) -> [u32; 2] {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
     let product = a * b;
     let rest = a.mul_add(b, -product);
-    // The rest has the other sign where the product was rounded away from zero.
+    // The rest has the other sign if the product was rounded away from zero.
     let away = f32::from_bits(rest.to_bits() ^ product.to_bits() & !MAGNITUDE) < 0.0;
     [product.to_bits(), product.to_bits().wrapping_sub(u32::from(away))]
 }
 
-/// What the lane functions say of results that are no denormals and no NaN but theirs.
+/// Returns the flags that the lane functions set for these results. They must not be denormals, or NaNs other than
+/// the canonical one.
 #[inline(always)]
 fn flags(row: &Row) -> [u8; WARP] {
     let mut flags = [0; WARP];
@@ -182,7 +185,7 @@ mod tests {
 
     type Found = Option<(Row, [u8; WARP])>;
 
-    /// add, mul, mad, [`rare_mul`], [`rare_mad`], [`zero_mul`] and [`zero_mad`] of a row by the quick ways.
+    /// Runs add, mul, mad, [`rare_mul`], [`rare_mad`], [`zero_mul`] and [`zero_mad`] for a row by the fast paths.
     struct All<'a>(&'a [Row; 3]);
 
     impl Task for All<'_> {
@@ -202,7 +205,7 @@ mod tests {
         }
     }
 
-    /// Every pair of interesting values, and of many random ones: where the quick way is taken, it is right.
+    /// Tests every pair of interesting values, and of many random ones: a result of the fast path must be right.
     #[test]
     fn a_row_that_is_not_refused_is_what_the_lane_functions_give() {
         let edges = [
@@ -235,14 +238,14 @@ mod tests {
             seed ^= seed << 13;
             seed ^= seed >> 7;
             seed ^= seed << 17;
-            // Every other one is near the smallest numbers.
+            // Every other value is near the smallest numbers.
             if number % 2 == 0 { seed as u32 } else { seed as u32 & 0x83ff_ffff }
         }));
         let (mut taken, mut refused) = ([0; 7], [0; 7]);
         let level = Level::best();
         for (number, x) in values.iter().enumerate() {
             for (step, y) in values.iter().enumerate() {
-                // Addends of all kinds; often one that the product nearly cancels.
+                // Addends of all kinds; often one that nearly cancels the product.
                 let near = (f32::from_bits(*x) * f32::from_bits(*y)).to_bits() ^ 1 << 31;
                 let z = if step % 3 == 0 { near } else { values[(7 * number + step) % values.len()] };
                 let row = [[*x; WARP], [*y; WARP], [z; WARP]];

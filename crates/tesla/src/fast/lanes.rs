@@ -1,9 +1,10 @@
-//! Operations on whole rows: the state they see, their operands, and how one body becomes code for each level.
+//! Operations on whole rows: the state that they access, their operands, and how one body is compiled for each
+//! level.
 //!
-//! A [`Body`] is written once, as loops over all lanes without branches, and blends its result under the mask. A
-//! [`handler`] is that body compiled for a [`Level`]. Which rows an operation reads and writes was decided when it
-//! was lowered: rows 0 to n - 1 are the registers, those behind them the [room](reconverge_simt::registers) with
-//! constants and intermediate results, so that a handler does not depend on where an operand comes from.
+//! A [`Body`] is written once, as loops over all lanes without branches. It blends its result under the mask. A
+//! [`handler`] is that body compiled for a [`Level`]. Lowering decides which rows an operation reads and writes.
+//! Rows 0 to n - 1 are the registers. The rows after them are the [room](reconverge_simt::registers) with constants
+//! and intermediate results, so that a handler does not depend on the origin of an operand.
 
 use std::marker::PhantomData;
 
@@ -21,29 +22,29 @@ use crate::meaning::{self, Modes, Operands};
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Input};
 
-/// All active lanes, among the [`Lanes::sets`].
+/// Index of the active lanes in [`Lanes::sets`].
 pub(super) const ACTIVE: usize = 0;
 
-/// The lanes for which the latest predicate holds.
+/// Index of the lanes for which the latest predicate holds.
 pub(super) const PREDICATED: usize = 1;
 
-/// What all operations of a program share.
+/// The data that all operations of a program share.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// Instructions that go lane by lane, by number.
+    /// Instructions that are executed lane by lane, by number.
     pub(super) generals: Vec<GeneralOperands>,
     /// Texture instructions and `quadop`s, by number.
     pub(super) textures: Vec<Tex>,
     pub(super) quads: Vec<Quad>,
     pub(super) chip: Chip,
     pub(super) modes: Modes,
-    /// Rows of a warp's registers and room together, of which every place in an operation is one.
+    /// Rows of a warp's registers and room together. Every place in an operation is one of them.
     pub(super) layout: Layout<WARP>,
-    /// The row of the active lanes, all ones or all zeros a lane, which compiled code reads.
+    /// The row of the active lanes, all ones or all zeros per lane, for compiled code.
     pub(super) mask: Place,
 }
 
-/// What operations work on.
+/// The state on which operations work.
 pub(super) struct Lanes<'a> {
     pub(super) rows: Frame<&'a mut [Row<WARP>], WARP>,
     pub(super) a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
@@ -54,7 +55,7 @@ pub(super) struct Lanes<'a> {
     /// a[] or v[] and o[], by word.
     pub(super) inputs: &'a [Option<Input>],
     pub(super) outputs: &'a mut Vec<Row<WARP>>,
-    /// The warp's number in the block.
+    /// Number of the warp in the block.
     pub(super) warp: u32,
     /// Lanes that are only helpers.
     pub(super) dead: u32,
@@ -62,7 +63,7 @@ pub(super) struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Both sets are empty.
+    /// Creates lanes whose sets are both empty.
     ///
     /// # Panics
     /// The registers have no room for the program.
@@ -78,18 +79,18 @@ impl<'a> Lanes<'a> {
         (warp, dead): (u32, u32),
         tables: &'a Tables,
     ) -> Self {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees it.
         let rows = unsafe { Frame::new(rows, &tables.layout) };
         Lanes { rows, a, c, sets: [0; 2], shared, inputs, outputs, warp, dead, tables }
     }
 
-    /// A row by value: operations read all their rows before they write one, which may be the same.
+    /// Returns a row by value. Operations read all their rows before they write one, which may be the same.
     #[inline(always)]
     pub(super) fn row(&self, place: Place) -> [u32; WARP] {
         *self.rows.row(place)
     }
 
-    /// A row that is not copied.
+    /// Returns a row without a copy.
     #[inline(always)]
     pub(super) fn row_of(&self, place: Place) -> &[u32; WARP] {
         self.rows.row(place)
@@ -100,20 +101,20 @@ impl<'a> Lanes<'a> {
         self.rows.row_mut(place)
     }
 
-    /// Writes the lanes of a set, given by number; the others keep what they have.
+    /// Writes the lanes of a set, given by number; the other lanes keep their values.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: [u32; WARP]) {
         let bits = self.set(set);
         wide.write(&mut self.row_mut(place).0, &values, bits.into());
     }
 
-    /// The bits of a set, given by number.
+    /// Returns the bits of a set, given by number.
     #[inline(always)]
     pub(super) fn set(&self, number: u8) -> u32 {
         self.sets[usize::from(number & 1)]
     }
 
-    /// All ones for the lanes of a set, given by number, zeros for the others.
+    /// Returns all ones for the lanes of a set, given by number, and zeros for the others.
     #[inline(always)]
     pub(super) fn members(&self, number: u8) -> [u32; WARP] {
         match self.set(number) {
@@ -122,7 +123,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The active lanes become these; costs nothing if they are that already.
+    /// Sets the active lanes. Costs nothing if they do not change.
     #[inline(always)]
     pub(super) fn activate(&mut self, bits: u32) {
         if self.sets[ACTIVE] != bits {
@@ -131,7 +132,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The flags of a `$c`.
+    /// Returns the flags of a `$c`.
     #[inline(always)]
     pub(super) fn c(&self, register: u8) -> &[u8; WARP] {
         &self.c[usize::from(register & 3)]
@@ -149,7 +150,7 @@ impl<'a> Lanes<'a> {
         self.c[usize::from(register & 3)] = new;
     }
 
-    /// `$a1` to `$a4`, by their number; the others read 0.
+    /// Returns `$a1` to `$a4`, by number; the others read 0.
     #[inline(always)]
     pub(super) fn a(&self, register: u8) -> [u16; WARP] {
         match register {
@@ -158,7 +159,7 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Writes `$a1` to `$a4` in the lanes of a set, given by number; writing another does nothing.
+    /// Writes `$a1` to `$a4` in the lanes of a set, given by number; a write to another register has no effect.
     #[inline(always)]
     pub(super) fn write_a(&mut self, register: u8, set: u8, values: [u16; WARP]) {
         if let 1..=4 = register {
@@ -174,18 +175,18 @@ impl<'a> Lanes<'a> {
     }
 }
 
-/// 16 bits or all of them.
+/// Returns a mask of the low 16 bits, or of all 32.
 #[inline(always)]
 pub(super) const fn bits(narrow: bool) -> u32 {
     if narrow { 0xffff } else { u32::MAX }
 }
 
-/// An operation's code. Calling it is sound on a processor that has the level it was made for.
+/// An operation's code. A call is sound on a processor that has the level for which it is compiled.
 pub(super) type Handler = unsafe fn(&mut Lanes<'_>, &Operation);
 
-/// What an operation does to the rows.
+/// The effect of an operation on the rows.
 pub(super) trait Body {
-    /// To be compiled for a level: branch-free loops over all lanes.
+    /// Runs the operation. The function is compiled for each level: branch-free loops over all lanes.
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation);
 }
 
@@ -194,17 +195,17 @@ handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 /// The words of three sources.
 pub(super) type Sources = [[u32; WARP]; 3];
 
-/// Results and flags of all lanes, or nothing for a row with an exception.
+/// Results and flags of all lanes; `None` for a row with an exception.
 pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
-/// An operation that is known when its code is compiled, for [`Lanewise`].
+/// An operation that is known at compile time, for [`Lanewise`].
 pub(super) trait Kernel {
-    /// The operation. The modifiers of its sources are applied before.
+    /// The operation. The modifiers of its sources have been applied before.
     const OP: Arith;
     /// The modes of its results.
     const MODES: Modes = Modes::NONE;
 
-    /// Result and flags of one lane; flags that are not used cost nothing.
+    /// Returns result and flags of one lane. Unused flags cost nothing.
     #[inline(always)]
     fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags) {
         let [a, b, c] = src;
@@ -214,24 +215,25 @@ pub(super) trait Kernel {
         (value as u32, flags)
     }
 
-    /// Whether there is [`Kernel::by_host`].
+    /// Whether [`Kernel::by_host`] is implemented.
     const BY_HOST: bool = false;
 
-    /// All lanes by the host's operation alone, if none of them is an exception to it.
+    /// Computes all lanes by the host's operation alone. Returns `None` if some lane is an exception to it.
     #[inline(always)]
     fn by_host<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 
-    /// All lanes of a row that [`Kernel::by_host`] refuses, if none of them is an exception to this way either.
+    /// Computes all lanes of a row for which [`Kernel::by_host`] returns `None`. Returns `None` if some lane is
+    /// also an exception here.
     #[inline(always)]
     fn rarely<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 }
 
-/// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is half a
-/// register. `MODIFIED`: some source has abs or neg.
+/// A 32-bit kernel for every lane. `DST`: it writes a row. `FLAGS`: it writes a `$c`. `HALVES`: some operand is
+/// half a register. `MODIFIED`: some source has abs or neg.
 pub(super) struct Lanewise<K, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool>(
     PhantomData<K>,
 );
@@ -246,7 +248,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
             Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
-            // In a function of its own, for which the usual rows need not keep their sources (a tenth of a `mad`).
+            // In a separate function, so that the usual rows need not keep their sources (a tenth of a `mad`).
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
     }
@@ -289,7 +291,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     }
 }
 
-/// An operation on a row that [`Kernel::by_host`] refuses, as a task.
+/// An operation on a row for which [`Kernel::by_host`] returns `None`, as a task.
 struct Rarely<'a, 'b, B>(&'a mut Lanes<'b>, &'a Operation, PhantomData<B>);
 
 impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MODIFIED: bool> Task
@@ -310,7 +312,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     }
 }
 
-/// The sources with their halves taken and their modifiers applied.
+/// Returns the sources, with halves extracted and modifiers applied.
 #[inline(always)]
 pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     lanes: &Lanes<'_>,
@@ -333,7 +335,7 @@ pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     sources
 }
 
-/// `old` with 16 bits, or all, replaced by those of `new` moved up.
+/// Returns `old` with 16 bits, or all, replaced by the shifted bits of `new`.
 #[inline(always)]
 pub(super) fn inserted(old: [u32; WARP], new: [u32; WARP], shift: u8, narrow: bool) -> [u32; WARP] {
     let place = bits(narrow) << (shift & 31);

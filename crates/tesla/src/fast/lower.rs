@@ -1,12 +1,12 @@
-//! From instructions to blocks of operations, once a program.
+//! Lowers a program's instructions to blocks of operations, once per program.
 //!
-//! A [`Block`] is a run of instructions that neither depend on flow control nor can trap, and one instruction at its
-//! end that may. Everything that is known before the program runs is decided here: which registers there are, which
-//! function with which modifiers. An instruction without an operation ends its block and is executed by the reference
-//! interpreter, so that every program runs.
+//! A [`Block`] is a sequence of instructions that neither depend on flow control nor can trap, and one instruction
+//! at its end that may. Lowering decides everything that is known before the program runs: which registers exist,
+//! which function each operation calls and with which modifiers. An instruction without an operation ends its
+//! block, and the reference interpreter executes it, so that every program runs.
 //!
-//! A constant in c[] has a row for its place, which gets its value when a block is made. So draws that change constants do
-//! not lower a program again.
+//! Each constant in c[] has a row for its address. The row gets its value when a block of threads is created, so
+//! draws that change constants do not lower a program again.
 
 mod arithmetic;
 mod flow;
@@ -39,39 +39,39 @@ use crate::spaces::Constants;
 /// The instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Last {
-    /// None: the next one begins another block.
+    /// No instruction: the next one begins another block.
     Next,
-    /// Executed by the reference interpreter.
+    /// An instruction that the reference interpreter executes.
     Reference,
-    /// A load or store, by number.
+    /// A load or store, as an index into [`Lowered::accesses`].
     Memory(u32),
-    /// To a byte address.
+    /// Branches to a byte address.
     Bra { target: u32, guard: Test },
     /// Pushes a byte address.
     Joinat { target: u32 },
     /// Pushes a byte address.
     Breakaddr { target: u32 },
-    /// To a byte address, without limit.
+    /// Calls a byte address. Calls have no limit.
     Call { target: u32 },
-    /// Back.
+    /// Returns from a call.
     Ret { guard: Test },
-    /// Out of a loop.
+    /// Leaves a loop.
     Break { guard: Test },
-    /// A barrier that there is.
+    /// A barrier that exists.
     Bar { inc: bool, wait: bool, barrier: u8, count: Count },
-    /// Marks lanes as dead; they go on.
+    /// Marks lanes as dead; they continue.
     Discard { guard: Test },
 }
 
-/// A load or store, then operations with what was loaded.
+/// A load or store, then operations on the loaded values.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
     pub(super) transfer: Transfer,
-    /// Of the operations of the program.
+    /// The range of these operations in [`Lowered::operations`].
     pub(super) after: Range<u32>,
 }
 
-/// A predicate, ready to be looked up.
+/// A predicate, prepared for the lookup.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Test {
     pub(super) always: bool,
@@ -91,7 +91,7 @@ pub(super) enum Template {
         /// Whether the operation writes a `$c`.
         flags: bool,
     },
-    /// [`Predicate`] of all lanes of a quad.
+    /// [`Predicate`] for all lanes of a quad.
     Predicate(Condition),
     /// [`SharedWord`](super::bodies::SharedWord)
     SharedWord,
@@ -104,7 +104,7 @@ pub(super) enum Template {
 }
 
 impl Last {
-    /// The predicate of control flow that has one.
+    /// Returns the predicate of control flow that has one.
     pub(super) fn guard(&self) -> Option<&Test> {
         match self {
             Last::Bra { guard, .. }
@@ -129,52 +129,53 @@ impl Test {
     }
 }
 
-/// Instructions that run together: what every run reads.
+/// Instructions that run together: the data that every run reads.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Block {
-    /// Its operations, those of a memory access's second part aside.
+    /// Range of the operations of the block, without those after a memory access.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Instructions, the last one included.
+    /// Number of instructions, including the last one.
     pub(super) size: u32,
-    /// [`Block::size`] where the block can run in a chain; [`NONE`] where its last instruction needs more than rows and
+    /// [`Block::size`] if the block can run in a chain. [`NONE`] if its last instruction needs more than rows and
     /// flow.
     pub(super) chained: u32,
-    /// Byte address of what follows.
+    /// Byte address after the block.
     pub(super) next: u32,
     /// Byte address of the last instruction.
     pub(super) last_pc: u32,
     /// The first instruction joins.
     pub(super) join: bool,
-    /// All active lanes end behind it.
+    /// All active lanes end after the block.
     pub(super) exit: bool,
     pub(super) last: Last,
-    /// The block that follows, and the one that a branch goes to, if it has no join; else [`NONE`].
+    /// The block that follows, and the target block of a branch, if it has no join; else [`NONE`].
     pub(super) fall: u32,
     pub(super) jump: u32,
 }
 
-/// What a block needs when only some of its instructions run.
+/// Data for runs of only some of a block's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Inside {
-    /// For each instruction but [`Block::last`], where its operations end.
+    /// End of the operations of each instruction, except for [`Block::last`].
     pub(super) ends: Vec<u32>,
-    /// For each instruction its place in the code.
+    /// Index of each instruction in the code.
     pub(super) places: Vec<usize>,
-    /// And its address.
+    /// Byte address of each instruction.
     pub(super) addresses: Vec<u32>,
 }
 
-/// Where the two sides of a branch come to the same join, each with nothing but ordinary instructions on its way.
+/// A branch whose two sides reach the same join, each through ordinary instructions only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Diamond {
     /// The byte address of the join.
     pub(super) join: u32,
-    /// The side of those that take the branch, and that of the others.
+    /// The side of the lanes that take the branch, and that of the others.
     pub(super) taken: Side,
     pub(super) not: Side,
-    /// Instructions that are tried until the second side arrives: those of both, and the first side's arrival.
+    /// Instructions that are attempted until the second side arrives: those of both sides, and the first side's
+    /// arrival.
     pub(super) tried: u32,
 }
 
@@ -183,11 +184,12 @@ pub(super) struct Diamond {
 pub(super) struct Side {
     /// The byte address at which it begins.
     pub(super) pc: u32,
-    /// The block on its way; [`NONE`] where there is none.
+    /// The block of this side; [`NONE`] if it has none.
     pub(super) block: u32,
 }
 
-/// What follows a `joinat`: a block with a branch at its end, two sides that meet, the join that takes the entry.
+/// The construct that follows a `joinat`: a block with a branch at its end, two sides that meet, and the join that
+/// pops the entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conditional {
     /// The block with the branch, and its predicate.
@@ -196,25 +198,25 @@ pub(super) struct Conditional {
     pub(super) diamond: Diamond,
     /// The block that begins with the join.
     pub(super) joins: u32,
-    /// Instructions that are tried behind the `joinat` at most, that which carries the join among them.
+    /// Maximum number of instructions attempted after the `joinat`, including the one that carries the join.
     pub(super) most: u32,
 }
 
-/// No block begins there.
+/// No block begins at this word.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What lowering gives.
+/// The result of lowering.
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<(Handler, Operation)>,
     /// The template of each operation.
     pub(super) templates: Vec<Template>,
     pub(super) blocks: Vec<Block>,
-    /// By block.
+    /// Data for partial runs of each block.
     pub(super) inside: Vec<Inside>,
-    /// By block: where the two sides of the branch at its end meet.
+    /// Diamond of the branch at the end of each block, if any.
     pub(super) diamonds: Vec<Option<Diamond>>,
-    /// By block: what the `joinat` at its end begins.
+    /// Conditional that the `joinat` at the end of each block begins, if any.
     pub(super) conditionals: Vec<Option<Conditional>>,
     pub(super) accesses: Vec<Access>,
     /// For every word of the code, the block that begins there, or [`NONE`].
@@ -230,7 +232,7 @@ pub(super) struct Lowered {
     registers: usize,
     /// By row after the first ones: its word, if the program alone decides it.
     constants: Vec<Option<u32>>,
-    /// The rows behind the registers, before the first instruction; those of constants in c[] are zeros.
+    /// The rows after the registers, before the first instruction. The rows of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
     /// The rows of constants in c[].
     pub(super) uniforms: HashMap<Uniform, Place>,
@@ -240,24 +242,24 @@ impl Lowered {
     /// The number of rows for the intermediate results of an instruction.
     pub(super) const TEMPORARY_ROWS: usize = FIXED - TEMPORARIES;
 
-    /// Adds a row behind all others.
+    /// Adds a row after all others.
     pub(super) fn add_row(&mut self) {
         self.tables.layout.add();
         self.room.push(Row::ZERO);
     }
 
-    /// Whether a row is a register.
+    /// Returns whether a row is a register.
     pub(super) fn is_register(&self, place: Place) -> bool {
         place.number() < self.registers
     }
 
-    /// The number of an intermediate result of the instruction at hand.
+    /// Returns the number of an intermediate result of the current instruction.
     pub(super) fn temporary(&self, place: Place) -> Option<usize> {
         let number = place.number().checked_sub(self.registers + TEMPORARIES)?;
         (number < Self::TEMPORARY_ROWS).then_some(number)
     }
 
-    /// The word that a row has in all lanes, if the program alone decides it.
+    /// Returns the word that a row has in all lanes, if it depends only on the program.
     pub(super) fn constant(&self, place: Place) -> Option<u32> {
         match place.number().checked_sub(self.registers)? {
             ZERO => Some(0),
@@ -265,7 +267,7 @@ impl Lowered {
         }
     }
 
-    /// Byte address of the first instruction of a block.
+    /// Returns the byte address of the first instruction of a block.
     pub(super) fn first_pc(&self, number: u32) -> u32 {
         let block = &self.blocks[number as usize];
         let word = |instruction| self.entries.iter().position(|entry| *entry == Some((number, instruction)));
@@ -276,7 +278,7 @@ impl Lowered {
     }
 }
 
-/// Row of the room: zeros, which absent registers and operands read.
+/// Row of the room: zeros, for reads of absent registers and operands.
 const ZERO: usize = 0;
 /// Row of the room: receives unused results.
 const SINK: usize = 1;
@@ -287,10 +289,10 @@ const TEMPORARIES: usize = 3;
 /// Rows of the room before the constants.
 const FIXED: usize = 7;
 
-/// The most rows of a program.
+/// The maximum number of rows of a program.
 const MOST_ROWS: usize = 1 << 20;
 
-/// What an instruction becomes.
+/// The lowered form of an instruction.
 enum Lowering {
     /// Operations that cannot fail.
     Straight,
@@ -307,7 +309,7 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// The constant that an operand reads, if it is at one address for all lanes.
+    /// Returns the constant that an operand reads, if its address is the same for all lanes.
     pub(super) fn of(mem: &Mem) -> Option<Uniform> {
         let Space::Const(bank) = mem.space else { return None };
         let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
@@ -321,8 +323,9 @@ impl Uniform {
     }
 }
 
-/// Lowers a program. [`Setup::lowers_alike`](crate::launch::Setup) states what of the set-up the result depends on. `inputs`: the words of a[] or v[] that the launch gives to every warp. `singly`: into blocks of one
-/// instruction.
+/// Lowers a program. [`Setup::lowers_alike`](crate::launch::Setup) states the parts of the setup on which the
+/// result depends. `inputs` is the words of a[] or v[] that the launch gives to every warp. If `singly` is set,
+/// each block has one instruction.
 pub(super) fn lower(
     context: &Context,
     registers: usize,
@@ -452,7 +455,7 @@ struct Lower<'a> {
     level: Level,
     shared_bytes: usize,
     inputs: NumberSet,
-    /// Address of the instruction at hand.
+    /// Address of the current instruction.
     pc: u32,
     constant_places: HashMap<u32, Place>,
     lowered: Lowered,
@@ -471,7 +474,7 @@ impl Lower<'_> {
         self.lowered.tables.layout.place(self.lowered.registers + TEMPORARIES + number)
     }
 
-    /// A row of a value; `None` when there are too many to number.
+    /// Returns the row of a value, or `None` if the program has too many rows.
     fn constant(&mut self, value: u32) -> Option<Place> {
         if value == 0 {
             return Some(self.zero());
@@ -484,7 +487,7 @@ impl Lower<'_> {
         Some(place)
     }
 
-    /// The row of a constant in c[]; `None` when there are too many to number.
+    /// Returns the row of a constant in c[], or `None` if the program has too many rows.
     fn uniform_place(&mut self, uniform: Uniform) -> Option<Place> {
         if let Some(place) = self.lowered.uniforms.get(&uniform) {
             return Some(*place);
@@ -502,7 +505,7 @@ impl Lower<'_> {
         Some(self.lowered.tables.layout.add())
     }
 
-    /// A register for reading: those beyond the count read 0. (1.4)
+    /// Returns the row for reading a register: zeros if it is beyond the count. (1.4)
     fn register(&self, register: u8) -> Place {
         match usize::from(register) {
             register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
@@ -510,7 +513,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A register for writing: those beyond the count swallow writes. (1.4)
+    /// Returns the row for writing a register. Writes beyond the count are dropped. (1.4)
     fn target(&self, register: u8) -> Place {
         match usize::from(register) {
             register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
@@ -518,7 +521,7 @@ impl Lower<'_> {
         }
     }
 
-    /// An operation for a set of lanes that reads zeros.
+    /// Creates an operation for a set of lanes that reads zeros.
     fn operation(&self, dst: Place, set: usize) -> Operation {
         Operation {
             src: [self.zero(); 3],
@@ -545,13 +548,13 @@ impl Lower<'_> {
         self.lowered.templates.push(template);
     }
 
-    /// `None`: the reference interpreter executes it.
+    /// Lowers an instruction. Returns `None` if the reference interpreter executes it.
     fn instruction(&mut self, inst: &Inst) -> Option<Lowering> {
         if let Op::Control(control) = inst.op {
             return self.control(control, inst.guard).map(Lowering::Last);
         }
         if inst.gate().is_some_and(|register| usize::from(register) >= self.lowered.registers) {
-            return Some(Lowering::Straight); // It vanishes. (1.4)
+            return Some(Lowering::Straight); // The instruction is dropped. (1.4)
         }
         match &inst.op {
             Op::Idle(_) => return Some(Lowering::Straight),
@@ -568,7 +571,8 @@ impl Lower<'_> {
         }
     }
 
-    /// Which set of lanes executes; an operation that finds it out where that is not all active ones. (2.2, 3.4)
+    /// Returns the set of lanes that execute. Adds an operation that computes it, unless all active lanes execute.
+    /// (2.2, 3.4)
     fn predicate(&mut self, inst: &Inst) -> usize {
         if inst.guard.is_always() && inst.lanes & 15 == 15 {
             return ACTIVE;

@@ -1,13 +1,13 @@
 //! Loads, stores and atomic operations of a warp, lane by lane.
 //!
-//! Loads and stores come here where [`super::words`] has no quick way: bytes in several buffers, a view that wants to see
-//! each access, c[] beyond its end, inputs of stages; the quick ways are compared with these. Atomic operations ask once
-//! for the bytes that all lanes reach, and go one after another on them.
+//! Loads and stores arrive here if [`super::words`] has no fast path for them: bytes in several buffers, a view
+//! that must see each access, c[] past its end, inputs of stages. Tests compare the fast paths with these
+//! functions. Atomic operations request the bytes of all lanes once and process them lane by lane.
 //!
-//! A transfer that fails has changed nothing but what the reference interpreter, which then executes the instruction
-//! from its first lane, changes in the same way: loads write no register before all lanes have theirs, the
-//! bytes that lanes before the failing one have stored are stored again, and atomic operations and locks begin only once
-//! every lane has its place.
+//! If a transfer fails, the reference interpreter executes the instruction from its first lane, and repeats any
+//! change that the transfer has made. Loads do not write a register before all lanes have their values. The bytes
+//! stored by lanes before the failing one are stored again. Atomic operations and locks begin only after every lane
+//! has its address.
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
@@ -29,10 +29,10 @@ use crate::state::Local;
 
 type Row = [u32; WARP];
 
-/// The words of an access, a row each.
+/// The words of an access, one row each.
 type RowsOfValue = [Row; 4];
 
-/// Moves for the lanes of a set; the output is `false` when some lane cannot.
+/// A transfer for the lanes of a set. Its output is `false` if some lane cannot execute it.
 pub(super) struct Move<'a, 'w, 'l, G> {
     pub(super) context: &'a Context,
     pub(super) lanes: &'a mut Lanes<'w>,
@@ -85,7 +85,7 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
 }
 
 impl<G: Store> Move<'_, '_, '_, G> {
-    /// Writes what lanes have loaded.
+    /// Writes the loaded values.
     #[inline(always)]
     fn write<W: Wide, const N: usize>(&mut self, wide: W, places: [Place; N], values: [Row; N]) {
         for number in 0..N {
@@ -93,7 +93,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         }
     }
 
-    /// The lanes one after another, lowest first, on bytes that are all there.
+    /// Executes an atomic operation lane by lane, in ascending order, on bytes that all exist.
     #[inline(always)]
     fn atomic(&mut self, warp: &Warp, atomic: Atomic, signed: bool) -> Option<Row> {
         let Move { context, lanes, global, transfer, .. } = self;
@@ -104,7 +104,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         let bytes = global.changing(at, count, Picked::Each(&offsets, warp.bits, 4))?;
         let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
         let before_g200 = before_g200(context);
-        // A loop for each operation, without a choice a lane: a third of the time.
+        // One loop for each operation, without a choice per lane, takes a third of the time.
         macro_rules! with_loops_for {
             ($($name:ident)*) => {
                 match atomic {
@@ -117,7 +117,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(with_loops_for! { Add Exch Cas Inc Dec Max Min And Or Xor })
     }
 
-    /// [`Move::atomic`] with two words a lane.
+    /// Executes [`Move::atomic`] with two words per lane.
     #[inline(always)]
     fn atomic64(&mut self, warp: &Warp, atomic: Atomic64) -> Option<[Row; 2]> {
         let Move { context, lanes, global, transfer, .. } = self;
@@ -137,7 +137,8 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(values)
     }
 
-    /// Lane by lane, lowest first: who comes first gets the lock. All lanes have their words, or nothing changes.
+    /// Loads and locks lane by lane, in ascending order: the first lane gets the lock. Changes nothing unless all
+    /// lanes have their words.
     fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;
@@ -154,7 +155,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some([values, flags])
     }
 
-    /// Lane by lane; all have their words, or nothing changes.
+    /// Stores and unlocks lane by lane. Changes nothing unless all lanes have their words.
     fn store_unlock(&mut self, warp: &Warp, shift: u8) -> Option<()> {
         let Move { lanes, transfer, .. } = self;
         let bytes = transfer.mem.access.bytes();
@@ -169,7 +170,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(())
     }
 
-    /// Moves lane by lane, and gives what was loaded.
+    /// Moves lane by lane, and returns the loaded values.
     #[cold]
     #[inline(never)]
     fn each(&mut self, warp: &Warp) -> Option<RowsOfValue> {
@@ -215,19 +216,19 @@ impl Pairs {
     }
 }
 
-/// Chips before G200 treat some signed operations in another way.
+/// Returns whether the chip is older than G200; such chips execute some signed operations in another way.
 fn before_g200(context: &Context) -> bool {
     matches!(context.setup.chip, Chip::G80 | Chip::G84)
 }
 
-/// Where `count` bytes of a segment of g[] from `first` to `last` lie, if they are all inside.
+/// Returns the address and the number of the bytes of a segment of g[] from `first` to `last`, if all are inside.
 #[inline(always)]
 pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
     Some((context.segments.row(number, first, last)?, count as usize))
 }
 
-/// The lanes of a set, some of which there are, and where each looks.
+/// The lanes of a set that is not empty, and the address of each.
 #[derive(Clone, Copy)]
 struct Warp {
     addresses: Row,
@@ -237,7 +238,7 @@ struct Warp {
 }
 
 impl Warp {
-    /// The lowest address and the highest.
+    /// Returns the lowest address and the highest.
     #[inline(always)]
     fn span(&self) -> (u32, u32) {
         let (mut lowest, mut highest) = (u32::MAX, 0);
@@ -248,7 +249,7 @@ impl Warp {
         (lowest, highest)
     }
 
-    /// How far each lane's address lies behind the lowest; for lanes that are not in the set 0.
+    /// Returns the offset of each lane's address from the lowest address; 0 for lanes outside the set.
     #[inline(always)]
     fn offsets(&self, lowest: u32) -> Row {
         let mut offsets = [0; WARP];
@@ -259,18 +260,18 @@ impl Warp {
     }
 }
 
-/// Replaces the word at the offset of each lane of the set, one lane after another, and gives the words before; those of
-/// other lanes are 0.
+/// Replaces the word at the offset of each lane of the set, lane by lane, and returns the old words; 0 for other
+/// lanes.
 ///
 /// # Panics
-/// An offset reaches beyond the bytes.
+/// An element extends past the end of the bytes.
 #[inline(always)]
 fn each_word(bytes: &mut [u8], offsets: &Row, bits: u32, new: impl Fn(usize, u32) -> u32) -> Row {
     let reach = greatest(offsets);
     assert!(reach as usize + 4 <= bytes.len(), "the elements of a warp lie in their bytes");
     let mut values = [0; WARP];
     for lane in members(bits) {
-        // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+        // SAFETY: the assertion checks that no element extends past the end of the bytes.
         let word = unsafe { &mut *bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; 4]>() };
         values[lane] = u32::from_le_bytes(*word);
         *word = new(lane, values[lane]).to_le_bytes();
@@ -377,7 +378,7 @@ fn store_each<G: Store>(
     Some(())
 }
 
-/// An atomic operation lane by lane, once every lane has been seen to have its word.
+/// Executes an atomic operation lane by lane, after a check that every lane has its word.
 fn atomic_each<G: Store>(
     context: &Context,
     lanes: &Lanes<'_>,
@@ -401,7 +402,7 @@ fn atomic_each<G: Store>(
     Some(values)
 }
 
-/// A 64-bit atomic operation lane by lane, as [`atomic_each`].
+/// Executes a 64-bit atomic operation lane by lane, like [`atomic_each`].
 fn atomic64_each<G: Store>(
     context: &Context,
     lanes: &Lanes<'_>,

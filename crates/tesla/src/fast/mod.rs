@@ -1,25 +1,27 @@
-//! The fast engine: whole rows at a time, everything that is known beforehand is decided once a program.
+//! The fast engine. It executes whole rows at a time, and decides everything that is known beforehand once per
+//! program.
 //!
 //! | read | for |
 //! |---|---|
 //! | `lower` | from instructions to blocks of operations |
-//! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
+//! | `lanes` | operations, and how one body is compiled for each level of vector instructions |
 //! | `kernels`, `bodies` | the operations |
-//! | `host_float` | f32 sums and products by the host's operation, where no lane is an exception |
+//! | `host_float` | f32 sums and products by the host's operation, if no lane is an exception |
 //! | `sfu` | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 without branches |
-//! | `words`, `memory` | loads and stores of a warp: the commonest, and all |
+//! | `words`, `memory` | loads and stores of a warp: the most common, and all |
 //! | `stage` | inputs and outputs of graphics stages |
 //! | `texture` | texture reads and quad operations of a warp |
-//! | `run` | blocks one after another; what control flow does between them |
+//! | `run` | blocks in order, and the control flow between them |
 //! | `parallel` | blocks of a grid on several threads |
 //! | `straight` | warps of fragment programs without control flow |
 //! | `lockstep` | both engines side by side |
 //!
-//! It shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter and gives the same
-//! registers, memory, counts and traps. An instruction that it has no code for goes to the reference interpreter.
+//! The engine shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter, and
+//! returns the same registers, memory, counts and traps. The reference interpreter executes instructions that the
+//! engine cannot execute.
 
-// Code compiled for a processor's extensions is unsafe to call, and blocks are found without a check: each place states
-// why that is sound.
+// Code compiled for a processor's extensions is unsafe to call, and blocks are accessed without a bounds check.
+// Each use states why it is sound.
 #![allow(unsafe_code)]
 
 mod announce;
@@ -60,12 +62,12 @@ pub struct Fast {
     compiled: Option<Arc<compiled::Compiled>>,
     /// A block of a graphics stage that has ended.
     spare: Spare<Box<Block>>,
-    /// A straight-line program: for launches with 1/w, and for those without.
+    /// A straight-line program: for launches with 1/w, and for those without it.
     straight: [Option<Arc<Straight>>; 2],
 }
 
 impl Fast {
-    /// Passes of the program, and what they need to run; `None` where it is not compiled.
+    /// Returns the compiled regions of the program with a state to run them, or `None` if it is not compiled.
     fn runner(&self) -> Option<Runner<'_>> {
         self.compiled.as_deref().map(Runner::new)
     }
@@ -82,28 +84,28 @@ impl Fast {
         let mut lowered =
             lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
         let straight = [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new));
-        // Rows that both keep are behind all others.
+        // The rows that both forms keep are after all others.
         let kept = straight.iter().flatten().map(|straight| straight.kept()).max();
         (0..kept.unwrap_or(0)).for_each(|_| lowered.add_row());
         Fast { straight, lowered: Arc::new(lowered), level, compiled: None, spare: Spare::default() }
     }
 
-    /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
+    /// Creates the compiled engine. Without AVX2, or without memory for code, it is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
         Fast::lowered(grid, level, extent.cuts_blocks()).with_passes(grid.context(), extent)
     }
 
-    /// The same program with host code of an extent that does not cut blocks.
+    /// Returns the same program with host code of an extent that does not cut blocks.
     pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
         self.clone().with_passes(grid.context(), extent)
     }
 
-    /// Whether some of the program is host code.
+    /// Returns whether part of the program is host code.
     fn is_compiled(&self) -> bool {
         self.runner().is_some()
     }
 
-    /// Places of the code whose instruction the reference interpreter executes.
+    /// Returns the indices of the instructions that the reference interpreter executes.
     pub fn by_reference(&self) -> Vec<usize> {
         let blocks = self.lowered.blocks.iter().zip(&self.lowered.inside);
         let last = |(block, inside): (&lower::Block, &lower::Inside)| match block.last {

@@ -12,15 +12,15 @@ use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Flags, Modifiers};
 use crate::texture::Compared;
 
-/// A row: registers come first, then the room.
+/// The index of a row: registers come first, then the room.
 pub(super) type Place = place::Place<WARP>;
 
-/// Operands of an operation. The body defines which of them count.
+/// Operands of an operation. The body defines which of them it uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operation {
     /// Sources.
     pub(super) src: [Place; 3],
-    /// Where the result goes.
+    /// The row of the result.
     pub(super) dst: Place,
     /// The lanes that execute, by number of their set.
     pub(super) set: u8,
@@ -28,15 +28,15 @@ pub(super) struct Operation {
     pub(super) c: u8,
     /// The `$c` that is written.
     pub(super) cdst: u8,
-    /// Halves: for each source how far it is moved down, 0 or 16, and whether only 16 bits count then.
+    /// Halves: for each source, the right shift, 0 or 16, and whether only 16 bits count after it.
     pub(super) shift: [u8; 3],
     pub(super) narrow: [bool; 3],
-    /// Half of the result: how far it is moved up.
+    /// Half of the result: the left shift.
     pub(super) dst_shift: u8,
     pub(super) dst_narrow: bool,
-    /// A number of the body's own: an instruction, an address.
+    /// A number that only the body uses: an instruction, an address.
     pub(super) number: u32,
-    /// f32 modifiers: the bits of a source that stay, and those that are flipped then.
+    /// f32 modifiers: the bits of a source that are kept, and those that are then flipped.
     pub(super) keep: [u32; 3],
     pub(super) flip: [u32; 3],
 }
@@ -53,7 +53,7 @@ pub(super) struct GeneralOperands {
     pub(super) dst_high: Place,
 }
 
-/// A texture instruction with all that does not change in a launch.
+/// A texture instruction, with everything that is constant in a launch.
 #[derive(Clone, Debug)]
 pub(super) struct Tex {
     pub(super) image: Arc<Image>,
@@ -86,13 +86,13 @@ pub(super) struct Sample {
     pub(super) lod: Lod,
 }
 
-/// A texel by its numbers.
+/// A texel by its integer position.
 #[derive(Clone, Debug)]
 pub(super) struct TexelFetch {
     pub(super) plan: Plan,
-    /// The numbers along x, y and z, as integers.
+    /// The positions along x, y and z, as integers.
     pub(super) numbers: [Place; 3],
-    /// Whether the last number is a layer.
+    /// Whether the last position is a layer.
     pub(super) layered: bool,
     pub(super) level: Place,
     pub(super) offset: [i32; 3],
@@ -108,24 +108,24 @@ pub(super) enum Kind {
     Gather,
 }
 
-/// Where the level of detail comes from.
+/// The source of the level of detail.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Lod {
     /// The quad.
     Quad,
-    /// The quad, and the last source is added.
+    /// The quad, plus the last source.
     Bias,
     /// The last source.
     Last,
-    /// Neighbours give no derivatives.
+    /// No source: neighbours do not determine derivatives.
     Still,
 }
 
-/// A `quadop` with what does not change.
+/// A `quadop`, with everything that is constant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Quad {
     pub(super) ops: [QuadOp; 4],
     pub(super) from: QuadSource,
-    /// The result of every lane, where the stage has no derivatives.
+    /// The result of every lane, if the stage has no derivatives.
     pub(super) fixed: Option<(u32, Flags)>,
 }

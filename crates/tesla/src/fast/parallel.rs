@@ -1,10 +1,10 @@
-//! Blocks on several threads of the host, with the results of running them in order.
+//! Runs blocks on several threads of the host, with the same results as running them in order.
 //!
-//! A batch of blocks runs ahead, each part of it against a view of the memory ([`reconverge_simt::memory`]); then the parts
-//! are accepted in order, and one that saw old bytes runs again in its turn. Batches begin small, so that blocks which
-//! build on each other are found out at little cost: these run in order, on the memory itself, and from time to
-//! time a batch is tried again. A block that runs ahead far longer than others took may wait for what an earlier one
-//! writes: it is stopped, and runs in its turn.
+//! A batch of blocks runs ahead, each part of it against a view of the memory ([`reconverge_simt::memory`]). Then
+//! the parts are accepted in order, and a part that read old bytes runs again in its turn. Batches begin small, so
+//! that blocks which depend on each other are detected at little cost. Such blocks run in order, on the memory
+//! itself, and from time to time a batch is attempted again. A block that runs ahead far longer than others did may
+//! wait for a write of an earlier block. It is stopped, and runs in its turn.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,40 +18,41 @@ use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals, run_blocks};
 use crate::trap::Cause;
 
-/// Blocks a thread that run ahead at once, at most: their writes are committed when all of them have ended.
+/// Maximum number of blocks per thread that run ahead at once. Their writes are committed after all of them have
+/// ended.
 const AHEAD: usize = 2048;
 
-/// How many times as large the next batch is.
+/// Factor by which the next batch is larger.
 const GROWTH: usize = 8;
 
-/// Pages that blocks which run ahead at once write, at most but for those of the last on each thread: a third of a
-/// kilobyte each.
+/// Maximum number of pages that blocks write while they run ahead together, except for the pages of the last block
+/// on each thread. A page has a third of a kilobyte.
 const PAGES: usize = 1 << 16;
 
-/// Blocks that share a view of the memory where there are many.
+/// Number of blocks that share a view of the memory, if there are many blocks.
 const TOGETHER: usize = 16;
 
-/// Blocks a thread that run in order before the next batch is tried; four times as many each time, so that all tries
-/// together cost a few hundredths of a launch whose blocks build on each other.
+/// Number of blocks per thread that run in order before the next batch is attempted. It is multiplied by four each
+/// time, so that all attempts together cost a few hundredths of a launch whose blocks depend on each other.
 const IN_ORDER: usize = 32;
 
-/// A block that runs ahead is stopped where it has issued more instructions than this...
+/// A block that runs ahead is stopped if it has issued more instructions than this...
 const PATIENCE: u64 = 1 << 18;
 
-/// ... and than so many times those of any block that has ended.
+/// ... and more than this multiple of the instructions of any block that has ended.
 const LONGER: u64 = 64;
 
 /// Blocks that ran ahead, in order.
 struct Attempt {
     blocks: Range<usize>,
     totals: Totals,
-    /// What they read and wrote.
+    /// The reads and writes of the blocks.
     footprint: Footprint,
-    /// [`Step::Running`] where one was stopped.
+    /// [`Step::Running`] if a block was stopped.
     end: Result<Step, GroupTrap<Cause>>,
 }
 
-/// What a thread has from its blocks before.
+/// Memory that a thread reuses from its earlier blocks.
 #[derive(Default)]
 struct Spare {
     block: Option<Box<Block>>,
@@ -62,13 +63,14 @@ struct Spare {
 struct Ahead<'a, E> {
     executor: &'a E,
     grid: &'a Grid,
-    /// The most instructions that a block has issued.
+    /// Maximum number of instructions that a block has issued.
     longest: AtomicU64,
     plan: Plan,
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Some blocks, in order, against a view of the memory, which stays as it is. In their turn none is stopped.
+    /// Runs some blocks in order against a view of the memory, which does not change. Blocks that run in their turn
+    /// are not stopped.
     fn attempt(&self, blocks: Range<usize>, memory: &Memory, in_turn: bool, spare: &mut Spare) -> Attempt {
         let Ahead { executor, grid, longest, plan } = self;
         let mut view = Tracked::with(memory, plan, std::mem::take(&mut spare.shadow));
@@ -95,8 +97,8 @@ impl<E: Executor> Ahead<'_, E> {
     }
 }
 
-/// Blocks in parts that run ahead together, in order: smaller towards the end, so that no thread is alone with a large
-/// one.
+/// Splits blocks into parts that run ahead together, in order. Parts are smaller towards the end, so that no thread
+/// runs a large one while the others are idle.
 fn parts(blocks: Range<usize>, workers: usize) -> impl Iterator<Item = Range<usize>> {
     let mut rest = blocks;
     std::iter::from_fn(move || {
@@ -139,13 +141,14 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    // Nothing, unless runs are to stop.
+    // No blocks remain, unless runs must stop.
     run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 
 impl<E: Executor> Ahead<'_, E> {
-    /// Runs blocks ahead and commits them in order. Gives the first block that has not run, behind the first part at
-    /// least, and what is to be expected of the next batch: unless the verdict is right, many would run again.
+    /// Runs blocks ahead and commits them in order. Returns the first block that has not run, which is after the
+    /// first part at least, and the verdict that decides the size of the next batch. The verdict is
+    /// [`Verdict::Right`] unless many blocks had to run again.
     fn batch(
         &mut self,
         blocks: Range<usize>,
@@ -184,7 +187,7 @@ impl<E: Executor> Ahead<'_, E> {
                 if repeated > few {
                     break;
                 }
-                // It runs again in its turn; what it writes may make later ones old too.
+                // It runs again in its turn. Its writes may also invalidate the reads of later blocks.
                 memory.commit(&accepted);
                 accepted.clear();
                 attempted = self.attempt(blocks, memory, true, &mut spares[0]);

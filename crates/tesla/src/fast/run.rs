@@ -1,4 +1,4 @@
-//! Runs blocks one after another, and what control flow does between them.
+//! Runs blocks in order, and the control flow between them.
 //!
 //! ```text
 //!            +-- Step::Block: the next block, for the same lanes
@@ -7,8 +7,9 @@
 //!   ^                |
 //!   +---- leave ---- Step::Exit: the flow decides
 //! ```
-//! A [`Cursor`] is where the warp is, with one method for each arrow. What needs more than rows and flow (loads, stores,
-//! instructions of the reference interpreter, parts of a block) happens between two chains of blocks.
+//! A [`Cursor`] is the position of the warp; it has one method for each arrow. Anything that needs more than rows
+//! and flow (loads, stores, instructions of the reference interpreter, parts of a block) happens between two chains
+//! of blocks.
 
 use std::ops::Range;
 
@@ -46,7 +47,7 @@ impl Executor for Fast {
 
     fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
         let mut block = self.spare.take()?;
-        // The next launch may give other words.
+        // The next launch may provide other words.
         block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
@@ -57,7 +58,7 @@ impl Executor for Fast {
     }
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
-        // What is announced comes from blocks.
+        // Announcements come from blocks.
         let mut runner = if O::ENABLED { None } else { self.runner() };
         if turn.common.shared.given_changed() {
             return Reference.run(turn, most);
@@ -76,7 +77,7 @@ impl Executor for Fast {
 }
 
 impl Fast {
-    /// Fills the rows of constants in c[].
+    /// Sets the rows of constants in c[].
     fn set_uniforms(&self, block: &mut block::Block, setup: &Setup) {
         for warp in &mut block.warps {
             let rows = warp.file_mut().with_room_mut();
@@ -87,7 +88,7 @@ impl Fast {
     }
 }
 
-/// A warp that runs for at most `most` instructions, until it ends or waits at a barrier.
+/// A warp that runs up to `most` instructions, until it ends or waits at a barrier.
 struct Run<'a, 't, 'r, G, O> {
     lowered: &'a Lowered,
     runner: Option<&'a mut Runner<'r>>,
@@ -119,7 +120,7 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
             if end.is_err() || turn.common.barriers.waits_for(turn.number).is_some() {
                 return Ran { tried, end };
             }
-            // Operations that read the header and the parameters do not check.
+            // Operations that read the header and the parameters do not check for changes.
             if turn.common.shared.given_changed() && tried < most && !turn.warp.flow.finished() {
                 let Ran { tried: then, end } = Reference.run(turn, most - tried);
                 return Ran { tried: tried + then, end };
@@ -128,18 +129,18 @@ impl<G: Store, O: Observer> Task for Run<'_, '_, '_, G, O> {
     }
 }
 
-/// Why blocks do not go on.
+/// The reason that blocks stop.
 enum Stop {
     /// The instruction budget is used up, or the warp has ended.
     Over,
-    /// The reference interpreter executes the instruction at the program counter; without its join where that is done,
-    /// with the lanes that were active before.
+    /// The reference interpreter executes the instruction at the program counter. If the join of that instruction
+    /// is already done, `joined` holds the lanes that were active before the join.
     Reference { joined: Option<Mask> },
     /// The program trapped.
     Trap(Trap<Cause>),
 }
 
-/// Runs blocks until something else has to happen, and adds to `tried` how many instructions that were.
+/// Runs blocks until another component must continue. Adds the number of instructions to `tried`.
 #[inline(always)]
 fn run_blocks<W: Wide, G: Store, O: Observer>(
     wide: W,
@@ -201,12 +202,12 @@ fn run_blocks<W: Wide, G: Store, O: Observer>(
     stop
 }
 
-/// The barriers of the block, as a warp comes to them.
+/// The barriers of the block, at which a warp arrives.
 struct Arrivals<'a> {
     barriers: &'a mut Barriers,
     /// The number of the warp.
     warp: usize,
-    /// It waits for the others: nothing runs before its next turn.
+    /// Whether the warp waits for the others. It then runs no instruction before its next turn.
     waits: bool,
 }
 
@@ -246,38 +247,38 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     }
 }
 
-/// Where a warp is in the lowered program, and what it runs against.
+/// The position of a warp in the lowered program, and its context.
 struct Cursor<'a, 'w, 'r, O> {
     lowered: &'a Lowered,
-    /// Passes, if there are any.
+    /// Compiled regions, if any.
     runner: Option<&'a mut Runner<'r>>,
     /// Byte address of the first word.
     base: u32,
     lanes: &'a mut Lanes<'w>,
     memory: &'a mut dyn Reach,
     barriers: Arrivals<'a>,
-    /// Inside a chain its program counter and its active lanes are those of the chain's start.
+    /// Inside a chain, its program counter and active lanes are those at the start of the chain.
     flow: &'a mut Flow,
     statistics: &'a mut Statistics,
-    /// By block, how often it ran as a whole.
+    /// Number of complete runs of each block.
     runs: &'a mut [u64],
     observer: &'a mut O,
-    /// Instructions that may still be tried.
+    /// Instructions that may still be attempted.
     budget: u32,
-    /// The budget down to which instructions of the active lanes are counted.
+    /// The budget at which the instructions of the active lanes were last counted.
     counted: u32,
     /// The lanes that run.
     active: u32,
-    /// The block that is next.
+    /// The next block.
     block: u32,
-    /// The lanes that came to the latest join, before it.
+    /// The lanes that arrived at the latest join, before it.
     arrived: Mask,
-    /// Where paths are announced: the budget down to which they are, and the blocks of the chain since then.
+    /// For paths: the budget at the latest announcement, and the number of blocks of the chain since then.
     announced: u32,
     chained: u32,
 }
 
-/// Blocks one after another that need nothing but rows and flow: whole ones, of which the budget covers each.
+/// Consecutive blocks that need only rows and flow. All of them run whole, and the budget covers each.
 struct Chain<'a, 'c, 'w, 'r, O>(&'a mut Cursor<'c, 'w, 'r, O>);
 
 impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
@@ -285,8 +286,9 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
-        // Not a copy of the cursor: a turn between two barriers is so short that reading back what was only just written is a
-        // sixth of it (scan; on the fast engine a long chain, collatz, loses a twelfth, which compiled regions have made up for).
+        // The chain works on the cursor itself, not on a copy. A turn between two barriers is so short that reading
+        // back values just written takes a sixth of it (scan). On the fast engine, a long chain (collatz) loses a
+        // twelfth, for which compiled regions have compensated.
         let cursor = self.0;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide);
@@ -295,7 +297,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     }
 }
 
-/// Why a chain ends.
+/// The reason that a chain ends.
 enum Halt {
     /// The instruction budget is used up, or the warp has ended.
     Over,
@@ -303,40 +305,41 @@ enum Halt {
     Unknown,
     /// The next block cannot run in a chain.
     At(Position),
-    /// The flow cannot go on: the address of the instruction, and the lanes that came to it.
+    /// The flow cannot continue. `pc` is the address of the instruction, and `lanes` the lanes that arrived at it.
     Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
 /// An instruction of a block.
 struct Position {
     block: u32,
-    /// Its number in the block.
+    /// Number of the instruction in the block.
     first: u32,
-    /// The lanes that came to its join, where that is done.
+    /// The lanes that arrived at its join, if the join is done.
     joined: Option<Mask>,
-    /// The block has been executed from there on but for the load or store at its end, which some lane cannot do.
+    /// The block has been executed from this instruction on, except for the load or store at its end, which some
+    /// lane cannot execute.
     refused: bool,
 }
 
-/// Where the flow is after a join.
+/// The result of a join.
 enum Entered {
     Block,
-    /// The join sent the warp elsewhere.
+    /// The join sent the warp to another path.
     Away,
 }
 
-/// What comes behind a block.
+/// The step after a block.
 enum Step<'a> {
-    /// A block, for the same lanes.
+    /// Another block runs, for the same lanes.
     Block(u32),
-    /// The lanes divide, and both sides run as far as their join.
+    /// The lanes diverge, and both sides run up to their join.
     Diamond { diamond: &'a Diamond, taken: u32 },
-    /// The flow decides. `taken`: the lanes whose predicate holds, where the block's last instruction has one.
+    /// The flow decides. `taken`: the lanes whose predicate holds, if the block's last instruction has one.
     Exit { taken: u32 },
 }
 
 impl Step<'_> {
-    /// The block of this number, if it is one.
+    /// Returns the step to the block with this number, or an exit if it is [`NONE`].
     #[inline(always)]
     fn to(block: u32, taken: u32) -> Self {
         if block == NONE { Step::Exit { taken } } else { Step::Block(block) }
@@ -354,7 +357,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             }
             self.counted = self.budget;
             let (block, diamond, taken) = loop {
-                // SAFETY: lowering numbers only blocks that it makes.
+                // SAFETY: lowering numbers only blocks that it creates.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
                 let exit = match self.region() {
                     Some(region) => self.run_region(region, block),
@@ -371,7 +374,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                         block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
                     }
                     Exit::Refused(block) => {
-                        // A region does no joins but those of conditionals, whose blocks load and store nothing.
+                        // A region does not execute joins except for those of conditionals, whose blocks do not
+                        // load or store.
                         let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
                         return Halt::At(Position { block, first: 0, joined, refused: true });
                     }
@@ -400,7 +404,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
             } else if let Err(fault) = self.leave(block, taken) {
-                // No control flow carries a join: the lanes that came to it are those that were active.
+                // Control flow does not carry a join: the lanes that arrived at it are the active ones.
                 return Halt::Fault { pc: block.last_pc, lanes: Mask(self.active.into()), fault };
             }
         }
@@ -413,11 +417,11 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         if self.budget == 0 || self.arrived.is_empty() || self.barriers.waits {
             return Err(Halt::Over);
         }
-        // An address between words becomes a place beyond the end.
+        // An address between words becomes an index beyond the end.
         let place = self.flow.pc().wrapping_sub(self.base).rotate_right(2) as usize;
         self.block = self.lowered.starts.get(place).copied().unwrap_or(NONE);
         if self.block == NONE {
-            // Rare: the middle of a block, after an indirect branch or a budget that was used up.
+            // Rare: the middle of a block, after an indirect branch or after the budget was used up.
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
@@ -444,7 +448,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         Ok(Entered::Block)
     }
 
-    /// Executes a block for the active lanes; `false` if some lane cannot load or store, and then nothing is counted.
+    /// Executes a block for the active lanes. Returns `false` and counts nothing if some lane cannot load or store.
     #[inline(always)]
     fn run_block(&mut self, number: u32, block: &Block) -> bool {
         // SAFETY: the operations are a block's.
@@ -462,7 +466,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         true
     }
 
-    /// The region that runs instead of the block, if there is one.
+    /// Returns the region that runs instead of the block, if any.
     #[inline(always)]
     fn region(&self) -> Option<u32> {
         match &self.runner {
@@ -471,7 +475,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         }
     }
 
-    /// Runs a region instead of a block. What ran before is counted, and the region itself too.
+    /// Runs a region instead of a block. Counts the instructions that ran before, and the region itself.
     #[inline(always)]
     fn run_region(&mut self, region: u32, block: &Block) -> Exit {
         self.count_chain(block);
@@ -494,7 +498,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         exit
     }
 
-    /// What comes behind a block that has run.
+    /// Returns the step after a block that has run.
     #[inline(always)]
     fn step<W: Wide>(&mut self, wide: W, block: &Block) -> Step<'a> {
         let lowered = self.lowered;
@@ -539,7 +543,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         }
     }
 
-    /// The flow behind a block: its last instruction, if that is control flow, and its exit.
+    /// Updates the flow after a block: executes its last instruction, if that is control flow, and its exit.
     #[inline(always)]
     fn leave(&mut self, block: &Block, taken: u32) -> Result<(), Fault> {
         let Cursor { flow, observer, barriers, .. } = self;
@@ -558,7 +562,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             Last::Break { .. } => decision = flow.break_(taken, next, *observer)?,
             Last::Breakaddr { target } => flow.breakaddr(*target, next, *observer)?,
             Last::Call { target } => flow.call(*target, next, *observer)?,
-            // Once a warp, whatever lanes are active. (9.7)
+            // Once per warp, whatever lanes are active. (9.7)
             Last::Bar { inc, wait, barrier, count } => {
                 flow.advance(next);
                 let Arrivals { barriers, warp, waits } = barriers;
@@ -574,15 +578,16 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         Ok(())
     }
 
-    /// Moves the flow to the join of a diamond, for the side that runs last; `false` if its branch faults.
+    /// Moves the flow to the join of a diamond, for the side that runs last. Returns `false` if its branch faults.
     #[inline(always)]
     fn meet(&mut self, diamond: &Diamond, taken: u32) -> bool {
         let [_, (_, last)] = diamond.order(taken, self.active & !taken);
         self.flow.meet(diamond.join, Mask(last.into()))
     }
 
-    /// Runs the two sides of a branch that divides the active lanes, one after the other. The lanes of the last stay
-    /// chosen. Gives their counts to the statistics; the budget stays as it is. Announces nothing.
+    /// Runs the two sides of a branch that divides the active lanes, first one, then the other. The lanes of the
+    /// second side stay activated. Adds their counts to the statistics, but does not change the budget. Announces
+    /// nothing.
     #[inline(always)]
     fn run_both_sides(&mut self, diamond: &Diamond, taken: u32) {
         let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
@@ -596,12 +601,12 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         self.statistics.divergent_branches += 1;
     }
 
-    /// Runs one side of a branch as far as the join, for lanes that are chosen; how many instructions that are. Announces
-    /// nothing.
+    /// Runs one side of a branch up to the join, for lanes that are already activated. Returns the number of
+    /// instructions. Announces nothing.
     #[inline(always)]
     fn run_side(&mut self, side: Side) -> u32 {
         let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
-        // SAFETY: the block is there, and this is its number.
+        // SAFETY: the block exists, and this is its number.
         unsafe { self.execute_block(side.block, block) };
         block.size
     }
@@ -616,12 +621,12 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         });
     }
 
-    /// Runs what follows a `joinat`: a branch, its sides and their join. The flow is as if nothing had happened.
+    /// Runs the code after a `joinat`: a branch, its sides and their join. The flow is the same as before it.
     #[inline(always)]
     fn run_conditional<W: Wide>(&mut self, wide: W, conditional: &Conditional) {
         let Conditional { branch, guard, diamond, .. } = conditional;
         self.announce_chain(2);
-        // SAFETY: lowering numbers only blocks that it makes.
+        // SAFETY: lowering numbers only blocks that it creates.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
         self.budget -= block.size;
         // SAFETY: the block has this number.
@@ -647,7 +652,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         self.announce_path(Path::Conditional);
     }
 
-    /// Announces what follows the `joinat` of the block: [`run_conditional`](Self::run_conditional).
+    /// Announces the code after the `joinat` of the block: [`run_conditional`](Self::run_conditional).
     #[inline(always)]
     fn announce_conditional(&mut self, Conditional { branch, diamond, .. }: &Conditional, taken: u32) {
         let (lowered, active) = (self.lowered, self.active);
@@ -674,8 +679,9 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         });
     }
 
-    /// Runs a block that no chain runs, or a part of it: its last instruction is the reference interpreter's, or
-    /// a load or store that some lane cannot do, or the budget does not cover it, or it is entered in its middle. The lanes are chosen.
+    /// Runs a block that a chain does not run, or a part of it. The last instruction belongs to the reference
+    /// interpreter, or is a load or store that some lane cannot execute; or the budget does not cover the block; or
+    /// the block is entered in its middle. The lanes are already activated.
     #[inline(always)]
     fn run_apart<W: Wide>(
         &mut self,
@@ -709,7 +715,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         if block.size - first > self.budget {
             // The budget ends before the last instruction.
             let until = first + self.budget;
-            // SAFETY: both are ends of instructions of the block, the first one before the second.
+            // SAFETY: both are ends of instructions of the block, the first before the second.
             unsafe { self.execute(end_of(first), end_of(until)) };
             ran(self, first..until);
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
@@ -729,7 +735,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         self.leave(block, taken).err().map(|fault| self.fault(block.last_pc, active, fault))
     }
 
-    /// The active lanes whose predicate holds. (2.2)
+    /// Returns the active lanes whose predicate holds. (2.2)
     #[inline(always)]
     fn executing<W: Wide>(&self, wide: W, test: &Test) -> u32 {
         if test.always {
@@ -738,8 +744,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         self.active & wide.select(&test.table, self.lanes.c(test.c)) as u32
     }
 
-    /// The load or store at the end of a block, if there is one, and what is done with its data; `false` if some lane
-    /// cannot.
+    /// Executes the load or store at the end of a block, if any, and the operations on its data. Returns `false` if
+    /// some lane cannot execute it.
     #[inline(always)]
     fn access(&mut self, block: &Block) -> bool {
         let Last::Memory(number) = block.last else { return true };
@@ -747,19 +753,20 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         // SAFETY: transfers were lowered for the level that `Fast` runs on.
         let moved = unsafe { (transfer.mover)(self.lanes, self.memory, transfer) };
         if moved {
-            // SAFETY: lowering has made these operations for the access.
+            // SAFETY: lowering created these operations for the access.
             unsafe { self.execute(after.start, after.end) };
         }
         moved
     }
 
-    /// Executes a block without load or store for lanes that are chosen, and counts it. Announces nothing.
+    /// Executes a block without load or store for lanes that are already activated, and counts it. Announces
+    /// nothing.
     ///
     /// # Safety
-    /// The block is one of the lowered program's, and has this number.
+    /// The block belongs to the lowered program and has this number.
     #[inline(always)]
     unsafe fn execute_block(&mut self, number: u32, block: &Block) {
-        // SAFETY: the operations are a block's, and the number is its.
+        // SAFETY: the operations belong to a block, and the number is that of the block.
         unsafe {
             self.execute(block.start, block.end);
             self.count_block(number);
@@ -769,10 +776,10 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     /// Counts a block that lanes have executed as a whole.
     ///
     /// # Safety
-    /// The lowered program has a block of this number.
+    /// The lowered program has a block with this number.
     #[inline(always)]
     unsafe fn count_block(&mut self, number: u32) {
-        // SAFETY: the number is a block's, and there is a count for each, as `run_blocks` has seen.
+        // SAFETY: the number is that of a block, and `run_blocks` checks that each block has a count.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
     }
 
@@ -785,16 +792,16 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         });
     }
 
-    /// Executes operations for lanes that are chosen.
+    /// Executes operations for lanes that are already activated.
     ///
     /// # Safety
     /// The lowered program has the operations from `start` to `end`.
     #[inline(always)]
     unsafe fn execute(&mut self, start: u32, end: u32) {
-        // SAFETY: there are these operations, as the caller says.
+        // SAFETY: the caller guarantees that these operations exist.
         let operations = unsafe { self.lowered.operations.get_unchecked(start as usize..end as usize) };
         for (handler, operation) in operations {
-            // SAFETY: operations were made for the level that `Fast` runs on.
+            // SAFETY: operations were lowered for the level on which `Fast` runs.
             unsafe { handler(self.lanes, operation) };
         }
     }
@@ -806,7 +813,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         self.statistics.lane_instructions += u64::from(instructions * self.active.count_ones());
     }
 
-    /// Counts what ran for the active lanes since the chain was entered; `last` is its last block.
+    /// Counts the instructions that ran for the active lanes since the chain was entered. `last` is its last block.
     #[inline(always)]
     fn count_chain(&mut self, last: &Block) {
         self.count(self.counted - self.budget);
@@ -823,7 +830,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         });
     }
 
-    /// Announces the path of what ran since the latest announcement.
+    /// Announces the path of the instructions that ran since the latest announcement.
     #[inline(always)]
     fn announce_path(&mut self, path: Path) {
         if O::PATHS {
@@ -842,7 +849,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
 }
 
 impl Diamond {
-    /// The sides in the order in which they run, and the lanes of each.
+    /// Returns the sides in the order in which they run, and the lanes of each.
     #[inline(always)]
     fn order(&self, taken: u32, not: u32) -> [(Side, u32); 2] {
         let mut sides = [(self.taken, taken), (self.not, not)];

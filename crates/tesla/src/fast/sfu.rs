@@ -1,13 +1,13 @@
 //! The special function unit on rows: [`crate::lane::special`] without branches.
 //!
-//! The lane functions sum seventeen partial products one after another and ask what a source is before they compute;
-//! here every lane computes as if it were an ordinary number, and the others are put right at the end. The results are
-//! equal for every source, as the tests below see for all sources of rcp, rsqrt and lg2 in two octaves, and for every
-//! sine and power of two.
+//! The lane functions sum seventeen partial products one by one, and classify a source before they compute. Here,
+//! every lane computes as if its source were an ordinary number, and the other lanes are corrected at the end. The
+//! results are equal for every source. The tests below check this for all sources of rcp, rsqrt and lg2 in two
+//! octaves, and for every sine and power of two.
 //!
-//! The sums of the interpolation have 40 bits, of which words hold the lower 32 exactly; an estimate gives the rest
-//! ([`Terms::sum`]). Measured (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13; with the sums
-//! in 64 bits and a table of the squarer, rcp took 24 and lg2 41.
+//! The sums of the interpolation have 40 bits. Words hold the lower 32 exactly; an estimate provides the rest
+//! ([`Terms::sum`]). Measured (AVX2), in multiples of a warp's `add b32`: rcp 12, rsqrt 15, lg2 18, sin 17, ex2 13;
+//! with the sums in 64 bits and a table of the squarer, rcp took 24 and lg2 41.
 
 use reconverge_simt::wide::Wide;
 
@@ -23,7 +23,7 @@ const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
 type Row = [u32; WARP];
 
-/// The coefficients of an interval in two words: c0, and c1 above the lowest 15 bits, which are c2.
+/// The coefficients of an interval in two words: c0; and c1 above the lowest 15 bits, which hold c2.
 type Packed = [u32; 2];
 
 const fn packed<const N: usize>(table: &[Coefficients; N]) -> [Packed; N] {
@@ -51,8 +51,8 @@ static SIN_ROWS: [Packed; 64] = packed(&SIN);
 static EX2_ROWS: [Packed; 64] = packed(&EX2);
 static LG2_ROWS: [Packed; 64] = packed(&LG2);
 
-/// What `lane::special`'s squarer gives for numbers of 17 bits: it sums `x >> (18 - n)` over the set bits n of x, so that bits
-/// 0 and 1 reach nothing and are reached by nothing.
+/// Returns the result of `lane::special`'s squarer for numbers of 17 bits. The squarer sums `x >> (18 - n)` over
+/// the set bits n of x. Bits 0 and 1 do not affect the sum: their terms are zero, and every shift drops them.
 #[inline(always)]
 fn squares<W: Wide>(wide: W, numbers: &Row) -> Row {
     let mut quarters = [0; WARP];
@@ -66,25 +66,25 @@ fn squares<W: Wide>(wide: W, numbers: &Row) -> Row {
     squares
 }
 
-/// What a row's interpolations sum.
+/// The terms of a row's interpolations.
 struct Terms {
     coefficients: [Row; 2],
     squares: Row,
 }
 
 impl Terms {
-    /// Of intervals of a table; `squared` goes into the squarer, with 17 bits.
+    /// Reads the terms of intervals of a table. `squared` is the input of the squarer, with 17 bits.
     #[inline(always)]
     fn read<W: Wide, const N: usize>(wide: W, table: &[Packed; N], intervals: &Row, squared: &Row) -> Terms {
         Terms { coefficients: wide.pairs(table, intervals), squares: squares(wide, squared) }
     }
 
-    /// `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant: the sum of a lane without its lowest `cut`
-    /// bits, 8 to 16, and the sum's lowest 32 bits. x has 17 bits.
+    /// Returns the sum of `c0 << scale0`, `c1 * x`, `(c2 * square) << scale2` and a constant for a lane: the sum
+    /// without its lowest `cut` bits, 8 to 16, and its lowest 32 bits. x has 17 bits.
     ///
-    /// Of which number the lowest bits are, the first two terms tell without their lowest bits: that sum is wrong by less
-    /// than 2^(31 - cut). c1 has 16 bits and a sign, and its product with 8 bits is left out; so is the third term, of 12
-    /// and 15 bits and at most 2 that are shifted in.
+    /// An estimate decides which number has these low bits. It is the sum of the first two terms without their
+    /// lowest bits, and its error is less than 2^(31 - cut). It omits the product of c1 (16 bits and a sign) and the
+    /// lowest 8 bits of x, and the third term: a product of 12 and 15 bits, shifted left by up to 2 bits.
     #[inline(always)]
     fn sum(&self, lane: usize, x: u32, [scale0, scale2, cut]: [u32; 3], constant: i32) -> (i32, u32) {
         let [c0, c1, c2] = unpacked([self.coefficients[0][lane], self.coefficients[1][lane]]);
@@ -99,22 +99,24 @@ impl Terms {
     }
 }
 
-// Whether an exponent is 0 or 255 is asked of the word: asked of the field, the compiler compares bytes, which it has to pack
-// and unpack.
+// Tests for an exponent of 0 or 255 compare the word. For a test of the field, the compiler compares bytes, which
+// it has to pack and unpack.
 
-/// A float of an exponent field and a significand of 2^23 to 2^24, both included: zero below the range, infinity above.
+/// Packs an exponent field and a significand of 2^23 to 2^24, both included, as a float: zero below the range,
+/// infinity above.
 #[inline(always)]
 fn pack(exponent: i32, significand: u32) -> u32 {
-    // The leading bit counts the exponent on, twice where all bits below have carried.
+    // The leading bit increments the exponent, twice if all bits below have carried.
     let bits = (exponent.wrapping_sub(1) << 23).wrapping_add(significand as i32);
     let bits = if bits < 1 << 23 { 0 } else { bits as u32 };
     bits.min(INFINITY)
 }
 
-/// A float of a fixed point number that is not zero, cut: `low` are its lowest `bits`, `high` those above; `exponent` is the field of bit 0.
+/// Converts a fixed-point number that is not zero to a float, with truncation. `low` has its lowest `bits` bits,
+/// `high` the bits above; `exponent` is the field of bit 0.
 #[inline(always)]
 fn normalised(high: i32, low: i32, bits: u32, exponent: u32) -> u32 {
-    // A double has all of the number, and is cut by a shift.
+    // A double holds the whole number; a shift truncates it.
     let double = f64::from(high) * f64::from(1 << bits) + f64::from(low);
     ((double.to_bits() >> 29) as u32).wrapping_sub((1023 - exponent) << 23)
 }
@@ -156,14 +158,14 @@ pub(super) fn rsqrt<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// The exponent without bias, and the fraction with the exponent's lowest bit above it.
+/// Returns the exponent without bias, and the fraction with the exponent's lowest bit above it.
 #[inline(always)]
 fn halving(x: u32) -> (i32, u32) {
     let unbiased = ((x >> 23 & 0xff) as i32).wrapping_sub(127);
     (unbiased, x & FRACTION | (unbiased as u32 & 1) << 23)
 }
 
-/// rsqrt of a source for which the tables give this significand.
+/// Returns rsqrt of a source, given the significand from the tables.
 #[inline(always)]
 fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let (unbiased, fraction) = halving(x);
@@ -171,7 +173,7 @@ fn rsqrt_of(x: u32, significand: u32) -> u32 {
     let exact = (halved.wrapping_add(1) as u32) << 23;
     let usual = if fraction == 0 { exact } else { pack(halved, significand) };
     let usual = if x == INFINITY { 0 } else { usual };
-    // What has a sign is a larger word.
+    // A word with a sign bit is larger.
     let usual = if x > INFINITY { NAN } else { usual };
     if x & INFINITY == 0 { x & SIGN | INFINITY } else { usual }
 }
@@ -196,14 +198,14 @@ pub(super) fn lg2<W: Wide>(wide: W, sources: &Row) -> Row {
         let usual = normalised(high, low, 13, 127 - 36) | negative as u32 & SIGN;
         let usual = if (high | low == 0) | (x == 0x3f80_0000) { 0 } else { usual };
         let usual = if x == INFINITY { INFINITY } else { usual };
-        // What has a sign is a larger word.
+        // A word with a sign bit is larger.
         let usual = if x > INFINITY { NAN } else { usual };
         results[lane] = if x & INFINITY == 0 { SIGN | INFINITY } else { usual };
     }
     results
 }
 
-/// Shifted by an exponent, cut at both ends of 32 bits.
+/// Shifts by an exponent, and drops the bits that leave the 32 bits at either end.
 #[inline(always)]
 fn fixed(value: u32, exponent: i32) -> u32 {
     let up = if exponent < 32 { value << (exponent & 31) } else { 0 };
@@ -240,7 +242,7 @@ pub(super) fn cos<W: Wide>(wide: W, sources: &Row) -> Row {
     quadrant_sine(wide, sources, 0, 1)
 }
 
-/// The sine some quadrants further, with those bits of the source as its sign.
+/// Returns the sine some quadrants further. `sign` selects the bits of the source that become the sign.
 #[inline(always)]
 fn quadrant_sine<W: Wide>(wide: W, sources: &Row, sign: u32, further: u32) -> Row {
     let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
@@ -263,7 +265,7 @@ fn quadrant_sine<W: Wide>(wide: W, sources: &Row, sign: u32, further: u32) -> Ro
     results
 }
 
-/// Without saturation.
+/// Computes `ex2` without saturation.
 #[inline(always)]
 pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     let (mut intervals, mut rests) = ([0; WARP], [0; WARP]);
@@ -284,7 +286,7 @@ pub(super) fn ex2<W: Wide>(wide: W, sources: &Row) -> Row {
     results
 }
 
-/// The integer below a power that [`preex2`] gives, and the fraction above it.
+/// Splits a power from [`preex2`] into the integer below it and the fraction above that integer.
 #[inline(always)]
 fn power(x: u32) -> (i32, u32) {
     let (negative, fraction) = (x & SIGN != 0, x & FRACTION);
@@ -301,7 +303,7 @@ mod tests {
     use crate::lane::float::Saturate;
     use crate::lane::special;
 
-    /// A function of rows on a level.
+    /// Returns a function of rows, compiled for a level.
     macro_rules! on {
         ($level:ident $name:ident) => {
             |row: &Row| {
@@ -319,12 +321,12 @@ mod tests {
         };
     }
 
-    /// A function of a lane on rows.
+    /// Applies a function of a lane to rows.
     fn each(function: fn(u32) -> u32) -> impl Fn(&Row) -> Row {
         move |sources| sources.map(function)
     }
 
-    /// Every source of a range, and the specials with both signs.
+    /// Compares the functions for every source of a range, and for the special values with both signs.
     fn compare(name: &str, quick: impl Fn(&Row) -> Row, plain: fn(u32) -> u32, range: std::ops::Range<u32>) {
         let edges = [0, 1, FRACTION, 1 << 23, INFINITY - 1, INFINITY, INFINITY + 1, 0x7fc0_0000, NAN];
         let mut seed = 0x2545_f491_4f6c_dd1du64;
@@ -347,7 +349,7 @@ mod tests {
         }
     }
 
-    /// A test of each function: they run beside each other.
+    /// One test per function, so that the tests run in parallel.
     macro_rules! gives_what_the_lane_function_gives {
         ($($name:ident: $function:ident, $plain:expr, $range:expr;)*) => { $(
             #[test]

@@ -8,7 +8,8 @@ use super::operands::Operation;
 use crate::flow::WARP;
 use crate::lane::interpolate::Position;
 
-/// Input word `number`, which the launch gives, at a position. Its place in [`Operation::c`]: see [`code`].
+/// Input word `number`, which the launch provides, at a position. The position is in [`Operation::c`]: see
+/// [`code`].
 pub(super) struct FromInput;
 
 impl Body for FromInput {
@@ -29,7 +30,7 @@ const CENTRE: u8 = 0;
 const CENTROID: u8 = 1;
 const FLAT: u8 = 2;
 
-/// The number of a position in [`FromInput`].
+/// Returns the number of a position in [`FromInput`].
 pub(super) const fn code(position: Position) -> u8 {
     match position {
         Position::Centre => CENTRE,
@@ -49,8 +50,8 @@ impl Body for FromOutput {
     }
 }
 
-/// Word `number` of o[] = a row; in both halves the low one, when `narrow[0]` says so. There is no word before some
-/// lane writes it.
+/// Word `number` of o[] = a row, or its low half in both halves if `narrow[0]` is set. A word does not exist before
+/// some lane writes it.
 pub(super) struct ToOutput;
 
 impl Body for ToOutput {

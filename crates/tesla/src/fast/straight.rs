@@ -1,10 +1,10 @@
-//! Straight-line fragment and vertex programs: the warps of a launch, one list of operations after another, without the
+//! Straight-line fragment and vertex programs: runs the operations of each warp of a launch in order, without the
 //! control flow between.
 //!
-//! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go from
-//! column to row and results from row to column. Instructions that read only constants are executed once for all warps. A full-screen
-//! quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Fragment warps in which only part of a quad runs take
-//! the ordinary way.
+//! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go
+//! from column to row and results from row to column. Instructions that read only constants are executed once for
+//! all warps. A full-screen quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Fragment warps
+//! in which only part of a quad runs take the ordinary path.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -40,15 +40,15 @@ pub(super) struct Straight {
     /// Number of rows that [`WarpStep::Keep`] keeps, and the first of them. They follow the rows of the lowered program.
     kept: usize,
     first_kept: usize,
-    /// Registers that a warp may read, or leave, as they are at its start.
+    /// Registers whose value at the start a warp may read, or leave as a result.
     zeroed: Vec<Place>,
-    /// Registers that a warp writes, in rising order. All others are the same for all warps.
+    /// Registers that a warp writes, in ascending order. All others are the same for all warps.
     written: Vec<usize>,
     /// Number of words of o[] up to the last that a warp writes.
     outputs: usize,
-    /// Whether `$a` or `$c` are written.
+    /// Whether the program writes `$a` or `$c`.
     writes_flags: bool,
-    /// The places of the instructions in the code.
+    /// The indices of the instructions in the code.
     places: Vec<usize>,
 }
 
@@ -60,9 +60,9 @@ enum WarpStep {
         to: Place,
     },
     Operation(Handler, Operation),
-    /// Lanes whose predicate holds are dead from here on. They go on for their quads.
+    /// Lanes whose predicate holds are dead from here on. They continue for their quads.
     Discard(Test),
-    /// Keeps a register that is the same for all warps, and gives it back.
+    /// Keeps a register that is the same for all warps, for a later restore.
     Keep {
         number: usize,
         register: u8,
@@ -76,7 +76,7 @@ enum WarpStep {
 /// Registers that instructions have written so far.
 #[derive(Default)]
 struct RegisterHistory {
-    /// Registers that some instruction writes: how many do.
+    /// Registers that some instruction writes, with the number of such instructions.
     writers: BTreeMap<u8, u32>,
     /// Registers that all lanes have written, and those of them that are the same for all warps.
     whole: BTreeSet<u8>,
@@ -87,8 +87,8 @@ struct RegisterHistory {
 }
 
 impl Straight {
-    /// Returns `None` if something of the program is not known to run to its end for all lanes. `ones`: whether the launch does
-    /// not give 1/w.
+    /// Returns `None` unless all of the program is known to run to its end for all lanes. `ones`: whether the
+    /// launch does not provide 1/w.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
         if !matches!(context.stage, Stage::Fragment | Stage::Vertex) || context.mode != Mode::Lenient {
             return None;
@@ -109,7 +109,7 @@ impl Straight {
                 found.push((*place, context.code.slot(*place)?, start as usize..*end as usize, None));
                 start = *end;
             }
-            // The places have the last instruction, the ends do not.
+            // The places include the last instruction, the ends do not.
             if let (Some(guard), Some(place)) = (discards, inside.places.last()) {
                 found.push((*place, context.code.slot(*place)?, 0..0, Some(guard)));
             }
@@ -197,7 +197,7 @@ impl Straight {
         }
     }
 
-    /// Number of rows that it keeps.
+    /// Number of rows that the program keeps.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }
@@ -209,7 +209,8 @@ impl Straight {
         }
     }
 
-    /// The columns of the inputs of all warps, in their order, where the launch gives them; `None` if it gives one otherwise.
+    /// Returns the columns of the inputs of all warps, in order, for the inputs that the launch provides. Returns
+    /// `None` if it provides one in another form.
     fn columns<'a>(&self, launch: &'a Launch) -> Option<Vec<Option<&'a [u32]>>> {
         let words = self.each.iter().filter_map(|step| match step {
             WarpStep::Input { word, .. } => Some(word),
@@ -231,12 +232,12 @@ impl Straight {
     }
 }
 
-/// Returns the value of a word of v[] that a launch of fragments does not give: 1 for 1/w, 0 for all others.
+/// Returns the value of a word of v[] that a launch of fragments does not provide: 1 for 1/w, 0 for all others.
 fn absent(word: u16) -> u32 {
     if word == 0 { 1f32.to_bits() } else { 0 }
 }
 
-/// The register of a place, and whether all of it.
+/// Returns the register of a location, and whether the location is all of it.
 fn register(place: &uses::Place) -> Option<(u8, bool)> {
     match *place {
         uses::Place::R(register) => Some((register, true)),
@@ -246,7 +247,7 @@ fn register(place: &uses::Place) -> Option<(u8, bool)> {
 }
 
 impl RegisterHistory {
-    /// Takes the next instruction, and returns whether it gives all warps the same.
+    /// Records the next instruction. Returns whether its result is the same for all warps.
     fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
         let is_written = |register: &u8| self.writers.contains_key(register);
         for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
@@ -254,7 +255,7 @@ impl RegisterHistory {
                 self.zeroed.insert(register);
             }
         }
-        // A register that a warp may read before is not written before all warps.
+        // A register that a warp may read before this instruction must not be written once before all warps.
         let is_whole = |place: &uses::Place| match register(place) {
             Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
@@ -289,7 +290,7 @@ impl RegisterHistory {
 }
 
 impl WarpStep {
-    /// Returns `None` if only some lanes read an input.
+    /// Returns the step for an operation, or `None` if only some lanes read an input.
     fn of(lowered: &Lowered, number: usize) -> Option<WarpStep> {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {
@@ -314,7 +315,7 @@ struct Warps<'a> {
 }
 
 impl Task for Warps<'_> {
-    /// The number of warps that have run, before the first one that has to take the ordinary way.
+    /// The number of warps that have run, before the first one that must take the ordinary path.
     type Output = usize;
 
     #[inline(always)]
@@ -331,7 +332,7 @@ impl Task for Warps<'_> {
         for step in &straight.first {
             match step {
                 WarpStep::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
-                // SAFETY: operations were made for the level that `Fast` runs on.
+                // SAFETY: operations were lowered for the level on which `Fast` runs.
                 WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
                 WarpStep::Keep { number, register } => {
                     lanes.row_mut(kept(number)).0 = lanes.row(place(register));
@@ -339,7 +340,8 @@ impl Task for Warps<'_> {
                 WarpStep::Discard(_) | WarpStep::Restore { .. } => {}
             }
         }
-        // Warps that have run, and their lanes; warps of which the columns of other registers than those written have nothing yet.
+        // `ran` counts the warps that have run, and their lanes. `behind` counts the warps whose values are still missing
+        // in the columns of unwritten registers.
         let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
             let Some((launched, dead)) = grid.straight_lanes(number) else { break };
@@ -397,7 +399,7 @@ impl Task for Warps<'_> {
                 straight.fill(&lanes, results, std::mem::take(&mut behind));
                 let members = lanes.members(ACTIVE as u8);
                 for (register, column) in results.iter_mut().enumerate() {
-                    // Lanes that do not run leave zeros.
+                    // Lanes that do not run have zeros as results.
                     let mut row = lanes.row(tables.layout.place(register));
                     row.iter_mut().zip(&members).for_each(|(word, member)| *word &= member);
                     column.extend_from_slice(&row);
@@ -414,8 +416,8 @@ impl Task for Warps<'_> {
 }
 
 impl Fast {
-    /// Runs a launch of a straight-line program on `workers` threads; `None` if it is none. Results and counts are the ordinary
-    /// ones.
+    /// Runs a launch of a straight-line program on `workers` threads; returns `None` for other programs. Results
+    /// and counts equal those of an ordinary run.
     pub(crate) fn run_straight(
         &self,
         grid: &Grid,
@@ -454,7 +456,7 @@ impl Fast {
         while !rest.is_empty() {
             if stop::asked() || grid.straight_lanes(rest.start).is_none() {
                 let block = grid.begin(self, rest.start, &mut spare);
-                // The program accesses no memory.
+                // The program does not access memory.
                 if !stop::asked() {
                     block.run(self, grid.context(), &mut Memory::default(), &mut Silent)?;
                 }
@@ -462,7 +464,8 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // The program uses only the registers of the block. To begin one takes longer than a short program.
+            // The program uses only the registers of the block. Beginning a block takes longer than a short
+            // program.
             let block = match &mut spare {
                 Some(block) => block,
                 None => grid.begin(self, rest.start, &mut spare),

@@ -1,5 +1,4 @@
-//! Texture reads and quad operations of a warp: what [`crate::texture::read`] and [`crate::lane::quad`] do for a lane, on
-//! rows.
+//! Texture reads and quad operations of a warp: [`crate::texture::read`] and [`crate::lane::quad`] on rows.
 
 use reconverge_simt::texture::anisotropy::Gradients;
 use reconverge_simt::texture::gradients_of_quad;
@@ -117,14 +116,14 @@ fn sampled<W: Wide>(
     }
 }
 
-/// The changes of a lane's coordinates, for an anisotropic filter.
+/// Returns the gradients of a lane's coordinates, for an anisotropic filter.
 #[inline(never)]
 fn gradients(tex: &Tex, coordinates: [&[u32; WARP]; 3], lane: usize) -> Gradients {
     let of_lane = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
     gradients_of_quad(&tex.image, of_lane(lane), [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
-/// The sums over the lanes of quads, as [`quad::quadop`]; the third row has no meaning.
+/// Returns the terms of the sums over the lanes of quads, as in [`quad::quadop`]; the third row has no meaning.
 #[inline(always)]
 fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; WARP]) -> [[u32; WARP]; 3] {
     let places = [0, 1, 2, 3].map(|place| usize::from(from.lane(place)));
@@ -146,7 +145,7 @@ fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; W
     terms
 }
 
-/// The sums of rows, with their flags, whatever the lanes have.
+/// Returns the sums of rows, with their flags, for all values.
 #[inline(always)]
 fn sums([a, b, _]: &[[u32; WARP]; 3]) -> ([u32; WARP], [u8; WARP]) {
     let (mut result, mut flags) = ([0; WARP], [0; WARP]);

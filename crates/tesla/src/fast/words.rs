@@ -1,8 +1,8 @@
-//! Loads and stores of a warp on bytes that are to be had together: each lane its word in a row, one word for all, or
-//! each lane an element of its own.
+//! Loads and stores of a warp whose bytes can be borrowed at once. Each lane accesses its word in a contiguous row,
+//! all lanes access one word, or each lane accesses an element at its own address.
 //!
-//! What is refused here goes lane by lane in [`super::memory`]: bytes in several buffers or beyond an end, or a view that
-//! wants to see each access.
+//! Accesses that this module does not handle are executed lane by lane in [`super::memory`]: bytes in several
+//! buffers or past an end, or a view that must see each access.
 
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
@@ -27,17 +27,18 @@ pub(super) struct Transfer {
     pub(super) kind: Kind,
     /// The memory operand, without post-increment.
     pub(super) mem: Mem,
-    /// The row of the base address, if a `$r` has it.
+    /// The row of the base address, if a `$r` holds it.
     pub(super) base: Option<Place>,
     /// One row per word of the access. Atomic operations use one for the old word, then one for each source.
     pub(super) rows: [Place; 4],
-    /// Of 64-bit atomic operations: the upper words of the first three.
+    /// For 64-bit atomic operations: the upper words of the first three rows.
     pub(super) upper: [Place; 3],
     /// The number of the set of lanes that execute.
     pub(super) set: u8,
     /// Address of the instruction.
     pub(super) pc: u32,
-    /// Its code, which takes the commonest shapes and gives all others to [`Move`](super::memory::Move).
+    /// The code of the transfer. It handles the most common shapes and leaves all others to
+    /// [`Move`](super::memory::Move).
     pub(super) mover: Mover,
 }
 
@@ -48,44 +49,45 @@ pub(super) enum Kind {
     Load { position: Position },
     /// Rows to memory. Half a register is shifted right first.
     Store { shift: u8 },
-    /// A word of g[] becomes another, and what it was goes to a row.
+    /// Replaces a word of g[], and writes its old value to a row.
     Atomic { atomic: Atomic, signed: bool },
-    /// The same with two words; their upper ones are in the [`Transfer::upper`] rows.
+    /// Replaces two words of g[]. Their upper words are in the [`Transfer::upper`] rows.
     Atomic64(Atomic64),
-    /// From a word of s[], whose lock is taken where it is free; the flags go to the second row.
+    /// Loads a word of s[] and takes its lock if the lock is free. The flags go to the second row.
     LoadLock,
-    /// To a word of s[], whose lock is released.
+    /// Stores a word of s[] and releases its lock.
     StoreUnlock { shift: u8 },
 }
 
-/// What loads and stores reach besides rows and s[]. Behind a pointer, so that a chain is compiled once for all kinds of
-/// memory.
+/// The memory of loads and stores, except for rows and s[]. It is a trait object, so that a chain is compiled once
+/// for all kinds of memory.
 pub(super) trait Reach {
-    /// The bytes of a segment of g[] from `first` to `last`, as [`Store::reading`](reconverge_simt::memory::Store::reading)
-    /// gives them.
+    /// Returns the bytes of a segment of g[] from `first` to `last`, like
+    /// [`Store::reading`](reconverge_simt::memory::Store::reading).
     fn reading(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&[u8]>;
 
-    /// These bytes as [`Store::writing`](reconverge_simt::memory::Store::writing) gives them.
+    /// Returns these bytes for writing, like [`Store::writing`](reconverge_simt::memory::Store::writing).
     fn writing(&mut self, segment: u8, first: u32, last: u32, picked: Picked<'_>) -> Option<&mut [u8]>;
 
-    /// The bytes of a constant bank.
+    /// Returns the bytes of a constant bank.
     fn constants(&self, bank: u8) -> &[u8];
 
-    /// The l[] of all lanes, one behind another, and the size of each.
+    /// Returns the l[] of all lanes, concatenated, and the size of each in bytes.
     fn local(&self) -> (&[u8], u32);
 
-    /// The l[] of all lanes, for stores from one byte of lanes to another.
+    /// Returns the l[] of all lanes, for stores to offsets from `first` to `last` of lanes.
     fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
-    /// Any transfer; `false` if some lane cannot, and then nothing has changed but what the reference interpreter, which
-    /// executes the instruction then, changes in the same way.
+    /// Executes any transfer. Returns `false` if some lane cannot execute it. The reference interpreter then
+    /// executes the instruction, and repeats any change that was already made.
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool;
 }
 
-/// The code of a transfer, as [`Reach::transfer`]. Calling it is sound on a processor that has the level it was made for.
+/// The code of a transfer, as [`Reach::transfer`]. A call is sound on a processor that has the level for which it
+/// is compiled.
 pub(super) type Mover = unsafe fn(&mut Lanes<'_>, &mut dyn Reach, &Transfer) -> bool;
 
-/// The code of a transfer. `checked`: accesses to s[] are checked first.
+/// Returns the code of a transfer. If `checked` is set, accesses to s[] are checked first.
 pub(super) fn mover(kind: Kind, space: Space, access: Access, level: Level, checked: bool) -> Mover {
     match (kind, space, access) {
         (Kind::Load { .. }, Space::Shared, Access::B32) if checked => of::<Checked<false, true>>(level),
@@ -121,12 +123,13 @@ const CONSTANT: u8 = 1;
 const LOCAL: u8 = 2;
 const GLOBAL: u8 = 3;
 
-/// A kind of transfer, to be compiled for a level.
+/// A kind of transfer that can be compiled for a level.
 trait Moves {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool;
 }
 
-/// The code of a kind of transfer for a level. AVX-512 has AVX2's ([`Wide::eight`]): `table` takes 0.0360 s instead of 0.0451.
+/// Returns the code of a kind of transfer for a level. AVX-512 uses that of AVX2 ([`Wide::eight`]): `table` takes
+/// 0.0360 s instead of 0.0451.
 fn of<M: Moves>(level: Level) -> Mover {
     reconverge_simt::for_baseline! {
         unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
@@ -142,7 +145,7 @@ fn of<M: Moves>(level: Level) -> Mover {
     by_level!(level, baseline::<M>, avx2::<M>, avx2::<M>)
 }
 
-/// Whether a warp's addresses are those of a row of words, by those of three lanes.
+/// Returns whether a warp's addresses are contiguous words, judged by the addresses of three lanes.
 #[inline(always)]
 fn is_row(addresses: &[u32; WARP]) -> bool {
     addresses[15].wrapping_sub(addresses[0]) == 4 * 15 && addresses[16].wrapping_sub(addresses[15]) == 4
@@ -164,7 +167,7 @@ impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
         let may = match lanes.shared.races_mut() {
             Some(races) if STORE => races.store_row(accessor, &addresses, bits.into(), bytes),
             Some(races) if is_row(&addresses) => races.load_row(accessor, &addresses, bits.into(), bytes),
-            // Each half of a warp often has a row or a word of its own. (matmul)
+            // Each half of a warp often accesses contiguous words, or one word. (matmul)
             Some(races) => {
                 let (halves, _) = addresses.as_chunks::<{ WARP / 2 }>();
                 (0..2).all(|half| {
@@ -180,7 +183,7 @@ impl<const STORE: bool, const WORD: bool> Moves for Checked<STORE, WORD> {
     }
 }
 
-/// An element a lane, of a space; stored, or loaded; a word, or of another size.
+/// Accesses an element per lane in a space. `STORE` selects stores; `WORD` selects elements of one word.
 struct Words<const SPACE: u8, const STORE: bool, const WORD: bool>;
 
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE, STORE, WORD> {
@@ -192,7 +195,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
         if SPACE == LOCAL || !WORD {
             return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
-        // The other ways are a function of their own, for which the first need not keep what they have computed.
+        // The other ways are in a separate function, so that the first need not keep their values.
         Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
@@ -200,13 +203,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE
 }
 
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, WORD> {
-    /// Bytes of an element.
+    /// Returns the bytes of an element.
     #[inline(always)]
     fn size(transfer: &Transfer) -> u32 {
         if WORD { 4 } else { transfer.mem.access.bytes() }
     }
 
-    /// Each lane its word in a row, or one word for all.
+    /// Each lane accesses its word of a contiguous row, or all lanes access one word.
     #[inline(always)]
     fn together<W: Wide>(
         wide: W,
@@ -215,13 +218,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         transfer: &Transfer,
     ) -> Option<()> {
         let offset = transfer.mem.offset as u32;
-        // Lower bits of an address count as zero. (13.18)
+        // The lower bits of an address count as zero. (13.18)
         let keep = !(Self::size(transfer) - 1);
         let first = lanes.set(transfer.set).trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                // From the row itself: asked of the copy, all of it would go through memory.
+                // Read from the row itself: indexing the copy would move the whole copy through memory.
                 let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
                 let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
                 Self::at_once(wide, lanes, memory, transfer, address, (first, at))
@@ -232,12 +235,12 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                 let at = from(lanes.a(register)[first]);
                 Self::at_once(wide, lanes, memory, transfer, |lane| from(base[lane]), (first, at))
             }
-            // Lowering gives the row of every `$r`.
+            // Lowering provides the row of every `$r`.
             (None, Base::R(_)) => None,
         }
     }
 
-    /// Of the addresses the first lane's is given apart.
+    /// Executes the transfer if the addresses are contiguous or equal. `at` is the address of the first lane.
     #[inline(always)]
     fn at_once<W: Wide>(
         wide: W,
@@ -250,7 +253,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let members = lanes.members(transfer.set);
         let start = at.wrapping_sub(4 * first as u32);
         if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
-            // The window may reach beyond what there is where its lanes do not.
+            // The window may extend past the end of the memory although its lanes do not.
             return Self::in_a_row(wide, lanes, memory, transfer, start);
         }
         if all(&members, |lane| address(lane) ^ at) {
@@ -259,7 +262,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         None
     }
 
-    /// An element a lane, wherever it is.
+    /// Each lane accesses an element at any address.
     #[inline(always)]
     fn each<W: Wide>(
         wide: W,
@@ -303,7 +306,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let mut offsets = [0; WARP];
         let of_a_lane = (lowest, last);
         if SPACE == LOCAL {
-            // The lanes' own bytes lie one lane behind another.
+            // The lanes' own bytes are concatenated in lane order.
             let each = memory.local().1;
             if last >= each {
                 return None;
@@ -321,7 +324,8 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         match STORE {
             false => {
                 let bytes = Self::readable(lanes.shared, memory, transfer, (lowest, last), picked)?;
-                // Written in its own arm, what was loaded needs no way through memory: half the time.
+                // Each arm writes its own loads, so that the values need not go through memory. This takes half the
+                // time.
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);
@@ -364,7 +368,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                         2 => scatter(bytes, &offsets, bits, |lane| {
                             ((values[lane] >> (shift & 31)) as u16).to_le_bytes()
                         }),
-                        // Lanes at one place are all at the same one: the last one's words remain.
+                        // Lanes with equal addresses are all at the same one: the last lane's words remain.
                         _ => {
                             let words = bytes.get_mut(4 * number..)?;
                             scatter(words, &offsets, bits, |lane| values[lane].to_le_bytes());
@@ -376,7 +380,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         Some(())
     }
 
-    /// Each lane its word, from this address of lane 0 on.
+    /// Each lane accesses its word, starting at the address of lane 0.
     #[inline(always)]
     fn in_a_row<W: Wide>(
         wide: W,
@@ -393,7 +397,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
-            // Rows are read behind the call only: what is kept across it goes through the stack.
+            // Rows are read only after the call: values kept across it go through the stack.
             let mut values = *rows.row(row);
             if bits != u32::MAX {
                 let mut kept = [0; WARP];
@@ -418,7 +422,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         Some(())
     }
 
-    /// One word for all lanes; the last one's remains where they store.
+    /// All lanes access one word. For stores, the last lane's word remains.
     #[inline(always)]
     fn at_one<W: Wide>(
         wide: W,
@@ -441,7 +445,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         Some(())
     }
 
-    /// The bytes of the space from one to another, for loads.
+    /// Returns the bytes of the space from `first` to `last`, for loads.
     #[inline(always)]
     fn readable<'b>(
         shared: &'b Shared,
@@ -459,7 +463,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         }
     }
 
-    /// These bytes for stores.
+    /// Returns these bytes for stores.
     #[inline(always)]
     fn writable<'b>(
         shared: &'b mut Shared,
@@ -476,7 +480,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
     }
 }
 
-/// [`Words::each`] of words, as a task.
+/// [`Words::each`] for words, as a task.
 struct Each<'a, 'b, const SPACE: u8, const STORE: bool>(&'a mut Lanes<'b>, &'a mut dyn Reach, &'a Transfer);
 
 impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
@@ -489,7 +493,7 @@ impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
     }
 }
 
-/// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
+/// Returns the byte address of each lane, with the low bits cleared as the access requires. (3.3, 13.18)
 #[inline(always)]
 pub(super) fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
     let Mem { base, offset, access, .. } = transfer.mem;
@@ -507,13 +511,13 @@ pub(super) fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
                 addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), access.bytes());
             }
         }
-        // Lowering gives the row of every `$r`.
+        // Lowering provides the row of every `$r`.
         (None, Base::R(_)) => {}
     }
     addresses
 }
 
-/// Whether a word is zero for all lanes of a set.
+/// Returns whether a word is zero for all lanes of a set.
 #[inline(always)]
 fn all(members: &[u32; WARP], word: impl Fn(usize) -> u32) -> bool {
     let mut elsewhere = 0;
@@ -532,15 +536,15 @@ pub(super) fn greatest(offsets: &[u32; WARP]) -> u32 {
     greatest
 }
 
-/// One element for each lane, from its offset.
+/// Loads one element for each lane, from its offset.
 ///
 /// # Panics
-/// An offset reaches beyond the bytes.
+/// An element extends past the end of the bytes.
 #[inline(always)]
 fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SIZE]) -> u32) -> Row {
     let reach = greatest(offsets);
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
-    // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+    // SAFETY: the assertion checks that no element extends past the end of the bytes.
     let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
     let mut values = [0; WARP];
     for lane in (0..WARP).step_by(2) {
@@ -552,10 +556,10 @@ fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SI
     values
 }
 
-/// Writes one element for each lane of the set to its offset, in ascending order.
+/// Writes one element for each lane of the set to its offset, in ascending order of the lanes.
 ///
 /// # Panics
-/// An offset reaches beyond the bytes.
+/// An element extends past the end of the bytes.
 #[inline(always)]
 fn scatter<const SIZE: usize>(
     bytes: &mut [u8],
@@ -567,7 +571,7 @@ fn scatter<const SIZE: usize>(
     assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
     if bits == u32::MAX {
         for lane in 0..WARP {
-            // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+            // SAFETY: the assertion checks that no element extends past the end of the bytes.
             unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
         }
         return;

@@ -1,7 +1,7 @@
-//! Changes to the flow state from outside, for fault injection: what a particle that hits a latch or an entry of the token
-//! stack does.
+//! Changes to the flow state from outside, for fault injection: the effects of a particle that hits a latch or an
+//! entry of the token stack.
 //!
-//! A lane that executes is running: it has neither broken out, returned nor exited, as after every instruction.
+//! A lane that executes is running: as after every instruction, it has not broken out, returned or exited.
 
 use reconverge_simt::Mask;
 
@@ -11,24 +11,25 @@ use super::{Flow, INDIRECT_TARGET_BITS, TokenType, WARP};
 pub const ADDRESS_BITS: u32 = INDIRECT_TARGET_BITS;
 
 impl Flow {
-    /// Lanes that were launched.
+    /// Returns the lanes that were launched.
     pub fn launched(&self) -> Mask {
         self.launched
     }
 
-    /// Changes which lanes execute now. Those that come on are running again, whatever had ended them. With none, the warp
-    /// has finished, whatever waits on its stack.
+    /// Changes the active lanes. Added lanes run again, whatever had ended them. If no lane remains, the warp has
+    /// finished, whatever entries are on its stack.
     pub fn set_active(&mut self, lanes: Mask) {
-        // Those that only run for their quad stay.
+        // Lanes that run only for their quad stay active.
         let lanes = (lanes & self.launched) | (self.active - self.launched);
         let on = lanes - self.active;
         (self.brk, self.ret, self.exited) = (self.brk - on, self.ret - on, self.exited - on);
         self.active = lanes;
     }
 
-    /// Changes the lanes of an entry of the stack, counted from the outermost; nothing changes where there is none.
+    /// Changes the lanes of an entry of the stack, counted from the outermost. Does nothing if the entry does not
+    /// exist.
     ///
-    /// Lanes that are not running do not come back by a QUADON entry; the others look at that themselves.
+    /// Lanes that are not running cannot be added to a QUADON entry. The other entry types check this themselves.
     pub fn set_token_mask(&mut self, entry: usize, lanes: Mask) {
         let run = self.run();
         if let Some(token) = self.stack.get_mut(entry) {
@@ -38,8 +39,8 @@ impl Flow {
         }
     }
 
-    /// Changes the type of an entry of the stack, counted from the outermost, if the entry exists. An entry that becomes
-    /// QUADON keeps only lanes that run.
+    /// Changes the type of an entry of the stack, counted from the outermost, if the entry exists. An entry that
+    /// becomes QUADON keeps only lanes that run.
     pub fn set_token_type(&mut self, entry: usize, token: TokenType) {
         let run = self.run();
         if let Some(changed) = self.stack.get_mut(entry) {
@@ -50,7 +51,7 @@ impl Flow {
         }
     }
 
-    /// Changes the address of an entry of the stack; nothing changes where there is none.
+    /// Changes the address of an entry of the stack. Does nothing if the entry does not exist.
     pub fn set_token_pc(&mut self, entry: usize, pc: u32) {
         if let Some(token) = self.stack.get_mut(entry) {
             token.pc = pc & ADDRESS_BITS;
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(flow.tokens().len(), 1);
     }
 
-    /// `quadpop` makes the lanes of its entry active again without a look at which have exited.
+    /// `quadpop` activates the lanes of its entry again without a check for exited lanes.
     #[test]
     fn a_lane_that_has_exited_is_no_lane_of_a_quadon_entry() {
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(flow.tokens()[0].mask, Mask(0b100));
         flow.set_token_mask(0, Mask(0b010));
         assert_eq!(flow.tokens()[0].mask, Mask(0b010));
-        // Of any other entry it becomes one.
+        // A lane that has exited can be added to any other entry.
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
         flow.joinat(0x30, 0x08, &mut Silent).unwrap();
         flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();
@@ -116,7 +117,7 @@ mod tests {
         flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
         flow.break_(Mask(0b001), 0x10, &mut Silent).unwrap();
         flow.set_active(Mask(0b1011));
-        // Lane 3 was never launched, and lane 2 is off without waiting for anything but the BREAK entry.
+        // Lane 3 was never launched. Lane 2 is inactive and waits only for the BREAK entry.
         assert_eq!(flow.active(), Mask(0b011));
         flow.break_(Mask(0b001), 0x18, &mut Silent).unwrap();
         flow.break_(Mask(0b010), 0x18, &mut Silent).unwrap();

@@ -1,4 +1,5 @@
-//! The rules of the token stack, one test each: up to 32 lanes, instructions by what they do to the stack (tesla.md 5).
+//! The rules of the token stack, one test each, with up to 32 lanes. Instructions appear as their effects on the
+//! stack (tesla.md 5).
 
 use super::*;
 use reconverge_simt::{Recorder, Silent};
@@ -89,7 +90,7 @@ fn the_stack_shows_where_entries_continue_and_for_whom() {
     let row = |row: StackRow| (row.kind, row.pc, row.mask, row.count);
     let rows: Vec<_> = flow.stack().into_iter().map(row).collect();
     let lanes = Some(Mask(0b0111));
-    // QUADON has lanes and no address.
+    // QUADON has lanes but no address.
     assert_eq!(rows, [("QUADON", None, lanes, None), ("JOINAT", Some(0x40), lanes, None)]);
 }
 
@@ -112,7 +113,7 @@ fn a_branch_that_all_or_none_take_pushes_nothing() {
     }
 }
 
-// 9.5: an if without joinat is legal, both sides run to their ends.
+// 9.5: an `if` without `joinat` is legal, and both sides run to their ends.
 #[test]
 fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
     let mut flow = warp(0b11);
@@ -123,7 +124,7 @@ fn a_branch_without_joinat_runs_both_sides_to_their_ends() {
     assert!(flow.finished());
 }
 
-// 9.5: joinat loop: one BRANCH for each round in which lanes leave; the join pops them one at a time.
+// 9.5: joinat loop: one BRANCH entry for each iteration in which lanes leave; the join pops them one at a time.
 #[test]
 fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
     let mut flow = warp(0b111);
@@ -138,7 +139,7 @@ fn a_divergent_joinat_loop_collects_its_leavers_one_entry_at_a_time() {
     assert_eq!((flow.join(&mut Silent), at(&flow)), (Ok(Join::Run), (0x20, 0b111)));
 }
 
-// 9.5: breakaddr loop: leavers wait without an entry, everyone goes on at the break address.
+// 9.5: breakaddr loop: lanes that leave wait without an entry, and all continue at the break address.
 #[test]
 fn a_break_loop_pushes_nothing_for_its_leavers() {
     let mut flow = warp(0b111);
@@ -152,7 +153,7 @@ fn a_break_loop_pushes_nothing_for_its_leavers() {
     assert!(flow.tokens().is_empty());
 }
 
-// 9.5: break inside an if inside the loop: the join omits the breakers.
+// 9.5: `break` inside an `if` inside the loop: the join omits the lanes that broke.
 #[test]
 fn a_join_omits_lanes_that_broke() {
     let mut flow = warp(0b11);
@@ -168,7 +169,7 @@ fn a_join_omits_lanes_that_broke() {
     assert_eq!(at(&flow), (0x40, 0b11));
 }
 
-// 9.6: divergent ret: the others continue, then all go on behind the call.
+// 9.6: divergent `ret`: the others continue, then all continue after the call.
 #[test]
 fn lanes_that_returned_wait_for_the_rest_of_the_call() {
     let mut flow = warp(0b11);
@@ -192,7 +193,7 @@ fn a_return_runs_the_pending_branch_of_its_level_first() {
     assert_eq!(at(&flow), (0x08, 0b11));
 }
 
-// 9.6: ret with no CALL entry ends the thread; exited lanes never come back.
+// 9.6: `ret` without a CALL entry ends the thread; exited lanes do not come back.
 #[test]
 fn a_return_without_a_call_ends_the_lane() {
     let mut flow = warp(0b11);
@@ -203,7 +204,7 @@ fn a_return_without_a_call_ends_the_lane() {
     assert_eq!(flow.why(Lane(0)), Why::Exited);
 }
 
-// 9.6: exited lanes are never re-enabled by any pop.
+// 9.6: no pop re-enables exited lanes.
 #[test]
 fn no_entry_wakes_an_exited_lane() {
     let mut flow = warp(0b11);
@@ -217,7 +218,7 @@ fn no_entry_wakes_an_exited_lane() {
     assert_eq!(at(&flow), (0x40, 0b10));
 }
 
-// 9.9: preret gives the return address of the branch that follows.
+// 9.9: `preret` sets the return address of the branch that follows.
 #[test]
 fn an_indirect_call_is_preret_and_an_indirect_branch() {
     let mut flow = warp(0b11);
@@ -255,7 +256,7 @@ fn a_limited_call_beyond_the_limit_is_skipped_and_counted_until_it_pops() {
     assert_eq!(flow.pc(), 0x100);
 }
 
-// 9.6: preret counts as the call that it is a half of.
+// 9.6: `preret` counts as a call, of which it is one half.
 #[test]
 fn a_limited_preret_counts_until_it_pops() {
     let limits = Limits { calls: Limits::call_limit_log(1), ..Limits::default() };
@@ -375,7 +376,8 @@ fn a_helper_is_dead_and_the_lanes_beside_it_are_not() {
     assert_eq!(at(&flow), (0, 0b0111));
 }
 
-// 9.6: a lane has ended that exited, or that returned where no CALL entry waits for it; one of a call will run again.
+// 9.6: a lane has ended if it exited, or returned without a CALL entry that waits for it. A lane of a call runs
+// again.
 #[test]
 fn lanes_that_exited_or_returned_past_every_call_have_ended() {
     let mut flow = warp(0b1111);
@@ -441,7 +443,7 @@ fn what_issues_next_and_how_full_the_stack_is_can_be_asked() {
     assert_eq!(flow.depths()[0].room, u32::try_from(Limits::default().stack_entries).ok());
 }
 
-// In a pass; `bra` goes on with the others itself.
+// In a compiled region. A `bra` itself continues with the other lanes.
 #[test]
 fn lanes_that_branch_off_in_a_pass_wait_as_those_of_a_branch() {
     let mut flow = warp(0b111);
@@ -451,7 +453,7 @@ fn lanes_that_branch_off_in_a_pass_wait_as_those_of_a_branch() {
     assert_eq!(passed.tokens(), flow.tokens());
 }
 
-// What a pass leaves behind is what the instructions leave, but for where the warp goes on.
+// A compiled region leaves the same state as the instructions, except for the program counter of the warp.
 #[test]
 fn lanes_that_leave_in_a_pass_wait_as_those_that_leave_by_an_instruction() {
     let mut flow = warp(0b1111);
@@ -464,12 +466,12 @@ fn lanes_that_leave_in_a_pass_wait_as_those_that_leave_by_an_instruction() {
     passed.stay(Mask(0b1000), Mask(0b0010), Mask(0b0100));
     for flow in [flow, passed] {
         let why = [0, 1, 2, 3].map(|lane| flow.why(Lane(lane)));
-        // Behind the call, not at the BREAK entry that the lane has returned past.
+        // After the call, not at the BREAK entry past which the lane has returned.
         assert_eq!(why, [Why::Break, Why::Break, Why::Parked { pc: 0x08 }, Why::Active]);
     }
 }
 
-// The questions a debugger asks.
+// The state of a lane that a debugger reads.
 #[test]
 fn every_lane_can_say_why_it_is_not_running() {
     let mut flow = warp(0b1_1111);
@@ -542,7 +544,7 @@ fn an_if_leaves_the_warp_as_it_was_where_two_entries_have_room() {
         flow.breakaddr(0x80, 0x08, &mut Silent).unwrap();
         flow.break_(Mask(broken), 0x10, &mut Silent).unwrap();
         if flow.active().is_empty() || flow.tokens().is_empty() {
-            continue; // All have left the loop.
+            continue; // All lanes have left the loop.
         }
         flow.advance(0x30);
         let before = flow.clone();
@@ -621,7 +623,7 @@ fn lanes_that_leave_last_reconverge_with_those_that_left_before() {
     flow.break_(Mask(0b01), 0x10, &mut Silent).unwrap();
     flow.break_(Mask(0b10), 0x18, &mut seen).unwrap();
     assert_eq!(seen.events.last(), Some(&Event::Reconverge { mask: Mask(0b11) }));
-    // The first side ends: the second runs without it.
+    // After the end of the first side, the second runs without it.
     let (mut seen, mut flow) = (Recorder::default(), warp(0b11));
     flow.bra(0x20, 0x10, Mask(0b01), &mut Silent).unwrap();
     flow.exit(&mut seen).unwrap();

@@ -1,9 +1,10 @@
 //! Atomics and reductions on one word of g[]. (6.8; hwtest/g80_atom32.cc, g80_atom64.cc)
 //!
-//! Atomics return the old word, reductions nothing; the memory afterwards is the same. The types below
-//! 32 bits are left out: before G200 they replicate the value over the word (according to INSNS), later they do nothing.
+//! Atomics return the old word, and reductions return nothing; both leave the same word in memory. The types below
+//! 32 bits are omitted: before G200 they replicate the value over the word (according to INSNS), later they do
+//! nothing.
 
-/// An operation on a 32-bit word: u32 and b32 where it is not said to be signed.
+/// An operation on a 32-bit word: u32 or b32, unless it is signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Atomic {
     /// 0: old + src, u32 or s32.
@@ -12,9 +13,9 @@ pub enum Atomic {
     Exch,
     /// 2: src3 if old equals src2. Atomic only.
     Cas,
-    /// 4: old + 1, or 0 beyond src.
+    /// 4: old + 1, or 0 if old is at least src.
     Inc,
-    /// 5: old - 1, or src beyond src and from 0.
+    /// 5: old - 1, or src if old is 0 or greater than src.
     Dec,
     /// 6
     Max,
@@ -28,7 +29,7 @@ pub enum Atomic {
     Xor,
 }
 
-/// The new word. `src3` counts for [`Atomic::Cas`] only, `signed` for max, min, inc and dec.
+/// Returns the new word. `src3` counts for [`Atomic::Cas`] only, `signed` for max, min, inc and dec.
 ///
 /// `before_g200`: signed inc and dec treat a negative source as signed; G200 and later treat it as u32.
 #[inline(always)]
@@ -84,7 +85,7 @@ pub fn atomic32(op: Atomic, signed: bool, before_g200: bool, old: u32, src2: u32
     }
 }
 
-/// The test of both signed inc and dec with a negative source before G200. No vector reaches it.
+/// Returns the condition of both signed inc and dec with a negative source before G200. No vector reaches it.
 fn odd(next: u32, src: u32) -> bool {
     next as i32 > 0 || src as i32 > next as i32
 }
@@ -100,7 +101,7 @@ pub enum Atomic64 {
     Cas,
 }
 
-/// The new doubleword.
+/// Returns the new doubleword.
 pub fn atomic64(op: Atomic64, old: u64, src2: u64, src3: u64) -> u64 {
     match op {
         Atomic64::Add => old.wrapping_add(src2),
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(old.map(inc), [minus(-5), minus(-5), minus(-4), 0, minus(-5)]);
         let dec = |old| atomic32(Atomic::Dec, true, true, old, minus(-5), 0);
         assert_eq!(old.map(dec), [0, minus(-7), minus(-6), minus(-2), 0]);
-        // Later chips, and other sources, do as for u32.
+        // Later chips, and other sources, compute the same as for u32.
         assert_eq!(atomic32(Atomic::Inc, true, false, 0, minus(-5), 0), 1);
         assert_eq!(atomic32(Atomic::Inc, true, true, 5, 5, 0), 0);
     }

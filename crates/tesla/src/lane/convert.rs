@@ -11,7 +11,7 @@ use super::{Flags, Modifiers, Rounding, Width};
 /// An integer type of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Integer {
-    /// Its size.
+    /// Size of the type.
     pub size: Size,
     /// Two's complement.
     pub signed: bool,
@@ -20,7 +20,7 @@ pub struct Integer {
 /// The sizes of [`Integer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// A byte: the low 8 bits of whatever register the source is.
+    /// A byte: the low 8 bits of the source register, whatever its width.
     B8,
     /// 16 bits.
     B16,
@@ -40,14 +40,15 @@ impl Size {
 }
 
 impl Integer {
-    /// Sign (after the modifiers) and magnitude of a source; the magnitude of a signed one is taken first.
+    /// Returns the sign (after the modifiers) and the magnitude of a source. The magnitude of a signed source is that
+    /// before the modifiers.
     #[inline(always)]
     fn source(self, x: u32, modifiers: Modifiers) -> (bool, u32) {
         let (negative, magnitude) = self.magnitude(x);
         (modifiers.sign(negative), magnitude)
     }
 
-    /// Sign and magnitude of a source before the modifiers.
+    /// Returns the sign and the magnitude of a source before the modifiers.
     #[inline(always)]
     fn magnitude(self, x: u32) -> (bool, u32) {
         let room = 32 - self.size.bits();
@@ -56,7 +57,8 @@ impl Integer {
         (negative, if negative { value.unsigned_abs() } else { value as u32 })
     }
 
-    /// A sign and magnitude clamped to the type, extended to 32 bits. A negative number is 0 when unsigned.
+    /// Returns a sign and magnitude, clamped to the type and extended to 32 bits. A negative number becomes 0 if
+    /// the type is unsigned.
     #[inline(always)]
     fn clamp(self, negative: bool, magnitude: u32) -> u32 {
         let limit = 1u32 << (self.size.bits() - 1);
@@ -69,9 +71,9 @@ impl Integer {
     }
 }
 
-/// cvt, integer to integer, saturating. A byte result is extended to the `register` it is written to.
+/// cvt, integer to integer, saturating. A byte result is extended to the `register` to which it is written.
 ///
-/// For 16- and 32-bit results `register` is of that width.
+/// For 16- and 32-bit results, `register` has the same width.
 #[inline(always)]
 pub fn i2i(to: Integer, register: Width, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     let (negative, magnitude) = from.source(x, modifiers);
@@ -85,7 +87,7 @@ pub fn i2f(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifier
     float::finish(from_magnitude(rounding, negative, magnitude), sat, false)
 }
 
-/// The f32 of a sign and magnitude.
+/// Returns the f32 of a sign and magnitude.
 #[inline(always)]
 fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
     let rounded = match rounding.mirrored(negative) {
@@ -95,10 +97,11 @@ fn from_magnitude(rounding: Rounding, negative: bool, magnitude: u32) -> u32 {
     rounded.to_bits() | (negative as u32) << 31
 }
 
-/// cvt, integer to f16, with the defects of the hardware: some of the top bits of the magnitude vanish first.
+/// cvt, integer to f16, with the defects of the hardware: some of the top bits of the magnitude are lost first.
 ///
-/// How many depends on the leading zeros of its low half; and a magnitude whose bits 5 to 29 are all ones counts as 0
-/// when rounding to nearest or (for this sign) up. Measured behaviour; only numbers beyond the f16 range suffer.
+/// Their number depends on the leading zeros of the low half of the magnitude. A magnitude whose bits 5 to 29 are
+/// all ones counts as 0 if rounding is to nearest or (for this sign) up. This is measured behaviour. Only numbers
+/// beyond the f16 range are affected.
 pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     const ALL_ONES: u32 = 0x3fff_ffe0;
     let (negative_before, mut magnitude) = from.magnitude(x);
@@ -114,7 +117,7 @@ pub fn i2f16(rounding: Rounding, sat: Saturate, from: Integer, modifiers: Modifi
     finish_f16(narrow_f16(single, rounding, rounding))
 }
 
-/// The width of a floating point side.
+/// The width of a floating-point side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FloatSize {
     /// binary16, in the low half of the value.
@@ -124,7 +127,7 @@ pub enum FloatSize {
 }
 
 impl FloatSize {
-    /// A source as an f32, modified but not yet flushed.
+    /// Returns a source as an f32, with modifiers applied but not yet flushed.
     #[inline(always)]
     fn widen(self, modifiers: Modifiers, x: u32) -> u32 {
         modifiers.f32(match self {
@@ -134,9 +137,9 @@ impl FloatSize {
     }
 }
 
-/// cvt, f16 or f32 to an integer of 16 or 32 bits, saturating; NaN gives 0. C and O are 0.
+/// cvt, f16 or f32 to an integer of 16 or 32 bits, saturating; the result for NaN is 0. C and O are 0.
 ///
-/// Byte destinations do not exist here: [`Width`] has all that exist.
+/// Byte destinations do not exist here: [`Width`] has all valid widths.
 #[inline(always)]
 pub fn f2i(
     to: Width,
@@ -158,10 +161,10 @@ pub fn f2i(
     plain(to, result)
 }
 
-/// The magnitude of an f32 that is a whole number, at most 2^32 - 1; 0 for a NaN.
+/// Returns the magnitude of an f32 that is a whole number, clamped to 2^32 - 1; 0 for a NaN.
 ///
-/// Equal to `f32::abs(x) as u32`, which LLVM does lane by lane: 28 ns for 32 lanes against 14 ns with these shifts
-/// (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
+/// The result equals `f32::abs(x) as u32`, which LLVM compiles lane by lane: 28 ns for 32 lanes against 14 ns with
+/// these shifts (rustc 1.95, AVX2, an AMD EPYC, 2026-11-21).
 #[inline(always)]
 fn whole_magnitude(x: u32) -> u32 {
     let (exponent, significand) = ((x >> 23 & 0xff) as i32, x & 0x7f_ffff | 1 << 23);
@@ -173,7 +176,8 @@ fn whole_magnitude(x: u32) -> u32 {
     if float::is_nan(x) { 0 } else { magnitude }
 }
 
-/// The nearest integers, as an f32; the sign stays, also that of a zero. Infinities and NaN stay as they are.
+/// Returns the nearest integer, as an f32. The sign stays, including that of a zero. Infinities and NaN do not
+/// change.
 #[inline(always)]
 pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
     const WHOLE: f32 = 8_388_608.0; // 2^23: from here on every f32 is an integer
@@ -201,7 +205,7 @@ pub fn round_to_integral(rounding: Rounding, x: u32) -> u32 {
     sign | if magnitude < WHOLE { whole } else { magnitude }.to_bits()
 }
 
-/// cvt, f16 or f32 to f32; `integral` rounds to a whole number in that mode.
+/// cvt, f16 or f32 to f32; `integral` rounds to a whole number in this mode.
 #[inline(always)]
 pub fn f2f32(
     integral: Option<Rounding>,
@@ -214,10 +218,10 @@ pub fn f2f32(
     (single, float::flags(single))
 }
 
-/// cvt, f16 or f32 to f16; `integral` rounds to a whole number in the mode `rounding` first.
+/// cvt, f16 or f32 to f16; `integral` first rounds to a whole number in the mode `rounding`.
 ///
-/// After that the fraction is cut toward zero and `rounding` decides about an overflow only.
-/// f16 to f16 is exact and looks at `rounding` for a whole number only.
+/// After that the fraction is truncated toward zero, and `rounding` only decides about an overflow. f16 to f16 is
+/// exact and uses `rounding` for a whole number only.
 #[inline(always)]
 pub fn f2f16(
     integral: bool,
@@ -231,7 +235,7 @@ pub fn f2f16(
     finish_f16(narrow_f16(single, if integral { Rounding::Zero } else { rounding }, rounding))
 }
 
-/// Widened, modified, canonical, saturated and rounded to a whole number where asked, in this order.
+/// Widens, modifies, canonicalizes, saturates and, if requested, rounds to a whole number, in this order.
 #[inline(always)]
 fn to_single(
     integral: Option<Rounding>,
@@ -248,7 +252,7 @@ fn to_single(
     }
 }
 
-/// An f16 (the low half) as an f32, exactly; a NaN becomes [`float::NAN`].
+/// Returns an f16 (the low half) as an f32, exactly; a NaN becomes [`float::NAN`].
 #[inline(always)]
 pub fn widen_f16(x: u32) -> u32 {
     let sign = (x & 0x8000) << 16;
@@ -263,11 +267,11 @@ pub fn widen_f16(x: u32) -> u32 {
     }
 }
 
-/// A flushed f32 as an f16. A magnitude below 2^-33 is a zero whatever the mode; denormal results are made.
+/// Returns a flushed f32 as an f16. A magnitude below 2^-33 becomes a zero in every mode. Results may be denormal.
 ///
 /// `overflow` decides between infinity and the largest finite number.
 fn narrow_f16(x: u32, rounding: Rounding, overflow: Rounding) -> u32 {
-    /// The largest exponent field that is not even looked at.
+    /// The largest exponent field whose fraction is ignored.
     const TOO_SMALL: u32 = 0x5d;
     let (sign, exponent, fraction) = (x >> 31, x >> 23 & 0xff, x & 0x7f_ffff);
     let negative = sign != 0;

@@ -17,7 +17,7 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// Sign after the modifiers, and magnitude.
+    /// Returns the sign after the modifiers, and the magnitude.
     fn source(self, modifiers: Modifiers, x: u64) -> (bool, u64) {
         let (negative, magnitude) = match (self.wide, self.signed) {
             (true, true) => ((x as i64) < 0, (x as i64).unsigned_abs()),
@@ -28,7 +28,8 @@ impl Integer {
         (modifiers.sign(negative), magnitude)
     }
 
-    /// The rounded bits in `format`. Only a signed source has the direction adjusted for its final sign.
+    /// Returns the rounded bits in `format`. Only for a signed source does the final sign change the direction of
+    /// rounding.
     fn convert(self, format: Format, rounding: Rounding, modifiers: Modifiers, x: u64) -> u64 {
         let (negative, magnitude) = self.source(modifiers, x);
         let rounding = if self.signed { rounding } else { rounding.mirrored(negative) };
@@ -48,10 +49,10 @@ pub fn i2f32(rounding: Rounding, from: Integer, modifiers: Modifiers, x: u64) ->
     (result, float::flags(result))
 }
 
-/// cvt, f64 to an integer, saturating. NaN gives the top bit alone, and O.
+/// cvt, f64 to an integer, saturating. The result for NaN is the top bit alone, and O.
 ///
-/// O: the value was clamped, with two oddities of the model that are not confirmed on hardware: a magnitude of
-/// exactly 2^32 - 1 sets it for every destination, and a clamp to 2^64 - 1 does not.
+/// O: the value was clamped. The model has two oddities that are not confirmed on hardware: a magnitude of exactly
+/// 2^32 - 1 sets O for every destination, and a clamp to 2^64 - 1 does not set it.
 pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -> (u64, Flags) {
     if double::is_nan(x) {
         return not_a_number(to);
@@ -63,7 +64,7 @@ pub fn f64_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u64) -
     to_integer(to, rounding, x >> 63 != 0, significand, field.max(1) - 1075)
 }
 
-/// cvt, f32 to an integer (64 bits in the instruction set), as [`f64_to_i`]. Denormals are not flushed here.
+/// cvt, f32 to an integer (64 bits in the instruction set), like [`f64_to_i`]. Denormals are not flushed here.
 pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -> (u64, Flags) {
     if float::is_nan(x) {
         return not_a_number(to);
@@ -72,7 +73,7 @@ pub fn f32_to_i(to: Integer, rounding: Rounding, modifiers: Modifiers, x: u32) -
     let field = (x >> 23 & 0xff) as i32;
     let fraction = x & ((1 << 23) - 1);
     let significand = if field == 0 { fraction } else { fraction | 1 << 23 };
-    // An infinity's field means 2^128, which is clamped like one.
+    // An infinity's field means 2^128, which has the same clamped result.
     to_integer(to, rounding, x >> 31 != 0, u64::from(significand), field.max(1) - 150)
 }
 
@@ -100,11 +101,11 @@ fn to_integer(
     (result, Flags::of(result == 0, result >> (bits - 1) != 0, false, overflow))
 }
 
-/// `significand` × 2^`exponent` as a whole number; at least 2^64 when it is beyond 64 bits.
+/// Returns `significand` × 2^`exponent` as a whole number; at least 2^64 if it exceeds 64 bits.
 fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
     let value = u128::from(significand);
     match exponent {
-        // A significand with its hidden bit is beyond 64 bits then, one without has no such exponent.
+        // A significand with its hidden bit then exceeds 64 bits, and one without has no such exponent.
         64.. => 1 << 64,
         0..64 => value << exponent,
         -64..0 => {
@@ -117,12 +118,13 @@ fn whole(significand: u64, exponent: i32, rounding: Rounding) -> u128 {
             };
             kept + u128::from(upward)
         }
-        // Less than a half.
+        // Less than one half.
         _ => u128::from(significand != 0 && matches!(rounding, Rounding::Up)),
     }
 }
 
-/// cvt, f64 to f32. Denormal results are kept, and the flags see them: unlike in f32 arithmetic they are not zero. A NaN keeps its sign and the upper bits of its payload.
+/// cvt, f64 to f32. Denormal results are kept. The flags also treat them as non-zero, unlike in f32 arithmetic. A
+/// NaN keeps its sign and the upper bits of its payload.
 pub fn f64_to_f32(rounding: Rounding, modifiers: Modifiers, x: u64) -> (u32, Flags) {
     let x = modified(modifiers, x);
     let sign = (x >> 32) as u32 & 0x8000_0000;
@@ -151,9 +153,9 @@ pub fn f32_to_f64(modifiers: Modifiers, x: u32) -> (u64, Flags) {
     (result, double::flags(result))
 }
 
-/// cvt, f64 to f64; `integral` rounds to a whole number in that mode, keeping the sign of a zero.
+/// cvt, f64 to f64; `integral` rounds to a whole number in this mode and keeps the sign of a zero.
 pub fn f64_to_f64(integral: Option<Rounding>, modifiers: Modifiers, x: u64) -> (u64, Flags) {
-    const WHOLE: i32 = 1075; // the exponent field from which on every f64 is an integer, or not finite
+    const WHOLE: i32 = 1075; // from this exponent field on, every f64 is an integer or not finite
     let x = modified(modifiers, x);
     let (sign, field) = (x & 1 << 63, (x >> 52 & 0x7ff) as i32);
     let result = match integral {

@@ -1,7 +1,8 @@
 //! f64 arithmetic, on G200 only. (6.5; nvhw/fp.c, hwtest/g80_fp64.cc)
 //!
-//! Denormals are numbers like any other. A NaN source is returned with its sign and payload, made quiet; `neg` and
-//! `abs` leave it alone, except in [`set`], where it makes no difference. Operations make [`NAN`].
+//! Denormals are numbers like any other. A NaN source is returned with its sign and payload, as a quiet NaN; `neg`
+//! and `abs` do not change it, except in [`set`], where they have no effect on the result. Operations create
+//! [`NAN`].
 
 use reconverge_simt::float;
 
@@ -13,7 +14,7 @@ const QUIET: u64 = 0x0008_0000_0000_0000;
 const INFINITY: u64 = 0x7ff0_0000_0000_0000;
 const SIGN: u64 = 0x8000_0000_0000_0000;
 
-/// Whether the bits are a NaN.
+/// Returns whether the bits are a NaN.
 #[inline(always)]
 pub fn is_nan(x: u64) -> bool {
     x & !SIGN > INFINITY
@@ -27,13 +28,13 @@ fn is_zero(x: u64) -> bool {
     x & !SIGN == 0
 }
 
-/// The modifiers on a number; a NaN is made quiet instead.
+/// Applies the modifiers to a number; a NaN becomes quiet instead.
 #[inline(always)]
 pub(super) fn modified(modifiers: Modifiers, x: u64) -> u64 {
     if is_nan(x) { x | QUIET } else { modifiers.f64(x) }
 }
 
-/// The flags of an f64 result: Z for zero, S when negative, both for NaN.
+/// Returns the flags of an f64 result: Z for zero, S if negative, both for NaN.
 #[inline(always)]
 pub fn flags(x: u64) -> Flags {
     let (nan, zero) = (is_nan(x), is_zero(x));
@@ -45,7 +46,7 @@ fn finish(x: u64) -> (u64, Flags) {
     (x, flags(x))
 }
 
-/// add: SRC1 + SRC3. Of two NaN the second is returned.
+/// Returns add: SRC1 + SRC3. If both are NaN, returns the second.
 #[inline(always)]
 pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64, Flags) {
     let one = 1.0f64.to_bits();
@@ -59,7 +60,7 @@ pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64
     if is_nan(a) {
         return finish(a);
     }
-    // To nearest, the host's addition is the same one.
+    // To nearest, the host's addition is the same.
     match rounding {
         Rounding::Nearest if is_infinite(a) && is_infinite(b) && a != b => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) + f64::from_bits(b)).to_bits()),
@@ -67,7 +68,7 @@ pub fn add(rounding: Rounding, neg_a: bool, neg_b: bool, a: u64, b: u64) -> (u64
     }
 }
 
-/// mul. Of two NaN the second is returned.
+/// Returns mul. If both sources are NaN, returns the second.
 #[inline(always)]
 pub fn mul(rounding: Rounding, neg: bool, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(Modifiers { abs: false, neg }, a), modified(Modifiers::NONE, b));
@@ -80,15 +81,15 @@ pub fn mul(rounding: Rounding, neg: bool, a: u64, b: u64) -> (u64, Flags) {
     match rounding {
         Rounding::Nearest if invalid_product(a, b) => finish(NAN),
         Rounding::Nearest => finish((f64::from_bits(a) * f64::from_bits(b)).to_bits()),
-        // The addend that leaves the sign of a zero product to the product.
+        // The addend leaves the sign of a zero product unchanged.
         Rounding::Down => finish(fused(rounding, a, b, 0)),
         Rounding::Up | Rounding::Zero => finish(fused(rounding, a, b, SIGN)),
     }
 }
 
-/// fma: SRC1 * SRC2 + SRC3, rounded once.
+/// Returns fma: SRC1 * SRC2 + SRC3, rounded once.
 ///
-/// A NaN is taken from SRC2, SRC3, SRC1 in this order. An infinity times zero is [`NAN`].
+/// If several sources are NaN, returns the first of SRC2, SRC3, SRC1. An infinity times zero is [`NAN`].
 #[inline(always)]
 pub fn fma(rounding: Rounding, neg_a: bool, neg_c: bool, a: u64, b: u64, c: u64) -> (u64, Flags) {
     let a = modified(Modifiers { abs: false, neg: neg_a }, a);
@@ -102,12 +103,12 @@ pub fn fma(rounding: Rounding, neg_a: bool, neg_c: bool, a: u64, b: u64, c: u64)
     })
 }
 
-/// Infinity times zero.
+/// Returns whether the product is infinity times zero.
 fn invalid_product(a: u64, b: u64) -> bool {
     (is_infinite(a) && is_zero(b)) || (is_zero(a) && is_infinite(b))
 }
 
-/// `a * b + c` of numbers that are not NaN.
+/// Returns `a * b + c` for numbers that are not NaN.
 fn fused(rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
     let product_sign = (a ^ b) & SIGN;
     if invalid_product(a, b) {
@@ -124,20 +125,20 @@ fn fused(rounding: Rounding, a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// A number that orders like the value, below zero for -0.
+/// Returns a number with the same order as the value, below zero for -0.
 #[inline(always)]
 fn order(x: u64) -> i64 {
     (x ^ ((x as i64 >> 63) as u64 >> 1)) as i64
 }
 
-/// min of two sources: the other one for a NaN, SRC2 for two, and -0 is less than +0.
+/// Returns min of two sources: the other one for a NaN, SRC2 for two, and -0 is less than +0.
 #[inline(always)]
 pub fn min(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
     extreme(a, b, order(a) < order(b))
 }
 
-/// max of two sources: the other one for a NaN, SRC2 for two, and -0 is less than +0.
+/// Returns max of two sources: the other one for a NaN, SRC2 for two, and -0 is less than +0.
 #[inline(always)]
 pub fn max(mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u64, Flags) {
     let (a, b) = (modified(mod_a, a), modified(mod_b, b));
@@ -149,7 +150,7 @@ fn extreme(a: u64, b: u64, take_a: bool) -> (u64, Flags) {
     finish(if !is_nan(a) & (take_a | is_nan(b)) { a } else { b })
 }
 
-/// set: a 32-bit result, all ones for true, 0 for false. Zeros of either sign are equal.
+/// Returns set: a 32-bit result, all ones for true, 0 for false. Zeros of either sign are equal.
 #[inline(always)]
 pub fn set(compare: Compare, mod_a: Modifiers, mod_b: Modifiers, a: u64, b: u64) -> (u32, Flags) {
     let (x, y) = (f64::from_bits(mod_a.f64(a)), f64::from_bits(mod_b.f64(b)));

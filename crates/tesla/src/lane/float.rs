@@ -1,35 +1,36 @@
 //! f32 arithmetic. (6.1 to 6.3; nvhw/fp.c, hwtest/g80_fp.cc)
 //!
-//! Denormal sources count as zeros of the same sign, denormal results become such zeros, and every NaN an
-//! arithmetic operation makes is [`NAN`]. The functions use the host's f32 and f64, which round to nearest; the
-//! integer models they replace stand in the tests below, and the two are compared there.
+//! Denormal sources count as zeros of the same sign, and denormal results become such zeros. Every NaN that an
+//! arithmetic operation creates is [`NAN`]. The functions use the host's f32 and f64, which round to nearest. The
+//! tests below contain the integer models that they replace, and compare the two.
 
 use reconverge_simt::float;
 
 use super::{Compare, Flags, Rounding};
 
-/// The one NaN that f32 arithmetic produces.
+/// The only NaN that f32 arithmetic produces.
 pub const NAN: u32 = 0x7fff_ffff;
 const INFINITY: u32 = 0x7f80_0000;
 const ONE: u32 = 0x3f80_0000;
 const SIGN: u32 = 0x8000_0000;
 
-/// The saturation modifier together with the machine's `SAT_NAN` mode and what the chip makes of it. (6.2)
+/// The saturation modifier, as the machine's `SAT_NAN` mode and the chip define it. (6.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Saturate {
     /// No saturation.
     No,
-    /// To 0 to 1; a NaN stays. (`SAT_NAN` is 0, or the chip has no such mode.)
+    /// Clamps to [0, 1]; a NaN stays. (`SAT_NAN` is 0, or the chip has no such mode.)
     Plain,
-    /// To 0 to 1; 0 when an operand is NaN, but a NaN that the operation made stays. (`SAT_NAN` on chip 0xa0, G200.)
+    /// Clamps to [0, 1]; 0 if an operand is NaN, but a NaN that the operation created stays. (`SAT_NAN` on chip
+    /// 0xa0, G200.)
     ZeroNanOperands,
-    /// To 0 to 1; 0 for every NaN. (`SAT_NAN` on GT215 and its relatives.)
+    /// Clamps to [0, 1]; 0 for every NaN. (`SAT_NAN` on GT215 and its relatives.)
     ZeroNan,
 }
 
-/// The last step of every operation: canonical NaN, flush, saturation, flags.
+/// Executes the last step of every operation: canonical NaN, flush, saturation, flags.
 ///
-/// `nan_operand`: whether a source is NaN; it counts in one kind of saturation only.
+/// `nan_operand`: whether a source is NaN. It counts in one kind of saturation only.
 #[inline(always)]
 pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags) {
     let canonical = if is_nan(bits) { NAN } else { flush(bits) };
@@ -54,48 +55,49 @@ pub(super) fn finish(bits: u32, sat: Saturate, nan_operand: bool) -> (u32, Flags
     (result, flags(result))
 }
 
-/// To 0 to 1, with `nan` for a NaN. Minus zero becomes +0. A canonical NaN only.
+/// Clamps to [0, 1], with `nan` as the result for a NaN, which must be canonical. Minus zero becomes +0.
 #[inline(always)]
 fn clamp(x: u32, nan: u32) -> u32 {
     let positive = if x & SIGN != 0 { 0 } else { x };
     if x == NAN { nan } else { positive.min(ONE) }
 }
 
-/// The flags of an f32 result: Z for a zero or denormal, S when negative, both for NaN. (6.1)
+/// Returns the flags of an f32 result: Z for a zero or denormal, S if negative, both for NaN. (6.1)
 #[inline(always)]
 pub fn flags(x: u32) -> Flags {
     let (nan, zero) = (is_nan(x), x & INFINITY == 0);
     Flags::of(nan | zero, nan | (!zero & (x & SIGN != 0)), false, false)
 }
 
-/// Whether the bits are a NaN.
+/// Returns whether the bits are a NaN.
 #[inline(always)]
 pub fn is_nan(x: u32) -> bool {
     x & !SIGN > INFINITY
 }
 
-/// Flushes a denormal to a zero of its sign; anything else is unchanged.
+/// Flushes a denormal to a zero of its sign. Other values do not change.
 #[inline(always)]
 pub fn flush(x: u32) -> u32 {
     if x & INFINITY == 0 { x & SIGN } else { x }
 }
 
-/// add: `a + b` with the sources already modified. (6.2)
+/// Returns add: `a + b`, with modifiers already applied to the sources. (6.2)
 ///
 /// The hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]; the other two are an assumption.
 /// Opposite values sum to +0 in every mode.
 #[inline(always)]
 pub fn add(a: u32, b: u32, rounding: Rounding, sat: Saturate) -> (u32, Flags) {
-    // A sum in the range of denormals is exact, so flushing afterwards rounds at 24 bits as the hardware does.
+    // A sum in the range of denormals is exact. Flushing afterwards therefore rounds at 24 bits as the hardware
+    // does.
     let sum = float::add(f32::from_bits(flush(a)), f32::from_bits(flush(b)), rounding);
     finish(sum.to_bits(), sat, is_nan(a) | is_nan(b))
 }
 
-/// mul: `a * b` with the sources already modified. (6.2)
+/// Returns mul: `a * b`, with modifiers already applied to the sources. (6.2)
 ///
-/// With `zero_wins` (the mode MUL_ZERO_WINS) a zero factor gives +0 whatever the other one is. The hardware has codes
-/// for [`Rounding::Nearest`] and [`Rounding::Zero`]; the other two are an assumption.
-/// Chips before G200 ignore the saturation bit: pass [`Saturate::No`].
+/// With `zero_wins` (the mode MUL_ZERO_WINS), the result for a zero factor is +0, whatever the other factor is. The
+/// hardware has codes for [`Rounding::Nearest`] and [`Rounding::Zero`]; the other two are an assumption. Chips
+/// before G200 ignore the saturation bit: pass [`Saturate::No`].
 #[inline(always)]
 pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_operand = is_nan(a) | is_nan(b);
@@ -104,16 +106,17 @@ pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -
     finish(if zero_wins & zero_factor(a, b) { 0 } else { product }, sat, nan_operand)
 }
 
-/// Whether a factor is zero; the factors are flushed.
+/// Returns whether a factor is zero; the factors are flushed.
 #[inline(always)]
 pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
     (a << 1 == 0) | (b << 1 == 0)
 }
 
-/// `a * b` of flushed factors, rounded to 24 bits whatever the exponent and flushed only then.
+/// Returns `a * b` of flushed factors. The product is rounded to 24 bits whatever its exponent, and only then
+/// flushed.
 ///
-/// The host rounds small products at the place of the denormals instead, which differs just below 2^-126; a second
-/// product, 2^64 times as large, shows what rounding at 24 bits gives there.
+/// The host rounds small products at the last place of denormals instead, which differs just below 2^-126. A second
+/// product, 2^64 times as large, shows the result of rounding at 24 bits there.
 #[inline(always)]
 fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
     let (a, b) = (f32::from_bits(a), f32::from_bits(b));
@@ -126,18 +129,18 @@ fn product(a: u32, b: u32, rounding: Rounding) -> f32 {
             (float::narrow(exact, rounding), float::narrow(exact * f64::from(scale), rounding))
         }
     };
-    // Where `a * scale` overflows, the product is large or exactly zero: `scaled` is infinite or NaN, not small.
-    // Where `scaled` is not small, the host's coarser grid has rounded up to 2^-126 as well.
+    // If `a * scale` overflows, the product is large or exactly zero: `scaled` is infinite or NaN, not small. If
+    // `scaled` is not small, the host's coarser grid has also rounded up to 2^-126.
     let sign = (a.to_bits() ^ b.to_bits()) & SIGN;
     if scaled.abs() < smallest { f32::from_bits(sign) } else { product }
 }
 
-/// mad: `a * b + c`, the product **truncated** to 24 bits, the sum rounded to nearest. (6.2)
+/// Returns mad: `a * b + c`, the product **truncated** to 24 bits, the sum rounded to nearest. (6.2)
 ///
-/// Not fused, and not two roundings either. Where a factor or `c` is zero the product is rounded to nearest instead.
-/// A sum in the range of denormals is rounded at multiples of 2^-149 before it is flushed, unlike in add and mul.
-/// `negate` flips the product's sign; `c` comes already modified.
-/// The long form with MUL_ZERO_WINS was never compared with hardware and is taken to equal the short one.
+/// The operation is not fused, and it does not round to nearest twice. If a factor or `c` is zero, the product is
+/// rounded to nearest instead. A sum in the range of denormals is rounded at multiples of 2^-149 before it is
+/// flushed, unlike in add and mul. `negate` flips the product's sign; `c` has its modifiers applied. The long form
+/// with MUL_ZERO_WINS was never compared with hardware and is assumed to equal the short one.
 #[inline(always)]
 pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool) -> (u32, Flags) {
     let nan_factor = is_nan(a) | is_nan(b);
@@ -145,12 +148,12 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     let (a, b, c) = (flush(a) ^ (negate as u32) << 31, flush(b), flush(c));
     let zero = zero_wins & zero_factor(a, b);
     let addend = f32::from_bits(c);
-    // 48 bits: exact. Clearing the low 29 of 53 bits truncates to 24, at any exponent; it leaves infinities and
-    // NaN what they are, since a NaN here has a bit among the upper 24 set.
+    // 48 bits: exact. Clearing the low 29 of 53 bits truncates to 24, at any exponent. It does not change
+    // infinities and NaN, because a NaN here has a set bit among the upper 24.
     let exact = f64::from(f32::from_bits(a)) * f64::from(f32::from_bits(b));
     let truncated = f64::from_bits(exact.to_bits() & !0x1fff_ffff);
     // Two significands of 24 bits: a double holds their sum exactly, or they are so far apart that rounding twice
-    // gives what rounding once gives (53 >= 2 * 24 + 2).
+    // has the same result as rounding once (53 >= 2 * 24 + 2).
     let sum = (truncated + f64::from(addend)) as f32;
     let rounded = product(a, b, Rounding::Nearest) + addend;
     let with_zero = 0.0 + addend;
@@ -158,19 +161,19 @@ pub fn mad(a: u32, b: u32, c: u32, negate: bool, sat: Saturate, zero_wins: bool)
     finish(if zero { with_zero } else { sum }.to_bits(), sat, nan_operand)
 }
 
-/// A number that orders like the flushed value, below zero for -0.
+/// Returns a number with the same order as the flushed value, below zero for -0.
 #[inline(always)]
 fn order(x: u32) -> i32 {
     (x ^ ((x as i32 >> 31) as u32 >> 1)) as i32
 }
 
-/// min of two modified sources: the other one for a NaN, [`NAN`] for two, and -0 is less than +0. (6.3)
+/// Returns min of two modified sources: the other one for a NaN, [`NAN`] for two, and -0 is less than +0. (6.3)
 #[inline(always)]
 pub fn min(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) < order(flush(b)))
 }
 
-/// max of two modified sources: the other one for a NaN, [`NAN`] for two, and -0 is less than +0. (6.3)
+/// Returns max of two modified sources: the other one for a NaN, [`NAN`] for two, and -0 is less than +0. (6.3)
 #[inline(always)]
 pub fn max(a: u32, b: u32) -> (u32, Flags) {
     extreme(a, b, order(flush(a)) > order(flush(b)))
@@ -182,7 +185,7 @@ fn extreme(a: u32, b: u32, take_a: bool) -> (u32, Flags) {
     finish(if take_a { a } else { b }, Saturate::No, false)
 }
 
-/// set of two modified sources: all ones for true, 0 for false. Zeros of either sign are equal. (6.3)
+/// Returns set of two modified sources: all ones for true, 0 for false. Zeros of either sign are equal. (6.3)
 #[inline(always)]
 pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     let (x, y) = (f32::from_bits(flush(a)), f32::from_bits(flush(b)));
@@ -190,9 +193,10 @@ pub fn set(compare: Compare, a: u32, b: u32) -> (u32, Flags) {
     ((held as u32).wrapping_neg(), Flags::truth(held))
 }
 
-/// slct: `a` if `c` >= 0 (-0 and denormals included), else `b`, NaN too; the bits are copied as they are. (6.3)
+/// Returns slct: `a` if `c` >= 0 (including -0 and denormals), else `b`, also for a NaN. The bits are copied
+/// unchanged. (6.3)
 ///
-/// `c` comes already modified. The flags look at the copied bits: Z for ±0 only, else S for the top bit.
+/// `c` has its modifiers applied. The flags depend on the copied bits: Z for ±0 only, else S for the top bit.
 #[inline(always)]
 pub fn slct(a: u32, b: u32, c: u32) -> (u32, Flags) {
     let result = if f32::from_bits(flush(c)) >= 0.0 { a } else { b };

@@ -1,10 +1,10 @@
 //! Integer arithmetic. (5; every rule agrees with hwtest/g80_int.cc)
 //!
-//! 16-bit operands are the low half of the value given, whatever the upper half; 16-bit results are zero-extended.
+//! 16-bit operands are the low half of the given value, whatever the upper half; 16-bit results are zero-extended.
 
 use super::{Compare, Flags, Width};
 
-/// Which of the four additions: the same two bits select them in add and in mad. (5.1)
+/// The four additions. The same two bits select them in add and in mad. (5.1)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Addition {
     /// a + b
@@ -31,7 +31,8 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     let (mask, top) = (width.mask(), width.top());
     let (a, b) = (a & mask, b & mask);
     let sum = a.wrapping_add(b).wrapping_add(carry) & mask;
-    // Carry out of the top bit, in 32 bits: both ones, or one of them and the carry below ate the sum's bit.
+    // Carry out of the top bit, in 32 bits: both bits are ones, or one of them is and a carry from below has
+    // cleared the sum's bit.
     let carry_out = ((a & b) | ((a | b) & !sum)) & top != 0;
     let overflow = (a ^ sum) & (b ^ sum) & top != 0;
     // Largest positive, plus one if negative.
@@ -40,7 +41,7 @@ pub fn add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flag
     (result, Flags::of(result == 0, result & top != 0, carry_out, overflow))
 }
 
-/// The factors of a multiplication: which bits of the sources, and which of the product. (5.2 to 5.4)
+/// The factors of a multiplication: the bits of the sources and of the product. (5.2 to 5.4)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Product {
     /// 16 by 16 bits, each signed or not; the product modulo 2^32.
@@ -60,7 +61,7 @@ pub enum Product {
 }
 
 impl Product {
-    /// The 32 bits of the product.
+    /// Returns the 32 bits of the product.
     #[inline(always)]
     pub fn of(self, a: u32, b: u32) -> u32 {
         match self {
@@ -78,7 +79,7 @@ impl Product {
     }
 }
 
-/// The low 24 bits, extended to 32.
+/// Returns the low 24 bits, extended to 32.
 #[inline(always)]
 fn low24(x: u32, signed: bool) -> u32 {
     if signed { ((x << 8) as i32 >> 8) as u32 } else { x & 0xff_ffff }
@@ -149,7 +150,7 @@ pub enum Logic {
     Mov2,
 }
 
-/// and, or, xor, mov2, each source inverted first where asked. C and O are 0. (5.8)
+/// and, or, xor, mov2; each source is inverted first if requested. C and O are 0. (5.8)
 #[inline(always)]
 pub fn logic(op: Logic, width: Width, not_a: bool, not_b: bool, a: u32, b: u32) -> (u32, Flags) {
     let (a, b) = (if not_a { !a } else { a }, if not_b { !b } else { b });
@@ -164,23 +165,23 @@ pub fn logic(op: Logic, width: Width, not_a: bool, not_b: bool, a: u32, b: u32) 
     )
 }
 
-/// shl. A 16-bit shift looks at 16 bits of the count, a 32-bit one at all 32. (5.9)
+/// shl. A 16-bit shift uses 16 bits of the count, a 32-bit shift uses all 32. (5.9)
 #[inline(always)]
 pub fn shl(width: Width, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
     let result = if count < 32 { x << (count & 31) } else { 0 } & width.mask();
-    // The last bit to leave; for counts of 1 to width - 1 only.
+    // The last bit that leaves; for counts of 1 to width - 1 only.
     let carry = (count.wrapping_sub(1) < width.bits() - 1)
         & ((x >> (width.bits().wrapping_sub(count) & 31)) & 1 != 0);
     shifted(width, x, result, count, carry)
 }
 
-/// shr, filling with the sign where `signed`. The count as in [`shl`]. (5.9)
+/// shr; fills with the sign if `signed`. The count is as in [`shl`]. (5.9)
 #[inline(always)]
 pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (a & width.mask(), count & width.mask());
     let extended = width.extend(x, signed);
-    // A signed shift by 31 already leaves nothing but copies of the sign.
+    // A signed shift by 31 already leaves only copies of the sign.
     let result = match signed {
         true => ((extended as i32) >> count.min(31)) as u32 & width.mask(),
         false => {
@@ -195,14 +196,14 @@ pub fn shr(width: Width, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     shifted(width, x, result, count, carry)
 }
 
-/// O: a shift by exactly one changed the sign.
+/// Returns the result of a shift with its flags. O: a shift by exactly one changed the sign.
 #[inline(always)]
 fn shifted(width: Width, x: u32, result: u32, count: u32, carry: bool) -> (u32, Flags) {
     let overflow = (count == 1) & ((result ^ x) & width.top() != 0);
     (result, Flags::of(result == 0, result & width.top() != 0, carry, overflow))
 }
 
-/// The result cut to its width, with Z and S only.
+/// Returns the result, truncated to its width, with Z and S only.
 #[inline(always)]
 pub(super) fn plain(width: Width, result: u32) -> (u32, Flags) {
     let result = result & width.mask();

@@ -1,48 +1,49 @@
 //! interp: the value of an interpolant at a fragment. (6.7)
 //!
-//! Which modes there are is known; how the hardware rounds the plane equation is not. [`plane`] is the reading that the
-//! description recommends, and everything here is as exact as that: *recommended*, not measured.
+//! The modes are known, but the hardware's rounding of the plane equation is not. [`plane`] is the interpretation
+//! that the description recommends. All results here are as exact as it is: *recommended*, not measured.
 
 use super::float::{self, NAN, Saturate};
 use super::{Flags, Rounding};
 
-/// Where an interpolant is evaluated.
+/// The position at which an interpolant is evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Position {
-    /// At the fragment's centre.
+    /// The fragment's centre.
     Centre,
-    /// At the centroid of what the primitive covers of it. (`cent`)
+    /// The centroid of the part of the fragment that the primitive covers. (`cent`)
     Centroid,
-    /// Nowhere: the provoking vertex's value. (`flat`)
+    /// No position: the provoking vertex's value. (`flat`)
     Flat,
 }
 
-/// An interpolant of a primitive: a plane over the window, and the value it has when it is flat.
+/// An interpolant of a primitive: a plane over the window, and the value for flat interpolation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interpolant {
     /// The value at the origin of the window.
     pub base: f32,
-    /// Its change for one pixel to the right.
+    /// Change of the value for one pixel to the right.
     pub dx: f32,
-    /// Its change for one pixel down.
+    /// Change of the value for one pixel down.
     pub dy: f32,
     /// The provoking vertex's bits.
     pub flat: u32,
 }
 
-/// `(base + dx * x) + dy * y` in f32, each operation rounded to nearest. Unknown: the hardware's fixed point arithmetic.
+/// Returns `(base + dx * x) + dy * y` in f32, with each operation rounded to nearest. Unknown: the hardware's
+/// fixed-point arithmetic.
 ///
-/// Denormals are kept between the steps; a NaN has unspecified bits, which [`interp`] makes canonical.
+/// Denormals are kept between the steps. A NaN has unspecified bits, which [`interp`] canonicalizes.
 #[inline(always)]
 pub fn plane(base: f32, dx: f32, dy: f32, at: [f32; 2]) -> f32 {
     (base + dx * at[0]) + dy * at[1]
 }
 
-/// interp: the interpolant at a position, times `factor` in the "mul" forms. The factor comes already modified.
+/// Returns the interpolant at a position, times `factor` in the "mul" forms, and the flags. The factor has its
+/// modifiers applied.
 ///
 /// A perspective-correct attribute takes three instructions: interp of 1/w, rcp of that, and interp of the
-/// attribute (whose plane is that of attribute / w) times it. A flat value is copied bit by bit when
-/// nothing multiplies it.
+/// attribute (whose plane is that of attribute / w) times it. A flat value without a factor is copied bit by bit.
 pub fn interp(
     of: Interpolant,
     position: Position,
@@ -61,7 +62,8 @@ pub fn interp(
     }
 }
 
-/// The last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: no source shows a difference from mul.
+/// Executes the last step of the "mul" forms: an f32 mul rounded to nearest. Inferred: no source shows a difference
+/// from mul.
 #[inline(always)]
 pub fn multiplied(value: u32, factor: u32) -> (u32, Flags) {
     float::mul(value, factor, Rounding::Nearest, Saturate::No, false)
@@ -95,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_factor_undoes_the_division_by_w() {
-        // u / w is the plane; 1/w is 0.5 here, so rcp gives 2.
+        // The plane is that of u / w. Here 1/w is 0.5, so rcp returns 2.
         let w = f32::from_bits(super::super::special::rcp(0.5f32.to_bits()));
         assert_eq!(at(Position::Centre, Some(w)), (2.125f32 * 2.0).to_bits());
     }

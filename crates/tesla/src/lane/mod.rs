@@ -1,9 +1,10 @@
-//! What one lane computes, bit for bit: pure functions from operand values and modifiers to a result and its flags.
+//! The computations of one lane, bit for bit: pure functions from operand values and modifiers to a result and its
+//! flags.
 //!
 //! Lane values are plain `u32` (f32 as its bits, 16-bit values zero-extended) and `u64`. Every function takes the
-//! modifiers as plain values and is inlined, so that a caller which passes constants gets exactly the arithmetic of
-//! that instruction; the frequent ones are written without branches so that a loop over lanes becomes vector code.
-//! Flags come from the final result and cost nothing where the caller ignores them.
+//! modifiers as plain values and is inlined, so that a caller with constant modifiers compiles to the arithmetic of
+//! that instruction only. Frequent functions have no branches, so that a loop over lanes becomes vector code. Flags
+//! come from the final result and cost nothing if the caller ignores them.
 //!
 //! | file | subject | chapter of the machine's description |
 //! |---|---|---|
@@ -18,7 +19,7 @@
 //! | [`special`] | rcp, rsqrt, lg2, presin, preex2, sin, cos, ex2 | 8 |
 //!
 //! Source throughout: the hardware models and hardware tests of envytools (nvhw/fp.c, nvhw/sfu.c, hwtest/g80_*.cc),
-//! as facts. What those never compared with silicon is said at the function.
+//! as facts. Each function states which of its results they never compared with silicon.
 
 pub mod atomic;
 pub mod convert;
@@ -52,31 +53,31 @@ impl Flags {
     /// The flags of a NaN result: Z and S together mean unordered.
     pub const UNORDERED: Flags = Flags(3);
 
-    /// The flags of a nibble Z=1, S=2, C=4, O=8; higher bits are ignored.
+    /// Returns the flags of a nibble Z=1, S=2, C=4, O=8; higher bits are ignored.
     #[inline(always)]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits & 0xf)
     }
 
-    /// The nibble Z=1, S=2, C=4, O=8.
+    /// Returns the nibble Z=1, S=2, C=4, O=8.
     #[inline(always)]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether C is set: the carry into `addc`.
+    /// Returns whether C is set, which is the carry into `addc`.
     #[inline(always)]
     pub const fn carry(self) -> bool {
         self.0 & Flags::C.0 != 0
     }
 
-    /// Each flag from its own truth value.
+    /// Creates flags from boolean values.
     #[inline(always)]
     const fn of(zero: bool, sign: bool, carry: bool, overflow: bool) -> Flags {
         Flags(zero as u8 | (sign as u8) << 1 | (carry as u8) << 2 | (overflow as u8) << 3)
     }
 
-    /// The flags of a comparison: S for true, Z for false.
+    /// Returns the flags of a comparison: S for true, Z for false.
     #[inline(always)]
     const fn truth(held: bool) -> Flags {
         Flags(1 + held as u8)
@@ -112,7 +113,7 @@ impl Width {
         1 << (self.bits() - 1)
     }
 
-    /// The value's low bits, sign-extended or zero-extended to 32.
+    /// Returns the value's low bits, sign-extended or zero-extended to 32.
     #[inline(always)]
     const fn extend(self, x: u32, signed: bool) -> u32 {
         let room = 32 - self.bits();
@@ -122,7 +123,8 @@ impl Width {
 
 /// Source modifiers of floating point operands; `abs` acts before `neg`. (6.1)
 ///
-/// On f32 both act on the raw bits, NaN included. The operations of [`double`] note where they differ.
+/// For f32, both act on the bits of the source, including those of a NaN. The operations of [`double`] note where
+/// they differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Modifiers {
     /// Clear the sign.
@@ -132,50 +134,50 @@ pub struct Modifiers {
 }
 
 impl Modifiers {
-    /// Neither.
+    /// No modifier.
     pub const NONE: Modifiers = Modifiers { abs: false, neg: false };
     /// `neg` alone.
     pub const NEG: Modifiers = Modifiers { abs: false, neg: true };
 
-    /// On the bits of an f32.
+    /// Applies the modifiers to the bits of an f32.
     #[inline(always)]
     pub const fn f32(self, x: u32) -> u32 {
         (x & !((self.abs as u32) << 31)) ^ (self.neg as u32) << 31
     }
 
-    /// On the bits of an f64.
+    /// Applies the modifiers to the bits of an f64.
     #[inline(always)]
     pub const fn f64(self, x: u64) -> u64 {
         (x & !((self.abs as u64) << 63)) ^ (self.neg as u64) << 63
     }
 
-    /// On a sign alone: of a magnitude, or of an f16.
+    /// Applies the modifiers to a sign alone: that of a magnitude, or of an f16.
     #[inline(always)]
     const fn sign(self, negative: bool) -> bool {
         (negative & !self.abs) ^ self.neg
     }
 }
 
-/// For which outcomes of a comparison `set` is true: L = 1, E = 2, G = 4, U (unordered) = 8.
+/// The outcomes of a comparison for which `set` is true: L = 1, E = 2, G = 4, U (unordered) = 8.
 ///
 /// These are the codes 0 to 15 of the condition table ([`Compare::from_bits`]`(6)` is `ge`). Integers use L, E and G. (2.3)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Compare(u8);
 
 impl Compare {
-    /// The comparison of a nibble L=1, E=2, G=4, U=8; higher bits are ignored.
+    /// Returns the comparison of a nibble L=1, E=2, G=4, U=8; higher bits are ignored.
     #[inline(always)]
     pub const fn from_bits(bits: u8) -> Compare {
         Compare(bits & 0xf)
     }
 
-    /// The nibble L=1, E=2, G=4, U=8.
+    /// Returns the nibble L=1, E=2, G=4, U=8.
     #[inline(always)]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether it holds of two values of which at most one relation is true; none means unordered.
+    /// Returns whether the comparison holds. At most one of the relations may be true; none means unordered.
     #[inline(always)]
     const fn holds(self, less: bool, equal: bool, greater: bool) -> bool {
         let unordered = !(less | equal | greater);

@@ -3,7 +3,7 @@
 use super::float::{self, Saturate};
 use super::{Flags, Rounding};
 
-/// What one lane does with the value `t` of the selected lane and its own `c`.
+/// The operation of one lane on the value `t` of the selected lane and its own `c`.
 ///
 /// The codes of subr and sub are the reverse of those of integer add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,14 +14,14 @@ pub enum QuadOp {
     Subr,
     /// 2: t - c
     Sub,
-    /// 3: c + 0, which flushes a denormal and makes a NaN canonical.
+    /// 3: c + 0, which flushes a denormal and canonicalizes a NaN.
     Mov2,
 }
 
-/// The lane of the quad whose SRC1 a lane takes.
+/// The lane of the quad from which a lane takes SRC1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum QuadSource {
-    /// 0 to 3: that lane of the quad, for all four.
+    /// 0 to 3: this lane of the quad, for all four.
     Lane(u8),
     /// 4 and 6: the horizontal neighbour.
     Dx,
@@ -30,7 +30,7 @@ pub enum QuadSource {
 }
 
 impl QuadSource {
-    /// The selector of a 3-bit code; higher bits are ignored.
+    /// Returns the selector of a 3-bit code; higher bits are ignored.
     pub const fn from_code(code: u8) -> QuadSource {
         match code & 7 {
             4 | 6 => QuadSource::Dx,
@@ -39,7 +39,7 @@ impl QuadSource {
         }
     }
 
-    /// The lane of the quad (0 to 3) that lane `own` reads; it is read even while inactive.
+    /// Returns the lane of the quad (0 to 3) that lane `own` reads. It may be inactive.
     pub const fn lane(self, own: u8) -> u8 {
         match self {
             QuadSource::Lane(lane) => lane & 3,
@@ -49,7 +49,7 @@ impl QuadSource {
     }
 }
 
-/// The result of a lane from the selected lane's SRC1 and its own SRC3; rounded to nearest.
+/// Returns the result of a lane from the selected lane's SRC1 and its own SRC3, rounded to nearest.
 #[inline(always)]
 pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
     const SIGN: u32 = 0x8000_0000;
@@ -62,8 +62,8 @@ pub fn quadop(op: QuadOp, t: u32, c: u32) -> (u32, Flags) {
     float::add(a, b, Rounding::Nearest, Saturate::No)
 }
 
-/// The result of every lane for the selectors [`QuadSource::Dx`] and [`QuadSource::Dy`] outside fragment programs:
-/// 0, or +infinity when the machine's mode NONFP_DERIV is 1, whatever the operation.
+/// Returns the result of every lane for the selectors [`QuadSource::Dx`] and [`QuadSource::Dy`] outside fragment
+/// programs: 0, or +infinity if the machine's mode NONFP_DERIV is 1, whatever the operation.
 pub fn derivative_outside_fragment(nonfp_deriv: bool) -> (u32, Flags) {
     let result = if nonfp_deriv { 0x7f80_0000 } else { 0 };
     (result, float::flags(result))

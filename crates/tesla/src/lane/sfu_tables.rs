@@ -4,7 +4,7 @@
 /// c0, c1 and c2 of one interval.
 pub(crate) type Coefficients = [i32; 3];
 
-/// 1/x; by the seven bits below the leading one.
+/// 1/x, indexed by the seven bits below the leading one.
 #[rustfmt::skip]
 pub(crate) static RCP: [Coefficients; 128] = [
     [67108862, -65534, 1013], [66588640, -64522, 989], [66076420, -63533, 966], [65572019, -62567, 945],

@@ -1,8 +1,9 @@
 //! The special function unit: quadratic interpolation in tables. (8; nvhw/sfu.c, nvhw/sfu_tab.c, hwtest/g80_sfu.cc)
 //!
-//! Every function computes c0 + c1 x + c2 x² for the interval its leading fraction bits select, in exact integers but
-//! for the squarer, which cuts each partial product (`square` below). The results are those of the tables: a
-//! mathematics library gives other bits. Sources come modified. None of these writes a `$c`.
+//! Every function computes c0 + c1 x + c2 x² for the interval that its leading fraction bits select. All integers
+//! are exact, except for the squarer, which truncates each partial product (`square` below). The results are those
+//! of the tables; a mathematics library returns other bits. Sources have their modifiers applied. These functions
+//! do not write a `$c`.
 
 use super::float::{self, NAN, Saturate};
 use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
@@ -10,11 +11,11 @@ use super::sfu_tables::{Coefficients, EX2, LG2, RCP, RSQRT, SIN};
 const SIGN: u32 = 0x8000_0000;
 const INFINITY: u32 = 0x7f80_0000;
 const FRACTION: u32 = 0x7f_ffff;
-/// presin and preex2: bit 30 marks what is not a number in range, bit 23 an infinity among those.
+/// presin and preex2: bit 30 marks values that are not a number in range, bit 23 an infinity among those.
 const SPECIAL: u32 = 0x4000_0000;
 const SPECIAL_INFINITY: u32 = 0x4080_0000;
 
-/// What a source is, after flushing; a number carries its exponent field and 24-bit significand.
+/// The class of a source after flushing; a number has its exponent field and 24-bit significand.
 enum Source {
     NotANumber,
     Infinity,
@@ -31,9 +32,9 @@ fn unpack(x: u32) -> Source {
     }
 }
 
-/// A float of an exponent field that may be out of range and a significand of 2^23 to 2^24, both included.
+/// Packs an exponent field that may be out of range and a significand of 2^23 to 2^24, both included, as a float.
 ///
-/// Below the range it is a zero, above an infinity.
+/// Below the range, the result is a zero; above it, an infinity.
 fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     let (exponent, significand) =
         if significand == 1 << 24 { (exponent + 1, 1 << 23) } else { (exponent, significand) };
@@ -44,19 +45,20 @@ fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     }
 }
 
-/// About x² / 2^19 for x of at most 17 bits: the sum of the partial products, each cut.
+/// Returns about x² / 2^19 for x of at most 17 bits: the sum of the partial products, each truncated.
 pub(crate) fn square(x: u32) -> i64 {
     let sum: u32 = (0..17).map(|bit| if x >> bit & 1 != 0 { x >> (18 - bit) } else { 0 }).sum();
     i64::from(sum >> 1)
 }
 
-/// c0 2^`scale0` + c1 x + c2 x² 2^`scale2`, with the squarer's input apart because rcp shifts it.
+/// Returns c0 2^`scale0` + c1 x + c2 x² 2^`scale2`. The squarer's input is a separate parameter, because rcp shifts
+/// it.
 fn interpolate(row: &Coefficients, scale0: u32, x: u32, squared: u32, scale2: u32) -> i64 {
     let [c0, c1, c2] = row.map(i64::from);
     (c0 << scale0) + c1 * i64::from(x) + ((c2 * square(squared)) << scale2)
 }
 
-/// rcp: 1 / x.
+/// Returns rcp: 1 / x.
 pub fn rcp(x: u32) -> u32 {
     let sign = x & SIGN;
     match unpack(x) {
@@ -71,7 +73,7 @@ pub fn rcp(x: u32) -> u32 {
     }
 }
 
-/// rsqrt: 1 / √x. ±0 gives an infinity of the same sign, anything else negative NaN.
+/// Returns rsqrt: 1 / √x. The result for ±0 is an infinity of the same sign, and for other negative sources NaN.
 pub fn rsqrt(x: u32) -> u32 {
     let negative = x & SIGN != 0;
     match unpack(x) {
@@ -94,9 +96,9 @@ pub fn rsqrt(x: u32) -> u32 {
     }
 }
 
-/// lg2: the base 2 logarithm.
+/// Returns lg2: the base 2 logarithm.
 ///
-/// A negative result is complemented rather than negated, which leaves even lg2(0.5) short of -1.
+/// A negative result is complemented, not negated. This leaves even lg2(0.5) short of -1.
 pub fn lg2(x: u32) -> u32 {
     let negative = x & SIGN != 0;
     match unpack(x) {
@@ -122,7 +124,7 @@ pub fn lg2(x: u32) -> u32 {
     }
 }
 
-/// A float of a fixed point number, cut: `top` is the bit whose place has that exponent field.
+/// Converts a fixed-point number to a float, truncated. `exponent` is the exponent field for bit `top`.
 fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
     if magnitude == 0 {
         return sign;
@@ -132,7 +134,7 @@ fn normalised(sign: u32, magnitude: u64, top: u32, exponent: i32) -> u32 {
     pack(sign, exponent - shift, aligned >> (top - 23))
 }
 
-/// presin: x × 2/π reduced to four quadrants, the input of [`sin`] and [`cos`].
+/// Returns presin: x × 2/π reduced to four quadrants, the input of [`sin`] and [`cos`].
 ///
 /// Sign, 2 bits of quadrant (23, 24), 23 bits of fraction; bit 30 marks NaN and, with bit 23, infinity.
 pub fn presin(x: u32) -> u32 {
@@ -148,7 +150,7 @@ pub fn presin(x: u32) -> u32 {
     sign | fixed(turned, exponent) & 0x01ff_ffff
 }
 
-/// preex2: x in fixed point, the input of [`ex2`].
+/// Returns preex2: x in fixed point, the input of [`ex2`].
 ///
 /// Sign, 7 bits of integer (23 to 29), 23 bits of fraction; bit 30 marks NaN and, with bit 23, out of range.
 pub fn preex2(x: u32) -> u32 {
@@ -162,7 +164,7 @@ pub fn preex2(x: u32) -> u32 {
     }
 }
 
-/// Shifted by an exponent, cut at both ends of 32 bits.
+/// Shifts by an exponent, and drops the bits that leave the 32 bits at either end.
 fn fixed(value: u64, exponent: i32) -> u32 {
     match exponent {
         32.. => 0,
@@ -172,17 +174,17 @@ fn fixed(value: u64, exponent: i32) -> u32 {
     }
 }
 
-/// sin of what [`presin`] gives.
+/// Returns sin of a result of [`presin`].
 pub fn sin(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(x & SIGN, x >> 23, x & FRACTION) }
 }
 
-/// cos of what [`presin`] gives: the sine a quadrant further, without the sign.
+/// Returns cos of a result of [`presin`]: the sine a quadrant further, without the sign.
 pub fn cos(x: u32) -> u32 {
     if x & SPECIAL != 0 { NAN } else { quadrant_sine(0, (x >> 23) + 1, x & FRACTION) }
 }
 
-/// The sine of a quadrant, of which two bits count, and a fraction of it.
+/// Returns the sine of a fraction of a quadrant. Two bits of `quadrant` count.
 fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
     let fraction = if quadrant & 1 != 0 { !fraction & FRACTION } else { fraction };
     let sign = sign ^ (quadrant >> 1 & 1) << 31;
@@ -191,7 +193,7 @@ fn quadrant_sine(sign: u32, quadrant: u32, fraction: u32) -> u32 {
     normalised(sign, value as u64, 37, 127)
 }
 
-/// ex2 of what [`preex2`] gives: 2 to that power.
+/// Returns ex2 of a result of [`preex2`]: 2 to that power.
 pub fn ex2(x: u32, sat: Saturate) -> u32 {
     let negative = x & SIGN != 0;
     let result = match x & SPECIAL_INFINITY {
@@ -210,6 +212,6 @@ pub fn ex2(x: u32, sat: Saturate) -> u32 {
             pack(0, 127 + whole, (value >> 15) as u64)
         }
     };
-    // The unit has no NaN operand: its source is a fixed point word.
+    // The unit has no NaN operand: its source is a fixed-point word.
     float::finish(result, sat, false).0
 }

@@ -1,8 +1,10 @@
-//! Rules about the token stack of a warp and about barriers: every stack that can be there before each instruction.
+//! Rules about the token stack of a warp and about barriers. They examine every stack that is possible before each
+//! instruction.
 //!
-//! A `bra` divides the lanes only where its flags may differ between them ([`values::varying`](super::values)). Tokens stand for all that
-//! their instruction pushes, so that loops and recursion need no bound; what is said about lanes that wait is a summary:
-//! *apart* where others wait at a join or on the other side of a branch, *away* where others have left by `break` or `ret`.
+//! A `bra` divides the lanes only if its flags may differ between them ([`values::varying`](super::values)). A
+//! token represents all tokens that its instruction pushes, so loops and recursion need no bound. The state of
+//! waiting lanes is a summary: *apart* if others wait at a join or on the other side of a branch, *away* if others
+//! have left by `break` or `ret`.
 
 use std::collections::BTreeSet;
 
@@ -28,11 +30,11 @@ struct Walk<'a, 'b> {
     varying: PlacesByNode,
     broken: BTreeSet<(u32, &'static str, String)>,
     rules: LiteMap<&'static str, &'static Rule>,
-    /// Instructions whose JOINAT or BREAK token is popped by what it is for.
+    /// Instructions whose JOINAT or BREAK token is popped by a matching instruction.
     answered: NumberSet,
 }
 
-/// The token stacks of the program.
+/// Returns the token stacks of the program.
 fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>) {
     let mut apart = NumberSet::new();
     loop {
@@ -56,7 +58,7 @@ fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>
     }
 }
 
-/// The findings about the stack and about barriers; none where `bra c[]` may go anywhere.
+/// Adds the findings about the stack and about barriers; none if `bra c[]` may continue at any address.
 pub(super) fn follow(subject: &mut Subject<'_>) {
     let indirect = |pc: u32| {
         matches!(subject.code.at(pc), Ok(Inst { op: Op::Control(Control::BraIndirect { .. }), .. }))
@@ -200,7 +202,7 @@ impl Walk<'_, '_> {
             .is_some_and(|places| places.has(Place::C(inst.guard.c)))
     }
 
-    /// Which lanes run when no lane is left on the path. (9.3)
+    /// Adds the lanes that run next after no lane remains on the path. (9.3)
     fn unwind(&mut self, leave: Leave, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
         let Some(token) = top else {
             if leave == Leave::Break {
@@ -216,7 +218,7 @@ impl Walk<'_, '_> {
                 let away = waiting.away || parked;
                 next.push(then(Waiting { away, ..token.then }));
             }
-            // Lanes that may wait at the join go on there, and the join pops the token.
+            // Lanes that wait at the join continue there, and the join pops the token.
             TokenType::Joinat => {
                 let away = waiting.away || parked;
                 next.push(Move::Go((At::Before(token.to), Waiting { away, ..waiting })));
@@ -256,7 +258,8 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Tokens that nothing pops as it should. Where a JOINAT token names an `exit`, the lanes end instead of joining.
+/// Reports tokens that no matching instruction pops. If a JOINAT token names an `exit`, the lanes end instead of
+/// joining.
 fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let exits = |pc: u32| subject.code.at(pc).is_ok_and(|inst| inst.end == End::Exit);
     for Token { kind, by, to, .. } in paths.tokens().iter().filter(|token| !answered.contains(token.by)) {
@@ -271,7 +274,7 @@ fn unanswered(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Num
     }
 }
 
-/// JOINAT tokens that some join pops, and that name another place.
+/// Reports JOINAT tokens that some join pops, but that name another address.
 fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
     let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(token.by);
     for token in paths.tokens().iter().filter(joinat) {
@@ -281,8 +284,8 @@ fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &Numb
     }
 }
 
-/// Instructions that paths reach with different tokens on top, BRANCH and CALL tokens aside, and those that a loop leaves
-/// behind in each round: their number is another rule's finding.
+/// Reports instructions that paths reach with different tokens on top. BRANCH and CALL tokens are excluded, and so
+/// are tokens that accumulate in each iteration of a loop: another rule reports their number.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     let cycling: NumberSet = cycles(paths).iter().flatten().collect();
     let before = |at: At| if let At::Before(pc) = at { Some(pc) } else { None };
@@ -304,7 +307,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
             tops.insert(own);
         }
     }
-    // Only where the paths meet: what follows has the same tops.
+    // Only at the instruction where the paths meet: the instructions after it have the same top tokens.
     let mut seen = SortedSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
@@ -318,7 +321,7 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     }
 }
 
-/// A `ret` that returns from a subroutine on one path and ends lanes on another.
+/// Reports a `ret` that returns from a subroutine on one path and ends lanes on another.
 fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     let by = |called: bool| -> NumberSet {
         let ret = |(at, waiting): &State| match at {
@@ -333,8 +336,8 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
-/// Returns the maximum number of entries that can be there at once, apart from tokens that lie on themselves and so have no
-/// bound. The number of BRANCH tokens is at most 31, because each has lanes of its own.
+/// Returns the maximum number of entries on the stack at once. Tokens that can lie on top of themselves have no
+/// bound and are excluded. The number of BRANCH tokens is at most 31, because each has lanes of its own.
 fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
@@ -367,7 +370,7 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
     }
 }
 
-/// The groups of tokens each of which can lie on every other of the group, more than once.
+/// Returns the groups of tokens in which each can lie on top of every other of the group, more than once.
 fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     let reach = |from: u32| {
         let mut reached = NumberSet::new();
@@ -389,11 +392,11 @@ fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
     groups
 }
 
-/// The most tokens of a kind on one stack, each of a cycle counted once.
+/// Returns the maximum number of tokens of a kind on one stack, with each token of a cycle counted once.
 fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
     let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
     let mut depths = vec![0; paths.tokens().len()];
-    // Grows at most once for each token of a chain, because a cycle adds nothing to itself.
+    // Values grow at most once for each token of a chain, because a cycle adds nothing to itself.
     loop {
         let mut changed = false;
         for (number, token) in paths.tokens().iter().enumerate() {

@@ -1,7 +1,7 @@
-//! What registers hold on the paths of the graph: written or not, equal in all lanes or not.
+//! The contents of registers on the paths of the graph: written or not, equal in all lanes or not.
 //!
-//! Both are sets of places that grow along edges, whatever the stack: a `ret` goes on behind every call that it may return
-//! to. So a place counts as written where any path writes it.
+//! Both are sets of locations that grow along edges, without a stack: a `ret` continues after every call to which
+//! it may return. A location therefore counts as written if any path writes it.
 
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
@@ -19,7 +19,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// With a place.
+    /// Returns the set with a location added.
     fn with(mut self, place: Place) -> Places {
         let mut half = |half: u8| self.halves[usize::from(half >> 7)] |= 1 << (half & 127);
         match place {
@@ -35,7 +35,7 @@ impl Places {
         self
     }
 
-    /// Whether it has any part of a place.
+    /// Returns whether the set has any part of a location.
     pub(super) fn has(self, place: Place) -> bool {
         let wanted = Places::default().with(place);
         wanted.halves[0] & self.halves[0] != 0
@@ -58,10 +58,11 @@ impl Places {
     }
 }
 
-/// For each node of the graph, by number, the set of places before it, or `None` if no path leads there.
+/// For each node of the graph, by number, the set of locations before it, or `None` if no path leads there.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
-/// The places of a set before each instruction that can be reached, from what is in it at the start.
+/// Returns the set of locations before each reachable instruction. `start` is the set at the start of the program,
+/// and `after` updates it for one instruction.
 fn before(
     subject: &Subject<'_>,
     start: Places,
@@ -82,7 +83,7 @@ fn before(
     known
 }
 
-/// The general registers that a program has: those declared, or else all that it writes.
+/// Returns the number of general registers of a program: the declared number, or enough for all that it writes.
 fn registers(subject: &Subject<'_>) -> u32 {
     let highest = || {
         let insts = subject.graph.nodes.iter().filter_map(|node| subject.code.at(node.pc).ok());
@@ -97,7 +98,7 @@ fn registers(subject: &Subject<'_>) -> u32 {
     subject.program.resources.registers.unwrap_or_else(highest)
 }
 
-/// Reads of what no path before writes. Registers beyond those that a program has read 0. (1.4)
+/// Reports reads of locations that no earlier path writes. Registers beyond those of a program read 0. (1.4)
 pub(super) fn unwritten(subject: &mut Subject<'_>) {
     let stage = subject.stage;
     let inputs = match stage {
@@ -114,7 +115,7 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     };
     let written = before(subject, inputs, &|_, inst, places| {
         let Accesses { reads, writes, .. } = accesses(inst, stage);
-        // A copy of what nothing writes is no value either: what computes with it breaks the rule.
+        // A copy of an unwritten location is also unwritten: the instruction that computes with it breaks the rule.
         if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
             return places;
         }
@@ -134,14 +135,15 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
     }
 }
 
-/// Whether it only copies a register to another. Compilers copy what is undefined where paths meet.
+/// Returns whether an instruction only copies a register to another. Compilers copy undefined values where paths
+/// meet.
 fn is_copy(inst: &Inst) -> bool {
     matches!(inst.op, Op::Arith(Arith::Mov { .. }))
         && matches!(inst.src[0], Operand::R32(_) | Operand::R16(_))
         && matches!(inst.dst, Dst::R32(_) | Dst::R16(_))
 }
 
-/// A place as the text of programs has it.
+/// Returns a location as programs spell it.
 fn name(place: Place) -> String {
     match place {
         Place::R(register) => format!("$r{register}"),
@@ -153,8 +155,9 @@ fn name(place: Place) -> String {
     }
 }
 
-/// The places that may differ between the lanes of a warp, before each instruction. `apart` are the instructions that
-/// some lanes may execute without the others: what they write differs from what the others have.
+/// Returns the locations that may differ between the lanes of a warp, before each instruction. Some lanes may
+/// execute the instructions in `apart` without the others: the values that they write differ from the values of the
+/// others.
 pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
@@ -164,7 +167,7 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
             Op::Group(Group::Vote { .. }) => apart.contains(pc),
-            // Two values that vary may vary alike: an index and its bound, both counted from the thread's number.
+            // Two values that vary may vary alike: an index and its bound, both computed from the thread's number.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {
@@ -182,7 +185,7 @@ pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode 
                     )
             }
         };
-        // A write that not all lanes make, or of half a register, leaves what was there.
+        // A write by some lanes only, or to half a register, keeps part of the old value.
         let whole = inst.lanes & 15 == 15 && Passes::of(inst.guard) == Passes::All;
         writes.into_iter().fold(places, |places, place| match (differs, whole) {
             (true, _) => places.with(place),

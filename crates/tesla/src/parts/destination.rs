@@ -1,4 +1,4 @@
-//! Where results and flags go. (3.1)
+//! Destinations of results and flags. (3.1)
 
 use reconverge_isa::row::{Case, Cases, Memory, Number, Part, at};
 
@@ -31,7 +31,7 @@ pub(super) const OUT32: P = Part::Memory(&Memory {
     ..output()
 });
 
-/// The address is rounded down to a word; the half goes to both halves of it. (3.1)
+/// The address is rounded down to a word; the 16-bit result goes to both halves of it. (3.1)
 pub(super) const OUT16: P = Part::Memory(&Memory {
     shift: 1,
     set: |draft, at| draft.inst.dst = Dst::Out16(at.offset as u16 & !3),
@@ -71,7 +71,8 @@ pub(crate) const LLHDST: P = choice!(
     ]
 );
 
-/// A half where no other part of the text shows that it is one: `half` does, before what is no register.
+/// A half, if no other part of the text shows that it is one. The text has `half` before a destination that is not
+/// a register.
 pub(crate) const LLHDST_SAID: P = choice!(
     "destination type",
     [
@@ -85,11 +86,11 @@ pub(crate) const LLHDST_SAID: P = choice!(
 pub(crate) const CSLD_DST: P =
     choice!("destination width", [case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST]),]);
 
-/// The `$c` that flags go to, if any.
+/// The `$c` that receives flags, if any.
 pub(crate) const MCDST: P =
     choice!("flags output", [case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[]),]);
 
-/// The `$c` that flags go to; also that of `ld lock`, which is always written.
+/// The `$c` that receives flags; also for `ld lock`, which always writes it.
 pub(crate) const FLAGS: P =
     number!("flags register", at(36, 2), CC, |draft, c| draft.inst.cdst = Some(c as u8));
 

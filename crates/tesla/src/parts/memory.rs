@@ -7,7 +7,7 @@ use crate::inst::{Access, Base, Mem, Operand, Space};
 
 use super::*;
 
-// SLOT is the place in `Inst::src`, ACCESS an index of ACCESSES.
+// SLOT is the index in `Inst::src`, ACCESS an index of ACCESSES.
 
 pub(super) const SAREG_FIELD: Bits = at(26, 2);
 pub(super) const AREG_FIELD: Bits = at(26, 2).and(34, 1);
@@ -28,7 +28,7 @@ pub(super) const PRIMITIVE: u8 = 4;
 pub(super) const VARYING: u8 = 5;
 pub(super) const OUTPUT: u8 = 6;
 
-/// A memory operand with an optional `$a`. LENGTH is that of the offset field, AREG says which `$a` field there is
+/// Returns a memory operand with an optional `$a`. LENGTH is that of the offset field, AREG selects the `$a` field
 /// (0 none, 2 short, 3 long), INCREMENT whether it is post-incremented, SIGNED whether the increment is signed.
 pub(super) const fn memory<
     const SPACE: u8,
@@ -85,12 +85,12 @@ pub(super) const fn lshared<const ACCESS: usize, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<SHARED, 0, ACCESS, 9, 5, 3, INCREMENT, INCREMENT>(None) })
 }
 
-/// s[] of a load or store: 16 bits of address, whatever the unit.
+/// s[] in a load or store: 16 bits of address, whatever the unit.
 pub(super) const fn fshared<const ACCESS: usize, const LENGTH: u8, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<SHARED, 0, ACCESS, 9, LENGTH, 3, INCREMENT, false>(None) })
 }
 
-/// c[] of a load.
+/// c[] in a load.
 pub(super) const fn fconst<const ACCESS: usize, const LENGTH: u8, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<CONST, 0, ACCESS, 9, LENGTH, 3, INCREMENT, false>(Some(BANK_FIELD)) })
 }
@@ -100,7 +100,7 @@ pub(super) const fn sconst<const ACCESS: usize, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<CONST, 1, ACCESS, 16, 5, 2, INCREMENT, INCREMENT>(Some(at(21, 1))) })
 }
 
-/// c[] as an operand of a long form, in the place of the field at POSITION; AREG 0 where another operand has the `$a`.
+/// c[] as an operand of a long form, in the field at POSITION; AREG is 0 if another operand has the `$a`.
 pub(super) const fn lconst<const SLOT: usize, const POSITION: u8, const ACCESS: usize, const AREG: u8, const INCREMENT: bool>() -> P {
     Part::Memory(const { &memory::<CONST, SLOT, ACCESS, POSITION, 7, AREG, INCREMENT, INCREMENT>(Some(BANK_FIELD)) })
 }
@@ -126,7 +126,7 @@ pub(crate) const FCONST_CODE: P = Part::Memory(&Memory {
 /// w0\[25\]: post-increment.
 pub(super) const INCREMENT: u64 = 1 << 25;
 
-/// s[] of a load or store, with or without post-increment.
+/// s[] in a load or store, with or without post-increment.
 const fn stepped<const ACCESS: usize, const LENGTH: u8>() -> P {
     choice!("post-increment", [
         case!(0, INCREMENT, &[fshared::<ACCESS, LENGTH, false>()]),
@@ -135,7 +135,7 @@ const fn stepped<const ACCESS: usize, const LENGTH: u8>() -> P {
 }
 pub(crate) const FS8: P = stepped::<U8, 16>();
 pub(crate) const FS16: P = stepped::<U16, 15>();
-/// The access of a load that extends by sign.
+/// The access of a load that sign-extends.
 pub(crate) const FS16_SIGNED: P = stepped::<S16, 15>();
 pub(crate) const FS32: P = stepped::<B32, 14>();
 

@@ -1,9 +1,9 @@
-//! The operands and modifiers that rows are made of, named as in the description: S... short, I... immediate, L...
-//! long; ...H 16 bits, ...D 64, ...Q 128; ...W and ...H choices of a 32- or 16-bit source among registers and memory.
-//! (3, and its Appendices B to D)
+//! The operands and modifiers of which rows consist, named as in the description: S... short, I... immediate, L...
+//! long; ...H 16 bits, ...D 64, ...Q 128; ...W and ...H choices of a 32- or 16-bit source among registers and
+//! memory. (3, and its Appendices B to D)
 //!
-//! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Where a field serves as another operand than its
-//! name says, the name ends in that operand: `LSRC3W_2` is the field SRC3 as second source.
+//! Bits are numbered 0 to 63: bit n of the second word is 32 + n. If a field serves as another operand than its
+//! name states, the part's name ends in that operand: `LSRC3W_2` is the field SRC3 as second source.
 
 use reconverge_isa::row::{Part, Style};
 
@@ -33,8 +33,8 @@ macro_rules! choice {
     };
 }
 
-/// A case of some chips and stages. (A macro because the compiler keeps what a literal refers to, but not what a
-/// function's argument does.)
+/// A case of some chips and stages. (A macro because the compiler keeps the data that a literal refers to, but not
+/// the data that a function's argument refers to.)
 macro_rules! case_in {
     ($scope:expr, $fixed:expr, $mask:expr, $parts:expr $(,)?) => {
         Case { mask: $mask, fixed: $fixed, scope: $scope, parts: $parts }

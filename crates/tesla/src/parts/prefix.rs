@@ -14,7 +14,7 @@ pub(crate) const END: P = word!(
     |draft, value| draft.inst.end = [End::None, End::Exit, End::Join, End::None][value as usize & 3],
 );
 
-/// Conditions by code; those without a name in any document are `cc20` to `cc27`. (2.3)
+/// Conditions by code. Those to which no document gives a name are `cc20` to `cc27`. (2.3)
 pub(crate) const CONDITION_NAMES: &[Option<&str>] = &[
     Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("lge"),
     Some("u"), Some("lu"), Some("eu"), Some("leu"), Some("gu"), Some("lgu"), Some("geu"), Some("always"),
@@ -52,7 +52,7 @@ pub(super) const NEVER: P = Part::Set(|draft| draft.inst.guard.condition = Condi
 /// The first word of a short instruction's text.
 pub(crate) const SHORT: P = Part::Text("short");
 
-/// Lanes of a quad that are written; all of them is not written. (3.4)
+/// Lanes of a quad that are written. The text omits the mask if it has all lanes. (3.4)
 pub(crate) const LANE: P = choice!("lane mask", [
     case!(0xf << 46, 0xf << 46, &[]),
     case!(0, 0, &[Part::Open, LANES, Part::Close]),

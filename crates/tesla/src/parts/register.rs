@@ -6,7 +6,7 @@ use crate::inst::{Half, Operand, Special};
 
 use super::*;
 
-// SLOT is the place in `Inst::src`, the run of bits follows.
+// SLOT is the index in `Inst::src`; the bits of the field follow.
 
 pub(super) const fn r32<const SLOT: usize, const POSITION: u8, const LENGTH: u8>() -> P {
     number!(SOURCES[SLOT], at(POSITION, LENGTH), R, |draft, n| draft.inst.src[SLOT] = Operand::R32(n as u8))
@@ -26,7 +26,7 @@ pub(crate) const SSRC1_2: P = r32::<1, 9, 6>();
 pub(crate) const SHSRC1: P = r16::<0, 9, 6>();
 pub(crate) const SSRC2: P = r32::<1, 16, 6>();
 pub(crate) const SHSRC2: P = r16::<1, 16, 6>();
-/// The destination register once more: what mad and sad of short forms add to.
+/// The destination register as a source: the addend of mad and sad of short forms.
 pub(crate) const SDST_3: P = r32::<2, 2, 6>();
 pub(crate) const LSRC1: P = r32::<0, 9, 7>();
 pub(crate) const LSRC1_2: P = r32::<1, 9, 7>();
@@ -40,7 +40,7 @@ pub(crate) const LDSRC3_2: P = r64::<1, 46>();
 pub(crate) const AREG: P =
     number!("source 1", AREG_FIELD, A, |draft, n| draft.inst.src[0] = Operand::A(n as u8));
 
-/// The `$c` that is read: the one of the predicate.
+/// The `$c` that is read, which is that of the predicate.
 pub(crate) const COND: P = number!("condition register", at(44, 2), CC, |draft, c| {
     draft.inst.guard.c = c as u8;
     draft.inst.src[0] = Operand::C(c as u8);

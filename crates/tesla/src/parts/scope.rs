@@ -1,4 +1,4 @@
-//! Where rows and cases are valid: a bit a stage, a bit a chip.
+//! The chips and stages for which rows and cases are valid: one bit per stage, one bit per chip.
 
 use reconverge_isa::row::Scope;
 
@@ -26,12 +26,12 @@ pub(super) const fn chip_bit(chip: Chip) -> u16 {
 pub(super) const STAGES: u16 = 0x00f;
 pub(super) const CHIPS: u16 = 0x1f0;
 
-/// One chip and one stage.
+/// Returns the scope of one chip and one stage.
 pub const fn here(chip: Chip, stage: Stage) -> Scope {
     Scope(chip_bit(chip) | stage_bit(stage))
 }
 
-/// Both.
+/// Returns the intersection of two scopes.
 pub(crate) const fn both(one: Scope, other: Scope) -> Scope {
     Scope(one.0 & other.0)
 }
@@ -40,7 +40,7 @@ pub(super) const VP: u16 = stage_bit(Stage::Vertex);
 pub(super) const GP: u16 = stage_bit(Stage::Geometry);
 pub(super) const FP: u16 = stage_bit(Stage::Fragment);
 pub(super) const CP: u16 = stage_bit(Stage::Compute);
-/// Everywhere.
+/// All chips and stages.
 pub(crate) const ALL: Scope = Scope(CHIPS | STAGES);
 /// Geometry programs.
 pub(crate) const G: Scope = Scope(CHIPS | GP);
@@ -54,7 +54,7 @@ pub(crate) const VG: Scope = Scope(CHIPS | VP | GP);
 pub(crate) const VGF: Scope = Scope(CHIPS | VP | GP | FP);
 /// Chips with feature sm11.
 pub(crate) const SM11: Scope = Scope(CHIPS & !chip_bit(Chip::G80) | STAGES);
-/// Chips with feature sm12: those with a number from 0xa0 on.
+/// Chips with feature sm12: chip numbers from 0xa0 on.
 pub(crate) const SM12: Scope = Scope(SM11.0 & !chip_bit(Chip::G84));
 /// Chips with feature fp64.
 pub(crate) const FP64: Scope = Scope(chip_bit(Chip::G200) | STAGES);

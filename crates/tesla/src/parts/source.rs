@@ -1,4 +1,5 @@
-//! Sources that can be a register or memory, and what else bits choose. First case first. (3.3, Appendix C)
+//! Sources that can be a register or memory, as other bits select. The first case that fits applies. (3.3, Appendix
+//! C)
 
 use reconverge_isa::row::{Case, Cases, Number, Part, Scope, Words, at};
 
@@ -14,8 +15,8 @@ pub(super) const BOTH: u64 = W0_23 | W0_24;
 /// w1\[21\]: src1 of a long form is s[] or a[].
 pub(super) const W1_21: u64 = 1 << 53;
 
-/// The cases of source 1: those before s[], s[] where `$first` is set, and those after it. Two bits from `$type` on hold
-/// the access of s[]; `$select` are the bits that decide besides them.
+/// The cases of source 1: those before s[], s[] if `$first` is set, and those after it. Two bits from `$type` on
+/// hold the access of s[]; `$select` are the other bits that decide.
 macro_rules! source1 {
     ($shared:ident, $first:expr, $type:literal, $select:expr, [$($before:expr),* $(,)?], [$($after:expr),*]) => {{
         const SELECT: u64 = $select | INCREMENT | 3 << $type;
@@ -54,7 +55,7 @@ pub(super) const fn immediate_source1<const WIDE: bool>() -> P {
 pub(crate) const ISRC1W: P = immediate_source1::<true>();
 pub(crate) const ISRC1H: P = immediate_source1::<false>();
 
-/// Source 2 of a short form. With w0\[24\] set as well, w0\[23\] belongs to source 1.
+/// Source 2 of a short form. If w0\[24\] is also set, w0\[23\] belongs to source 1.
 pub(super) const fn short_source2<const WIDE: bool>() -> P {
     choice!("kind of source 2", [
         case!(0, W0_23, &[if WIDE { SSRC2 } else { SHSRC2 }]),
@@ -66,11 +67,11 @@ pub(super) const fn short_source2<const WIDE: bool>() -> P {
 pub(crate) const SSRC2W: P = short_source2::<true>();
 pub(crate) const SSRC2H: P = short_source2::<false>();
 
-/// What does not exist: c[] in two sources outside geometry programs.
+/// An undefined combination: c[] in two sources outside geometry programs.
 pub(super) const UNDEFINED: P = word!("pair of c[] sources", at(23, 1), &[None, None], |_, _| {});
 
-/// Source 1 of a long form. ALONE: the instruction has no other source, and outside geometry programs w0\[16..24\] are
-/// ignored (2.1, measured for conversions); otherwise both bits set there have no meaning.
+/// Source 1 of a long form. ALONE: the instruction has no other source, and outside geometry programs w0\[16..24\]
+/// are ignored (2.1, measured for conversions). Otherwise, both bits set there have no meaning.
 ///
 /// Fragment programs have neither s[] nor a[], and w1\[21\] does not count there.
 pub(super) const fn long_source1<const WIDE: bool, const ALONE: bool>() -> P {
@@ -88,7 +89,8 @@ pub(crate) const LSRC1W_ONLY: P = long_source1::<true, true>();
 /// Source 2 in 16 bits.
 pub(crate) const LSRC1H_ONLY: P = long_source1::<false, true>();
 
-/// Source 2 (POSITION 16) or 3 (POSITION 46) of a long form, as source number SLOT + 1. MINE is the bit that makes it c[].
+/// Source 2 (POSITION 16) or 3 (POSITION 46) of a long form, as source number SLOT + 1. MINE is the bit that
+/// selects c[].
 pub(super) const fn long_source<const SLOT: usize, const POSITION: u8, const ACCESS: usize>() -> P {
     choice!(if SLOT == 1 { "kind of source 2" } else { "kind of source 3" }, {
         let mine = if POSITION == 16 { W0_23 } else { W0_24 };
@@ -129,7 +131,7 @@ pub(crate) const ST_SRC: P = choice!("kind of source 2", [
 
 pub(super) const TYPE: u64 = 7 << 53;
 
-/// Data register of l[] and g[] accesses, by type: where a load puts it.
+/// Data register of l[] and g[] accesses, by type: the destination of a load.
 pub(crate) const LG_REG: P = choice!("register width", [
     case!(4 << 53, TYPE, &[LDDST]),
     case!(5 << 53, TYPE, &[LQDST]),

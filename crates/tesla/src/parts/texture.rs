@@ -111,7 +111,7 @@ fn with(one: BitPattern, other: Option<BitPattern>) -> Option<BitPattern> {
     Some(BitPattern { mask: one.mask | other.mask, fixed: one.fixed | other.fixed })
 }
 
-/// `$r4:#:$r5`: `count` components, those in `mask` in consecutive registers.
+/// Prints `$r4:#:$r5`: `count` components, those in `mask` in consecutive registers.
 fn print_components(base: u32, mask: u32, count: u32, out: &mut String) {
     let mut register = base;
     for component in 0..count {
@@ -128,7 +128,8 @@ fn print_components(base: u32, mask: u32, count: u32, out: &mut String) {
     }
 }
 
-/// First register (if any), mask and number of components; `None` if they are not consecutive, or more than four.
+/// Returns the first register (if any), mask and number of components; `None` if they are not consecutive, or more
+/// than four.
 fn parse_components(reader: &mut Reader) -> Option<(Option<u32>, u32, u32)> {
     let mut base = None;
     let mut mask = 0_u32;

@@ -1,7 +1,7 @@
 //! Two-word control flow. (2.1, Appendix A)
 //!
-//! A row: its name, what its text starts with, the bits that make a word this instruction and their mask, the section
-//! that describes it; its text; its meaning. Rows are in the order of the description.
+//! A row has its name, the start of its text, the fixed bits of the instruction and their mask, the section that
+//! describes it, its text and its meaning. Rows are in the order of the description.
 
 use reconverge_isa::row::Part;
 

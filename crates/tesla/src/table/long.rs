@@ -1,7 +1,7 @@
 //! Two-word instructions with predicate, `$c` output, exit and join. (2.1, Appendix A)
 //!
-//! A row: its name, what its text starts with, the bits that make a word this instruction and their mask, the section
-//! that describes it; its text; its meaning. Rows are in the order of the description.
+//! A row has its name, the start of its text, the fixed bits of the instruction and their mask, the section that
+//! describes it, its text and its meaning. Rows are in the order of the description.
 
 use reconverge_isa::row::Part;
 
@@ -14,7 +14,7 @@ use crate::parts::*;
 
 use super::{Row, atom, atom32, bits16, bits24, i2i, mad, predicated as long, red, red32, tex, wide_integer};
 
-/// A product and a sum: what saturates, and the factors.
+/// A product and a sum: the saturation, and the factors.
 macro_rules! imad {
     ($id:literal, $fixed:expr, $mask:literal, [$($sat:expr)?], [$($factor:expr),*], $meaning:expr) => {
         long($id, "add|sub|subr|addc", $fixed, [0xf000_0003, $mask], "5.4", &[
@@ -33,7 +33,7 @@ macro_rules! cvt {
     };
 }
 
-/// An operation on a word of g[] that nothing comes between.
+/// An atomic operation on a word of g[].
 macro_rules! global {
     ($id:literal, $name:literal, $fixed:literal, [$($part:expr),*], $meaning:expr) => {
         long($id, $name, [0xd000_0001, $fixed], [0xf000_0003, 0xe000_003c], "6.8", &[END, PRED, $($part),*], $meaning)
@@ -183,7 +183,7 @@ pub(super) static LONG_ROWS: &[Row] = &[
     imad!("l.imad.6", [0x6000_0001, 0xc000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("u24"), LSRC1W, LSRC2W], |d| mad(d, bits24(false, true), false)),
     imad!("l.imad.7", [0x6000_0001, 0xe000_0000], 0xe000_0000, [], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), false)),
     imad!("l.imad.8", [0x7000_0001, 0x0000_0000], 0xe000_0000, [Part::Text("sat")], [Part::Text("high"), Part::Text("s24"), LSRC1W, LSRC2W], |d| mad(d, bits24(true, true), true)),
-    // The other secondary opcodes multiply as u24, measured; no compiler emits them.
+    // The other secondary opcodes multiply as u24, as measured; compilers do not emit them.
     imad!("l.imad.9", [0x7000_0001, 0x0000_0000], 0x0000_0000, [], [MUL_U24_ALIAS, LSRC1W, LSRC2W], |d| mad(d, bits24(false, false), false)),
 
     // Interpolation (6.7)

@@ -1,7 +1,7 @@
 //! The instruction set: rows by form, and the helpers that their definitions use.
 //!
-//! Sources: the tables of the description (Appendices A to D), checked against compiled programs. Rows that go beyond
-//! what other tools print are marked.
+//! Sources: the tables of the description (Appendices A to D), checked against compiled programs. Marks show rows
+//! that other tools do not print.
 
 mod control;
 mod immediate;
@@ -44,7 +44,8 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
 /// The operation of a row, given the values of its parts.
 type Meaning = fn(&Draft) -> Op;
 
-/// A function that makes rows of a form: the type of its bits, the length, the default, and the bits as a double word.
+/// Defines a function that creates rows of a form: the type of its bits, the length, the default, and the bits as a
+/// double word.
 macro_rules! form {
     ($(#[$doc:meta])* $name:ident, $Bits:ty, $long:literal, $default:expr, |$bits:ident| $joined:expr) => {
         $(#[$doc])*
@@ -68,7 +69,7 @@ macro_rules! form {
 }
 
 form! {
-    /// One word: its bits, and which of them count.
+    /// One word: its bits, and the mask of the bits that count.
     short, u32, false, 0, |bits| bits as u64
 }
 form! {
@@ -84,12 +85,12 @@ form! {
     predicated, [u32; 2], true, PREDICATE_ALWAYS, |bits| pair(bits)
 }
 
-/// A product of 16-bit sources.
+/// Returns a product of 16-bit sources.
 fn bits16([signed1, signed2]: [bool; 2]) -> Product {
     Product::Bits16 { signed1, signed2 }
 }
 
-/// A product of 24-bit sources.
+/// Returns a product of 24-bit sources.
 fn bits24(signed: bool, high: bool) -> Product {
     Product::Bits24 { signed, high }
 }

@@ -1,10 +1,10 @@
-//! What must be true of the table as a whole.
+//! Properties of the table as a whole.
 
 use std::collections::BTreeSet;
 
 use super::*;
 
-/// Rows that hold a common word and rely on their order: the first is the special case.
+/// Returns whether two rows that share a word rely on their order: the first is the special case.
 fn is_ordered(first: &Row, second: &Row) -> bool {
     let immediate = first.id.starts_with("i.") && second.id.starts_with("l.");
     immediate || (first.id, second.id) == ("l.imad.8", "l.imad.9")

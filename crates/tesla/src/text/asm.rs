@@ -1,4 +1,4 @@
-//! From text to words.
+//! The assembler: from text to words.
 
 use std::collections::HashMap;
 
@@ -20,20 +20,20 @@ pub struct Assembled {
     pub chip: Chip,
     /// The program type of its first program.
     pub stage: Stage,
-    /// The chip in the text's own words, where it states one for all.
+    /// The chip as the text spells it, if the text states one chip for all programs.
     pub chip_name: Option<String>,
-    /// What `.module` and the directives behind it state.
+    /// Modules, from `.module` and the directives after it.
     pub modules: Vec<Module>,
-    /// A program for each `.kernel`; one without a name when there is none.
+    /// A program for each `.kernel`; one without a name if the text has no `.kernel`.
     pub programs: Vec<Program>,
-    /// For each program the instructions by address and their places in the text, in the order of the text.
+    /// For each program, the address of each instruction and its position in the text, in the order of the text.
     pub lines: Vec<Vec<(u32, usize)>>,
-    /// What is allowed but probably not meant.
+    /// Warnings about text that is valid but probably a mistake.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Assembled {
-    /// The words of all programs, one after the other.
+    /// Returns the words of all programs, concatenated.
     pub fn words(&self) -> Vec<u32> {
         self.programs.iter().flat_map(|program| &program.words).copied().collect()
     }
@@ -84,18 +84,18 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".word", "WORD…", "words as they are"),
 ];
 
-/// Those of a module; `.sampler`, `.const` and `.data` are of both.
+/// Directives of a module. `.sampler`, `.const` and `.data` are valid in modules and in programs.
 const OF_MODULES: [&str; 3] = [".abi", ".pointers", ".variable"];
-/// Those of a program.
+/// Directives of a program.
 #[rustfmt::skip]
 const OF_PROGRAMS: [&str; 10] = [
     ".base", ".reg", ".shared", ".local", ".bar", ".stack", ".params", ".param", ".state", ".word",
 ];
 
-/// Assembles a text. `chip` and `stage` hold where the text has no `.chip` and `.type`.
+/// Assembles a text. `chip` and `stage` apply if the text has no `.chip` and `.type`.
 ///
 /// # Errors
-/// Everything that is wrong with the text, in its order.
+/// All errors of the text, in its order.
 pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler {
         chip,
@@ -143,18 +143,18 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
 /// A label that was used before the end of its program.
 struct Use<'a> {
     label: LabelUse<'a>,
-    /// Its place in the source.
+    /// The position of the use in the source.
     span: Span,
     /// The first word of the instruction.
     index: usize,
 }
 
-/// What `.data` continues.
+/// The contents that `.data` continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Data {
     /// The last constants of the module.
     Module,
-    /// Those of the program.
+    /// The last constants of the program.
     Program,
     /// The last variable.
     Variable,
@@ -163,18 +163,18 @@ enum Data {
 struct Assembler<'a> {
     chip: Chip,
     stage: Stage,
-    /// The chip in the text's words, and as it is, outside modules.
+    /// The chip as the text spells it, and its value, outside modules.
     chip_name: Option<String>,
     own_chip: Chip,
     reader: LineReader<'static, Draft>,
     modules: Vec<Module>,
-    /// Whether directives are about the last module: between `.module` and `.kernel`.
+    /// Whether directives belong to the last module: between `.module` and `.kernel`.
     in_module: bool,
-    /// Whether a `.kernel` began the last program.
+    /// Whether a `.kernel` directive opened the last program.
     opened: bool,
     data: Option<Data>,
     programs: Vec<Program>,
-    /// For each program the addresses of its instructions and their places in the text.
+    /// For each program, the addresses of its instructions and their positions in the text.
     lines: Vec<Vec<(u32, usize)>>,
     /// Labels of the current program, by name: address and position in the text.
     labels: HashMap<&'a str, (u32, Span), NameHash>,
@@ -185,7 +185,7 @@ struct Assembler<'a> {
 
 impl<'a> Assembler<'a> {
     fn program(&mut self) -> &mut Program {
-        // There is always one: assembly begins with one and only adds.
+        // The list is never empty: assembly begins with one program and only adds programs.
         self.programs.last_mut().expect("a program is open")
     }
 
@@ -199,7 +199,7 @@ impl<'a> Assembler<'a> {
             let trimmed = line.trim_start();
             offset += line.len() - trimmed.len();
             line = trimmed.trim_end();
-            // Listings have the address there.
+            // Listings have the address here.
             if let Some((_, rest)) = line.strip_prefix("/*").and_then(|rest| rest.split_once("*/")) {
                 offset += line.len() - rest.len();
                 line = rest;
@@ -267,7 +267,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Reads a line that is written as no listing has it. `error` is what is wrong with it as it stands.
+    /// Reads a line that is not in the form of listings. `error` is the error in the line as written.
     #[cold]
     fn read_written(
         &mut self,
@@ -299,7 +299,7 @@ impl<'a> Assembler<'a> {
         Err(error)
     }
 
-    /// Warns of a decimal integer as the immediate of an operation on floats: its bits are a float near 0.
+    /// Warns of a decimal integer as the immediate of a float operation: its bits are a float near 0.
     #[cold]
     fn integer_in_floats(&mut self, offset: usize, line: &str) {
         let is_integer = |word: &&str| *word != "0" && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -313,7 +313,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Adds to an error where the line would fit. A number that is out of its range fits nowhere: its error has no help.
+    /// Adds a hint to an error if the line would be valid elsewhere. A number out of range is valid nowhere and
+    /// gets no hint.
     #[cold]
     fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
         if error.help.is_some()
@@ -323,8 +324,8 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Where a line that does not fit here would: on other chips, in other program types, or in a form that an immediate
-    /// operand excludes.
+    /// Returns a hint if a line that is invalid here would be valid on other chips, in other program types, or in a
+    /// form that an immediate operand excludes.
     #[cold]
     fn elsewhere(&mut self, line: &str) -> Option<String> {
         let reads =
@@ -525,7 +526,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// `.chip` and `.type`.
+    /// Reads `.chip` or `.type`.
     fn machine<T>(
         &mut self,
         cursor: &mut Cursor<'a>,
@@ -553,12 +554,14 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// Whether the current program has nothing yet that a directive before its first instruction would change.
+    /// Returns whether the current program has no instruction yet, so that a directive can still change its
+    /// settings.
     fn is_new(&mut self) -> bool {
         self.in_module || self.program().words.is_empty()
     }
 
-    /// Something that only a program has, between `.module` and `.kernel`: an error, and a program for what follows.
+    /// Reports content that only a program can have, between `.module` and `.kernel`, and begins a program for the
+    /// rest.
     fn belongs_to_a_program(&mut self, span: Span, what: &str) {
         let message = format!("{what} belongs to a program");
         self.errors.push(Diagnostic::error(span, message).help("put `.kernel NAME` in front of it"));
@@ -578,13 +581,13 @@ impl<'a> Assembler<'a> {
         (program.name, program.module) = (name, module);
     }
 
-    /// `.kernel NAME`, or without a name.
+    /// Reads `.kernel NAME`; the name is optional.
     fn kernel(&mut self, cursor: &mut Cursor<'a>) {
         let name = if cursor.at_end() { None } else { self.name(cursor) };
         self.begin_program(name);
     }
 
-    /// A name: one word, or a text in quotation marks.
+    /// Reads a name: one word, or a text in quotation marks.
     fn name(&mut self, cursor: &mut Cursor<'a>) -> Option<String> {
         cursor.skip_space();
         let rest = cursor.rest();
@@ -612,7 +615,7 @@ impl<'a> Assembler<'a> {
         name
     }
 
-    /// `.const BANK OFFSET WORD…`: contents of a bank, a block of its own.
+    /// Reads `.const BANK OFFSET WORD…`: contents of a bank, as a separate block.
     fn constants(&mut self, cursor: &mut Cursor<'a>) {
         let (Some(bank), Some(offset)) = (self.number(cursor), self.number(cursor)) else { return };
         let bytes = self.bytes(cursor);
@@ -629,7 +632,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// `.variable NAME BYTES c0[0x10]`, or `.variable NAME BYTES global c14[0x0] c14[0x8]+0x4`.
+    /// Reads `.variable NAME BYTES c0[0x10]`, or `.variable NAME BYTES global c14[0x0] c14[0x8]+0x4`.
     fn variable(&mut self, cursor: &mut Cursor<'a>) {
         let (Some(name), Some(bytes)) = (self.name(cursor), self.number(cursor)) else { return };
         let mut slots = Vec::new();
@@ -663,7 +666,7 @@ impl<'a> Assembler<'a> {
         }
     }
 
-    /// The contents that `.data` continues.
+    /// Returns the contents that `.data` continues.
     fn contents(&mut self, data: Data) -> &mut Vec<u8> {
         let last = match data {
             Data::Program => self.program().constants.last_mut().map(|block| &mut block.bytes),
@@ -684,7 +687,7 @@ impl<'a> Assembler<'a> {
         last.expect("`data` names what has just been added")
     }
 
-    /// Words; behind `bytes`, single bytes.
+    /// Reads words, or single bytes after the word `bytes`.
     fn bytes(&mut self, cursor: &mut Cursor<'a>) -> Vec<u8> {
         let (mut bytes, mut single) = (Vec::new(), false);
         while !cursor.at_end() {
@@ -705,7 +708,7 @@ impl<'a> Assembler<'a> {
         bytes
     }
 
-    /// A parameter's place: `s[0x10]`, or its offset in the parameter area.
+    /// Reads a parameter's offset: `s[0x10]`, or its offset in the parameter area.
     fn param_offset(&mut self, cursor: &mut Cursor<'a>) -> Option<u32> {
         let start = cursor.offset();
         if !cursor.eat("s[") {
@@ -754,7 +757,7 @@ impl<'a> Assembler<'a> {
     }
 }
 
-/// Only vertex and geometry programs have o[].
+/// Returns the reader of lines. Only vertex and geometry programs have o[].
 fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
     let hidden: &[&str] = match stage {
         Stage::Vertex | Stage::Geometry => &[],
@@ -763,8 +766,8 @@ fn reader(chip: Chip, stage: Stage) -> LineReader<'static, Draft> {
     LineReader::new(&TABLE, here(chip, stage)).hiding(hidden)
 }
 
-/// A line without predicate, exit, join and flags output: what a form with an immediate cannot have. `None` if it has
-/// none of them.
+/// Returns the line without predicate, exit, join and flags output, which a form with an immediate cannot have.
+/// Returns `None` if the line has none of them.
 fn without_long_parts(line: &str) -> Option<String> {
     let mut rest = line.trim_start();
     let mut plain = String::new();
@@ -785,7 +788,7 @@ fn without_long_parts(line: &str) -> Option<String> {
     (plain.trim() != line.trim()).then_some(plain)
 }
 
-/// Whether an operand of a line is a number.
+/// Returns whether an operand of a line is a number.
 fn has_immediate(line: &str) -> bool {
     let operands = line.split_whitespace().skip(1).filter(|word| !word.contains(['[', ']']));
     operands
@@ -797,7 +800,7 @@ fn moved(span: Span, by: usize) -> Span {
     Span::new(span.start + by, span.end + by)
 }
 
-/// A label at the start of a line, and what follows its colon.
+/// Splits off a label at the start of a line. Returns the label and the text after its colon.
 #[inline(always)]
 fn label(line: &str) -> Option<(&str, &str)> {
     let bytes = line.as_bytes();
@@ -808,7 +811,7 @@ fn label(line: &str) -> Option<(&str, &str)> {
     (bytes[end] == b':').then(|| (&line[..end], &line[end + 1..]))
 }
 
-/// `c14[0x8]` or `c14[0x8]+0x4`.
+/// Reads a slot: `c14[0x8]` or `c14[0x8]+0x4`.
 fn slot(token: &str) -> Option<Slot> {
     let number = |text: &str| parse_number(text).and_then(|number| u32::try_from(number).ok());
     let (bank, rest) = token.strip_prefix('c')?.split_once('[')?;
@@ -820,7 +823,7 @@ fn slot(token: &str) -> Option<Slot> {
     Some(Slot { bank: bank.parse().ok()?, offset: number(offset)?, addend })
 }
 
-/// The content of a text in quotation marks, with Rust's escapes.
+/// Returns the content of a text in quotation marks, with Rust's escapes.
 fn unquote(text: &str) -> Option<String> {
     let inside = text.strip_prefix('"')?.strip_suffix('"')?;
     let mut out = String::new();

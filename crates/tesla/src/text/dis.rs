@@ -1,4 +1,4 @@
-//! From words to text.
+//! The disassembler: from words to text.
 
 use reconverge_isa::limits::NESTING;
 use reconverge_isa::program::Module;
@@ -13,35 +13,35 @@ use crate::table::TABLE;
 use super::notes::{About, Notes, push_comment};
 use super::state::{push_name, push_program};
 
-/// How a listing looks. Whatever it is, the assembler takes it back.
+/// The layout of a listing. The assembler reads every layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
-    /// The address before each instruction, `/*0010*/`, and its words as a comment behind it.
+    /// Prints the address before each instruction, `/*0010*/`, and its words as a comment after it.
     pub hex: bool,
-    /// Indents what lies between `joinat` or `breakaddr` and the place it names, and comments loops.
+    /// Indents the code between `joinat` or `breakaddr` and its target, and comments loops.
     pub structure: bool,
     /// Names the targets of branches; otherwise they are numbers.
     pub labels: bool,
 }
 
 impl Default for Listing {
-    /// Labels and nothing else.
+    /// Returns the layout with labels only.
     fn default() -> Self {
         Listing { hex: false, structure: false, labels: true }
     }
 }
 
-/// Prints words as text from which [`assemble`](super::assemble) makes the same words.
+/// Prints words as text from which [`assemble`](super::assemble) produces the same words.
 ///
-/// `base` is the byte address of the first word in the code window. What is no instruction of this chip and stage is
-/// printed as `.word`, with the reason as a comment.
+/// `base` is the byte address of the first word in the code window. Words that are not an instruction of this chip
+/// and stage are printed as `.word`, with the reason as a comment.
 pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: Listing) -> String {
     let mut out = String::with_capacity(words.len() * 24);
     print_words(Disassembler { words, base, chip, stage, listing, notes: None }, &mut out, &mut Vec::new());
     out
 }
 
-/// How deep the constructs of a program nest, as [`Listing::structure`] indents them.
+/// Returns the nesting depth of the constructs of a program, as [`Listing::structure`] indents them.
 pub fn nesting(words: &[u32], base: u32, chip: Chip, stage: Stage) -> usize {
     let listing = Listing { hex: false, structure: true, labels: false };
     let places = Disassembler { words, base, chip, stage, listing, notes: None }.places();
@@ -61,13 +61,13 @@ fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec
     disassembler.print(out, marks);
 }
 
-/// Prints a program with what its container states, as directives: name, constants, registers, memory.
+/// Prints a program with the contents of its container as directives: name, constants, registers, memory.
 pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing: Listing) -> String {
     disassemble_marked(program, (chip.name(), chip), stage, listing, None, &mut Vec::new())
 }
 
-/// As [`disassemble_program`], for a chip under the name that is printed, with comments if `about` says what they can name; notes where
-/// each instruction ends.
+/// Prints a program like [`disassemble_program`], under the printed name of a chip. Adds comments if `about`
+/// provides their names, and records the end of each instruction.
 pub fn disassemble_marked(
     program: &Program,
     (name, chip): (&str, Chip),
@@ -90,16 +90,16 @@ pub fn disassemble_marked(
 pub struct Member<'a> {
     /// The program.
     pub program: &'a Program,
-    /// What its words are read as.
+    /// The stage for which its words are decoded.
     pub stage: Stage,
-    /// What comments can name; none are printed without it.
+    /// Names for the comments; without it, no comments are printed.
     pub about: Option<About<'a>>,
 }
 
-/// Prints modules and their programs: what all share once, then each program.
+/// Prints modules and their programs: the shared parts once, then each program.
 ///
-/// `chip` is the one to read the words for; where it is the chip of a module, or is not given, the module's own word for
-/// its chip is printed.
+/// `chip` is the chip for which the words are decoded. If it is the chip of a module, or is not given, the listing
+/// has the module's own name of its chip.
 pub fn disassemble_image(
     modules: &[Module],
     members: &[Member<'_>],
@@ -158,12 +158,12 @@ pub fn disassemble_image(
     out
 }
 
-/// The chip of a name; G80, which every chip's programs are read as at least, where there is none.
+/// Returns the chip with this name. The default is G80, whose instructions every chip has.
 fn chip_of(name: Option<&str>) -> Chip {
     name.and_then(Chip::from_name).unwrap_or(Chip::G80)
 }
 
-/// `.kernel NAME`
+/// Prints `.kernel NAME`.
 fn push_kernel(program: &Program, about: Option<&About<'_>>, out: &mut String) {
     out.push_str(".kernel");
     if let Some(name) = &program.name {
@@ -194,18 +194,18 @@ fn push_body(
     print_words(Disassembler { words, base, chip, stage, listing, notes: notes.as_ref() }, out, marks);
 }
 
-/// What a word of the code is.
+/// The properties of a word of the code.
 #[derive(Clone, Copy, Default)]
 struct WordMarks {
     /// An instruction, or a `.word`, starts here.
     start: bool,
-    /// Something branches here.
+    /// An instruction branches here.
     labelled: bool,
-    /// Something calls this.
+    /// An instruction calls this address.
     called: bool,
-    /// A branch from further down comes here.
+    /// A later instruction branches back here.
     loops: bool,
-    /// How deep in constructs it lies, as the difference to the place before.
+    /// Change of the nesting depth from the word before.
     nesting: i32,
 }
 
@@ -218,7 +218,7 @@ struct Disassembler<'a> {
     notes: Option<&'a Notes<'a>>,
 }
 
-/// Labels are named after their address.
+/// Labels, named after their address.
 struct Places<'a> {
     places: &'a [WordMarks],
     base: u32,
@@ -236,7 +236,7 @@ impl Labels for Places<'_> {
     }
 }
 
-/// `L110`
+/// Prints a label: `L110`.
 fn push_label(address: u32, out: &mut String) {
     let start = out.len();
     push_hex(address, out);
@@ -248,7 +248,7 @@ impl Disassembler<'_> {
         self.base.wrapping_add(4 * index as u32)
     }
 
-    /// The words of what starts at `index`, if there are enough and they are aligned.
+    /// Returns the words of the instruction at `index`, if the code has enough words and they are aligned.
     fn pair(&self, index: usize) -> Result<[u32; 2], &'static str> {
         let first = self.words[index];
         if length(first) == 1 {
@@ -263,7 +263,7 @@ impl Disassembler<'_> {
         }
     }
 
-    /// `/*0010*/`: as many digits as the last address has, four at least.
+    /// Prints `/*0010*/`: with as many digits as the last address has, but at least four.
     fn push_address(&self, index: usize, out: &mut String) {
         let digits = if self.address(self.words.len()) > 0xffff { 8 } else { 4 };
         let address = self.address(index);
@@ -328,7 +328,7 @@ impl Disassembler<'_> {
         }
     }
 
-    /// Prints one line. Gives the number of its words, and what is wrong with them.
+    /// Prints one line. Returns the number of its words, and the error in them.
     fn instruction(
         &self,
         index: usize,
@@ -352,7 +352,7 @@ impl Disassembler<'_> {
         (taken, Some(problem))
     }
 
-    /// By word: starts of instructions, targets, nesting.
+    /// Returns, for each word, starts of instructions, targets and nesting.
     fn places(&self) -> Vec<WordMarks> {
         let mut places = vec![WordMarks::default(); self.words.len() + 1];
         let mut uses = Vec::new();
@@ -394,7 +394,7 @@ impl Disassembler<'_> {
     }
 }
 
-/// `.word 0x12345678 0x00000000`
+/// Prints `.word 0x12345678 0x00000000`.
 fn push_raw(words: &[u32], out: &mut String) {
     out.push_str(".word");
     for &word in words {

@@ -6,8 +6,8 @@ use crate::inst::{Chip, Stage};
 use crate::parts::here;
 use crate::table::TABLE;
 
-/// The forms of a mnemonic on `chip` (on any chip when absent) in programs of `stage` (of any type when absent), in the order of
-/// the description; none for another word.
+/// Returns the forms of a mnemonic, in the order of the description. `chip` and `stage` restrict them to a chip and
+/// a program type. The list is empty for any other word.
 pub fn forms(mnemonic: &str, chip: Option<Chip>, stage: Option<Stage>) -> Vec<Form> {
     let chips = chip.map_or(Chip::ALL.to_vec(), |chip| vec![chip]);
     let stages = stage.map_or(STAGES.to_vec(), |stage| vec![stage]);
@@ -36,10 +36,10 @@ pub fn forms(mnemonic: &str, chip: Option<Chip>, stage: Option<Stage>) -> Vec<Fo
     rows.filter_map(form).collect()
 }
 
-/// Compute programs first: most forms are shown for them.
+/// The order of stages: compute programs come first, because most forms are shown for them.
 const STAGES: [Stage; 4] = [Stage::Compute, Stage::Vertex, Stage::Fragment, Stage::Geometry];
 
-/// All mnemonics, sorted.
+/// Returns all mnemonics, sorted.
 pub fn mnemonics() -> Vec<&'static str> {
     let mut names: Vec<&str> = TABLE.names().collect();
     names.sort_unstable();
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::text::assemble;
 
-    /// Every row has a form, and its example assembles to a word of that row wherever it says that it exists.
+    /// Every mnemonic has forms, and the example of each form assembles for some chip and stage.
     #[test]
     fn every_example_assembles() {
         let mut rows = 0;

@@ -1,6 +1,6 @@
-//! Comments behind instructions: names of what they use, values of constants, built-in variables.
+//! Comments after instructions: names of operands, values of constants, built-in variables.
 //!
-//! A comment never changes what the assembler reads. Names of built-in variables are CUDA's.
+//! A comment does not change the words that the assembler produces. Names of built-in variables are those of CUDA.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
@@ -13,30 +13,30 @@ use crate::inst::{
 };
 use crate::lane::Width;
 
-/// What comments about a program can draw on besides the program itself.
+/// Names for the comments of a program, from outside the program.
 #[derive(Clone, Debug, Default)]
 pub struct About<'a> {
-    /// Its name as the source has it.
+    /// The demangled name of the program.
     pub demangled: Option<String>,
-    /// Its parameters.
+    /// The parameters of the program.
     pub params: Vec<NamedParam>,
-    /// What it shares with others.
+    /// The module of the program.
     pub module: Option<&'a Module>,
 }
 
-/// A parameter and what comments call it.
+/// A parameter and its label in comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedParam {
     /// First byte in the parameter area.
     pub offset: u32,
     /// Size in bytes.
     pub bytes: u32,
-    /// Its name or number, and its type.
+    /// Name or number of the parameter, and its type.
     pub label: String,
 }
 
 impl About<'_> {
-    /// The parameter that begins at a byte of the parameter area.
+    /// Returns the parameter that begins at a byte of the parameter area.
     pub(super) fn param(&self, offset: u32) -> Option<&NamedParam> {
         self.params.iter().find(|param| param.offset == offset)
     }
@@ -48,19 +48,19 @@ impl About<'_> {
     }
 }
 
-/// ` ; text`, on one line whatever the text.
+/// Appends ` ; text`, on one line for any text.
 pub(super) fn push_comment(text: &str, out: &mut String) {
     out.push_str(" ; ");
     out.extend(text.chars().map(|c| if c.is_control() { ' ' } else { c }));
 }
 
-/// A program, read for its comments.
+/// The comments of a program.
 pub(super) struct Notes<'a> {
     about: &'a About<'a>,
     program: &'a Program,
     chip: Chip,
     stage: Stage,
-    /// Up to this word, `$r0` is what it was at the start.
+    /// Up to this word, `$r0` has its value from the start.
     first_r0: usize,
 }
 
@@ -78,8 +78,8 @@ impl<'a> Notes<'a> {
         decode([first, second], self.chip, self.stage).ok()
     }
 
-    /// The last word that is reached only before `$r0` is written: the first write, or the target of an earlier jump
-    /// back over it.
+    /// Returns the last word that is reached only before `$r0` is written: the first write, or the target of an
+    /// earlier jump back over it.
     fn first_r0_write(&self) -> usize {
         if self.stage != Stage::Compute {
             return 0;
@@ -101,7 +101,8 @@ impl<'a> Notes<'a> {
         write.unwrap_or(usize::MAX).min(back)
     }
 
-    /// The comment on the instruction at a word; `behind` another comment, or padded from the start of its line.
+    /// Appends the comment on the instruction at a word. If `behind` is set, it follows another comment; otherwise
+    /// it is padded from the start of its line.
     pub(super) fn push(&self, index: usize, behind: bool, line: usize, out: &mut String) {
         let Some(inst) = self.inst(index) else { return };
         let mut parts: Vec<String> = Vec::new();
@@ -160,7 +161,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Built-in variables and parameters.
+    /// Returns the built-in variable or parameter at an address of s[].
     fn shared(&self, signed: i32, offset: u32, access: Access) -> Option<String> {
         if offset < PARAMETERS {
             let end = signed + access.bytes() as i32;
@@ -176,7 +177,7 @@ impl<'a> Notes<'a> {
         Some(within(&param.label, at - param.offset))
     }
 
-    /// The variable or slot at a place of a constant bank, and the value there.
+    /// Returns the variable or slot at an address of a constant bank, and the value there.
     fn constant(&self, bank: u32, offset: u32, access: Access, direct: bool, floats: bool) -> Option<String> {
         let mut parts = Vec::new();
         for variable in self.about.module.into_iter().flat_map(|module| &module.variables) {
@@ -202,7 +203,7 @@ impl<'a> Notes<'a> {
         (!parts.is_empty()).then(|| parts.join(" = "))
     }
 
-    /// The bytes at a place of a constant bank; the program's own lie over its module's.
+    /// Returns the bytes at an address of a constant bank. The program's own bytes override those of its module.
     fn contents(&self, bank: u32, offset: u32, access: Access) -> Option<u32> {
         let of = |block: &ConstantBlock| -> Option<u32> {
             let at = offset.checked_sub(block.offset).filter(|_| block.bank == bank)? as usize;
@@ -214,12 +215,12 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// `name`, or `name + 0x10`.
+/// Returns `name`, or `name + 0x10`.
 fn within(name: &str, offset: u32) -> String {
     if offset == 0 { name.to_owned() } else { format!("{name} + {offset:#x}") }
 }
 
-/// A value as an operation reads it.
+/// Returns a value as an operation reads it.
 fn value_text(value: u32, access: Access, floats: bool) -> String {
     match access {
         Access::B32 | Access::B64 | Access::B128 => {
@@ -232,11 +233,11 @@ fn value_text(value: u32, access: Access, floats: bool) -> String {
     }
 }
 
-/// A word as what it probably is besides its digits: a float, or a negative number.
+/// Returns the probable meaning of a word, except for its digits: a float, or a negative number.
 fn number(value: u32, floats: bool) -> Option<String> {
     let float = f32::from_bits(value);
     let magnitude = float.abs();
-    // A word that is taken for a float without being known as one has a plausible size.
+    // A word that is only assumed to be a float must have a plausible size.
     let plausible = (1e-9..1e12).contains(&magnitude);
     if floats || plausible && value >> 16 != 0xffff {
         let mut text = format!("{float:?}");
@@ -260,7 +261,7 @@ fn immediate(value: u32, op: &Op, floats: bool) -> Option<String> {
     }
 }
 
-/// Whether its sources are f32.
+/// Returns whether the sources of an operation are f32.
 fn takes_floats(op: &Op) -> bool {
     match op {
         Op::Arith(arith) => match arith {
@@ -287,7 +288,7 @@ fn takes_floats(op: &Op) -> bool {
     }
 }
 
-/// Whether it may write some of `$r0`.
+/// Returns whether an instruction may write part of `$r0`.
 fn writes_r0(inst: &Inst) -> bool {
     let result = match inst.dst {
         Dst::R32(0) | Dst::R64(0) | Dst::R128(0) => true,

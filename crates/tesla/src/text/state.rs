@@ -1,4 +1,4 @@
-//! What a container states besides the words, as directives.
+//! The contents of a container, except for the words, as directives.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
@@ -7,7 +7,7 @@ use reconverge_isa::read::{push_decimal, push_hex, push_word};
 use super::notes::{About, push_comment};
 use super::written::PARAMETERS;
 
-/// A module: `.module` and what belongs to it.
+/// Prints a module: `.module` and its directives.
 pub(super) fn push_module(module: &Module, chip: Option<&str>, out: &mut String) {
     out.push_str(".module");
     if let Some(name) = &module.name {
@@ -50,7 +50,7 @@ pub(super) fn push_module(module: &Module, chip: Option<&str>, out: &mut String)
     push_constants(&module.constants, out);
 }
 
-/// What belongs to a program, without its code: name, registers, memory, parameters, constants.
+/// Prints a program without its code: name, registers, memory, parameters, constants.
 pub(super) fn push_program(program: &Program, about: Option<&About<'_>>, out: &mut String) {
     let resources = &program.resources;
     for (directive, value) in [
@@ -74,7 +74,7 @@ pub(super) fn push_program(program: &Program, about: Option<&About<'_>>, out: &m
     for param in &program.params {
         out.push_str(".param ");
         match param.offset.checked_add(PARAMETERS) {
-            // As the operands have it.
+            // Spelled like an operand.
             Some(address) => {
                 out.push_str("s[");
                 push_hex(address, out);
@@ -114,7 +114,7 @@ fn push_samplers(samplers: &[Sampler], out: &mut String) {
     }
 }
 
-/// ` c14[0x8]`
+/// Prints ` c14[0x8]`.
 fn push_constant_place(bank: u32, offset: u32, out: &mut String) {
     out.push_str(" c");
     push_decimal(bank, out);
@@ -129,7 +129,7 @@ fn push_constants(blocks: &[ConstantBlock], out: &mut String) {
         push_decimal(block.bank, out);
         out.push(' ');
         push_hex(block.offset, out);
-        // Few words stand on the line itself.
+        // If there are few words, they are on the same line.
         if block.bytes.len() <= 16 {
             push_bytes(&block.bytes, out);
             out.push('\n');
@@ -140,10 +140,10 @@ fn push_constants(blocks: &[ConstantBlock], out: &mut String) {
     }
 }
 
-/// Bytes of a line of `.data`.
+/// Bytes per line of `.data`.
 const LINE: usize = 32;
 
-/// Lines of `.data`.
+/// Prints lines of `.data`.
 fn push_data(bytes: &[u8], out: &mut String) {
     for line in bytes.chunks(LINE) {
         out.push_str("    .data");
@@ -152,7 +152,7 @@ fn push_data(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// ` 0x12345678 0x00000000 bytes 0x12`: whole words, then single bytes.
+/// Prints ` 0x12345678 0x00000000 bytes 0x12`: whole words, then single bytes.
 fn push_bytes(bytes: &[u8], out: &mut String) {
     let (words, rest) = bytes.as_chunks::<4>();
     for word in words {
@@ -168,7 +168,7 @@ fn push_bytes(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// A name that the assembler reads back: quoted when it is no single word, or could begin a comment.
+/// Prints a name that the assembler reads back. Quotes a name that is not a single word, or could begin a comment.
 pub(super) fn push_name(name: &str, out: &mut String) {
     let plain =
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && !b";\"/\\".contains(&byte));

@@ -1,7 +1,8 @@
-//! What people write and listings do not have: commas, floats, negative numbers, names of parameters and built-in variables.
+//! Notation that people write but listings do not have: commas, floats, negative numbers, names of parameters and
+//! built-in variables.
 //!
-//! A line that the rows do not read is written again as a listing has it, and read once more. Lines of listings cost
-//! nothing.
+//! If the rows cannot read a line, the line is converted to the form of listings and read again. Lines of listings
+//! have no extra cost.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{Module, Place};
@@ -17,15 +18,15 @@ pub(super) struct Names<'a> {
     pub(super) stage: Stage,
 }
 
-/// A line as a listing has it.
+/// A line in the form of listings.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) text: String,
-    /// By ascending start: where pieces of the text begin, and which bytes of the line they stand for.
+    /// Start of each piece of the text, in ascending order, and the bytes of the line that the piece represents.
     pieces: Vec<(usize, Span)>,
 }
 
-/// Where the parameters of a kernel begin in s[]. (1.6)
+/// Byte address of the first parameter of a kernel in s[]. (1.6)
 pub(super) const PARAMETERS: u32 = 0x10;
 
 /// The words that compute kernels have at the start of s[]. (1.6)
@@ -45,7 +46,7 @@ impl Written {
         self.text.push_str(text);
     }
 
-    /// The place in the line of a place in the text.
+    /// Converts a span of the text to a span of the line.
     pub(super) fn in_line(&self, span: Span) -> Span {
         let piece = |at: usize| {
             let index = self.pieces.partition_point(|(start, _)| *start <= at).checked_sub(1);
@@ -61,12 +62,12 @@ impl Written {
     }
 }
 
-/// The kind of numbers that an instruction computes with, as far as its text shows it.
+/// The kind of numbers with which an instruction computes, as far as its text shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
-    /// `f32` is in the text.
+    /// The text contains `f32`.
     Float,
-    /// Only bits: a float is as good as an integer.
+    /// Only bits: floats and integers are both valid.
     Bits32,
     /// 16 bits.
     Bits16,
@@ -87,7 +88,8 @@ fn type_of(line: &str) -> Type {
     }
 }
 
-/// A number as 32 bits: an integer with or without a sign, or a float with a point or an exponent, perhaps with `f` behind it.
+/// Reads a number as 32 bits: an integer with or without a sign, or a float with a point or an exponent and an
+/// optional suffix `f`.
 pub(super) fn bits_of(text: &str) -> Option<u32> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -106,13 +108,15 @@ pub(super) fn bits_of(text: &str) -> Option<u32> {
     float.is_finite().then(|| float.to_bits() | u32::from(negative) << 31)
 }
 
-/// Types of the operand and of the access before a built-in variable. The right ones depend on the text before it.
+/// Types of the operand and of the access before a built-in variable. The valid ones depend on the text before it.
 pub(super) const ACCESSES: [&str; 3] = ["", "u16 ", "u16 u16 "];
 
-/// The line as a listing has it, with `access` before its built-in variables; `None` if nothing in it is written differently there.
+/// Converts a line to the form of listings, with `access` before its built-in variables. Returns `None` if the line
+/// has no other notation.
 ///
 /// # Errors
-/// A name without a meaning, or a number that the operation does not have. Places are bytes of the line.
+/// A name without a meaning, or a number that is invalid for the operation. Positions are bytes of the
+/// line.
 pub(super) fn written(
     line: &str,
     names: Names<'_>,
@@ -178,7 +182,7 @@ pub(super) fn written(
     Ok(changed.then_some(out))
 }
 
-/// Refuses `exit` and `join` behind a predicate: they are not predicated, and stand before it. (9.2, 2.2)
+/// Rejects `exit` and `join` after a predicate: they are not predicated and come before it. (9.2, 2.2)
 fn refuse_predicated_end(line: &str) -> Result<(), Box<Diagnostic>> {
     let start = line.len() - line.trim_start().len();
     let Some(inside) = line[start..].strip_prefix('(').and_then(|inside| inside.find(')')) else {
@@ -204,13 +208,14 @@ fn wrong(span: Span, (message, help): (String, String)) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(span, message).help(help))
 }
 
-/// Bytes of a word: letters, digits, `_`, `$` and points.
+/// Returns the length of a word in bytes: letters, digits, `_`, `$` and points.
 fn word(text: &str) -> usize {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.');
     text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len())
 }
 
-/// Bytes of the number at the start of a text, with its sign; 0 if it is none.
+/// Returns the length of the number at the start of a text in bytes, with its sign; 0 if the text does not start
+/// with one.
 fn signed_len(text: &str) -> usize {
     let digits = text.strip_prefix('-').unwrap_or(text);
     match number_len(digits) {
@@ -219,7 +224,7 @@ fn signed_len(text: &str) -> usize {
     }
 }
 
-/// The bits of a number that a listing writes differently.
+/// Returns the bits of a number that a listing writes differently.
 fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
     let plain = text.strip_prefix('-').unwrap_or(text);
     let whole = parse_number(plain).is_some();
@@ -247,7 +252,7 @@ fn number(text: &str, kind: Type) -> Result<Option<u32>, (String, String)> {
     }
 }
 
-/// The operand that a built-in variable of CUDA is.
+/// Returns the operand for a built-in variable of CUDA.
 fn built_in(name: &str, stage: Stage) -> Result<Option<String>, (String, String)> {
     let (object, _) = name.split_once('.').unwrap_or((name, ""));
     if stage != Stage::Compute || !["threadIdx", "blockIdx", "blockDim", "gridDim"].contains(&object) {
@@ -269,7 +274,7 @@ fn built_in(name: &str, stage: Stage) -> Result<Option<String>, (String, String)
     }
 }
 
-/// The inside of brackets with its names as numbers; `None` if there is no name in it.
+/// Converts the names inside brackets to numbers. Returns `None` if the brackets contain no name.
 fn address(line: &str, inside: Span, names: Names<'_>) -> Result<Option<String>, Box<Diagnostic>> {
     let text = &line[inside.start..inside.end];
     let is_name = |term: &str| term.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

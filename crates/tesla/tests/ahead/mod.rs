@@ -1,8 +1,8 @@
-//! Blocks that meet in memory: the same results, counts and traps for any number of threads.
+//! Blocks that share memory: the same results, counts and traps for any number of threads.
 
 use super::*;
 
-/// Runs in order, and on one thread and several; all must agree. Gives the outcome.
+/// Runs in order, on one thread, and on several; all must agree. Returns the outcome.
 fn any_number_of_threads(compute: &Compute, program: &Program) -> Outcome {
     any_result(compute, program, &strict()).unwrap()
 }
@@ -33,7 +33,7 @@ fn any_result(compute: &Compute, program: &Program, options: &Options) -> Result
 
 #[test]
 fn a_block_sees_what_the_block_before_it_wrote() {
-    // out[n] = out[n - 1] + n, one thread a block.
+    // out[n] = out[n - 1] + n, with one thread per block.
     let source = indexed(
         "mov b32 $r3 0x4
         sub b32 $r4 $r2 $r3
@@ -51,8 +51,8 @@ fn a_block_sees_what_the_block_before_it_wrote() {
 
 #[test]
 fn blocks_find_what_those_of_a_batch_before_wrote_wherever_it_ends() {
-    // Every thread writes to a page of its own, more pages than may wait to be committed; the last threads add to what
-    // the first wrote.
+    // Every thread writes to a page of its own, which makes more pages than may wait to be committed. The last
+    // threads add to the values that the first wrote.
     let source = indexed(
         "shl b32 $r3 $r1 0x8
         add b32 $r3 b32 s[0x10] $r3
@@ -77,7 +77,7 @@ fn blocks_find_what_those_of_a_batch_before_wrote_wherever_it_ends() {
 
 #[test]
 fn some_blocks_build_on_others() {
-    // Each 64th block, of 16 threads, adds to what the block 63 before it wrote; rows meet in lines and in pages.
+    // Each 64th block of 16 threads adds to the values of the block 63 before it. Rows meet in lines and in pages.
     let source = indexed(
         "mov b32 $r3 0x3f0
         and b32 $r4 $r1 $r3
@@ -129,7 +129,7 @@ fn threads_count_on_one_word_in_order() {
 
 #[test]
 fn blocks_share_words_in_which_each_has_bytes() {
-    // Three threads a block, a byte each: first a number, then that number and one more.
+    // Three threads per block, with one byte each: first a number, then that number plus one.
     let source = indexed(
         "add b32 $r3 b32 s[0x10] $r1
         st u8 g14[$r3] $r1
@@ -143,7 +143,8 @@ fn blocks_share_words_in_which_each_has_bytes() {
     assert_eq!(outcome.memory.at(OUT).unwrap().bytes[..], expected);
 }
 
-// Every block but the first follows a pointer that the block before it stores; before that it leads nowhere.
+// Every block except for the first follows a pointer that the block before it stores. Before that, the pointer is
+// invalid.
 #[test]
 fn a_trap_that_only_an_old_view_of_memory_would_have_does_not_happen() {
     let source = indexed(
@@ -159,7 +160,8 @@ fn a_trap_that_only_an_old_view_of_memory_would_have_does_not_happen() {
     assert_eq!(words(&any_number_of_threads(&compute, &program)), [OUT; 250]);
 }
 
-// Block 100 stores how far others are to look from their own word; before that they look at it.
+// Each block reads its own word, but block 200 reads at a distance that block 100 stores. Before that store, the distance
+// is zero.
 #[test]
 fn a_trap_that_an_old_view_of_memory_would_not_have_happens() {
     let source = indexed(
@@ -189,7 +191,7 @@ fn of_several_blocks_that_trap_the_first_is_reported() {
     assert_eq!(trap.group, GroupId::Warp { block: [7, 0], warp: 0 });
 }
 
-/// Threads wait until the word of thread `for_thread` is not zero, then store one.
+/// Returns a program whose threads wait until the word of thread `for_thread` is not zero, then store one.
 fn waiting(for_thread: &str) -> String {
     indexed(&format!(
         "mov b32 $r3 b32 s[0x10]
@@ -206,7 +208,7 @@ fn waiting(for_thread: &str) -> String {
     ))
 }
 
-// It runs ahead of the block that it waits for, but not until the watchdog stops it.
+// The block runs ahead of the block for which it waits, but not until the watchdog stops it.
 #[test]
 fn a_block_waits_for_an_earlier_one_no_longer_than_in_order() {
     let (compute, program) = kernel(&waiting("0x0"), 40, [1, 1, 1], 40);

@@ -1,5 +1,6 @@
-//! Mesa's own listings of the programs it compiled: one line an instruction, in its intermediate language, with the
-//! size in bytes. Sizes, operations and registers must agree with what the tables read in the words.
+//! Mesa's own listings of the programs that it compiled. A listing has one line per instruction, in Mesa's
+//! intermediate language, with the size in bytes. Sizes, operations and registers must agree with those decoded
+//! from the words.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use reconverge_testkit::{records, shared};
 
 use super::{chip_of, code};
 
-/// The first words of our text that mean one of Mesa's operations.
+/// Returns the first words of our text for one of Mesa's operations.
 fn ours(theirs: &str) -> &'static [&'static str] {
     match theirs {
         "mov" => &["mov"],
@@ -62,7 +63,7 @@ const CONDITIONS: [&str; 21] = [
     "no", "a", "na", "never",
 ];
 
-/// Registers `$r` of a text, halves as they are, larger ones by their first.
+/// Returns the registers `$r` of a text: halves as they are, larger ones as their first register.
 fn registers(text: &str) -> Vec<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '$'))
         .filter(|word| word.starts_with("$r"))
@@ -110,7 +111,7 @@ fn the_compilers_listings_agree() {
                 let exits = our.trim_start().starts_with("exit") == their.contains("exit");
                 let (ours, theirs) = (registers(our), registers(their));
                 let same = match op {
-                    // Their texture registers are groups, named by their first; the texture looks like a register.
+                    // Mesa's texture registers are groups, named by their first; the texture looks like a register.
                     "tex" | "txb" | "txl" | "txf" => ours.first() == theirs.last(),
                     // A logic operation whose first source does not count.
                     "not" => (ours.first(), ours.last()) == (theirs.first(), theirs.last()),
@@ -129,8 +130,8 @@ fn the_compilers_listings_agree() {
         println!("{count} x {op}: {example}");
     }
     println!("{lines} lines");
-    // Mesa lets a half register above $r31h overflow its 6-bit field into the signedness of an immediate `mul`: what it
-    // lists is not what it emits.
+    // Mesa lets a half register above $r31h overflow its 6-bit field into the signedness of an immediate `mul`. Its
+    // listing then differs from the code that it emits.
     let overflow = differences.remove("mul").expect("the known overflow");
     assert_eq!(
         overflow,

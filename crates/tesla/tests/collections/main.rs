@@ -1,4 +1,4 @@
-//! The tables against programs that other people's compilers made.
+//! Compares the tables with programs of other people's compilers.
 
 mod listings;
 
@@ -13,7 +13,7 @@ use reconverge_tesla::text::{Listing, assemble, disassemble};
 use reconverge_testkit::{records, shared, unpacked};
 use serde_json::Value;
 
-/// What a collection is made of.
+/// The counts of a collection.
 #[derive(Default)]
 struct Count {
     programs: usize,
@@ -24,7 +24,8 @@ struct Count {
 }
 
 impl Count {
-    /// Words to text and back in two styles; counts lines with bits that nothing shows, and raw words.
+    /// Converts words to text and back in two styles. Counts raw words, and lines with bits that the text otherwise
+    /// does not show.
     fn program(&mut self, words: &[u32], chip: Chip, stage: Stage, name: &str) {
         for listing in [Listing::default(), Listing { hex: true, structure: true, labels: true }] {
             let text = disassemble(words, 0, chip, stage, listing);
@@ -61,7 +62,7 @@ impl Count {
     }
 }
 
-/// The words of a case.
+/// Returns the words of a case.
 fn code(case: &Value) -> Vec<u32> {
     let digits = case["program"]["code"].as_str().unwrap().as_bytes();
     let word = |digits: &[u8]| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
@@ -110,7 +111,7 @@ fn every_binary_is_known_and_comes_back() {
     assert_eq!(count.raw, 0);
 }
 
-/// The index counts some operations of each kernel in its own words.
+/// Checks the counts of some operations of each kernel, which the index lists under its own names.
 fn operations_agree(words: &[u32], chip: Chip, stage: Stage, kernel: &Value, file: &str) {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut instructions = 0;
@@ -167,7 +168,7 @@ fn every_vector_is_known_and_comes_back() {
     assert_eq!(count.raw, 0, "{:?}", count.examples);
 }
 
-/// Chip, stage, words and description of each row of a file.
+/// Returns chip, stage, words and description of each row of a file.
 fn vectors(path: &Path) -> Vec<(Chip, Stage, [u32; 2], String)> {
     let text = unpacked(path);
     let mut lines = text.lines();

@@ -1,4 +1,4 @@
-//! The list of every encoding with where it exists, its section and how exact it is: `docs/coverage/tesla.md`.
+//! The list of all encodings with chips and stages, section and exactness: `docs/coverage/tesla.md`.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use reconverge_tesla::fidelity;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::table::{Row, TABLE, here};
 
-/// The text of `docs/coverage/tesla.md`: a table a form, a line an encoding.
+/// Returns the text of `docs/coverage/tesla.md`: one table per form, one line per encoding.
 pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# NVIDIA Tesla (G80 to GT21x): every instruction\n\n\
@@ -59,7 +59,7 @@ fn line(text: &mut String, row: &Row) {
     let _ = writeln!(text, "| {id} | `{example}` | {stages} | {chips} | {source} | {grade} | {spare} |");
 }
 
-/// A text of the row and the grade of its operation, with the first value that exists in every field.
+/// Returns a text of the row and the grade of its operation. Every field has the first value that exists.
 fn example(row: &Row, here: Scope) -> (String, &'static str) {
     let mut word = row.fixed | row.default & !row.mask;
     let mut text = String::new();
@@ -77,7 +77,7 @@ fn example(row: &Row, here: Scope) -> (String, &'static str) {
     (text, fidelity::of(&(row.meaning)(&draft)).1.name())
 }
 
-/// The values of all words of some parts that exist.
+/// Finds the values of all words of some parts that exist.
 fn values(parts: &[Part<Draft>], found: &mut Vec<u64>) {
     for part in parts {
         match part {

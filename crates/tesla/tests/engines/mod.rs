@@ -1,4 +1,4 @@
-//! One run is a run on every engine.
+//! Runs on every engine.
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Level, Options, Watch};
@@ -6,8 +6,8 @@ use reconverge_tesla::launch::{Launch, Outcome, RunError};
 use reconverge_tesla::run;
 use reconverge_testkit::everywhere;
 
-/// The same options for each way to execute: the reference interpreter, the fast engine and the compiled one on every
-/// level that the processor has, and each of these in lockstep with the first.
+/// Returns the options for each way to execute: the reference interpreter, the fast engine and the compiled one on
+/// every level that the processor has, and each of these in lockstep with the first.
 #[allow(dead_code)]
 pub(crate) fn ways(options: &Options) -> Vec<Options> {
     let mut ways = vec![
@@ -22,7 +22,7 @@ pub(crate) fn ways(options: &Options) -> Vec<Options> {
     ways
 }
 
-/// [`run::run`] on every engine.
+/// Executes [`run::run`] on every engine.
 #[allow(dead_code)]
 pub(crate) fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
     let attempt = |engine, level, told: Option<&mut _>| {

@@ -1,4 +1,5 @@
-//! Conversions: every f16, every 16-bit integer, and random wider ones, against rustc_apfloat and plain arithmetic.
+//! Conversions of every f16, every 16-bit integer, and random wider values, compared with rustc_apfloat and plain
+//! arithmetic.
 
 use reconverge_tesla::lane::convert::{self, FloatSize, Integer, Size};
 use reconverge_tesla::lane::float::{self, NAN, Saturate};
@@ -55,7 +56,7 @@ fn check_narrow(x: u32) {
         let half: Half = single(x).convert_r(apfloat(rounding), &mut false).value;
         let expected = match x >> 23 & 0xff {
             0xff if half.is_nan() => 0x7fff,
-            // Too small to be looked at, in every mode.
+            // Too small to be read, in every mode.
             0..=0x5d => x >> 16 & 0x8000,
             _ => half.to_bits() as u32,
         };
@@ -74,7 +75,7 @@ fn f32_narrows_to_f16_at_every_tie_and_beside_it() {
             }
         }
     }
-    // About the smallest f16, what still rounds up to it, and the first overflow.
+    // Near the smallest f16, near the smallest value that rounds up to it, and at the first overflow.
     for place in
         [0x2e80_0000u32, 0x2f00_0000, 0x3300_0000, 0x3380_0000, 0x477f_e000, 0x477f_f000, 0x4780_0000]
     {
@@ -84,7 +85,7 @@ fn f32_narrows_to_f16_at_every_tie_and_beside_it() {
     (0..1_000_000).for_each(|_| check_narrow(random.f32()));
 }
 
-/// A number as the whole one that a mode gives, by the host's own functions in doubles.
+/// Rounds a number to a whole number in a mode, by the host's own functions in doubles.
 fn whole(x: f64, rounding: Rounding) -> f64 {
     match rounding {
         Rounding::Nearest => x.round_ties_even(),
@@ -99,7 +100,7 @@ fn check_f2i(from: FloatSize, x: u32) {
         let wide = if from == FloatSize::F16 { convert::widen_f16(x) } else { float::flush(x) };
         let source = f64::from(f32::from_bits(modifiers.f32(wide)));
         for rounding in Rounding::ALL {
-            // A double's conversion saturates, and makes 0 of a NaN.
+            // A double's conversion saturates, and converts a NaN to 0.
             let rounded = whole(source, rounding) as i64;
             for (to, signed, low, high) in [
                 (Width::B32, true, i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -147,7 +148,7 @@ fn f32_rounds_to_whole_numbers_as_the_soft_float_does() {
     }
 }
 
-/// The source as a number, with the modifiers on its value.
+/// Returns the source as a number, with the modifiers applied to its value.
 fn number(from: Integer, modifiers: Modifiers, x: u32) -> i64 {
     let value = match (from.size, from.signed) {
         (Size::B8, false) => i64::from(x as u8),
@@ -209,7 +210,7 @@ fn every_16_bit_and_random_32_bit_integers_convert() {
 
 #[test]
 fn small_integers_reach_f16_unharmed_by_its_defects() {
-    // What f16 holds exactly has no bits among those that vanish.
+    // A number that f16 holds exactly does not have any of the lost bits.
     let from = Integer { size: Size::B16, signed: true };
     for x in 0..=2048u32 {
         for rounding in Rounding::ALL {
@@ -253,7 +254,7 @@ fn wide_integers_round_once() {
             let value = wide_number(from, x);
             for modifiers in MODIFIERS {
                 let negative = (value < 0 && !modifiers.abs) != modifiers.neg;
-                // The direction is that of the final sign for a signed source, of the magnitude for another.
+                // The direction is that of the final sign for a signed source, and that of the magnitude otherwise.
                 let mirrored = negative && from.signed;
                 let mode = if mirrored { -apfloat(rounding) } else { apfloat(rounding) };
                 let magnitude = value.unsigned_abs();
@@ -283,14 +284,14 @@ fn doubles_convert_as_the_soft_float_does() {
         let noise = random.bits();
         let x = match noise & 3 {
             0 => random.f64(),
-            // Near the ends of the integers, and about one.
+            // Near the ends of the integers, and near one.
             1 => random.bits() & 0x800f_ffff_ffff_ffff | (1020 + (noise >> 8) % 70) << 52,
             2 => {
                 random.bits() & 0x8000_0000_0000_001f
                     | (1020 + (noise >> 8) % 70) << 52
                     | ((noise >> 16 & 1) * 0xf_ffff_ffff_ffe0)
             }
-            // About the smallest f32.
+            // Near the smallest f32.
             _ => random.bits() & 0x800f_ffff_ffff_ffff | (1023 - 152 + (noise >> 8) % 30) << 52,
         };
         let source = Double::from_bits(u128::from(x));
@@ -314,7 +315,7 @@ fn doubles_convert_as_the_soft_float_does() {
                 let expected = if to.wide { expected } else { expected & 0xffff_ffff };
                 let got = convert64::f64_to_i(to, rounding, Modifiers::NONE, x).0;
                 assert_eq!(got, expected, "{x:#x} {to:?} {rounding:?}");
-                // The way through f32, where it is exact.
+                // The path through f32, if it is exact.
                 let back: Double = single.convert(&mut false).value;
                 if back == source {
                     let (got, flags) =

@@ -1,5 +1,5 @@
-//! f32 and f64 arithmetic against two judges: the integer models of the machine's description, written out here as
-//! they stand there (6.1, 6.2), and rustc_apfloat.
+//! f32 and f64 arithmetic, compared with two judges: the integer models of the machine's description, which are
+//! written here as they are there (6.1, 6.2), and rustc_apfloat.
 
 use reconverge_tesla::lane::float::{self, NAN, Saturate};
 use reconverge_tesla::lane::{Flags, Rounding, double};
@@ -66,7 +66,7 @@ mod plain {
         sign | (e as u32) << 23 | (f - (1 << 23)) as u32
     }
 
-    /// The common end of add and mad: ±`a` ± `b` with three guard bits and a sticky one, at exponent `er`.
+    /// Returns the common end of add and mad: ±`a` ± `b` with three guard bits and a sticky one, at exponent `er`.
     fn sum(
         mut er: i32,
         (sa, a): (bool, u64),
@@ -188,7 +188,7 @@ fn f32_add_is_the_models_and_the_flushed_ieee_sum() {
     let mut random = Operands::new(0x1f83_d9ab_fb41_bd6b);
     for _ in 0..COUNT {
         let a = random.f32();
-        // Half of the time a neighbour of -a, for the cancellations.
+        // Half of the time a neighbour of -a, to test cancellation.
         let b = match random.bits() & 1 {
             0 => random.f32(),
             _ => a ^ 0x8000_0000 ^ (random.bits() as u32 & random.of(&[1, 3, 0x0080_0001, 0x0180_0003])),
@@ -197,7 +197,7 @@ fn f32_add_is_the_models_and_the_flushed_ieee_sum() {
             let got = float::add(a, b, rounding, Saturate::No).0;
             assert_eq!(got, plain::add(a, b, rounding), "{a:#x} + {b:#x}, {rounding:?}: model");
             let sum = value(single(a).add_r(single(b), apfloat(rounding)));
-            // The hardware gives +0 for x - x in every mode, IEEE 754 gives -0 when rounding down.
+            // The hardware returns +0 for x - x in every mode; IEEE 754 returns -0 if rounding is down.
             let cancelled =
                 single(a).is_finite() && sum.is_zero() && single(a).is_negative() != single(b).is_negative();
             let expected = if cancelled { 0 } else { single_bits(sum) };
@@ -214,7 +214,7 @@ fn f32_mul_is_the_models_and_the_ieee_product_rounded_before_the_flush() {
         let a = random.f32();
         let b = match random.bits() & 1 {
             0 => random.f32(),
-            // The product's exponent field at or about the smallest.
+            // The product's exponent field is near the smallest.
             _ => {
                 random.bits() as u32 & 0x807f_ffff
                     | (126 + (random.bits() as u32 & 3)).wrapping_sub(a >> 23 & 0xff) << 23
@@ -225,7 +225,7 @@ fn f32_mul_is_the_models_and_the_ieee_product_rounded_before_the_flush() {
             assert_eq!(got, plain::mul(a, b, rounding, false), "{a:#x} * {b:#x}, {rounding:?}: model");
             let mode = apfloat(rounding);
             let product = value(single(a).mul_r(single(b), mode));
-            // 2^64 times as large, a small product is rounded at 24 bits.
+            // A small product, scaled by 2^64, is rounded at 24 bits.
             let mut exact = false;
             let wide = |x: u32| -> Double { single(x).convert(&mut false).value };
             let scaled = value(wide(a).mul_r(wide(b), mode));
@@ -249,7 +249,7 @@ fn f32_mad_is_the_models() {
         let noise = random.bits() as u32;
         let c = match round % 4 {
             0 => random.f32(),
-            // Minus the product or close to it.
+            // Minus the product, or close to it.
             1 => plain::mul(a, b, Rounding::Zero, false) ^ 0x8000_0000 ^ noise & 7,
             // Some places above or below the product.
             2 => {
@@ -324,7 +324,7 @@ fn wide(x: u64) -> Double {
     Double::from_bits(u128::from(x))
 }
 
-/// Equal bits, and NaN where the judge has one (whose payload the judge does not know).
+/// Returns whether the bits are equal, or both are NaN (the judge does not know the payload).
 fn same(got: u64, expected: Double) -> bool {
     if expected.is_nan() { double::is_nan(got) } else { u128::from(got) == expected.to_bits() }
 }
@@ -338,7 +338,7 @@ fn f64_add_mul_and_fma_are_ieee_in_all_four_modes() {
         let c = match round % 3 {
             0 => random.f64(),
             1 => product ^ 1 << 63 ^ (random.bits() & 3),
-            // The result about the place of the denormals.
+            // The result is near the range of denormals.
             _ => random.bits() & 0x803f_ffff_ffff_ffff,
         };
         for rounding in Rounding::ALL {

@@ -29,7 +29,8 @@ fn flags(width: Width, result: u32, carry: bool, overflow: bool) -> Flags {
     Flags::from_bits(zero as u8 | (sign as u8) << 1 | (carry as u8) << 2 | (overflow as u8) << 3)
 }
 
-/// The sum as a number: the carry is the unsigned sum beyond the width, the overflow the signed sum beyond it.
+/// Returns the sum as a number. The carry is set if the unsigned sum exceeds the width, the overflow if the signed
+/// sum does.
 fn plain_add(op: Addition, width: Width, sat: bool, a: u32, b: u32, carry_in: Flags) -> (u32, Flags) {
     let (a, b, carry) = match op {
         Addition::Add => (a, b, 0),
@@ -99,7 +100,7 @@ fn random_values_add() {
     }
 }
 
-/// The low or high bits of the whole product.
+/// Returns the low or high bits of the whole product.
 fn plain_product(product: Product, a: u32, b: u32) -> u32 {
     let low24 = |x: u32, signed: bool| match signed && x & 0x80_0000 != 0 {
         true => i128::from(x & 0xff_ffff) - (1 << 24),
@@ -164,7 +165,7 @@ fn products_mad_sad_min_max_and_set_are_those_of_whole_numbers() {
     }
 }
 
-/// One bit at a time.
+/// Shifts one bit at a time.
 fn plain_shift(width: Width, right: bool, signed: bool, a: u32, count: u32) -> (u32, Flags) {
     let (x, count) = (bits(width, i128::from(a)), bits(width, i128::from(count)));
     let top = 1 << (width.bits() - 1);
@@ -176,7 +177,7 @@ fn plain_shift(width: Width, right: bool, signed: bool, a: u32, count: u32) -> (
             false => bits(width, i128::from(result) << 1),
         };
     }
-    // C is that of counts below the width only.
+    // C is set for counts below the width only.
     let carry = carry && count < width.bits();
     (result, flags(width, result, carry, count == 1 && (x ^ result) & top != 0))
 }

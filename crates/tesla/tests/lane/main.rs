@@ -1,4 +1,5 @@
-//! The lane functions beyond the vectors: plain models, an independent soft float, and whole small domains.
+//! Tests of the lane functions in addition to the vectors: plain models, an independent soft float, and whole small
+//! domains.
 
 mod convert;
 mod float;

@@ -1,28 +1,28 @@
-//! Operands for the comparing tests: seeded random numbers, and the values where rules meet.
+//! Operands for tests that compare: seeded random numbers, and edge values.
 
 use reconverge_testkit::Random;
 
-/// Operands, by a generator.
+/// A generator of operands.
 pub(crate) struct Operands(Random);
 
 impl Operands {
-    /// Starts at a seed, which is printed.
+    /// Creates a generator from a seed, and prints the seed.
     pub(crate) fn new(seed: u64) -> Operands {
         println!("seed {seed:#x}");
         Operands(Random::new(seed))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub(crate) fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// One of the values given.
+    /// Returns one of the given values.
     pub(crate) fn of<T: Copy>(&mut self, values: &[T]) -> T {
         self.0.one_of(values)
     }
 
-    /// An f32: any bits, a special, or few significant bits so that ties and cancellations occur.
+    /// Returns an f32: any bits, a special value, or few significant bits so that ties and cancellations occur.
     pub(crate) fn f32(&mut self) -> u32 {
         let bits = self.bits();
         match bits >> 60 {
@@ -35,7 +35,7 @@ impl Operands {
         }
     }
 
-    /// An f64, in the same way.
+    /// Returns an f64, in the same way.
     pub(crate) fn f64(&mut self) -> u64 {
         let bits = self.bits();
         let other = self.bits();
@@ -74,7 +74,7 @@ pub(crate) const F32: [u32; 20] = [
     0x7fff_ffff,
 ];
 
-/// The same for f64.
+/// Zero, denormals, the ends of the normal range, one and its neighbours, infinity, NaN, for f64.
 pub(crate) const F64: [u64; 18] = [
     0,
     1,

@@ -1,4 +1,5 @@
-//! The special function unit: the check values of its description, and how far its results are from the functions.
+//! The special function unit: the check values of its description, and the distance of its results from the
+//! functions.
 
 use reconverge_tesla::lane::float::Saturate;
 use reconverge_tesla::lane::special::{cos, ex2, lg2, preex2, presin, rcp, rsqrt, sin};
@@ -30,13 +31,13 @@ fn the_descriptions_check_values_hold() {
 
 #[test]
 fn the_logarithm_of_what_is_just_below_one_is_not_zero() {
-    // A sum of -1 would be complemented to 0, whose sign no document states; no source makes one.
+    // A sum of -1 would be complemented to 0, whose sign no document states; no source produces one.
     for x in 0x3f7e_0000..0x3f80_0000 {
         assert!(lg2(x) > 0x8000_0000 && lg2(x) < 0xc000_0000, "{x:#x}: {:#x}", lg2(x));
     }
 }
 
-/// The mistake of a table would be thousands of times larger than the bounds here.
+/// An error in a table would be thousands of times larger than the bounds here.
 #[test]
 fn every_interval_of_every_table_is_near_its_function() {
     let near = |got: u32, exact: f64, bound: f64| (f64::from(f32::from_bits(got)) - exact).abs() <= bound;
@@ -64,7 +65,7 @@ fn every_word_gives_a_normal_number_or_the_one_nan() {
         presin(x);
         preex2(x);
         for function in [rcp, rsqrt, lg2, sin, cos, |x| ex2(x, Saturate::Plain)] {
-            // Neither a denormal nor another NaN than the one.
+            // The result is not a denormal, and NaN results are canonical.
             let result = function(x);
             assert!(result & 0x7f80_0000 != 0 || result & 0x007f_ffff == 0, "{x:#x}: {result:#x}");
             assert!(result & 0x7fff_ffff <= 0x7f80_0000 || result == 0x7fff_ffff, "{x:#x}: {result:#x}");

@@ -1,6 +1,7 @@
-//! Functions of one word of 32 bits, in integers, and what every engine gives for them.
+//! Functions of one 32-bit word, computed with integers and compared with the results of every engine.
 //!
-//! A sample of all words; with `RECONVERGE_WORDS=all`, and a release build, all 2^32 (docs/testing.md).
+//! The tests run a sample of all words; with `RECONVERGE_WORDS=all`, and a release build, all 2^32
+//! (docs/testing.md).
 
 use reconverge_isa::Program;
 use reconverge_simt::compiling::spent;
@@ -20,7 +21,7 @@ const SIGN: u32 = 1 << 31;
 const INFINITY: u32 = 0x7f80_0000;
 const NONE: Modifiers = Modifiers::NONE;
 
-/// A denormal is a zero of its sign.
+/// Returns a zero of the same sign for a denormal, and any other word as it is.
 fn flushed(x: u32) -> u32 {
     if x << 1 < 1 << 24 { x & SIGN } else { x }
 }
@@ -66,10 +67,10 @@ fn floats_become_whole_numbers_and_integers_in_every_mode() {
     }
 }
 
-/// A whole number as the f32 that a mode gives.
+/// Returns a whole number as an f32, rounded in a mode.
 fn float_of(number: i64, rounding: Rounding) -> u32 {
     let (negative, magnitude) = (number < 0, number.unsigned_abs());
-    // Cut to 24 bits; one more of the last place where the mode demands it.
+    // Truncated to 24 bits, plus one unit of the last place if the mode demands it.
     let down = (64 - magnitude.leading_zeros()).saturating_sub(24);
     let cut = magnitude >> down << down;
     let away = match rounding {
@@ -96,13 +97,15 @@ fn integers_become_floats_in_every_mode() {
 
 #[test]
 fn the_inputs_of_sin_cos_and_ex2_are_cut_products() {
-    // Sign, and the magnitude with 23 bits behind the point; bit 30 for what is no number in range, with bit 23 an infinity.
+    // Sign, and the magnitude with 23 bits after the point. Bit 30 marks values that are not a number in range;
+    // with bit 23, an infinity.
     same_of_each("presin", special::presin, |x, _| {
         let ((significand, exponent), sign) = (exact::parts(flushed(x)), x & SIGN);
         match x % SIGN {
             INFINITY => sign | 0x4080_0000,
             nan if is_nan(nan) => sign | 0x4000_0000,
-            // In quadrants, of which two bits count: from 2^25 up of the last place there are no others.
+            // The result is in quadrants, of which two bits count. If the last place is 2^25 or more, these bits
+            // are zero.
             _ => {
                 let product = (u128::from(significand) * 0xa2_f983) >> 16;
                 let place = exponent + 150 - 127 - 8;
@@ -119,7 +122,7 @@ fn the_inputs_of_sin_cos_and_ex2_are_cut_products() {
         let ((significand, exponent), sign) = (exact::parts(flushed(x)), x & SIGN);
         match x % SIGN {
             nan if is_nan(nan) => sign | 0x4000_0000,
-            // 2^7 and more.
+            // 2^7 and larger.
             0x4300_0000.. => sign | 0x4080_0000,
             _ => {
                 let place = exponent + 23;
@@ -130,15 +133,16 @@ fn the_inputs_of_sin_cos_and_ex2_are_cut_products() {
     });
 }
 
-/// The distance of two results in units of the last place; u32::MAX where only one is finite, or they differ in sign.
+/// Returns the distance of two results in units of the last place, or u32::MAX if only one is finite or their signs
+/// differ.
 fn units(found: u32, value: Real) -> u32 {
     let [near, _] = value.candidates();
     let near = flushed(near);
     if (found ^ near) & SIGN != 0 && (found | near) << 1 != 0 { u32::MAX } else { found.abs_diff(near) }
 }
 
-/// The unit interpolates in tables: within two units of the function where that is not near zero, by the bits exact where the
-/// tables are. (8; the tables' own check values are in `special.rs`)
+/// The unit interpolates in tables. The results are within two units of the function if that is not near zero, and
+/// exact in all bits if the tables are. (8; the tables' own check values are in `special.rs`)
 #[test]
 fn reciprocals_roots_and_logarithms_are_within_units_of_the_functions() {
     let within = |found: u32, value: Option<Real>, most: u32| match value {
@@ -150,7 +154,7 @@ fn reciprocals_roots_and_logarithms_are_within_units_of_the_functions() {
         nan if is_nan(nan) => NAN,
         zero @ (0 | SIGN) => zero | INFINITY,
         infinity @ (INFINITY | 0xff80_0000) => infinity & SIGN,
-        // Below the smallest normal number it is zero, and about there either.
+        // Below the smallest normal number, and near it, the result is zero.
         small if small % SIGN >= 0x7e80_0000 => judge(found, found << 1 == 0 || found % SIGN == 0x0080_0000),
         number => {
             let near = |r: u32| exact::is_reciprocal(number % SIGN, r);
@@ -170,7 +174,7 @@ fn reciprocals_roots_and_logarithms_are_within_units_of_the_functions() {
         0 | SIGN => SIGN | INFINITY,
         SIGN.. => NAN,
         INFINITY => INFINITY,
-        // 36 bits behind the point: near one only the absolute error is small.
+        // 36 bits after the point: near one, only the absolute error is small.
         0x3f00_0000..0x4000_0000 => {
             // Not rounded: half a unit of the last place is an eighth of the bound.
             let exact = exact::log2(x).map_or(0.0, |value| {
@@ -183,14 +187,14 @@ fn reciprocals_roots_and_logarithms_are_within_units_of_the_functions() {
     });
 }
 
-/// `found` where it is right.
+/// Returns `found` if it is right, and another word otherwise.
 fn judge(found: u32, right: bool) -> u32 {
     if right { found } else { !found }
 }
 
 type Function = fn(u32) -> u32;
 
-/// The functions as source text, each into a register of its own from $r2 on, and as lane functions.
+/// Returns the functions as source text, each with its own destination register from $r2 on, and as lane functions.
 fn functions() -> Vec<(String, Function)> {
     let mut all: Vec<(String, Function)> = vec![
         ("rcp f32 $r$ $r1".to_owned(), special::rcp),
@@ -225,10 +229,11 @@ fn functions() -> Vec<(String, Function)> {
     all
 }
 
-/// Blocks of words in a launch: so many warps that code is made.
+/// Number of blocks of words in a launch. They have enough warps to make the engine compile code.
 const BLOCKS: usize = 4;
 
-/// Runs the functions, each of the source in `$r1`, on every engine. Gives how many bytes of code were made meanwhile.
+/// Runs the functions with the source in `$r1` on every engine. Returns the number of bytes of code compiled
+/// meanwhile.
 fn check(functions: &[(String, Function)]) -> u64 {
     let mut text = "mov b32 $r1 a[0x0]\n".to_owned();
     for ((line, _), register) in functions.iter().zip(2..) {
@@ -252,7 +257,7 @@ fn check(functions: &[(String, Function)]) -> u64 {
             functions.iter().map(|(_, function)| sources.iter().map(|x| function(*x)).collect()).collect();
         let levels = if first { Level::available() } else { vec![Level::best()] };
         let ways = levels.iter().flat_map(|level| [(Engine::Fast, *level), (Engine::Compiled, *level)]);
-        // The interpreter takes some microseconds a warp: the first launch is enough of it.
+        // The interpreter takes some microseconds per warp, so it runs only for the first launch.
         for (engine, level) in first.then(|| (Engine::Reference, Level::best())).into_iter().chain(ways) {
             let options = Options { engine, level: Some(level), mode: Mode::Lenient, ..Options::default() };
             let outcome = run(&program, Launch::Vertex(vertex.clone()), &options);
@@ -281,7 +286,7 @@ fn functions_of_one_word_are_the_same_on_every_engine() {
     check(&functions());
 }
 
-/// The conversions that have templates; three times each of them is worth code.
+/// The conversions that have templates. Each appears three times, so that compiling is worthwhile.
 #[test]
 fn host_code_converts_as_the_lane_functions_do() {
     let templates = ["cvt rn f32", "cvt rni s32", "cvt rni u32", "cvt rzi s32", "cvt rzi u32"];

@@ -1,8 +1,9 @@
 //! Templates: the values that compiled code computes for an operation.
 //!
-//! A [`Way`] is the fast or the slow path of a segment while it is made. [`Way::operation`] states the effect of an operation of
-//! the fast engine in the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the
-//! machine's until an operation reads their bits; on the slow path every result is the machine's own.
+//! A [`Way`] is the fast or the slow path of a segment while it is compiled. [`Way::operation`] expresses the
+//! effect of an operation of the fast engine with the functions of [`crate::lane`], eight lanes at once. On the
+//! fast path, floats may carry a non-canonical NaN until an operation reads their bits; on the slow path, every
+//! result is canonical.
 
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
@@ -22,22 +23,22 @@ const SIGN: u32 = 1 << 31;
 /// Bytes of a row.
 const ROW: u32 = 4 * WARP as u32;
 
-/// Own rows: the flags of `$c0`, a word for each lane; `$a1` follows `$c3`.
+/// Own rows: the flags of `$c0`, one word per lane; `$a1` follows `$c3`.
 pub(super) const C: u32 = 1;
 pub(super) const A: u32 = 5;
 
-/// Flags: Z, S, C, O as truth values, the low bits of the row of a `$c`.
+/// Flags: Z, S, C, O as boolean values, the low bits of the row of a `$c`.
 type Flags = [Value; 4];
 
-/// A path of a segment while it is made.
+/// A path of a segment while it is compiled.
 pub(super) struct Way<'a> {
     lowered: &'a Lowered,
     rows: Rows,
-    /// Whether it loads or reads s[] at all.
+    /// Whether it loads words of s[], or reads s[] at an address that is the same for all lanes.
     loads: bool,
     /// The lanes of [`PREDICATED`], active or not.
     predicated: Option<Value>,
-    /// Intermediate results of the instruction at hand.
+    /// Intermediate results of the current instruction.
     temporaries: [Option<Value>; Lowered::TEMPORARY_ROWS],
 }
 
@@ -59,7 +60,7 @@ fn row(place: Place) -> Row {
     Row::Group(place.number() as u32 * ROW)
 }
 
-/// The row of `$a1` to `$a4`.
+/// Returns the row of `$a1` to `$a4`.
 fn address_row(register: u32) -> Option<Row> {
     matches!(register, 1..=4).then(|| Row::Own(A + register - 1))
 }
@@ -71,24 +72,24 @@ impl<'a> Way<'a> {
         Way { lowered, rows, loads: false, predicated: None, temporaries: Default::default() }
     }
 
-    /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
+    /// Returns the `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
     pub(super) fn touched(&self) -> u32 {
         bits(self.rows.needed().iter().copied()) | self.writes()
     }
 
-    /// The registers among them that it writes.
+    /// Returns the registers among them that it writes.
     pub(super) fn writes(&self) -> u32 {
         bits(self.rows.written())
     }
 
-    /// The registers that it writes for all active lanes, before it needs their values at entry.
+    /// Returns the registers that it writes for all active lanes before it needs their values at entry.
     pub(super) fn covers(&self) -> u32 {
         bits(self.rows.covered().iter().copied())
     }
 
     // Rows.
 
-    /// The value of a row.
+    /// Returns the value of a row.
     fn place(&mut self, place: Place) -> Value {
         let lowered = self.lowered;
         if let Some(word) = lowered.constant(place) {
@@ -108,12 +109,12 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The lanes of a set, active or not; `None` if that is all.
+    /// Returns the lanes of a set, active or not; `None` for all lanes.
     fn chosen(&self, set: u8) -> Option<Value> {
         self.predicated.filter(|_| usize::from(set) == PREDICATED)
     }
 
-    /// The active lanes of a set.
+    /// Returns the active lanes of a set.
     fn mask_of(&mut self, set: u8) -> Value {
         let mask = self.rows.mask();
         match self.chosen(set) {
@@ -128,7 +129,7 @@ impl<'a> Way<'a> {
         self.rows.read_bits(Row::Own(C + u32::from(c & 3)))
     }
 
-    /// The lanes for which a test `holds`, or does not hold, active or not.
+    /// Returns the lanes, active or not, for which a test holds, or does not hold.
     pub(super) fn lanes(&mut self, test: &Test, holds: bool) -> Value {
         let held = match test.always {
             true => self.rows.word(u32::MAX),
@@ -137,7 +138,7 @@ impl<'a> Way<'a> {
         if holds { held } else { self.rows.not(held) }
     }
 
-    /// A condition of a `$c`: by its table, one flag after another.
+    /// Returns the lanes for which a condition of a `$c` is true: evaluates its table flag by flag.
     fn condition(&mut self, condition: Condition, c: u8) -> Value {
         let flags = self.read_flags(c);
         self.table(condition.table(), 4, flags)
@@ -172,22 +173,22 @@ impl<'a> Way<'a> {
         self.rows.strip.select(flag, without, with)
     }
 
-    /// The flags of a result of integers: Z and S.
+    /// Returns the flags of an integer result: Z and S.
     fn plain(&mut self, width: Width, result: Value) -> Flags {
         let zero = self.rows.word(0);
         let z = self.rows.two(Two::Equal, result, zero);
         [z, self.top(width, result), zero, zero]
     }
 
-    /// The top bit where a truth value has it.
+    /// Moves the top bit of a value to the position of a boolean value.
     fn top(&mut self, width: Width, value: Value) -> Value {
         self.rows.one(One::Shl(32 - width.bits() as u8), value)
     }
 
     // Floats.
 
-    /// A result of floats whose NaN may be another; on the slow path the function computes it where the test or a NaN
-    /// says so.
+    /// Returns a float result whose NaN may be non-canonical. On the slow path, the function computes the result
+    /// for lanes with a NaN and lanes that the test selects.
     fn float(
         &mut self,
         value: Value,
@@ -210,7 +211,7 @@ impl<'a> Way<'a> {
         self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
-    /// A result that is right where the test's sign is not set.
+    /// Returns a result that is right if the sign of the test is not set.
     fn unless(
         &mut self,
         value: Value,
@@ -236,14 +237,15 @@ impl<'a> Way<'a> {
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
-        // What rounding left: of the other sign where it went away from zero, and then one unit too much.
+        // The rest after rounding. It has the other sign if rounding went away from zero; the product is then one
+        // unit too large.
         let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
         let away = self.rows.compare(predicate::LT, against, zero);
         let cut = self.rows.two(Two::Add, product, away);
-        // The rest is a normal number if the product is at least 2^-78: its last place is 2^-101 then, and that of the
-        // rest 2^-125.
+        // The rest is a normal number if the product is at least 2^-78: its last place is then 2^-101, and that of
+        // the rest 2^-125.
         const LEAST: u32 = (127 - 78) << 23;
         const INFINITY: u32 = 255 << 23;
         let twice = self.rows.two(Two::Add, product, product);
@@ -259,7 +261,7 @@ impl<'a> Way<'a> {
             let test = self.rows.two(Two::Or, beyond, no_addend);
             return self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask);
         }
-        // The product is not cut where the addend is zero, and it is exact where a factor is.
+        // The product is not truncated if the addend is zero, and it is exact if a factor is zero.
         let term = self.rows.strip.select(no_addend, cut, product);
         let sum = self.rows.two(Two::FAdd, term, c);
         let (no_a, no_b) =
@@ -271,7 +273,7 @@ impl<'a> Way<'a> {
 
     // Operations.
 
-    /// An operation's effect. `false` if there is no template for it; then the way means nothing any more.
+    /// Adds an operation's effect. Returns `false` if it has no template; the path is then invalid.
     pub(super) fn operation(&mut self, operation: &Operation, template: &Template) -> bool {
         self.effect(operation, template).is_some()
     }
@@ -330,7 +332,8 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// A source with its half taken and its modifiers applied; its bits are the machine's unless it `floats`.
+    /// Returns a source with its half extracted and its modifiers applied. Its NaN is canonical unless `floats` is
+    /// set.
     fn source(&mut self, operation: &Operation, number: usize, floats: bool) -> Value {
         let Operation { src, shift, narrow, keep, flip, .. } = *operation;
         let mut value = self.place(src[number]);
@@ -353,15 +356,15 @@ impl<'a> Way<'a> {
 
     // s[].
 
-    /// Whether words are loaded, or read at an address that is the same for all lanes.
+    /// Returns whether words are loaded, or read at an address that is the same for all lanes.
     pub(super) fn loads(&self) -> bool {
         self.loads
     }
 
-    /// Whether a load of each lane's own word from memory has a template, or a store to it.
+    /// Returns whether a load of each lane's own word from memory, or a store to it, has a template.
     pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
         let Transfer { mem, base, .. } = transfer;
-        // Words only: whether a store and a load meet is decided word by word.
+        // Words only: the check whether a store and a load overlap works word by word.
         let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
         let base = match (base, mem.base) {
             (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
@@ -377,7 +380,7 @@ impl<'a> Way<'a> {
             && self.lowered.shared >= 4
     }
 
-    /// Each lane's word of s[] to a row. Or from a row to s[]: after everything else that the segment does.
+    /// Loads each lane's word of s[] to a row, or stores a row to s[]. The segment executes a store last.
     pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
         let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
         let base = match (transfer.base, mem.base) {
@@ -405,7 +408,7 @@ impl<'a> Way<'a> {
         Some(())
     }
 
-    /// A word or less of s[] at an address that is the same for all lanes, and is there.
+    /// Reads a word or less of s[] at an address that exists and is the same for all lanes.
     fn shared_word(&mut self, operation: &Operation) -> Option<Value> {
         let Operation { number: at, shift: [bytes, ..], narrow: [signed, ..], .. } = *operation;
         let word = self.rows.strip.window_word(at & !3)?;
@@ -414,7 +417,7 @@ impl<'a> Way<'a> {
         Some(self.extended(word, 8 * bytes, signed))
     }
 
-    /// The low bits of a value, extended to 32.
+    /// Returns the low bits of a value, extended to 32.
     fn extended(&mut self, value: Value, bits: u8, signed: bool) -> Value {
         let up = self.rows.one(One::Shl(32 - bits), value);
         match signed {
@@ -523,7 +526,7 @@ impl<'a> Way<'a> {
                 (result, Some(self.float_flags(result)))
             }
             Arith::FMin | Arith::FMax => {
-                // Denormals become zeros, of which the negative one is less.
+                // Denormals become zeros. The negative zero is the smaller one.
                 let minus_zero = self.rows.word(SIGN);
                 let (x, y) =
                     (self.rows.two(Two::FAdd, a, minus_zero), self.rows.two(Two::FAdd, b, minus_zero));
@@ -581,7 +584,7 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// The carry into an addition, as 0 or 1.
+    /// Returns the carry into an addition, as 0 or 1.
     fn carry(&mut self, addition: Addition, c: u8) -> Value {
         match addition {
             Addition::Addc => {
@@ -592,7 +595,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// A sum and its flags, as [`crate::lane::integer::add`] gives them.
+    /// Returns a sum and its flags, like [`crate::lane::integer::add`].
     fn sum(&mut self, addition: Addition, width: Width, a: Value, b: Value, carry: Value) -> (Value, Flags) {
         let sum = match addition {
             Addition::Add | Addition::Addc => self.rows.two(Two::Add, a, b),
@@ -606,7 +609,7 @@ impl<'a> Way<'a> {
             Addition::Sub => (a, self.rows.not(b)),
             Addition::Subr => (self.rows.not(a), b),
         };
-        // Only the top bit of what follows counts.
+        // Only the top bit of these values counts.
         let (both, some) = (self.rows.two(Two::And, a, b), self.rows.two(Two::Or, a, b));
         let eaten = self.rows.two(Two::AndNot, sum, some);
         let carry = self.rows.two(Two::Or, both, eaten);
@@ -629,7 +632,7 @@ impl<'a> Way<'a> {
         Some(self.rows.two(Two::Mul, a, b))
     }
 
-    /// The flags of a shift by a count that is known.
+    /// Returns the flags of a shift by a constant count.
     fn shift_flags(
         &mut self,
         width: Width,
@@ -655,7 +658,7 @@ impl<'a> Way<'a> {
         Some([z, s, carry, overflow])
     }
 
-    /// A comparison of integers.
+    /// Returns the result of a comparison of integers.
     fn relation(&mut self, compare: Compare, signed: bool, a: Value, b: Value) -> Value {
         let least = |way: &mut Self, a: Value, b: Value| {
             // a <= b
@@ -687,7 +690,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The `$c` and `$a` among rows, by bit.
+/// Returns the `$c` and `$a` among rows, by bit.
 fn bits(rows: impl Iterator<Item = Row>) -> u32 {
     rows.fold(0, |bits, row| match row {
         Row::Own(number @ C..=8) => bits | 1 << (number - C),
@@ -695,7 +698,7 @@ fn bits(rows: impl Iterator<Item = Row>) -> u32 {
     })
 }
 
-/// The comparison of floats by the host; `None` for those that always give the same.
+/// Returns the host's comparison of floats; `None` for comparisons with a constant result.
 fn float_predicate(compare: Compare) -> Option<u8> {
     Some(match compare.bits() {
         1 => predicate::LT,
@@ -716,14 +719,14 @@ fn float_predicate(compare: Compare) -> Option<u8> {
     })
 }
 
-/// Whether a NaN of other bits than the machine's gives the same.
+/// Returns whether the operation has the same result for a non-canonical NaN.
 fn takes_floats(op: &Arith) -> bool {
     match op {
         Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMad { .. } | Arith::FSet { .. } | Arith::Slct => {
             true
         }
         Arith::FMin | Arith::FMax => true,
-        // Copied as it is: whoever looks at the copy settles it.
+        // The copy keeps the NaN, and a reader of its bits canonicalizes it.
         Arith::Mov { width: Width::B32 } => true,
         _ => false,
     }

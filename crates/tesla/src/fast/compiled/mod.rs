@@ -1,4 +1,4 @@
-//! The compiled engine: regions of a program as host code, where the fast engine would run block after block.
+//! The compiled engine: regions of a program as host code. The fast engine would run the same code block by block.
 //!
 //! | read | for |
 //! |---|---|
@@ -7,8 +7,9 @@
 //! | `per_lane` | per-lane slow paths |
 //! | `run` | entry and exit of a region |
 //!
-//! At its exits a region leaves registers, flags, flow and counts as the fast engine does, which continues there. An instruction
-//! of which some operation has no template is a call of its operations. The fast engine runs the code that no region contains.
+//! At its exits, a region leaves registers, flags, flow and counts as the fast engine does, and the fast engine
+//! continues there. If some operation of an instruction has no template, the region calls the operations of the
+//! instruction. The fast engine runs the code that no region contains.
 
 mod code;
 mod per_lane;
@@ -28,23 +29,23 @@ pub(super) use run::{Exit, Runner, Work};
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::Tesla>;
 
-/// A region as it is found.
+/// A region that tracing has found.
 type Found = reconverge_jit::Found<run::Tesla>;
 
 /// The wait of lanes that exit a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gone {
-    /// At a join.
+    /// The lanes wait at a join.
     Waits,
-    /// For the BREAK entry.
+    /// The lanes wait for the BREAK entry.
     Breaks,
-    /// For the CALL entry.
+    /// The lanes wait for the CALL entry.
     Returns,
-    /// For a BRANCH entry, at an address.
+    /// The lanes wait for a BRANCH entry, and continue at the address `next`.
     Branches { next: u32 },
 }
 
-/// The place of a step.
+/// The position of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     block: u32,
@@ -65,9 +66,9 @@ enum Is {
 /// Position at which the warp continues after a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// With this block.
+    /// The warp continues at this block.
     Before(u32),
-    /// With the flow of this block, which has not been executed.
+    /// The warp continues at the flow of this block, which has not been executed.
     Behind(u32),
 }
 
@@ -80,7 +81,7 @@ struct Access(Option<u32>);
 pub(super) struct Call {
     operations: Range<u32>,
     access: Access,
-    /// The `$c` and `$a` that they read or write: `$c0` is the first bit, `$a1` the fifth.
+    /// The `$c` and `$a` that they read or write, as a mask: `$c0` is the first bit, `$a1` the fifth.
     registers: u32,
 }
 
@@ -91,16 +92,16 @@ struct Registers {
     touched: u32,
     /// The registers that it writes.
     written: u32,
-    /// The registers that its first segment writes for all active lanes, before anything reads them.
+    /// The registers that its first segment writes for all active lanes before any read.
     fresh: u32,
 }
 
-/// Data that is needed to run a region.
+/// Data that a run of a region needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Own {
     after: After,
     registers: Registers,
-    /// Entries of the stack that must be free, and whether one more for each lane that exits.
+    /// Number of stack entries that must be free, and whether one more is needed for each lane that exits.
     entries: usize,
     branches: bool,
 }

@@ -1,6 +1,6 @@
 //! Entry and exit of a region: sets up its state, then updates the warp.
 
-// Code is called and calls back: each place states what it relies on.
+// Code is called and calls back; each use states its assumptions.
 #![allow(unsafe_code)]
 
 use reconverge_jit::{Ended, FLUSH, Held, Machine, Ran, State};
@@ -27,7 +27,7 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) memory: &'a mut dyn Reach,
     pub(in crate::fast) flow: &'a mut Flow,
     pub(in crate::fast) statistics: &'a mut Statistics,
-    /// By block, how often it ran.
+    /// Number of runs of each block.
     pub(in crate::fast) runs: &'a mut [u64],
     pub(in crate::fast) budget: &'a mut u32,
     /// The active lanes.
@@ -36,13 +36,13 @@ pub(in crate::fast) struct Work<'a, 'w> {
 
 /// Position of the warp after a region.
 pub(in crate::fast) enum Exit {
-    /// Before this block.
+    /// The warp is before this block, which may run in a region.
     Before(u32),
-    /// At the flow of this block, which has not been executed.
+    /// The warp is at the flow of this block, which has not been executed.
     Behind(u32),
-    /// At the load or store at the end of this block, which some lane cannot do.
+    /// The warp is at the load or store at the end of this block, which some lane cannot execute.
     Refused(u32),
-    /// Before this block, which runs without a region.
+    /// The warp is before this block, which runs without a region.
     Apart(u32),
 }
 
@@ -78,7 +78,7 @@ impl Machine for Tesla {
         give_registers(state, lanes, call.registers);
         let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
             for (handler, operation) in &lowered.operations[start as usize..end as usize] {
-                // SAFETY: operations were made for the level of the engine.
+                // SAFETY: operations were lowered for the level of the engine.
                 unsafe { handler(lanes, operation) };
             }
         };
@@ -143,7 +143,7 @@ impl<'a> Runner<'a> {
         // contain the mask, and for a window of these bytes.
         let ended = unsafe { compiled.run(number, state, rows, &mut calls, count, left) };
         let Calls { lanes, .. } = calls;
-        // Before anything has run, the registers whose values do not matter have any.
+        // Before any instruction has run, the registers whose entry values do not matter are undefined.
         if state.budget as u32 != *budget || ended != Ended::Bailed(0) {
             give_registers(state, lanes, registers.written);
         }
@@ -175,18 +175,18 @@ impl<'a> Runner<'a> {
 }
 
 impl Lanes<'_> {
-    /// `$a1` to `$a4`, for writing.
+    /// Returns `$a1` to `$a4`, for writing.
     fn a_mut(&mut self, register: u8) -> &mut [u16; WARP] {
         &mut self.a[usize::from(register.wrapping_sub(1) & 3)]
     }
 
-    /// The flags of a `$c`, for writing; only the low four bits of each may be set.
+    /// Returns the flags of a `$c`, for writing; only the low four bits of each may be set.
     fn c_mut(&mut self, register: u8) -> &mut [u8; WARP] {
         &mut self.c[usize::from(register & 3)]
     }
 }
 
-/// `$c` and `$a` as words, for those of the bits: `$c0` is the first, `$a1` the fifth.
+/// Copies the `$c` and `$a` selected by the bits to the state, as words. `$c0` is the first bit, `$a1` the fifth.
 #[inline]
 fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
     if registers != 0 {
@@ -195,7 +195,7 @@ fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
     }
 }
 
-/// The other way round.
+/// Copies the selected registers from the state back to the lanes.
 #[inline]
 fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     if registers != 0 {
@@ -204,7 +204,7 @@ fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     }
 }
 
-/// [`take_registers`], for vectors of the level.
+/// Implements [`take_registers`] with vectors of the level.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 unsafe fn take_registers_of(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
     #[inline(always)]
@@ -220,7 +220,7 @@ unsafe fn take_registers_of(state: &mut State, lanes: &Lanes<'_>, registers: u32
     }
 }
 
-/// [`give_registers`], for vectors of the level.
+/// Implements [`give_registers`] with vectors of the level.
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
 unsafe fn give_registers_of(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     for register in (0..8).filter(|register| registers >> register & 1 != 0) {

@@ -1,7 +1,7 @@
-//! From blocks to regions: where they begin, what follows what, and where they end.
+//! Finds regions in blocks: their entry, their order of blocks, and their end.
 //!
-//! A region begins at a block. It continues with the next block for as long as that is known, through conditionals whose sides
-//! meet, past branches with which some lanes exit. It is a loop if it comes back to its entry.
+//! A region begins at a block. It continues with the next block as long as that is known: through conditionals
+//! whose sides meet, and past branches at which some lanes exit. It is a loop if it returns to its entry.
 
 use std::ops::Range;
 
@@ -19,10 +19,10 @@ use crate::flow::TAKEN_SIDE_RUNS_FIRST;
 use crate::inst::{Control, Inst, Op};
 use crate::uses::{Place, accesses};
 
-/// The maximum of blocks of a region.
+/// Maximum number of blocks in a region.
 const MOST_BLOCKS: usize = 64;
 
-/// Templates that a load or store is as good as.
+/// Number of templates that a load or store is worth.
 const ACCESS: usize = 3;
 
 /// Finds the regions of a program.
@@ -32,7 +32,7 @@ pub(super) fn regions(context: &Context, lowered: &Lowered, extent: Extent) -> V
         return Vec::new();
     }
     let heads = heads(context, lowered);
-    // Probed in a segment of its own, once for each operation.
+    // Each operation is probed once, in a separate segment.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
         .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
         .collect();
@@ -54,7 +54,7 @@ pub(super) fn regions(context: &Context, lowered: &Lowered, extent: Extent) -> V
     extent.choose(&heads, lowered.blocks.len() as u32, trace, Found::size)
 }
 
-/// The blocks to which a branch goes back.
+/// Returns the blocks to which a branch jumps back.
 fn heads(context: &Context, lowered: &Lowered) -> NumberSet {
     let back = |block: &Block| match block.last {
         Last::Bra { target, .. } if target <= block.last_pc => {
@@ -66,29 +66,29 @@ fn heads(context: &Context, lowered: &Lowered) -> NumberSet {
     lowered.blocks.iter().filter_map(back).collect()
 }
 
-/// Where a segment began.
+/// The start of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Begun {
-    /// Nowhere yet: with the next block.
+    /// The segment begins with the next block.
     Not,
-    /// Where the warp can continue without the region: at a block, or at a load or store.
+    /// The segment begins at a position where the warp can continue without the region: a block, or a load or store.
     Anywhere,
-    /// In the middle of a block.
+    /// The segment begins in the middle of a block.
     Inside,
 }
 
-/// A region while it is traced.
+/// A region during tracing.
 struct Tracer<'a> {
     context: &'a Context,
     lowered: &'a Lowered,
     /// Whether each operation has a template.
     has_template: &'a [bool],
     builder: Builder<Tesla, Way<'a>>,
-    /// Where the current segment began.
+    /// The start of the current segment.
     begun: Begun,
     blocks: Vec<u32>,
     registers: Registers,
-    /// Entries of the stack that must be free, and whether one more for each lane that exits.
+    /// Number of stack entries that must be free, and whether one more is needed for each lane that exits.
     entries: usize,
     branches: bool,
 }
@@ -98,7 +98,8 @@ impl<'a> Tracer<'a> {
         self.lowered.blocks.get(number as usize)
     }
 
-    /// Traces block after block. Returns whether control comes back, and where the warp continues otherwise.
+    /// Traces consecutive blocks. Returns whether control returns to the entry, and where the warp continues
+    /// otherwise.
     fn blocks_from(&mut self, head: u32, heads: &NumberSet) -> Option<(Back, After)> {
         let mut number = head;
         loop {
@@ -116,7 +117,7 @@ impl<'a> Tracer<'a> {
             self.builder.instructions += block.size;
             self.blocks.push(number);
             self.execute(number)?;
-            // A join would have to be done each time.
+            // A join at the entry would have to be executed in each iteration.
             let joins = self.block(head)?.join;
             let is_back = |target: u32| {
                 !joins
@@ -134,7 +135,7 @@ impl<'a> Tracer<'a> {
                     }
                     number = block.jump;
                 }
-                // Those that go back run first: the others wait, by an entry each time.
+                // The lanes that jump back run first. The others wait, with one stack entry per iteration.
                 Last::Bra { target, guard } if is_back(target) && TAKEN_SIDE_RUNS_FIRST => {
                     self.leave(number, (&guard, false), Gone::Branches { next: block.next }, false);
                     return Some((Back::Always, After::Behind(number)));
@@ -165,9 +166,9 @@ impl<'a> Tracer<'a> {
         place.and_then(|place| self.block(self.lowered.starts[place])).is_some_and(|block| block.join)
     }
 
-    /// Lanes exit at the end of a block: those for which the guard holds, or does not hold.
+    /// Adds the exit of lanes at the end of a block: those for which the guard holds, or does not hold.
     fn leave(&mut self, number: u32, (guard, holds): (&Test, bool), gone: Gone, arrives: bool) {
-        // The entries of the stack come in the order of iterations.
+        // The entries of the stack are in the order of iterations.
         let branches = matches!(gone, Gone::Branches { .. });
         let step = |word| if branches { Step::LeaveInIteration(word) } else { Step::Leave { word, arrives } };
         self.builder.leave(At { block: number, is: Is::Exit(gone) }, step, |way| way.lanes(guard, holds));
@@ -175,7 +176,8 @@ impl<'a> Tracer<'a> {
         self.branches |= branches;
     }
 
-    /// The code after a `joinat`, if it is a conditional whose sides are templates only. Returns the block of the join.
+    /// Traces the code after a `joinat`, if it is a conditional whose sides are templates only. Returns the block
+    /// of the join.
     fn conditional(&mut self, number: u32) -> Option<u32> {
         let conditional = self.lowered.conditionals[number as usize]?;
         let diamond = conditional.diamond;
@@ -184,7 +186,7 @@ impl<'a> Tracer<'a> {
         if ![diamond.taken.block, diamond.not.block].into_iter().all(templates) {
             return None;
         }
-        // The region executes the join, so that no other engine does.
+        // The region executes the join, so other engines must not.
         let joins = self.block(conditional.joins)?;
         let size = [conditional.branch, diamond.taken.block, diamond.not.block].into_iter();
         let size: u32 = size.filter_map(|block| self.block(block)).map(|block| block.size).sum();
@@ -217,7 +219,7 @@ impl<'a> Tracer<'a> {
         self.execute(number)
     }
 
-    /// The instructions of a block except for its flow.
+    /// Traces the instructions of a block except for its flow.
     fn execute(&mut self, number: u32) -> Option<()> {
         let block = self.block(number)?;
         if self.begun == Begun::Not {
@@ -245,7 +247,7 @@ impl<'a> Tracer<'a> {
         operations.all(|number| self.has_template[number as usize])
     }
 
-    /// Operations that have templates.
+    /// Traces operations that have templates.
     fn operate(&mut self, operations: Range<u32>) -> Option<()> {
         let mut done = true;
         for number in operations {
@@ -256,7 +258,7 @@ impl<'a> Tracer<'a> {
         done.then_some(())
     }
 
-    /// The load or store at the end of a block, and the operations of its instruction before it.
+    /// Traces the load or store at the end of a block, and the operations of its instruction before it.
     fn access(&mut self, block: u32, before: Range<u32>, number: u32) -> Option<()> {
         let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
         let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
@@ -264,8 +266,8 @@ impl<'a> Tracer<'a> {
             let place = *self.lowered.inside[block as usize].places.last()?;
             return self.call(block, before, Some(number), place);
         }
-        // The segment checks at its entry whether all lanes can. A store is at the end of a segment that loads nothing,
-        // because strips run one after another.
+        // The segment checks at its entry whether all lanes can execute the access. A store ends a segment and must
+        // not follow a load in it, because strips run one after another.
         let stores = matches!(transfer.kind, Kind::Store { .. });
         if self.begun != Begun::Anywhere || stores && self.builder.slow.loads() {
             self.cut(block);
@@ -282,7 +284,7 @@ impl<'a> Tracer<'a> {
         done.then_some(())
     }
 
-    /// A segment begins before a block, or at its load or store.
+    /// Begins a segment before a block, or at its load or store.
     fn begin(&mut self, block: u32, at_access: bool) {
         self.builder.begin(At { block, is: if at_access { Is::Access } else { Is::Block } });
         self.begun = Begun::Anywhere;
@@ -294,7 +296,7 @@ impl<'a> Tracer<'a> {
         self.begin(block, true);
     }
 
-    /// Ends the segment with a call of the operations of the instruction at a place of the code.
+    /// Ends the segment with a call of the operations of the instruction at an index of the code.
     fn call(&mut self, block: u32, operations: Range<u32>, access: Option<u32>, place: usize) -> Option<()> {
         if !self.builder.has_room(0, 1, 0) {
             return None;
@@ -314,7 +316,7 @@ impl<'a> Tracer<'a> {
         self.builder.end_segment();
     }
 
-    /// Notes the registers of the segment that ends.
+    /// Records the registers of the segment that ends.
     fn note_registers(&mut self) {
         let Builder { fast, slow, .. } = &self.builder;
         if !self.builder.has_segments() {
@@ -332,7 +334,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// The `$c` and `$a` that an instruction reads or writes, by bit as [`Way::touched`].
+/// Returns the `$c` and `$a` that an instruction reads or writes, by bit as in [`Way::touched`].
 fn registers(context: &Context, inst: &Inst) -> u32 {
     let accesses = accesses(inst, context.stage);
     let places = accesses.reads.into_iter().map(|(place, ..)| place).chain(accesses.writes);

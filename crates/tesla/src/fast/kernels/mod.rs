@@ -1,7 +1,7 @@
 //! Operations with their own code for whole rows.
 //!
-//! A kernel is an operation that is known when the code is compiled, so that the list of [`crate::meaning`] becomes one
-//! function of [`crate::lane`] called with constants. Operations that are not in the lists are rare:
+//! A kernel is an operation that is known at compile time. The list of [`crate::meaning`] then becomes one function
+//! of [`crate::lane`], called with constants. Operations that are not in the lists are rare;
 //! [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares the two, instruction by
 //! instruction.
 
@@ -18,14 +18,14 @@ pub(super) struct Shape {
     pub(super) dst: bool,
     /// The instruction writes a `$c`.
     pub(super) flags: bool,
-    /// Some operand is half a register.
+    /// Whether some operand is half a register.
     pub(super) halves: bool,
-    /// Some source has abs or neg, or is inverted.
+    /// Whether some source has abs or neg, or is inverted.
     pub(super) modified: bool,
 }
 
-/// The operations of a module that have kernels. A row says which operands its operations take (`word`, `half` or
-/// `modified`) and, in braces, how they are computed if not lane by lane.
+/// Defines the kernels of a module. A row names the kind of operands of its operations (`word`, `half` or
+/// `modified`) and, in braces, their way of computation if it is not lane by lane.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
 /// instances of a generic function into the code generation unit of its module, and an incremental build generates only
@@ -42,7 +42,7 @@ macro_rules! kernels {
 
         handlers!(fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
-        /// An operation on words: `None` for halves.
+        /// Returns the code of an operation on words; `None` for halves.
         fn word<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } | Shape { modified: true, .. } => None,
@@ -52,7 +52,7 @@ macro_rules! kernels {
             }
         }
 
-        /// An operation on words of which some may be halves.
+        /// Returns the code of an operation on words, some of which may be halves.
         #[allow(dead_code, reason = "the kernels of a module may have no halves")]
         fn half<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
@@ -62,7 +62,7 @@ macro_rules! kernels {
             }
         }
 
-        /// An operation on words with modifiers.
+        /// Returns the code of an operation on words with modifiers.
         fn modified<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
             match shape {
                 Shape { halves: true, .. } => None,
@@ -118,7 +118,7 @@ macro_rules! way {
 
         #[inline(always)]
         fn by_host<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
-            // The special function unit writes no flags.
+            // The special function unit does not write flags.
             Some(($by_row(wide, &src[0]), [0; crate::flow::WARP]))
         }
     };

@@ -28,7 +28,7 @@ impl Lower<'_> {
         })
     }
 
-    /// Puts the sources' places into the operation. Gives the load of the one source that differs between lanes.
+    /// Sets the sources of the operation. Returns the load of the one source that differs between lanes.
     pub(super) fn sources(
         &mut self,
         inst: &Inst,
@@ -56,7 +56,7 @@ impl Lower<'_> {
         Some(transfer)
     }
 
-    /// A source that no lane can fail to read.
+    /// Returns the row of a source that every lane can read.
     pub(super) fn source(
         &mut self,
         operand: Operand,
@@ -77,7 +77,7 @@ impl Lower<'_> {
             Operand::Imm(value) => (self.constant(value)?, self.zero()),
             Operand::A(register) => {
                 if register > 4 && self.context.mode == Mode::Strict {
-                    return None; // A trap.
+                    return None; // The instruction traps.
                 }
                 let mut fetch = self.operation(self.temporary(number), ACTIVE);
                 fetch.number = register.into();
@@ -103,13 +103,13 @@ impl Lower<'_> {
         Some(())
     }
 
-    /// Whether the operand is at one address for all lanes, known to be there.
+    /// Returns whether the operand is at one address for all lanes, and the address is known to exist.
     pub(super) fn is_uniform(&self, mem: &Mem) -> bool {
         let bytes = mem.access.bytes();
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         match mem.space {
             Space::Const(_) => Uniform::of(mem).is_some(),
-            // Races are looked for where a program stores.
+            // The search for races runs if a program stores.
             Space::Shared => {
                 let given = self.context.checks.map(|checks| checks.given as usize);
                 fixed && (place_of(mem) + bytes) as usize <= given.unwrap_or(self.shared_bytes)
@@ -119,7 +119,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The row of an operand that is at one address for all lanes.
+    /// Returns the row of an operand that is at one address for all lanes.
     pub(super) fn uniform(&mut self, mem: &Mem, number: usize) -> Option<Place> {
         if self.is_stage_word(mem) {
             return self.stage_word(mem, number);
@@ -135,7 +135,7 @@ impl Lower<'_> {
         Some(fetch.dst)
     }
 
-    /// The operations of an arithmetic instruction whose sources are in their rows.
+    /// Adds the operations of an arithmetic instruction whose sources are in their rows.
     pub(super) fn result(
         &mut self,
         op: &Arith,
@@ -195,7 +195,7 @@ impl Lower<'_> {
         let has_own_modes = modes != self.context.setup.modes;
         let code = match own.and_then(|op| kernels::choose(&op, shape, modes, self.level)) {
             Some(code) => code,
-            // Other code, and the compiled engine, know the modes of the launch only.
+            // Other code, and the compiled engine, use the modes of the launch only.
             None if has_own_modes => return None,
             None => {
                 operation.number = u32::try_from(self.lowered.tables.generals.len()).ok()?;
@@ -216,8 +216,8 @@ impl Lower<'_> {
         Some(())
     }
 
-    /// The operation whose code is used: moves to other files are moves. Its modifiers go into the operands; `None` if they
-    /// cannot.
+    /// Returns the operation whose code is used: moves to other register files are moves. Its modifiers go into the
+    /// operands. Returns `None` if they cannot.
     fn own_operation(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Arith> {
         if matches!(inst.dst, Dst::R64(_)) {
             return None;
@@ -242,7 +242,7 @@ impl Lower<'_> {
             | Arith::Sin
             | Arith::Cos
             | Arith::Ex2 { .. } => modify(0, a.abs, a.neg),
-            // The sign of the product is that of a factor.
+            // The sign of the product is the sign of a factor.
             Arith::FMad { .. } => {
                 modify(0, false, a.neg);
                 modify(2, c.abs, c.neg);
@@ -253,7 +253,7 @@ impl Lower<'_> {
                 operation.flip[1] = if not2 { u32::MAX } else { 0 };
                 return Some(Arith::Logic { logic, width, not1: false, not2: false });
             }
-            // These take integers, whose modifiers are no bit operations.
+            // These take integers, whose modifiers are not bit operations.
             Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
             Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
                 return Some(Arith::Mov { width: Width::B32 });
@@ -271,7 +271,7 @@ impl Lower<'_> {
         Some(*op)
     }
 
-    /// The predicate is data; every active lane gets the answer. (6.10)
+    /// Lowers `vote`: the predicate is data, and every active lane receives the result. (6.10)
     pub(super) fn vote(&mut self, all: bool, inst: &Inst) -> Option<Lowering> {
         let set = self.predicate(inst);
         let mut ask = self.operation(self.temporary(0), set);
@@ -285,7 +285,7 @@ impl Lower<'_> {
     }
 }
 
-/// The byte address of an operand that is not indexed.
+/// Returns the byte address of an operand that is not indexed.
 pub(super) fn place_of(mem: &Mem) -> u32 {
     aligned(u32::from(mem.offset as u16), mem.access.bytes())
 }

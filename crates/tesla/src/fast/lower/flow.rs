@@ -1,11 +1,11 @@
-//! Control flow: which blocks follow each other, and where the sides of a branch meet.
+//! Control flow: the order of blocks, and the joins at which the sides of a branch meet.
 
 use super::{Block, Conditional, Diamond, Last, Lower, NONE, Side, Test};
 use crate::context::Context;
 use crate::inst::{Control, End, Guard, Inst, Op};
 
-/// Gives blocks the numbers of their neighbours. Between `quadon` and `quadpop` control flow is a fault, which only the
-/// stack shows: the blocks of programs with them have no neighbours.
+/// Sets the numbers of each block's neighbours. Between `quadon` and `quadpop`, control flow is a fault, which only
+/// the stack shows. Blocks of programs with these instructions have no neighbours.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
@@ -26,13 +26,13 @@ pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     }
 }
 
-/// Where the sides of the branch at the end of a block meet.
+/// Returns the join at which the sides of the branch at the end of a block meet.
 pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block: &Block) -> Option<Diamond> {
     let Last::Bra { target, .. } = block.last else { return None };
     if block.fall == NONE && block.jump == NONE {
         return None;
     }
-    // The side that begins at an address, and the join that it comes to.
+    // Returns the side that begins at an address, and the join that it reaches.
     let side = |pc: u32, block: u32| {
         let place = context.code.place(pc)?;
         let first = blocks.get(starts[place] as usize)?;
@@ -52,7 +52,7 @@ pub(super) fn diamond(context: &Context, starts: &[u32], blocks: &[Block], block
     (at == other).then_some(Diamond { join: at, taken, not, tried: size(taken) + size(not) + 1 })
 }
 
-/// What the `joinat` at the end of a block begins.
+/// Returns the conditional that the `joinat` at the end of a block begins.
 pub(super) fn conditional(
     context: &Context,
     starts: &[u32],
@@ -62,14 +62,15 @@ pub(super) fn conditional(
 ) -> Option<Conditional> {
     let Last::Joinat { .. } = block.last else { return None };
     let Last::Bra { guard, .. } = blocks.get(block.fall as usize)?.last else { return None };
-    // The join takes the entry whatever its address is.
+    // The join pops the entry whatever its address is.
     let diamond = diamonds[block.fall as usize]?;
     let joins = starts[context.code.place(diamond.join)?];
     let most = blocks[block.fall as usize].size + diamond.tried + 1;
     Some(Conditional { branch: block.fall, guard, diamond, joins, most })
 }
 
-/// By word: whether a block begins there whatever precedes it. Jumps elsewhere enter a block in its middle.
+/// Returns, for each word, whether a block begins there, whatever precedes it. Other jump targets are in the middle
+/// of a block.
 pub(super) fn leaders(context: &Context) -> Vec<bool> {
     let mut leaders = vec![false; context.code.words().len()];
     for (place, inst) in context.code.slots().enumerate() {
@@ -84,7 +85,7 @@ pub(super) fn leaders(context: &Context) -> Vec<bool> {
 }
 
 impl Lower<'_> {
-    /// Control flow that the engine has a way for.
+    /// Lowers control flow. Returns `None` if the reference interpreter must execute it.
     pub(super) fn control(&self, control: Control, guard: Guard) -> Option<Last> {
         let guard = Test::of(guard);
         Some(match control {

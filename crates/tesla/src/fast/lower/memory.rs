@@ -14,7 +14,7 @@ use crate::lane::atomic::Atomic64;
 use crate::lane::interpolate::Position;
 
 impl Lower<'_> {
-    /// A load, store or atomic operation for a set of lanes.
+    /// Lowers a load, store or atomic operation for a set of lanes.
     pub(super) fn memory(&mut self, op: &Memory, inst: &Inst, set: usize) -> Option<Lowering> {
         let last = match *op {
             Memory::Ld => return self.load(inst, set),
@@ -41,7 +41,7 @@ impl Lower<'_> {
     fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         if self.is_uniform(&mem) {
-            // A move; a load has no flags to write.
+            // A move: a load does not write flags.
             let inst = Inst { cdst: None, ..*inst };
             return self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst, set);
         }
@@ -66,7 +66,7 @@ impl Lower<'_> {
         Some(Lowering::Last(self.access(transfer, end..end)))
     }
 
-    /// A store; one that releases a lock where `unlock` says so.
+    /// Lowers a store, or a store that releases a lock if `unlock` is set.
     fn store(&mut self, inst: &Inst, set: usize, unlock: bool) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let (rows, shift) = match inst.src[1] {
@@ -100,7 +100,7 @@ impl Lower<'_> {
         Some(self.access(transfer, end..end))
     }
 
-    /// A store of a register to a word of o[] that is the same for all lanes.
+    /// Lowers a store of a register to a word of o[] that is the same for all lanes.
     fn store_output(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
         let (Operand::Mem(mem), Operand::R32(register)) = (inst.src[0], inst.src[1]) else { return None };
         if mem.space != Space::Output || !self.is_stage_word(&mem) {
@@ -111,7 +111,8 @@ impl Lower<'_> {
         Some(Lowering::Straight)
     }
 
-    /// A load of a word of s[] that takes its lock. The flags are written behind the word. (section 4)
+    /// Lowers a load of a word of s[] that takes its lock. The row of the flags follows the row of the word.
+    /// (section 4)
     fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
         let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
         if mem.space != Space::Shared || mem.access.bytes() > 4 || self.context.checks.is_some() {
@@ -129,7 +130,7 @@ impl Lower<'_> {
         Some(self.access(transfer, start..self.lowered.operations.len()))
     }
 
-    /// An atomic operation on two words of g[], or a reduction.
+    /// Lowers an atomic operation on two words of g[], or a reduction.
     fn atomic64(&mut self, atomic: Atomic64, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let [dst, dst_high] = match inst.dst {
@@ -158,7 +159,7 @@ impl Lower<'_> {
         Some(self.access(transfer, end..end))
     }
 
-    /// An atomic operation on a word of g[], or a reduction.
+    /// Lowers an atomic operation on a word of g[], or a reduction.
     fn atomic(&mut self, kind: Kind, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let dst = match inst.dst {
@@ -185,13 +186,13 @@ impl Lower<'_> {
         Some(self.access(transfer, end..end))
     }
 
-    /// Makes another kind of a load.
+    /// Changes the kind of a load.
     pub(super) fn becomes(&self, transfer: &mut Transfer, kind: Kind) {
         transfer.kind = kind;
         transfer.mover = self.mover(kind, &transfer.mem);
     }
 
-    /// Memory that each lane addresses itself, in the spaces that have fast ways.
+    /// Returns a transfer for memory that each lane addresses itself, in the spaces that have fast paths.
     pub(super) fn transfer(&mut self, mem: &Mem, rows: [Place; 4], set: usize) -> Option<Transfer> {
         match mem.space {
             Space::Const(_) | Space::Shared => {

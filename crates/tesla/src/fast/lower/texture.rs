@@ -1,7 +1,7 @@
 //! Texture instructions whose texture and sampler are bound, and `quadop`.
 //!
-//! Left to the reference interpreter: what asks about a texture (`texsize`, `texquerylod`), `texprep`, `texcsaa`, and
-//! whatever is not bound.
+//! The reference interpreter executes the others: queries of a texture (`texsize`, `texquerylod`), `texprep`,
+//! `texcsaa`, and instructions whose texture or sampler is not bound.
 
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
@@ -15,7 +15,7 @@ use crate::lane::quad::{QuadOp, QuadSource, derivative_outside_fragment};
 use crate::texture::{SourceOrder, Texture};
 
 impl Lower<'_> {
-    /// A texture instruction.
+    /// Lowers a texture instruction.
     pub(super) fn texture(&mut self, tex: &inst::Tex, set: usize) -> Option<Lowering> {
         let texture = self.context.setup.textures.textures.get(&tex.texture)?;
         let sources = [0, 1, 2, 3].map(|word| self.register(tex.base.saturating_add(word)));
@@ -49,7 +49,7 @@ impl Lower<'_> {
         Some(Lowering::Straight)
     }
 
-    /// `texfetch`: as [`fetch`](crate::texture::fetch).
+    /// Lowers `texfetch`, like [`fetch`](crate::texture::fetch).
     fn fetch(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> TexelFetch {
         let image = &*texture.image;
         let order = SourceOrder::of(image.shape(), false);
@@ -104,7 +104,7 @@ impl Lower<'_> {
         })
     }
 
-    /// `quadop`
+    /// Lowers `quadop`.
     pub(super) fn quadop(
         &mut self,
         inst: &Inst,
@@ -113,7 +113,7 @@ impl Lower<'_> {
     ) -> Option<Lowering> {
         let mut operation = self.operation(self.sink(), set);
         let transfer = self.sources(inst, &mut operation, &mut [self.zero(); 3], set)?;
-        // What differs between lanes would be loaded for those only that execute.
+        // A source that differs between lanes would be loaded only for the lanes that execute.
         if transfer.is_some() {
             return None;
         }
