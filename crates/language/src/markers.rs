@@ -8,6 +8,9 @@ use crate::analysis::Analysis;
 use crate::choice::ChosenBy;
 use crate::lexemes::LexedLine;
 
+/// Changes that are tried for one question, at most. Each assembles the text.
+const MOST_TRIES: usize = 16;
+
 /// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkerLevel {
@@ -94,9 +97,13 @@ impl Analysis {
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
         let before = self.assembler_markers();
-        let mut found = Vec::new();
+        let (mut found, mut tries) = (Vec::new(), 0);
         for marker in before.iter().filter(|marker| touches(marker)) {
             for (span, text) in self.replacements(marker) {
+                tries += 1;
+                if tries > MOST_TRIES {
+                    return found;
+                }
                 if self.mends(marker, &before, span, &text) {
                     let old = &self.text()[span.start..span.end];
                     let title = match old.is_empty() {
