@@ -57,7 +57,7 @@ pub trait Twin {
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
     /// Runs the fast engine for one to `most` instructions, by the paths of a normal run, and announces those paths.
-    /// The engine may stop earlier, at any instruction from which it can continue.
+    /// The engine may stop earlier if it can continue from there.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
     /// Compares the two sides. `end` is the result of the stretch, which is the same on both sides. While the program
@@ -258,10 +258,10 @@ struct Lengths {
     habit: Habit,
 }
 
-/// How the lengths of the stretches of a group are chosen.
+/// Choice of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// As many instructions at once as in runs without comparison.
+    /// The number of instructions that a run without comparison executes at once.
     Whole,
     /// One instruction at a time.
     Single,

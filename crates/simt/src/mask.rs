@@ -53,7 +53,7 @@ impl Mask {
         self.0 != 0
     }
 
-    /// How many lanes are in the set.
+    /// Returns the number of lanes in the set.
     #[inline]
     pub const fn count(self) -> u32 {
         self.0.count_ones()

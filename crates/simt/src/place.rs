@@ -35,7 +35,8 @@ pub struct Layout<const N: usize> {
 impl<const N: usize> Layout<N> {
     /// Returns a layout of `rows` rows, at least one.
     ///
-    /// # Panics Panics if there is no row, or if a distance in bytes does not fit into 32 bits.
+    /// # Panics
+    /// Panics if there is no row, or if a distance in bytes does not fit into 32 bits.
     pub const fn new(rows: usize) -> Layout<N> {
         assert!(
             rows > 0 && rows <= u32::MAX as usize / size_of::<Row<N>>(),
@@ -51,7 +52,8 @@ impl<const N: usize> Layout<N> {
 
     /// Returns the place of a row by number.
     ///
-    /// # Panics Panics if the row does not exist.
+    /// # Panics
+    /// Panics if the row does not exist.
     #[track_caller]
     pub const fn place(&self, number: usize) -> Place<N> {
         assert!(number < self.rows, "a place in the layout");
@@ -60,7 +62,8 @@ impl<const N: usize> Layout<N> {
 
     /// Adds a row after the others.
     ///
-    /// # Panics As for [`Layout::new`].
+    /// # Panics
+    /// As for [`Layout::new`].
     pub fn add(&mut self) -> Place<N> {
         *self = Layout::new(self.rows + 1);
         self.place(self.rows - 1)
@@ -113,7 +116,8 @@ impl<const N: usize> Frame<Guarded<Row<N>>, N> {
 impl<R: Rows<N>, const N: usize> Frame<R, N> {
     /// Returns a frame over these rows.
     ///
-    /// # Panics Panics if there are fewer rows than in the layout.
+    /// # Panics
+    /// Panics if there are fewer rows than in the layout.
     ///
     /// # Safety
     /// Every place that the frame is used with was made by this layout, or by one that has no more rows.

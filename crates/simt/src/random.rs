@@ -42,7 +42,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// One of the choices, of which there is at least one.
+    /// Returns one of the choices. There must be at least one.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.next() as usize % choices.len()]
     }

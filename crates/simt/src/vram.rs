@@ -33,7 +33,7 @@ const ELEMENT: usize = 16;
 /// Size of a block in bytes, for work that proceeds block by block.
 const BLOCK: usize = 4096;
 
-/// Number of words from which on they are copied as vectors.
+/// Minimum number of words that are copied as vectors.
 const MANY: usize = 32;
 
 /// A view of memory that others may access at the same time. Copies of a view share the memory, in all threads.
@@ -317,8 +317,8 @@ impl<'a> Vram<'a> {
         unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
-    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A byte of a word
-    /// belongs to the word: whoever stores one stores all four.
+    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A store to
+    /// a byte of a word stores all four bytes.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at

@@ -281,7 +281,7 @@ impl Area {
         }
     }
 
-    /// Makes the chunks paged that contain the picked bytes from `at` on.
+    /// Marks the chunks that contain the picked bytes as paged. `at` is the offset of the first byte.
     #[inline(always)]
     fn page(&mut self, at: usize, count: usize, picked: Picked<'_>) {
         let shift = self.layout.shift;

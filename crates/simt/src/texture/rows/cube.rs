@@ -71,7 +71,7 @@ pub(super) struct OnLayers {
 }
 
 impl OnLayers {
-    /// What lanes read whose places are those on layers.
+    /// Returns the positions of the lanes with their coordinates on layers.
     pub(super) fn of<'a>(&'a self, at: &Eights<'a>) -> Eights<'a> {
         let [s, t] = self.coordinates.each_ref();
         Eights { coordinates: [s, t, at.coordinates[2]], layer: &self.layers, ..*at }

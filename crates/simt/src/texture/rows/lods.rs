@@ -28,8 +28,9 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (coordinates, None), lanes)
 }
 
-/// Returns the level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that
-/// faces, and of the directions of the origin, to its right and below.
+/// Returns the level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad),
+/// computed from the direction that selects the face and the directions of the origin lane, the lane to its right and
+/// the lane below.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,

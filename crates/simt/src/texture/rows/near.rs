@@ -132,7 +132,7 @@ impl<E: Eight> Near<E> {
 }
 
 impl<E: Eight> Along<E> {
-    /// What is the same on both sides.
+    /// Returns an axis whose two sides are the same.
     #[inline(always)]
     fn none(wide: E) -> Along<E> {
         let sides = [wide.ints(0); 2];

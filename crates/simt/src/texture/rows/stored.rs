@@ -28,7 +28,7 @@ pub(super) trait Stored<const C: usize> {
     }
 }
 
-/// Bits of r, g, b, a of each texel. A place is the number of a texel.
+/// Bits of r, g, b, a of each texel, indexed by the number of the texel.
 pub(super) struct Wholes<'a>(pub(super) &'a [[u32; 4]]);
 
 impl<const C: usize> Stored<C> for Wholes<'_> {
@@ -142,7 +142,7 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // Where no lane wraps around, a word and the next one are read together.
+        // If no lane wraps around, a word and the next one are read together.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],

@@ -157,8 +157,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Makes directions of coordinates: of some quads close to one another, so that most have one face and some are across an
-/// edge; of others with components of equal size.
+/// Turns coordinates into directions. In some quads they are close to one another, so that most quads have one face
+/// and some cross an edge. In others the components have equal size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
@@ -182,7 +182,7 @@ fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Rand
     }
 }
 
-/// What one lane reads.
+/// Returns the expected result of one lane.
 fn plain<const N: usize>(
     (image, sampler): (&Image, &Sampler),
     read: Read<'_, N>,
