@@ -52,7 +52,7 @@ pub struct Compiled<M: Machine> {
 /// Consecutive runs of a region that executed equally often.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran<'a, A> {
-    /// Places of the runs.
+    /// Positions of the runs.
     pub at: &'a [A],
     /// Number of times that each of them ran.
     pub times: u64,

@@ -453,7 +453,7 @@ impl Emitter<'_> {
         register
     }
 
-    /// The register of a value's signs.
+    /// Returns the register of a value's signs.
     fn truth(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
         if self.level.signs() == 0 {
             return self.register(value, position, locked);

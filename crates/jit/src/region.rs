@@ -749,7 +749,7 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// The next strip, if there is one.
+    /// Continues with the next strip, if there is one.
     fn end_of_strip(&mut self, strip: Label, next: Label, done: Label, words: &[u32]) {
         let (level, asm) = (self.level, &mut self.asm);
         asm.bind(next);
@@ -890,7 +890,7 @@ impl Compiler<'_> {
     /// Counts a branch: its outcome, and its instructions.
     fn count_branch(&mut self, number: usize) {
         let Compiler { asm, pool, branches, plan: Plan { joins, .. }, .. } = self;
-        // The lanes of a side, where branches inside it need them.
+        // The lanes of a side, if branches inside it need them.
         let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
         let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
             match side {

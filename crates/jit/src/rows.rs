@@ -225,7 +225,7 @@ impl Rows {
             return then;
         }
         if !self.denormals {
-            // The guard for a NaN can wait.
+            // The guard for a NaN can be checked later.
             let value = self.strip.select(condition, other, then);
             return if self.is_raw(other) || self.is_raw(then) { self.raw(value) } else { value };
         }
