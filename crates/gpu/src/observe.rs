@@ -4,7 +4,6 @@
 //! with the surfaces that it has stored into, and with every launch of its programs. Only two items here depend on
 //! the chip: [`Machine`], which has a variant for each machine that can run a launch, and the text of a
 //! [`ChipProgram`].
-//! machine that launches can be of, and the text of a [`ChipProgram`].
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;

@@ -138,9 +138,10 @@ fn a_resolve_is_the_mean_of_the_samples() {
     assert_eq!(gpu.unknown(), []);
 }
 
-/// The words of SAMPLE_PIPELINESTAT in Mesa's order (`r600_query.c`): pixels, primitives out of the clipper and into it, vertex and
-/// geometry lanes, geometry primitives, primitives, vertices. Nothing counts between PIPELINESTAT_STOP and PIPELINESTAT_START, as around
-/// blits of `ext_transform_feedback-generatemipmap prims_generated`, which RV770 passes.
+/// The words of SAMPLE_PIPELINESTAT in Mesa's order (`r600_query.c`): pixels, primitives out of the clipper and into
+/// it, vertex and geometry lanes, geometry primitives, primitives, vertices. Nothing counts between PIPELINESTAT_STOP
+/// and PIPELINESTAT_START, as around blits of `ext_transform_feedback-generatemipmap prims_generated`, which RV770
+/// passes.
 #[test]
 fn statistics_count_while_they_are_on() {
     const RESULTS: Range<usize> = 0x10_0000..0x10_1000;
@@ -189,8 +190,9 @@ fn the_guard_band_cuts_and_drops() {
     assert_eq!(drawn([8., -2., 8., 8.]), [0, 0]);
 }
 
-/// RV770 fails `interpolation N non-centroid-deriv`: SPI_PS_IN_CONTROL_0.BARYC_SAMPLE_CNTL is 0, CENTROIDS_ONLY, unless a program reads
-/// the position. The strip is from 0.5 to 16.5, and the first sample of a pixel is 2/16 to the left of its centre.
+/// RV770 fails `interpolation N non-centroid-deriv`: SPI_PS_IN_CONTROL_0.BARYC_SAMPLE_CNTL is 0, CENTROIDS_ONLY,
+/// unless a program reads the position. The strip is from 0.5 to 16.5, and the first sample of a pixel is 2/16 to the
+/// left of its centre.
 #[test]
 fn inputs_are_at_the_centroid_if_there_are_only_centroids() {
     const SAMPLES: Range<usize> = 0x10_0000..0x20_0000;

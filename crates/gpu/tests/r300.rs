@@ -244,8 +244,8 @@ fn negative_indices_wrap_before_they_are_clamped() {
     drawn_over(&memory);
 }
 
-/// VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ are 1: nothing is drawn outside of the viewport. Mesa's list of an RV530 does not
-/// have `triangle-guardband-viewport`.
+/// VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ are 1: nothing is drawn outside of the viewport. Mesa's list of an
+/// RV530 does not have `triangle-guardband-viewport`.
 #[test]
 fn primitives_are_cut_at_the_edges_of_the_viewport() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -268,8 +268,8 @@ fn primitives_are_cut_at_the_edges_of_the_viewport() {
     assert_eq!((all.first(), all.last(), all.len()), (Some(&(50, 20)), Some(&(149, 79)), 100 * 60));
 }
 
-/// Mesa, `r300_reg.h`: VAP_GB_VERT_CLIP_ADJ, VERT_DISC_ADJ, HORZ_CLIP_ADJ and HORZ_DISC_ADJ. The strip reaches from -w to w, and from
-/// column 50 to 149 and from row 20 to 79.
+/// Mesa, `r300_reg.h`: VAP_GB_VERT_CLIP_ADJ, VERT_DISC_ADJ, HORZ_CLIP_ADJ and HORZ_DISC_ADJ. The strip reaches from
+/// -w to w, and from column 50 to 149 and from row 20 to 79.
 #[test]
 fn a_primitive_outside_of_the_guard_band_is_dropped() {
     let count = |registers: [f32; 4]| {
@@ -293,8 +293,8 @@ fn a_primitive_outside_of_the_guard_band_is_dropped() {
     assert_eq!(count([1., 1., 1., -2.]), 0);
 }
 
-/// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a pixel. The
-/// resolve stores their mean.
+/// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a
+/// pixel. The resolve stores their mean.
 #[test]
 fn samples_are_covered_at_their_places_and_resolved() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -775,8 +775,8 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     assert!(is_current(&mut gpu, &mut memory));
 }
 
-/// Mesa `r300_emit.c`, r300_emit_aa_state, and `r300_blit.c`, r300_simple_msaa_resolve. Two samples are at 3 and 9 twelfths of a
-/// pixel along both axes.
+/// Mesa `r300_emit.c`, r300_emit_aa_state, and `r300_blit.c`, r300_simple_msaa_resolve. Two samples are at 3 and 9
+/// twelfths of a pixel along both axes.
 #[test]
 fn a_resolve_stores_the_mean_of_samples_that_are_covered_and_those_that_are_not() {
     let mut memory = vec![0; MEMORY];

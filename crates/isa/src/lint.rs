@@ -48,7 +48,7 @@ impl Finding {
     }
 }
 
-/// Words that are not an instruction where one is expected.
+/// Words that are not a valid instruction.
 pub const MALFORMED: Rule = Rule {
     name: "malformed",
     severity: Severity::Error,

@@ -195,7 +195,7 @@ pub enum Digits {
     Hexadecimal,
     /// Octal.
     Octal,
-    /// As in C: octal after `0`, hexadecimal after `0x`, otherwise decimal.
+    /// C notation: octal after `0`, hexadecimal after `0x`, otherwise decimal.
     C,
 }
 

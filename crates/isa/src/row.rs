@@ -117,7 +117,7 @@ pub struct Words<D: 'static> {
 pub enum Style {
     /// Prefix, decimal number, suffix: `$r4d`.
     Register(&'static str, &'static str),
-    /// As `Register`, for several registers together: the number is a multiple of the given count. Other numbers do
+    /// Several registers together, written like `Register`: the number is a multiple of the given count. Other numbers do
     /// not have a text.
     Aligned(&'static str, &'static str, u32),
     /// Prefix, half of the number in decimal, `l` or `h`: `$r2h`.

@@ -365,7 +365,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Returns the address from which the value can now be read.
+    /// Returns the memory operand that now holds the value.
     fn memory(&mut self, value: Value) -> Option<MemoryOperand> {
         if let Some(place) = self.words.kept[value.0 as usize] {
             return Some(at_base(Register::RSP, place));

@@ -79,7 +79,7 @@ pub enum Step {
         /// Whether the lanes exit through a join.
         arrives: bool,
     },
-    /// As `Leave`, if the set of lanes that exit in each iteration must be known.
+    /// The same as `Leave`, if the set of lanes that exit in each iteration must be known.
     LeaveInIteration(u32),
     /// The call after a segment.
     Call,
@@ -187,7 +187,7 @@ pub enum Ended {
     Exit,
     /// All remaining lanes exited at this step. They count as active.
     Left(usize),
-    /// At the call of this number, at this step.
+    /// A call stopped the region: the number of the call, and its step.
     Stopped(u32, usize),
     /// At this step, which starts a segment that has bailed out.
     Bailed(usize),

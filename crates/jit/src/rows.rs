@@ -6,7 +6,6 @@
 //! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the
 //! machine's. Such values are *raw* (non-canonical). Operations on floats use them unchanged. All other uses of their
 //! bits [canonicalize](Rows::settle) them.
-//! values are *raw*. Operations on floats take them as they are; whatever reads their bits [settles](Rows::settle) them.
 
 use litemap::LiteMap;
 use reconverge_isa::sets::{NumberSet, SortedSet};
@@ -291,8 +290,8 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::new() });
     }
 
-    /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes that are
-    /// still active.
+    /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes
+    /// that are still active.
     pub fn finish(mut self, dropped: &SortedSet<Row>, lanes: Option<u32>) -> Strip {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {

@@ -155,7 +155,7 @@ pub(crate) enum Effect {
     Store(Row, Value),
     /// Stores the signs as this strip's bits of a word of the [`State`](crate::State), by number.
     Gather(u32, Value),
-    /// As [`Effect::Gather`], for lanes that exit.
+    /// The same effect as [`Effect::Gather`], for lanes that exit.
     Leave(u32, Value),
     /// Stores the value in words of the window, lane after lane, for lanes inside the span with this number. `place`
     /// and `lanes` are those of the span.

@@ -30,9 +30,9 @@ pub enum Extent {
     Loops,
     /// All code that can be compiled, so that as much as possible is compared.
     Throughout,
-    /// As [`Extent::Throughout`], in pieces of up to the given number of instructions: 1 for steps.
+    /// The same as [`Extent::Throughout`], in pieces of up to the given number of instructions: 1 for steps.
     Upto(u32),
-    /// As [`Extent::Upto`], in pieces that consist of whole blocks, like those of the other extents.
+    /// The same as [`Extent::Upto`], in pieces that consist of whole blocks, like those of the other extents.
     Blocks(u32),
 }
 

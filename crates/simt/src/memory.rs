@@ -97,7 +97,7 @@ pub trait Store {
 pub enum Picked<'a> {
     /// All of them.
     All,
-    /// Those of the contiguous words whose bit is set.
+    /// The contiguous words whose bit is set.
     Row(u32),
     /// Elements of the given number of bytes, at the offsets whose bit is set. All lie within the bytes.
     Each(&'a [u32], u32, u32),

@@ -43,8 +43,8 @@ enum Caller {
     Here,
     /// The thread uses the pool of the process.
     Elsewhere,
-    /// The thread uses the pool of the process, but belongs to a pool of the parent. It must not wait as threads of a pool do:
-    /// it would continue the parent's work.
+    /// The thread uses the pool of the process, but belongs to a pool of the parent. It must not wait as threads of a
+    /// pool do: it would continue the parent's work.
     Orphan,
 }
 
@@ -99,8 +99,8 @@ pub fn set_threads(threads: usize) {
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// Does work in a rayon pool that has threads in this process: in the pool to which this thread belongs, or in the pool of the
-/// process, which is created on first use, and anew in a forked child.
+/// Does work in a rayon pool that has threads in this process: in the pool to which this thread belongs, or in the
+/// pool of the process, which is created on first use, and anew in a forked child.
 ///
 /// ```
 /// use rayon::prelude::*;
@@ -122,8 +122,8 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread, while other threads of the pool in which [`install`] does work can take jobs that it spawns. Returns
-/// after all jobs have ended. Without other threads, `work` gets no scope.
+/// Does work on this thread, while other threads of the pool in which [`install`] does work can take jobs that it
+/// spawns. Returns after all jobs have ended. Without other threads, `work` gets no scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};

@@ -62,8 +62,8 @@ impl<'a> Vram<'a> {
     /// copies, and in views of the same start and length. Accesses through another mapping of the same pages are allowed at
     /// any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
-        // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is valid for
-        // both sizes of atomics. The caller is responsible for the range and for other accesses.
+        // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
+        // valid for both sizes of atomics. The caller is responsible for the range and for other accesses.
         let (head, words, tail) =
             unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), length).align_to::<AtomicU32>() };
         Vram { head, words, tail, fills: None }
@@ -72,8 +72,8 @@ impl<'a> Vram<'a> {
     /// Returns a range as bytes of a buffer, on which a launch runs in place, or `None` if it is not in memory.
     ///
     /// # Safety
-    /// The bytes are dropped before `'a` ends, no other range that is lent at the same time overlaps this one, and no copy of the
-    /// view accesses it meanwhile.
+    /// The bytes are dropped before `'a` ends, no other range that is lent at the same time overlaps this one, and no
+    /// copy of the view accesses it meanwhile.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
         self.place(range.start, length)?;

@@ -126,8 +126,8 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression with one of three observers: they take no events, events without data, or all events. Code that does
-/// not announce paths is compiled for these three only. An observer that takes no events is replaced by
+/// Evaluates an expression with one of three observers: they take no events, events without data, or all events. Code
+/// that does not announce paths is compiled for these three only. An observer that takes no events is replaced by
 /// [`Silent`](crate::Silent).
 #[macro_export]
 macro_rules! announced {

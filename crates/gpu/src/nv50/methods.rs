@@ -394,8 +394,8 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// Values of the compute object after a reset. They are those of the driver's start-up, which Mesa 22.3.6 does not submit (see
-/// `faults`).
+/// Values of the compute object after a reset. They are those of the driver's start-up, which Mesa 22.3.6 does not
+/// submit (see `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),

@@ -235,8 +235,8 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object, which the driver has left in its push buffer after the start-up of the 3D object.
-    /// The words after it are zero.
+    /// Executes the start-up of the compute object, which the driver has left in its push buffer after the start-up
+    /// of the 3D object. The words after it are zero.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -594,8 +594,9 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query` without feedback, and
-        // passes `generatemipmap prims_generated`, whose blits it does not count: [`Erratum::GeneratedCounter`].
+        // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query`
+        // without feedback, and passes `generatemipmap prims_generated`, whose blits it does not count:
+        // [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(

@@ -455,8 +455,8 @@ mod tests {
         }
     }
 
-    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the view's levels
-    /// there, from 0 to 0 if there is one.
+    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the
+    /// view's levels there, from 0 to 0 if there is one.
     #[test]
     fn a_view_of_the_first_level_has_one_level() {
         let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
@@ -470,8 +470,8 @@ mod tests {
         assert_eq!(levels(Chip::G80), 7);
     }
 
-    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes piglit's
-    /// `teximage-colors GL_SLUMINANCE8_ALPHA8`.
+    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes
+    /// piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
     #[test]
     fn alpha_beside_luminance_is_not_on_the_curve() {
         // A linear texture of one texel, and the words of the sources.

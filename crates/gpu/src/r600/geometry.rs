@@ -59,7 +59,7 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
             let triangles = count.saturating_sub(4) / 2;
             let one = |number: usize| {
                 let first = 2 * number;
-                // The neighbours: of the previous triangle, of the next one, and across the side that the next
+                // The neighbours before and after the triangle, and across the side that the next
                 // triangle shares.
                 let before = if number == 0 { 1 } else { first - 2 };
                 let across = if number + 1 == triangles { first + 5 } else { first + 6 };

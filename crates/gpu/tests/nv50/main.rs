@@ -607,8 +607,8 @@ fn constant(alpha: f32) -> String {
     format!("{}exit nop", all.collect::<String>())
 }
 
-/// Mesa `nv50_context.c`, nv50_get_sample_position, and `nv50_tex.c`, msaa_sample_xy_offsets: the samples left of and above the centre are
-/// in the first columns and rows.
+/// Mesa `nv50_context.c`, nv50_get_sample_position, and `nv50_tex.c`, msaa_sample_xy_offsets: the samples left of and
+/// above the centre are in the first columns and rows.
 #[test]
 fn the_samples_of_a_pixel_are_elements_of_a_larger_surface() {
     // The number of samples in a pixel's first row that are above its centre.

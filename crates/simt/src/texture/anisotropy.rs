@@ -11,8 +11,8 @@
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the one to its right, and to the one below. For a cube they are changes of the coordinates on a
-/// face, 0 to 1.
+/// Changes of s, t and r from a pixel to the one to its right, and to the one below. For a cube they are changes of
+/// the coordinates on a face, 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
 /// A ratio this little above a whole number counts as that number, so that rounded coordinates do not turn one

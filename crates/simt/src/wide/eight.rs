@@ -337,8 +337,8 @@ mod avx2 {
             let [first, second] = places;
             self.check_places(bytes.len().checked_sub(8), first);
             self.check_places(bytes.len().checked_sub(8), second);
-            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes. The places of one vector
-            // are those of the other one if all lanes have the same distance.
+            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes. The places of
+            // one vector are those of the other one if all lanes have the same distance.
             unsafe {
                 let distance = _mm256_sub_epi32(second, first);
                 let of_first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(distance));
