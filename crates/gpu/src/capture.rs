@@ -106,7 +106,7 @@ impl FragmentRecording {
         FragmentRecording(recording.map(Mutex::new))
     }
 
-    /// Whether the program is captured.
+    /// Returns whether the program is captured.
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }

@@ -36,7 +36,7 @@ impl Span {
 /// Exhaustive: a text either has a meaning or does not have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The text has no meaning.
+    /// The text does not have a meaning.
     Error,
     /// The text has a meaning, but probably not the intended one.
     Warning,

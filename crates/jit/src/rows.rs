@@ -275,7 +275,7 @@ impl Rows {
         }
     }
 
-    /// The active lanes of `held` exit. No branch is open.
+    /// Lets the active lanes of `held` exit. No branch may be open.
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.exact {
             self.strip.guard(held);

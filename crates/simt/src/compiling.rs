@@ -50,7 +50,7 @@ impl Extent {
         }
     }
 
-    /// Whether a piece may end in the middle of a block.
+    /// Returns whether a piece may end in the middle of a block.
     pub fn cuts_blocks(self) -> bool {
         matches!(self, Extent::Upto(_))
     }

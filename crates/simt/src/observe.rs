@@ -156,7 +156,7 @@ pub trait Observer {
     const DATA: bool = Self::ENABLED;
     /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
     const PATHS: bool = false;
-    /// Takes one event.
+    /// Receives one event.
     fn event(&mut self, event: Event);
     /// Receives the number of the group in the launch to which the following events belong. Runs of a launch call it,
     /// only if [`Observer::ENABLED`]. Code that steps a single group does not.
@@ -326,7 +326,7 @@ impl Observer for FlowTrace {
     }
 }
 
-/// An observer behind a reference.
+/// A reference to an observer is an observer.
 impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
     const DATA: bool = O::DATA;

@@ -432,7 +432,7 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
 
 /// Returns the level that a level of detail reads: a whole number, or a number between two levels if they are mixed.
 ///
-/// The first value of OpenGL's `textureQueryLod`.
+/// This is the first value of OpenGL's `textureQueryLod`.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
     let last = (image.levels.len() - 1) as f32;
     match sampler.mip {

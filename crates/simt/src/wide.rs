@@ -2,7 +2,7 @@
 //! rows of any number of lanes that is a multiple of 16. The compiler vectorizes most loops over lanes, but not
 //! these, or not reliably.
 
-// Intrinsics are unsafe: each block says which level has them, and that its accesses stay inside their arrays.
+// Intrinsics are unsafe. Each block states which level has them, and that its accesses stay inside their arrays.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -439,7 +439,7 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
         let at = |place: u64| table[place as usize % M].as_ptr();
         let [two, four, six, eight] =
             [0, 1, 2, 3].map(|two: usize| u64::from(places[2 * two]) | u64::from(places[2 * two + 1]) << 32);
-        // SAFETY: the processor has AVX2, as the caller says; each load reads a pair, each store eight words.
+        // SAFETY: the caller guarantees that the processor has AVX2; each load reads a pair, each store eight words.
         unsafe {
             let both = |two: u64| {
                 let lower = _mm_castsi128_pd(_mm_loadl_epi64(at(two & 0xffff_ffff).cast()));
@@ -455,7 +455,7 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
 }
 
 /// [`Wide::cut_squares`], sixteen lanes at a time, in halves: bit n of x, moved to bit n + 2, times x has the part of that
-/// bit as the upper half of the product; bit 14 has no place there. The loop over lanes takes four times as long.
+/// bit as the upper half of the product; bit 14 does not fit. The loop over lanes takes four times as long.
 ///
 /// # Safety
 /// The processor has AVX2.
@@ -466,7 +466,7 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
     let mut sums = [0; N];
     for (numbers, sums) in numbers.as_chunks::<16>().0.iter().zip(sums.as_chunks_mut::<16>().0) {
         let [lower, upper] = [&numbers[..8], &numbers[8..]];
-        // SAFETY: the processor has AVX2, as the caller says; loads and stores need no alignment and stay inside eight words.
+        // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside eight words.
         unsafe {
             let load = |words: &[u32]| _mm256_loadu_si256(words.as_ptr().cast());
             let x = _mm256_packus_epi32(load(lower), load(upper));

@@ -31,7 +31,7 @@ pub(super) enum DriverFault {
     OnePlace,
     /// Several programs fit a launch.
     SeveralPrograms,
-    /// Loads of arguments have no type.
+    /// Loads of arguments do not have a type.
     Form,
     /// Registers of small values have numbers of 32-bit registers.
     Half,

@@ -141,7 +141,7 @@ pub(super) struct KeptProgram {
     centroids: SortedSet<u16>,
     /// Two bit sets of segments of g[]: the segments that it may access, and the segments that it may write.
     pub(super) segments: [u16; 2],
-    /// Lowered for set-ups, which have no constants.
+    /// The program lowered for set-ups, without constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 

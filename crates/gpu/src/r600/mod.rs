@@ -84,7 +84,7 @@ struct Statistics {
 }
 
 impl Statistics {
-    /// The words of SAMPLE_PIPELINESTAT. (Mesa `r600_query.c`, PIPE_QUERY_PIPELINE_STATISTICS)
+    /// Returns the words of SAMPLE_PIPELINESTAT. (Mesa `r600_query.c`, PIPE_QUERY_PIPELINE_STATISTICS)
     fn words(&self) -> [u64; 8] {
         [
             self.pixels,

@@ -401,7 +401,7 @@ fn shorten(buffer: &mut VertexBuffer) {
     }
 }
 
-/// The values of a register at the start.
+/// Returns the initial values of a register as an input.
 pub(super) fn input(gpr: u8, values: impl Into<Arc<[[u32; 4]]>>) -> Input {
     Input { gpr, values: values.into() }
 }

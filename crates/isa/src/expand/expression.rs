@@ -67,7 +67,8 @@ pub(super) enum Reach {
     /// The longest expression within other text. A binary operator has space on both sides or on neither, so `N -2` is
     /// two operands. Comparisons and `&&`, `||` do not count as operators there.
     Within,
-    /// The same reach as [`Reach::Within`], after an operator with this precedence and a left side that the assembler does not
+    /// The same reach as [`Reach::Within`], after an operator with this precedence and a left side that the assembler
+    /// does not
     /// compute.
     Behind(u8),
 }

@@ -145,7 +145,7 @@ pub trait Eight: Wide {
         [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|element| element[component])))
     }
 
-    /// Checks that all offsets are at most `last`. (`None`: no offset is valid.)
+    /// Checks that all offsets are at most `last`. (`None`: there is no valid offset.)
     #[inline(always)]
     fn check_places(self, last: Option<usize>, places: Self::Ints) {
         let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
@@ -404,7 +404,7 @@ mod avx2 {
                 _mm_castpd_ps(_mm_loadh_pd(_mm_castsi128_pd(lower), start.wrapping_add(places[$b]).cast()))
             }};
         }
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let x = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(0, 1)), two!(4, 5));
             let y = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(2, 3)), two!(6, 7));
