@@ -68,8 +68,7 @@ pub(super) enum Reach {
     /// two operands. Comparisons and `&&`, `||` do not count as operators there.
     Within,
     /// The same reach as [`Reach::Within`], after an operator with this precedence and a left side that the assembler
-    /// does not
-    /// compute.
+    /// does not compute.
     Behind(u8),
 }
 
