@@ -1,4 +1,4 @@
-//! Draws for an [`Observer`]: what each stage ran, batch after batch.
+//! Captures draws for an [`Observer`]: the launches of each stage, batch by batch.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use crate::observe::{
     Captured, ChipProgram, Lanes, Launched, MOST_LANES, Machine, Observer, Output, Rows, Target,
 };
 
-/// What looks at a chip, if anything does.
+/// The observer of a chip, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct Watch(Option<Box<dyn Observer>>);
 
@@ -20,12 +20,12 @@ impl Watch {
         Watch(Some(observer))
     }
 
-    /// Whether anything looks.
+    /// Returns whether there is an observer.
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// A program as the observer gives it back.
+    /// Returns a program as the observer has changed it.
     pub(crate) fn program(&mut self, mut program: ChipProgram) -> ChipProgram {
         if let Some(observer) = &mut self.0 {
             observer.program(&mut program);
@@ -33,16 +33,16 @@ impl Watch {
         program
     }
 
-    /// A draw that begins; `None` where draws are not wanted.
+    /// Starts a draw; returns `None` if the observer does not capture it.
     pub(crate) fn begin(&self, number: u64, indices: usize, instances: u32) -> Option<Captured> {
         self.0.as_ref().filter(|observer| observer.captures(number))?;
         Some(Captured { number, indices, instances, ..Captured::default() })
     }
 
-    /// Hands over a draw, with how it ended; gives that back.
+    /// Passes a draw to the observer with its result, and returns the result.
     ///
     /// # Errors
-    /// That of the draw, with its number.
+    /// Returns the error of the draw, with its number.
     pub(crate) fn end(
         &mut self,
         number: u64,
@@ -56,10 +56,10 @@ impl Watch {
         self.handed_over(captured, drawn)
     }
 
-    /// Hands over a draw or a launch, with how it ended; gives that back.
+    /// Passes a draw or a launch to the observer with its result, and returns the result.
     ///
     /// # Errors
-    /// The fault of the draw or launch.
+    /// Returns the fault of the draw or launch.
     pub(crate) fn handed_over(
         &mut self,
         captured: Option<Captured>,
@@ -72,7 +72,7 @@ impl Watch {
         drawn
     }
 
-    /// Shows what a draw has left in its surfaces.
+    /// Shows the observer the surfaces of a draw.
     pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: Vram<'_>) {
         if let Some(observer) = self.0.as_mut().filter(|observer| observer.looks()) {
             observer.surfaces(number, &targets(draw), memory);
@@ -85,11 +85,11 @@ pub(crate) const VERTEX: &str = "vertex";
 /// The stage of fragments.
 pub(crate) const FRAGMENT: &str = "fragment";
 
-/// A stage that is captured while it runs.
+/// Recording of a stage that is captured while it runs.
 #[derive(Debug)]
 pub(crate) struct Recording {
     launched: Launched,
-    /// Lanes that were started, and those of them that have ended.
+    /// Number of lanes that have started, and of those that have ended.
     started: usize,
     ended: usize,
     /// Registers or words at the start, of all batches so far.
@@ -97,7 +97,7 @@ pub(crate) struct Recording {
     killed: Vec<bool>,
 }
 
-/// The recording of a fragment program, if it is captured. A program that is runs its batches in order.
+/// The recording of a fragment program, if it is captured. A captured program runs its batches in order.
 #[derive(Debug, Default)]
 pub(crate) struct FragmentRecording(Option<Mutex<Recording>>);
 
@@ -106,24 +106,24 @@ impl FragmentRecording {
         FragmentRecording(recording.map(Mutex::new))
     }
 
-    /// Whether the program is captured.
+    /// Returns whether the program is captured.
     pub(crate) fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The recording, for a run.
+    /// Returns the recording, for a run.
     pub(crate) fn lock(&self) -> Option<MutexGuard<'_, Recording>> {
         Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The recording, after all runs.
+    /// Returns the recording, after all runs.
     pub(crate) fn end(self) -> Option<Recording> {
         Some(self.0?.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Recording {
-    /// Of vertices: index and instance of each.
+    /// Returns a recording of vertices, with index and instance of each.
     pub(crate) fn vertices(
         program: &ChipProgram,
         machine: Machine,
@@ -133,7 +133,7 @@ impl Recording {
         Recording::new(VERTEX, program, machine, options, Lanes::Vertices(vertices))
     }
 
-    /// Of the fragments of a draw, none so far.
+    /// Returns a recording of the fragments of a draw, without lanes.
     pub(crate) fn fragments(
         program: &ChipProgram,
         machine: Machine,
@@ -169,20 +169,21 @@ impl Recording {
         Recording { launched, started: 0, ended: 0, inputs: Vec::new(), killed: Vec::new() }
     }
 
-    /// Says why the launch is not captured.
+    /// Records why the launch is not captured.
     pub(crate) fn refuse(&mut self, why: &str) {
         self.launched.too_large = Some(why.to_owned());
     }
 
-    /// A launch of geometry instead, which no launch file says: it is named, and not captured.
+    /// Turns the recording into one of a geometry launch. Launch files cannot describe it, so it is reported and not
+    /// captured.
     pub(crate) fn of_geometry(mut self) -> Recording {
         self.launched.stage = "geometry";
         self.refuse("launches of geometry programs are not captured");
         self
     }
 
-    /// Takes what more lanes start from: by register or word, how many words a lane has of it, and the words. `fragments`
-    /// says which pixels they are.
+    /// Adds lanes with their inputs: the register or word, its number of words per lane, and the words. `fragments`
+    /// contains their pixels.
     pub(crate) fn start<'a>(
         &mut self,
         lanes: usize,
@@ -210,7 +211,7 @@ impl Recording {
         }
     }
 
-    /// Takes what the lanes that were started last have left: outputs by name, and which lanes were killed.
+    /// Adds the results of the lanes that were started last: outputs by name, and the killed lanes.
     pub(crate) fn end(
         &mut self,
         outputs: impl Iterator<Item = (String, Rows)>,
@@ -227,7 +228,7 @@ impl Recording {
                 known.len() - 1
             });
             if let Output::Words(rows) = &mut known[place].1 {
-                // A batch that did not write it has zeros.
+                // A batch that did not write the output has zeros.
                 rows.words.resize(before * width, 0);
                 rows.words.extend(words);
             }
@@ -235,14 +236,14 @@ impl Recording {
         self.killed.extend(killed);
     }
 
-    /// What was captured; `None` if nothing ran.
+    /// Returns the captured launch; `None` if nothing ran.
     pub(crate) fn finish(self) -> Option<Launched> {
         let Recording { mut launched, started, ended, inputs, killed } = self;
         if started == 0 && launched.too_large.is_none() {
             return None;
         }
         launched.machine.set_lanes(started, &launched.lanes, inputs);
-        // What a trap has cut short is no result.
+        // A trap leaves incomplete results, which are dropped.
         if ended < started {
             launched.outputs.clear();
             return Some(launched);
@@ -259,7 +260,7 @@ impl Recording {
     }
 }
 
-/// What a draw stores into.
+/// Returns the surfaces that a draw stores into.
 fn targets(draw: &Draw) -> Vec<Target> {
     let colors = draw.targets.iter().enumerate().map(|(number, target)| {
         let kind = format!("{:?}", target.format.numbers[0]).to_lowercase();
@@ -289,7 +290,7 @@ fn targets(draw: &Draw) -> Vec<Target> {
         .collect()
 }
 
-/// Adds what was recorded of a stage to a draw that is captured.
+/// Adds the recording of a stage to a captured draw.
 pub(crate) fn add(captured: &mut Option<Captured>, recording: Option<Recording>) {
     if let Some(captured) = captured {
         captured.launches.extend(recording.and_then(Recording::finish));

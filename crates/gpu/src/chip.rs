@@ -1,4 +1,5 @@
-//! The parts of a [`Gpu`] that the chips here share: images of memory, the observer, the engine, and the list of unknown names.
+//! The parts of a [`Gpu`] that the chips here share: images of memory, the observer, the engine, and the list of
+//! unknown features.
 
 use std::ops::Range;
 
@@ -31,7 +32,7 @@ pub(crate) trait SharedParts: Send {
     /// See [`Gpu::replaced`].
     fn replaced(&mut self, part: &Range<usize>);
 
-    /// How programs run, and who observes them.
+    /// Returns the options of programs, and the observer.
     fn control(&mut self) -> (&mut Options, &mut Watch);
 
     /// See [`Gpu::unknown`].
@@ -46,8 +47,8 @@ pub(crate) trait SharedParts: Send {
     }
 }
 
-/// Executes what was submitted. Clears are stored when something reads them, at the end at the latest, unless the maker of the
-/// view stores them.
+/// Executes a submission. Clears are stored when something reads them, or at the end, unless the owner of the view
+/// stores them.
 fn with_fills(memory: Vram<'_>, run: impl FnOnce(Vram<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
     if memory.may_have_fills() {
         return run(memory);

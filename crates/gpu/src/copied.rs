@@ -1,4 +1,4 @@
-//! Programs whose only result is a texel, as draws that copy bytes.
+//! Programs whose only result is a texel: draws that copy bytes.
 
 use reconverge_raster::draw::CopiedTexels;
 use reconverge_simt::texture::elements::{Channel, Elements};
@@ -6,16 +6,16 @@ use reconverge_simt::texture::{Image, Shape, Texels};
 
 use crate::texels::Select;
 
-/// The coordinates of a texel that a program reads: inputs and components of the draw.
+/// The coordinates of a texel that a program reads, as inputs and components of the draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Coordinates {
-    /// Along s and t.
+    /// Coordinates along s and t.
     pub(crate) axes: [(usize, usize); 2],
     /// Inputs that the program rounds to whole numbers, and that must be 0.
     pub(crate) zeros: Vec<(usize, usize)>,
 }
 
-/// Returns the copy of texels of a level of an image, of which `select` chooses the components of the colour. Coordinates
+/// Returns the copy of texels of a level of an image. `select` contains the components of the colour. Coordinates
 /// count texels, or run from 0 to 1 if they are `normalised`.
 pub(crate) fn texels(
     image: &Image,

@@ -12,7 +12,7 @@ use crate::nv50::Nv50;
 use crate::r300::R300;
 use crate::r600::R600;
 
-/// The chip of a board after a reset; `None` if no machine has its name.
+/// Returns the chip of a board after a reset; `None` if no machine has its name.
 ///
 /// ```
 /// use reconverge_board::BOARDS;
@@ -22,8 +22,8 @@ pub fn chip(board: &Board) -> Option<Box<dyn Gpu>> {
     chip_with(board, Errata::default(), None)
 }
 
-/// The chip of a board after a reset, with the errata that are on and the faults of its driver that are fixed; `None` if no
-/// machine has its name.
+/// Returns the chip of a board after a reset, with these errata and with fixes for the faults of its driver; `None`
+/// if no machine has its name.
 pub fn chip_with(board: &Board, errata: Errata, fixes: Option<DriverFixes>) -> Option<Box<dyn Gpu>> {
     match board.driver {
         Driver::R300 => Some(Box::new(R300::new(R500Chip::named(board.chip)?).with_errata(errata))),

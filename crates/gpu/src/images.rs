@@ -1,11 +1,11 @@
-//! Images of textures, made again only if what they were made from has changed.
+//! Images of textures, created again only if the bytes that they were created from have changed.
 //!
-//! A program writes to memory that it has mapped unseen. While a submission is executed, only the chip itself writes to what
-//! the submission reads. So an image is compared with memory once a submission, if the program may have written to its
-//! memory, and again after a write of the chip.
+//! A program can write to mapped memory without notice. While a submission is executed, only the chip itself writes
+//! to memory that the submission reads. So an image is compared with memory once per submission, if the program may
+//! have written to its memory, and again after a write of the chip.
 //!
-//! An image keeps the bytes that it was made of, and its texels may be decoded. [`MOST`] and [`MOST_BYTES`] limit how many stay
-//! beyond the last one. An image whose buffer is freed is dropped.
+//! An image keeps the bytes that it was created from, and its texels may be decoded. [`MOST`] and [`MOST_BYTES`]
+//! limit the number of images that are kept besides the last one. An image whose buffer is freed is dropped.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,46 +13,46 @@ use std::sync::Arc;
 use reconverge_simt::texture::Image;
 use reconverge_simt::vram::Vram;
 
-/// Images that are kept, at most: a program may bind hundreds of textures in a frame.
+/// Maximum number of images that are kept: a program may bind hundreds of textures in a frame.
 const MOST: usize = 1024;
 
-/// Bytes of the images that are kept, at most, if they are more than one.
+/// Maximum number of bytes of the kept images, if there is more than one.
 const MOST_BYTES: usize = 1 << 29;
 
-/// The memory that an image takes in addition to the bytes that it was made of.
+/// The memory of an image in addition to the bytes that it was created from.
 pub(crate) trait OwnBytes {
     /// Returns the number of bytes, once all texels are decoded.
     fn own_bytes(&self) -> usize;
 }
 
-/// Zeros after the bytes of an image: the sampler reads four bytes of an element, however short it is.
+/// Number of zeros after the bytes of an image: the sampler reads four bytes of an element, however short it is.
 const ZEROS: usize = 16;
 
-/// Zeros that replace bytes beyond the end of memory, at most.
+/// Maximum number of zeros that replace bytes past the end of memory.
 const BEYOND: usize = 1 << 30;
 
-/// Images of the last textures, the latest used last.
+/// Images of the last textures, the most recently used last.
 #[derive(Clone, Debug)]
 pub(crate) struct Images<K, I> {
     kept: Vec<Kept<K, I>>,
     shared: SharedParts,
 }
 
-/// An image, with all that it was made of.
+/// An image, with the data that it was created from.
 #[derive(Clone, Debug)]
 struct Kept<K, I> {
     key: K,
-    /// The address of the bytes in memory, and how many there are.
+    /// Address of the bytes in memory, and their number.
     start: usize,
     length: usize,
     /// The bytes, and zeros.
     bytes: Arc<Vec<u8>>,
     image: I,
-    /// Parts of memory that may hold other bytes by now.
+    /// Parts of memory that may have changed.
     stale: Stale,
     /// Whether memory held other bytes when it was last compared.
     differs: bool,
-    /// Whether others than the chip may write to them.
+    /// Whether others than the chip may write to the bytes.
     shared: bool,
 }
 
@@ -74,15 +74,16 @@ impl<K, I> Kept<K, I> {
         let (start, bytes) = (self.start, &self.bytes);
         let holds =
             |part: &Range<usize>| memory.holds(part.start, &bytes[part.start - start..part.end - start]);
-        // Parts that differ stay: they are loaded next.
+        // Parts that differ stay in the list: they are loaded next.
         self.stale.0.retain(|part| !holds(part));
         self.differs = !self.stale.0.is_empty();
         !self.differs
     }
 
-    /// Returns the bytes with the stale parts as memory has them now. Copies nothing else if no image refers to the bytes. The
-    /// copy of all of them, [`Vram::bytes_before`], is the plain version. With it, `tex3d-maxsize` did not end within 100 s on
-    /// RV770, and takes 16 s of processor time without (an AMD EPYC): its draws copy one slice of 512 MB to the next.
+    /// Returns the bytes, with the stale parts read from memory again. Copies nothing else if no image refers to the
+    /// bytes. The copy of all of them, [`Vram::bytes_before`], is the plain version. With it, `tex3d-maxsize` did not
+    /// end within 100 s on RV770; without it, the test takes 16 s of processor time (an AMD EPYC), because its draws
+    /// copy one slice of 512 MB to the next.
     fn renewed(self, memory: Vram<'_>) -> Option<Arc<Vec<u8>>> {
         let Kept { mut bytes, start, image, stale, .. } = self;
         drop(image);
@@ -94,15 +95,16 @@ impl<K, I> Kept<K, I> {
     }
 }
 
-/// Parts of an image's memory that may have changed since it was compared, at most [`PARTS`].
+/// Parts of an image's memory that may have changed since it was compared, up to [`PARTS`].
 #[derive(Clone, Debug, Default)]
 struct Stale(Vec<Range<usize>>);
 
-/// Parts of an image that are compared alone, at most.
+/// Maximum number of parts of an image that are compared separately.
 const PARTS: usize = 16;
 
 impl Stale {
-    /// Adds a range. A range that touches the one before extends it, and so does every range if there are too many.
+    /// Adds a range. A range that is adjacent to the previous one extends it, and so does every range if there are
+    /// too many.
     fn add(&mut self, range: Range<usize>) {
         let full = self.0.len() >= PARTS;
         match self.0.last_mut() {
@@ -148,8 +150,8 @@ impl<K, I> Default for Images<K, I> {
 }
 
 impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
-    /// Returns the image of a key and the bytes of a range, or makes one of them. Zeros follow the bytes, and replace those
-    /// beyond the end of memory.
+    /// Returns the image of a key and the bytes of a range, or creates one from them. Zeros follow the bytes, and
+    /// replace those past the end of memory.
     ///
     /// # Errors
     /// The errors of `make`.
@@ -194,7 +196,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         if !self.kept[place].is_current(memory) {
             return None;
         }
-        // The latest used is the last.
+        // The most recently used image is the last.
         self.kept[place..].rotate_left(1);
         self.kept.last().map(|kept| kept.image.clone())
     }
@@ -204,7 +206,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         self.kept.iter().any(|kept| !kept.differs && is(&kept.image))
     }
 
-    /// Drops the images that were used last longest ago, as far as there are too many.
+    /// Drops the least recently used images, as far as there are too many.
     fn drop_oldest(&mut self) {
         let (mut bytes, mut first) = (0, 0);
         for (place, kept) in self.kept.iter().enumerate().rev() {
@@ -222,12 +224,12 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         self.kept.retain(|kept| !overlap(range, &kept.range()));
     }
 
-    /// Notes that memory may have changed.
+    /// Records that memory may have changed.
     pub(crate) fn changed(&mut self) {
         self.kept.iter_mut().for_each(|kept| kept.stale.set(kept.range()));
     }
 
-    /// Notes that a range of memory may have changed.
+    /// Records that a range of memory may have changed.
     pub(crate) fn written(&mut self, range: &Range<usize>) {
         for kept in &mut self.kept {
             let own = kept.range();
@@ -237,7 +239,7 @@ impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
         }
     }
 
-    /// Notes that others may have written to memory: a submission begins.
+    /// Records that others may have written to memory, at the start of a submission.
     pub(crate) fn begin(&mut self) {
         for kept in self.kept.iter_mut().filter(|kept| kept.shared) {
             kept.stale.set(kept.range());

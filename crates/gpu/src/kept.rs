@@ -1,6 +1,6 @@
 //! Loaded shaders that later draws use again.
 
-/// Shaders that are kept, at most.
+/// Maximum number of shaders that are kept.
 const MOST: usize = 32;
 
 /// Loaded shaders by what they were loaded from.
@@ -15,7 +15,7 @@ pub(crate) struct Kept<K, L> {
 struct KeptShader<K, L> {
     key: K,
     loaded: L,
-    /// The number of its last request.
+    /// Number of its last request.
     used: u64,
 }
 
@@ -26,8 +26,8 @@ impl<K, L> Default for Kept<K, L> {
 }
 
 impl<K, L> Kept<K, L> {
-    /// Returns the shader whose key is `same`, with its key, or loads both if it is not kept. A draw makes no key: a comparison
-    /// needs less.
+    /// Returns the shader whose key is `same`, with its key, or loads both if it is not kept. A draw does not
+    /// construct a key: a comparison needs less.
     ///
     /// # Errors
     /// The errors of `load`.

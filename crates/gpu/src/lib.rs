@@ -1,7 +1,7 @@
-//! A graphics chip as its driver sees it: command streams and memory, to pixels.
+//! A graphics chip as its driver sees it: it executes command streams on memory and produces pixels.
 //!
-//! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
-//! [`Gpu::submit`] returns, everything that the commands write is in memory.
+//! A [`Gpu`] executes each [`Submission`] of a driver at once: when [`Gpu::submit`] returns, all results of the
+//! commands are in memory.
 
 #![forbid(unsafe_code)]
 
@@ -31,16 +31,17 @@ use thiserror::Error;
 
 use crate::observe::Observer;
 
-/// Commands with the buffers that they name.
+/// Commands with the buffers that they use.
 #[derive(Clone, Copy, Debug)]
 pub struct Submission<'a> {
     /// The words of the commands.
     pub commands: &'a [u32],
-    /// Where the buffers of the relocation list are in memory, in bytes, in the order of the list.
+    /// Byte ranges in memory of the buffers of the relocation list, in its order.
     pub buffers: &'a [Range<usize>],
 }
 
-/// Why a submission was not executed to its end. The chip is as after a reset: its next submission is executed.
+/// Reason why a submission was not executed to its end. The chip is then in its state after a reset, and executes the
+/// next submission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// The commands cannot be read.
@@ -51,38 +52,38 @@ pub enum Fault {
     Trap(String),
 }
 
-/// A chip that executes what is submitted.
+/// A chip that executes submissions.
 pub trait Gpu: Send {
     /// Executes a submission against the memory that holds all buffers. A program may access that memory at the same time.
     /// The results of a submission then depend on the order of the accesses.
     ///
     /// # Errors
-    /// See [`Fault`]; what was written before stays.
+    /// See [`Fault`]. Earlier writes remain in memory.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
-    /// Sets the parts of memory that others than the chip may write from now on. `None` means all of memory, as at the start.
-    /// A chip looks for changes in these parts at each submission, and in no others.
+    /// Sets the parts of memory that others than the chip may write. `None` means all of memory, which is the
+    /// default. At each submission, a chip checks only these parts for changes.
     fn share(&mut self, parts: Option<&[Range<usize>]>) {
         let _ = parts;
     }
 
-    /// Notes that a part of memory has other contents, whether others may write to it or not.
+    /// Notifies the chip that a part of memory has new contents, even if others may not write to it.
     fn replaced(&mut self, part: &Range<usize>) {
         let _ = part;
     }
 
-    /// Runs programs on an engine from now on.
+    /// Sets the engine that runs programs.
     fn use_engine(&mut self, engine: Engine);
 
-    /// Has an observer look at everything from now on.
+    /// Sets the observer of the chip.
     fn observe(&mut self, observer: Box<dyn Observer>);
 
-    /// Executes commands that the chip itself reads from memory: the words of all segments, one behind the other. A
-    /// segment is read when it is reached, since commands before it may write it. `buffers` are all that there are: a
-    /// compute program reaches no memory outside of them.
+    /// Executes commands that the chip itself reads from memory: the words of all segments, in order. A segment is
+    /// read when it is reached, since earlier commands may write it. `buffers` lists all buffers: a compute program
+    /// cannot access other memory.
     ///
     /// # Errors
-    /// See [`Fault`]. A chip to which commands are given takes none from memory.
+    /// See [`Fault`]. A chip that receives its commands in submissions does not read any from memory.
     fn push(
         &mut self,
         memory: Vram<'_>,
@@ -93,7 +94,8 @@ pub trait Gpu: Send {
         Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
     }
 
-    /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
+    /// Returns the features that submissions have used and that this chip does not support: name and number of uses
+    /// of each.
     fn unknown(&self) -> Vec<(String, u64)>;
 
     /// Visits each entry of [`Gpu::unknown`], in its order. The chips of this crate allocate nothing here.
@@ -101,7 +103,8 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns new messages about the driver: each names a known fault that has shown, with its place in the driver's source.
+    /// Returns new messages about the driver. Each describes a known fault that has occurred, with its position in
+    /// the driver's source.
     fn take_remarks(&mut self) -> Vec<String> {
         Vec::new()
     }

@@ -1,19 +1,19 @@
-//! Numbers of vertices: each index that a draw names gets the next one when it comes up first.
+//! Numbers of vertices: each new index of a draw gets the next number.
 
 use std::collections::HashMap;
 
-/// The numbers so far. A table if the indices lie close together, else a map.
+/// The numbers so far: a table if the indices are close together, otherwise a map.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     low: u32,
-    /// One more than the number, by index; 0 for none.
+    /// For each index, its number plus one; 0 if it does not have a number.
     table: Vec<u32>,
     others: HashMap<u32, usize>,
     count: usize,
 }
 
 impl Numbers {
-    /// No numbers yet, of indices that are to come.
+    /// Returns an empty list, sized for these indices.
     pub(crate) fn new(indices: impl Iterator<Item = u32> + Clone) -> Numbers {
         let count = indices.clone().count();
         let low = indices.clone().min().unwrap_or(0);
@@ -22,7 +22,7 @@ impl Numbers {
         Numbers { low, table, others: HashMap::new(), count: 0 }
     }
 
-    /// The number of an index; a new one if there are as many before it.
+    /// Returns the number of an index; a new number if the result equals the previous count.
     pub(crate) fn of(&mut self, index: u32) -> usize {
         let next = self.count;
         let number = match index.checked_sub(self.low).and_then(|at| self.table.get_mut(at as usize)) {

@@ -1,8 +1,9 @@
-//! What looks at a chip from outside: programs on their way in, draws with all that they ran.
+//! Observers of a chip: programs before they are decoded, and draws with everything that they ran.
 //!
-//! A chip calls its [`Observer`] at three places: for the words of a program before they are decoded, after a draw with
-//! the surfaces that it has stored into, and with every launch of its programs. Nothing here depends on the chip but [`Machine`], which has a variant for each
-//! machine that launches can be of, and the text of a [`ChipProgram`].
+//! A chip calls its [`Observer`] at three points: for the words of a program before they are decoded, after a draw
+//! with the surfaces that it has stored into, and with every launch of its programs. Only two items here depend on
+//! the chip: [`Machine`], which has a variant for each machine that can run a launch, and the text of a
+//! [`ChipProgram`].
 
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
@@ -14,28 +15,29 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
-/// The most lanes that a captured launch has; a draw with more is captured without it. One more than 1920 x 1080.
+/// Maximum number of lanes of a captured launch. A larger draw is captured without it. The limit exceeds 1920 x 1080.
 pub const MOST_LANES: usize = 1 << 21;
 
-/// What looks at a chip.
+/// An observer of a chip.
 pub trait Observer: Debug + Send {
-    /// Takes a program before it is decoded, and may change its words.
+    /// Receives a program before it is decoded, and may change its words.
     fn program(&mut self, _program: &mut ChipProgram) {}
 
-    /// Whether the draw with this number is wanted, from 1 on: without, it is not put together.
+    /// Returns whether the observer captures the draw with this number, counted from 1. Other draws are not
+    /// assembled.
     fn captures(&self, _draw: u64) -> bool {
         false
     }
 
-    /// Takes a draw that has ended, or was ended by a trap.
+    /// Receives a draw that has ended, or that a trap has ended.
     fn draw(&mut self, _draw: &Captured) {}
 
-    /// Whether surfaces are wanted after each draw.
+    /// Returns whether the observer reads the surfaces after each draw.
     fn looks(&self) -> bool {
         false
     }
 
-    /// Looks at the surfaces that a draw stores into, in the memory of all buffers. Draws are numbered from 1 on.
+    /// Receives the surfaces that a draw stores into, in the memory of all buffers. Draws are numbered from 1.
     fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: Vram<'_>) {}
 }
 
@@ -48,23 +50,23 @@ pub struct ChipProgram {
     pub chip: &'static str,
     /// The stage.
     pub stage: Stage,
-    /// The words, from its first instruction on. They may go on beyond its end.
+    /// The words, from the first instruction on. They may extend past the end of the program.
     pub words: Vec<u32>,
     /// The address of the first word, as [`Program::base`] counts it.
     pub base: u32,
-    /// State registers that it runs by, by their names in the machine.
+    /// State registers of the program, by their names in the machine.
     pub state: Vec<(String, u32)>,
 }
 
 impl ChipProgram {
-    /// The program for its machine.
+    /// Returns the program for its machine.
     pub fn program(&self) -> Program {
         let ChipProgram { words, base, state, .. } = self.clone();
         Program { base, state, ..Program::from_words(words) }
     }
 
-    /// The program as a file that the other commands read, and how its name ends: words where they say all of it, and
-    /// otherwise source text.
+    /// Returns the program as a file that the other commands read, and its extension: words if they contain
+    /// everything, otherwise source text.
     pub fn file(&self) -> (&'static str, String) {
         let ChipProgram { isa, chip, stage, words, .. } = self;
         let program = self.program();
@@ -82,7 +84,7 @@ impl ChipProgram {
     }
 }
 
-/// The text of a program of R500, but for machine and chip.
+/// Returns the text of a program of R500, except for the lines of machine and chip.
 fn r500_text(program: &Program, stage: Stage) -> String {
     match stage {
         Stage::Vertex => pvs::text::disassemble(program, pvs::text::Listing::default()),
@@ -102,22 +104,22 @@ fn tesla_text(program: &Program, chip: &str, stage: Stage) -> String {
     )
 }
 
-/// A draw with what it ran.
+/// A draw with everything that it ran.
 #[derive(Clone, Debug, Default)]
 pub struct Captured {
-    /// Its number, from 1 on: the draw that messages name.
+    /// Number of the draw, from 1, as in messages.
     pub number: u64,
-    /// How primitives are made of vertices.
+    /// Kind of the primitives.
     pub primitive: String,
-    /// Indices, and how many instances of them.
+    /// Number of indices, and number of instances.
     pub indices: usize,
     /// See [`Captured::indices`].
     pub instances: u32,
-    /// What it stores into.
+    /// Surfaces that the draw stores into.
     pub targets: Vec<Target>,
-    /// What ran, in the order of the pipeline.
+    /// Launches, in the order of the pipeline.
     pub launches: Vec<Launched>,
-    /// Why it did not end.
+    /// Reason why the draw did not end, if a trap ended it.
     pub trap: Option<String>,
 }
 
@@ -126,9 +128,9 @@ pub struct Captured {
 pub struct Target {
     /// `color0` to `color7`, or `depth`.
     pub name: String,
-    /// Its elements, in words.
+    /// Format of the elements, as text.
     pub format: String,
-    /// Its first byte, in the memory of all buffers.
+    /// Offset of the first byte, in the memory of all buffers.
     pub start: usize,
     /// Bytes of an element.
     pub bytes: usize,
@@ -139,31 +141,31 @@ pub struct Target {
 }
 
 impl Target {
-    /// Returns a copy of its bytes, as far as they are in memory.
+    /// Returns a copy of the surface's bytes, as far as they are in memory.
     pub fn content(&self, memory: Vram<'_>) -> Vec<u8> {
         let end = self.start.saturating_add(self.pitch * self.rows * self.bytes).min(memory.len());
         memory.bytes(self.start..end)
     }
 }
 
-/// A program that ran, on what, and what it gave.
+/// A launch of a program, with its inputs and outputs.
 #[derive(Clone, Debug)]
 pub struct Launched {
     /// `vertex`, `fragment` or `compute`.
     pub stage: &'static str,
     /// The program, as it ran.
     pub program: ChipProgram,
-    /// What it started from.
+    /// State at the start of the launch.
     pub machine: Machine,
-    /// How it ran.
+    /// Options of the run.
     pub options: Options,
-    /// What its lanes are.
+    /// The lanes of the launch.
     pub lanes: Lanes,
-    /// What it left, by the name that the machine's launches have for it.
+    /// Outputs, by their names in the machine's launches.
     pub outputs: Vec<(String, Output)>,
     /// Whether its outputs are integers.
     pub integers: bool,
-    /// Why it is not here whole: it has too many lanes.
+    /// Reason why the launch is not captured whole: it has too many lanes.
     pub too_large: Option<String>,
 }
 
@@ -180,12 +182,12 @@ pub enum Machine {
     TeslaFragment(Box<reconverge_tesla::launch::Fragment>),
     /// Vertices of Tesla.
     TeslaVertex(Box<reconverge_tesla::launch::Vertex>),
-    /// A grid of Tesla, with the memory that it reaches as it was before.
+    /// A grid of Tesla, with the memory that it accesses, as it was before.
     TeslaCompute(Box<reconverge_tesla::launch::Compute>),
 }
 
 impl Machine {
-    /// Gives the launch its lanes, and what they start from by the number of the register or word.
+    /// Sets the lanes of the launch, and their inputs by number of the register or word.
     pub(crate) fn set_lanes(&mut self, count: usize, lanes: &Lanes, inputs: Vec<(u16, Rows)>) {
         match self {
             Machine::R700(launch) => {
@@ -224,14 +226,14 @@ impl Machine {
     }
 }
 
-/// What each lane of a launch is.
+/// Inputs that identify the lanes of a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lanes {
-    /// Its index, and its instance.
+    /// Index and instance of each vertex.
     Vertices(Vec<[u32; 2]>),
-    /// x, y, and 1 where the primitive covers the pixel: the others only help with differences.
+    /// x, y, and 1 if the primitive covers the pixel. The other lanes only supply differences.
     Pixels(Vec<[i32; 3]>),
-    /// The threads of a grid. The value is their number.
+    /// The number of threads of a grid.
     Threads(usize),
 }
 
@@ -240,12 +242,12 @@ pub enum Lanes {
 pub struct Rows {
     /// Words of a lane.
     pub width: usize,
-    /// Those of the first lane, then those of the next.
+    /// Words of the first lane, then those of the next.
     pub words: Vec<u32>,
 }
 
 impl Rows {
-    /// Four words a lane.
+    /// Returns four words per lane.
     fn vectors(self) -> Arc<[[u32; 4]]> {
         self.words.as_chunks::<4>().0.into()
     }

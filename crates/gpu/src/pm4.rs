@@ -9,10 +9,10 @@ use reconverge_simt::vram::Vram;
 
 use crate::{Fault, Submission};
 
-/// The packet that is a relocation.
+/// Opcode of the packet that contains a relocation.
 pub(crate) const NOP: u8 = 0x10;
 
-/// Words of an entry of the relocation list: a NOP names one by its first word.
+/// Words of an entry of the relocation list. The first word of a NOP is the offset of an entry.
 const RELOCATION_WORDS: usize = 4;
 
 /// A packet of a kind that its chip has.
@@ -21,14 +21,14 @@ pub(crate) struct RelocatedPacket<'a, Kind> {
     pub(crate) kind: Kind,
     /// The words after the header.
     pub(crate) payload: &'a [u32],
-    /// The buffers of its relocations, in order: bytes of memory.
+    /// Ranges in memory of the buffers of its relocations, in order.
     pub(crate) buffers: Vec<Range<usize>>,
-    /// Place of the header among the words of the submission.
+    /// Index of the header among the words of the submission.
     pub(crate) at: usize,
 }
 
 impl<Kind> RelocatedPacket<'_, Kind> {
-    /// The place in memory at an offset into the buffer of relocation `number`, to the end of that buffer. `missing` and
+    /// Returns the range from an offset in the buffer of relocation `number` to the end of that buffer. `missing` and
     /// `beyond` begin the messages about a relocation and about an offset that do not exist.
     pub(crate) fn place(
         &self,
@@ -49,11 +49,11 @@ impl<Kind> RelocatedPacket<'_, Kind> {
     }
 }
 
-/// The packets of a submission, without fillers of type 2. `kind` reads a header, or returns the types that the chip has.
-/// `cut` describes a packet from its header and the number of its words.
+/// Returns the packets of a submission, without fillers of type 2. `kind` reads a header, or returns the types that
+/// the chip has. `cut` describes a packet from its header and the number of its words.
 ///
 /// # Errors
-/// A packet that ends beyond the commands, one of another type, a relocation that is not in the list.
+/// A packet extends past the end of the commands or has another type, or a relocation is not in the list.
 pub(crate) fn read<'a, Kind>(
     submission: &Submission<'a>,
     kind: impl Fn(u32) -> Result<Kind, &'static str>,
@@ -94,7 +94,7 @@ pub(crate) fn read<'a, Kind>(
     Ok(packets)
 }
 
-/// Refuses a submission with a buffer beyond the end of memory.
+/// Rejects a submission with a buffer past the end of memory.
 pub(crate) fn check(memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
     let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
     if end > memory.len() {
@@ -104,7 +104,7 @@ pub(crate) fn check(memory: Vram<'_>, submission: &Submission<'_>) -> Result<(),
     Ok(())
 }
 
-/// RelocatedRegisters by byte address, with the buffers that their addresses are in.
+/// Registers by byte address, with the buffers that contain their addresses.
 #[derive(Clone, Debug)]
 pub(crate) struct RelocatedRegisters {
     words: Vec<u32>,
@@ -112,22 +112,22 @@ pub(crate) struct RelocatedRegisters {
 }
 
 impl RelocatedRegisters {
-    /// RelocatedRegisters of a space of so many bytes, all 0.
+    /// Returns the registers of a space of `space` bytes, all 0.
     pub(crate) fn new(space: usize) -> RelocatedRegisters {
         RelocatedRegisters { words: vec![0; space / 4], buffers: HashMap::new() }
     }
 
-    /// The register at a byte address; 0 if it was never written.
+    /// Returns the register at a byte address; 0 if it was never written.
     pub(crate) fn word(&self, address: u32) -> u32 {
         self.words.get(address as usize / 4).copied().unwrap_or(0)
     }
 
-    /// Register `number` of those that begin at an address.
+    /// Returns register `number` of those that begin at an address.
     pub(crate) fn nth(&self, address: u32, number: usize) -> u32 {
         self.word(address + 4 * number as u32)
     }
 
-    /// The register as a float.
+    /// Returns the register as a float.
     pub(crate) fn float(&self, address: u32, number: usize) -> f32 {
         f32::from_bits(self.nth(address, number))
     }
@@ -138,12 +138,13 @@ impl RelocatedRegisters {
         }
     }
 
-    /// The buffer that register `number` of those at an address had a relocation to, as places in memory.
+    /// Returns the range in memory of the buffer to which register `number` of those at an address had a relocation.
     pub(crate) fn buffer(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.buffers.get(&(address + 4 * number as u32)).cloned()
     }
 
-    /// From `offset` in that buffer to its end; `None` if there is no buffer, or the place is after its end.
+    /// Returns the range from `offset` in that buffer to its end; `None` if there is no buffer, or if the offset is
+    /// past its end.
     pub(crate) fn place(&self, address: u32, number: usize, offset: usize) -> Option<Range<usize>> {
         let buffer = self.buffer(address, number)?;
         let start = buffer.start + offset;

@@ -1,39 +1,39 @@
-//! Registers of chips whose drivers write them by address: which there are, and what becomes of a write.
+//! Registers of chips whose drivers write them by address: the known registers, and the effect of a write.
 
-/// Some registers one behind another.
+/// A contiguous group of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Register {
-    /// The manual's name, of the first.
+    /// Name of the first register in the manual.
     pub(crate) name: &'static str,
-    /// Byte address of the first.
+    /// Byte address of the first register.
     pub(crate) address: u32,
-    /// How many.
+    /// Number of registers.
     pub(crate) count: u32,
-    /// Why it changes no result; `None` for one that is read.
+    /// Reason why the register does not change results; `None` if it is read.
     pub(crate) ignored: Option<&'static str>,
-    /// Whether it holds an address, so that a relocation follows.
+    /// Whether the register holds an address, so that a relocation follows.
     pub(crate) relocated: bool,
 }
 
 impl Register {
-    /// A relocation follows.
+    /// Returns the registers, followed by a relocation.
     pub(crate) const fn relocated(self) -> Register {
         Register { relocated: true, ..self }
     }
 
-    /// Whether the register at an address is one of these.
+    /// Returns whether the register at an address is one of these.
     #[cfg(test)]
     pub(crate) const fn has(&self, address: u32) -> bool {
         address >= self.address && address < self.address + 4 * self.count
     }
 }
 
-/// Registers that are read.
+/// Returns registers that are read.
 pub(crate) const fn read(name: &'static str, address: u32, count: u32) -> Register {
     Register { name, address, count, ignored: None, relocated: false }
 }
 
-/// Registers that change no result, with the reason.
+/// Returns registers that do not change results, with the reason.
 pub(crate) const fn ignored(name: &'static str, address: u32, count: u32, why: &'static str) -> Register {
     Register { name, address, count, ignored: Some(why), relocated: false }
 }
@@ -49,7 +49,7 @@ pub(crate) struct RegisterTable {
 }
 
 impl RegisterTable {
-    /// The registers of these lists. The first that has an address counts.
+    /// Returns the table of these lists. If several registers have an address, the first one is used.
     pub(crate) fn new(lists: &[&'static [Register]]) -> RegisterTable {
         let registers: Vec<&'static Register> = lists.iter().copied().flatten().collect();
         let first = registers.iter().map(|register| register.address).min().unwrap_or(0);
@@ -62,14 +62,14 @@ impl RegisterTable {
         RegisterTable { registers, first, places }
     }
 
-    /// The registers at an address, if they are known.
+    /// Returns the registers at an address, if they are known.
     pub(crate) fn get(&self, address: u32) -> Option<&'static Register> {
         let place = address.checked_sub(self.first)? / 4;
         self.registers.get(usize::from(*self.places.get(place as usize)?)).copied()
     }
 }
 
-/// Registers that are read, by name: `NAME = address * count`, and `relocated` where a relocation follows.
+/// Declares registers that are read: `NAME = address * count`, with `relocated` if a relocation follows.
 macro_rules! addresses {
     ($($(#[doc = $doc:literal])* $name:ident = $address:literal * $count:literal $($how:ident)?;)*) => {
         $($(#[doc = $doc])* #[allow(missing_docs)] pub(super) const $name: u32 = $address;)*

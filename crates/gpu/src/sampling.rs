@@ -27,7 +27,7 @@ pub(crate) const STENCIL_OPS: [StencilOp; 8] = [
     StencilOp::DecrementWrap,
 ];
 
-/// The filter between mip levels of a code.
+/// Returns the filter between mip levels for a code.
 pub(crate) fn mip_filter(code: u32) -> MipFilter {
     match code {
         0 => MipFilter::None,
@@ -36,7 +36,7 @@ pub(crate) fn mip_filter(code: u32) -> MipFilter {
     }
 }
 
-/// The largest number of places of an anisotropic filter, from a code: its logarithm, up to 16.
+/// Returns the maximum number of positions of an anisotropic filter for a code, which is its logarithm; up to 16.
 pub(crate) fn anisotropy(code: u32) -> u8 {
     1 << code.min(4)
 }

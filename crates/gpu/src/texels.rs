@@ -1,7 +1,7 @@
 //! Levels of images from elements in memory.
 //!
-//! Elements whose components are fields stay as they are: the sampler converts them (see [`Elements`]). Others are decoded when
-//! a level is first read.
+//! Elements whose components are fields are kept unchanged: the sampler converts them (see [`Elements`]). Others are
+//! decoded when a level is first read.
 
 use std::sync::{Arc, LazyLock};
 
@@ -24,7 +24,7 @@ pub(crate) enum TexelElement {
         /// Whether its colours are on the sRGB curve.
         srgb: bool,
     },
-    /// A block of 4 x 4 texels that is decompressed without a sign: the eight bits that come out have one.
+    /// A block of 4 x 4 texels that is decompressed without a sign. The resulting eight bits are then read as signed.
     SignedAfter(Block),
     /// One texel, whose red, green and blue are on the sRGB curve, whatever components they come from.
     Curved(Format),
@@ -52,8 +52,8 @@ impl TexelElement {
         }
     }
 
-    /// Returns the components of the texels of an element, row by row, without a curve that is for texels. Bytes beyond the end of
-    /// `bytes` read as 0.
+    /// Returns the components of the texels of an element, row by row, without a curve that applies to texels. Bytes
+    /// past the end of `bytes` read as 0.
     fn texels(self, bytes: &[u8]) -> [[u32; 4]; SIDE * SIDE] {
         match self {
             TexelElement::Plain(format) | TexelElement::Curved(format) => [format.read(bytes); SIDE * SIDE],
@@ -139,7 +139,7 @@ impl Select {
     }
 }
 
-/// Returns the signed fraction of eight bits that are this unsigned fraction.
+/// Returns the signed fraction whose eight bits are those of this unsigned fraction.
 fn signed(fraction: f32) -> f32 {
     let bits = (fraction * 255.).round() as u8;
     (f32::from(bits as i8) / 127.).max(-1.)
@@ -192,14 +192,14 @@ fn bytes_of(number: Number) -> Arc<[u32]> {
     }
 }
 
-/// The place of a level among bytes.
+/// The position of a level among bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelPlace {
     /// Width, height and depth in texels.
     pub(crate) size: [usize; 3],
-    /// The places of elements.
+    /// Offsets of the elements.
     pub(crate) strides: Strides,
-    /// The end of the bytes that the level has. Bytes beyond read as 0.
+    /// End offset of the level's bytes. Bytes past it read as 0.
     pub(crate) end: usize,
 }
 
@@ -216,8 +216,8 @@ impl LevelPlace {
     }
 }
 
-/// Returns a level of an image. The bytes end with zeros that are not part of memory, as [`Images`](crate::images::Images)
-/// provides them.
+/// Returns a level of an image. The bytes end with zeros that are not part of memory, as
+/// [`Images`](crate::images::Images) provides them.
 pub(crate) fn level(
     bytes: &Arc<Vec<u8>>,
     place: LevelPlace,
@@ -354,7 +354,7 @@ mod tests {
             let start = random.below(5) as usize;
             let strides = Strides { start, element: element.bytes(), row, slice };
             let length = start + slice * size[2];
-            // Some levels reach beyond their bytes.
+            // Some levels extend past the end of their bytes.
             let end = if random.once_in(5) { random.below(length as u32) as usize } else { length };
             let place = LevelPlace { size, strides, end };
             let bytes = (0..length).map(|_| random.next() as u8).chain([0; 16]).collect();

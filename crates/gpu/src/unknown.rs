@@ -1,13 +1,13 @@
-//! What commands ask for and a chip here does not do, by name.
+//! Unsupported features that commands use, by name.
 
 use std::collections::BTreeMap;
 
-/// The number of different names. Further ones are counted as [`OTHERS`].
+/// Maximum number of different names. Further ones are counted as [`OTHERS`].
 const NAMES: usize = 256;
 /// Name for the count of all further names.
 const OTHERS: &str = "others";
 
-/// Names of what is not understood, each with how often it came up.
+/// Names of unknown features, each with its number of uses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unknown(BTreeMap<String, u64>);
 
@@ -35,7 +35,7 @@ impl Unknown {
     }
 }
 
-/// The fields of a register; bits that no field has are noted and left out.
+/// Unpacks the fields of a register. Bits outside the fields are reported and ignored.
 macro_rules! fields {
     ($state:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;
@@ -45,7 +45,7 @@ macro_rules! fields {
         }
         match $Word::unpack_lenient(raw) {
             Ok(word) => word,
-            // All fields are numbers and flags, which have no codes without a meaning.
+            // All fields are numbers and flags, so every code has a meaning.
             Err(error) => unreachable!("{error}"),
         }
     }};
@@ -56,7 +56,7 @@ pub(crate) use fields;
 mod tests {
     use super::*;
 
-    /// Commands decide what the names are: their number is limited, and none goes uncounted.
+    /// Names depend on commands, so their number is limited. None goes uncounted.
     #[test]
     fn names_beyond_the_limit_are_counted_together() {
         let mut unknown = Unknown::default();

@@ -1,4 +1,4 @@
-//! A draw that is captured: its launch files give what the chip has stored.
+//! A captured draw: its launch files reproduce the pixels that the chip has stored.
 
 mod kept;
 mod shelf;
@@ -12,7 +12,7 @@ use reconverge_r700::chip::Chip;
 use reconverge_simt::vram::Vram;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, memory, put, stream};
 
-/// Submits a stream on a chip that is looked at.
+/// Submits a stream on a chip with an observer.
 fn submitted(memory: &mut [u8], stream: &Stream, captures: bool, replaced: [u32; 2]) -> Vec<Captured> {
     let mut gpu = R600::new(Chip::RV770);
     let seen = seen(&mut gpu, captures, replaced, |gpu| {
@@ -41,7 +41,7 @@ fn the_launch_of_the_fragments_gives_every_stored_pixel() {
     every_pixel_is_that_of_its_launch(fragment, "pixel0", 62_500, |x, y| stored(&memory, x, y));
 }
 
-/// Words are replaced before they are decoded; what is captured has the new ones.
+/// Words are replaced before they are decoded, and the capture has the new ones.
 #[test]
 fn a_replaced_word_runs_and_is_captured() {
     let mut memory = memory();
@@ -51,7 +51,7 @@ fn a_replaced_word_runs_and_is_captured() {
     let [r, g, b, a] = stored(&memory, 200, 20);
     assert_eq!(([r, a], b > 200, g < 30), ([128, 255], true, true));
     assert!(draws[0].launches[1].program.words.contains(&new));
-    // Without it nothing is captured, and words are replaced all the same.
+    // Without a capture, words are also replaced.
     let mut memory = strip::memory();
     assert_eq!(submitted(&mut memory, &stream(), false, [old, new]).len(), 0);
     assert_eq!(stored(&memory, 200, 20)[0], 128);

@@ -1,4 +1,4 @@
-//! A stream as Mesa's driver sends it for a strip of four vertices with one varying: every pixel is where it is.
+//! A stream of Mesa's driver for a strip of four vertices with one varying: the tests check every pixel.
 
 mod strip;
 
@@ -35,7 +35,8 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     assert_eq!((gpu.draws(), gpu.unknown()), (1, vec![]));
 }
 
-/// The strip through a geometry program that emits each triangle as it came, `most` vertices of it: colour is the position.
+/// Draws the strip through a geometry program that emits each triangle unchanged, with `most` vertices of it. The
+/// colour is the position.
 fn with_geometry(most: u32) -> (Vec<u8>, R600) {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
     let at = |offset: usize| VERTEX.start + offset;
@@ -98,8 +99,8 @@ fn a_geometry_program_emits_no_more_than_it_may() {
     assert_eq!(pixel(&memory, 100, 100), [0; 4]);
 }
 
-/// Four samples a pixel, the left edge of the strip through the centres of the first column: half of the samples are covered,
-/// and a resolve (CB_COLOR_CONTROL.SPECIAL_OP 7) gives their mean. (OpenGL 3.0, 3.3.1)
+/// Four samples per pixel. The left edge of the strip passes through the centres of the first column, so half of
+/// their samples are covered. A resolve (CB_COLOR_CONTROL.SPECIAL_OP 7) computes the mean. (OpenGL 3.0, 3.3.1)
 #[test]
 fn a_resolve_is_the_mean_of_the_samples() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
@@ -118,7 +119,7 @@ fn a_resolve_is_the_mean_of_the_samples() {
     stream.context(0x28a4c, &[0x0051_4001]);
     stream.context(0x2843c, &[125., 125.5].map(f32::to_bits));
     stream.0.extend(&draw);
-    // From the samples to the target of the other tests.
+    // A copy from the samples to the target of the other tests.
     stream.context(0x280a0, &[0x0910_0468, 0x0910_0468]);
     stream.context(0x28044, &[0]);
     stream.relocation(0);
@@ -137,9 +138,10 @@ fn a_resolve_is_the_mean_of_the_samples() {
     assert_eq!(gpu.unknown(), []);
 }
 
-/// The words of SAMPLE_PIPELINESTAT in Mesa's order (`r600_query.c`): pixels, primitives out of the clipper and into it, vertex and
-/// geometry lanes, geometry primitives, primitives, vertices. Nothing counts between PIPELINESTAT_STOP and PIPELINESTAT_START, as around
-/// blits of `ext_transform_feedback-generatemipmap prims_generated`, which RV770 passes.
+/// The words of SAMPLE_PIPELINESTAT in Mesa's order (`r600_query.c`): pixels, primitives out of the clipper and into
+/// it, vertex and geometry lanes, geometry primitives, primitives, vertices. Nothing counts between PIPELINESTAT_STOP
+/// and PIPELINESTAT_START, as around blits of `ext_transform_feedback-generatemipmap prims_generated`, which RV770
+/// passes.
 #[test]
 fn statistics_count_while_they_are_on() {
     const RESULTS: Range<usize> = 0x10_0000..0x10_1000;
@@ -174,7 +176,7 @@ fn the_guard_band_cuts_and_drops() {
         let mut stream = stream();
         let draw = stream.0.split_off(stream.0.len() - 3);
         stream.context(0x28c0c, &registers.map(f32::to_bits));
-        // Half of the size: the strip reaches to w, the target to twice that.
+        // Half the size: the strip reaches to w, the target to twice that.
         stream.context(0x2843c, &[62.5, 125., 62.5, 125.].map(f32::to_bits));
         stream.0.extend(draw);
         gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
@@ -184,12 +186,13 @@ fn the_guard_band_cuts_and_drops() {
     // y, then x: cut at half of w along x, and along y.
     assert_eq!(drawn([8., 8., 0.5, 8.]), [62, 125]);
     assert_eq!(drawn([0.5, 8., 8., 8.]), [125, 62]);
-    // All vertices lie at w or -w; a side at -2 w drops all.
+    // All vertices lie at w or -w. A side at -2 w drops all.
     assert_eq!(drawn([8., -2., 8., 8.]), [0, 0]);
 }
 
-/// RV770 fails `interpolation N non-centroid-deriv`: SPI_PS_IN_CONTROL_0.BARYC_SAMPLE_CNTL is 0, CENTROIDS_ONLY, unless a program reads
-/// the position. The strip is from 0.5 to 16.5, and the first sample of a pixel is 2/16 to the left of its centre.
+/// RV770 fails `interpolation N non-centroid-deriv`: SPI_PS_IN_CONTROL_0.BARYC_SAMPLE_CNTL is 0, CENTROIDS_ONLY,
+/// unless a program reads the position. The strip is from 0.5 to 16.5, and the first sample of a pixel is 2/16 to the
+/// left of its centre.
 #[test]
 fn inputs_are_at_the_centroid_if_there_are_only_centroids() {
     const SAMPLES: Range<usize> = 0x10_0000..0x20_0000;
@@ -228,7 +231,7 @@ fn what_is_not_known_is_named_and_counted() {
     assert_eq!(gpu.unknown(), [("packet 0x7f".to_owned(), 1), ("register 0x28ffc".to_owned(), 2)]);
 }
 
-/// The vertex and the pixel shader; the quad has 19 batches of lanes.
+/// The vertex and the pixel shader. The quad has 19 batches of lanes.
 #[test]
 fn each_shader_of_a_quad_is_decoded_and_lowered_once() {
     const WIDE: Range<usize> = 0x9_0000..0x9_0000 + 4 * 640 * 480;
@@ -248,7 +251,7 @@ fn each_shader_of_a_quad_is_decoded_and_lowered_once() {
     stream.0.extend(draw);
     let before = loads();
     let submission = Submission { commands: &stream.0, buffers: &buffers };
-    // Counts are those of this thread.
+    // The counts are per thread.
     on_one_thread(|| gpu.submit(Vram::new(&mut memory), &submission)).unwrap();
     assert!(memory[WIDE].as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (128, 255)));
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
@@ -296,7 +299,8 @@ fn engines_alone_and_in_lockstep_draw_the_same_pixels() {
 const TEXTURE: Range<usize> = 0x9_0000..0xd_0000;
 const TEXTURE_BYTES: usize = 4 * 64 * 64;
 
-/// The chip draws what a chip draws that has kept nothing, if others write only where they may, or state that they have.
+/// The chip draws the same as a chip that has kept nothing, if others write only where they may, or report their
+/// writes.
 #[test]
 fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     let (mut gpu, mut memory) = (R600::new(Chip::RV770), memory());
@@ -403,7 +407,7 @@ fn an_anisotropic_filter_reads_along_the_longer_side() {
         // The texel to the right of the middle, and the mean of 0, 20, 40 and 60.
         assert_eq!(drawn(engine, 0, 2), [40, 49, 103]);
         assert_eq!(drawn(engine, 4, 2), [30, 39, 93]);
-        // Two places: between texels 0 and 1, and 2 and 3, which a bilinear filter mixes.
+        // Two positions: between texels 0 and 1, and between 2 and 3, which a bilinear filter mixes.
         assert_eq!(drawn(engine, 5, 1), [30, 39, 93]);
     }
 }

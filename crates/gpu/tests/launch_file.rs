@@ -1,4 +1,4 @@
-//! A launch that is written as a launch file is the same launch when it is read.
+//! A launch that is written to a launch file and read again is the same launch.
 
 mod shelf;
 
@@ -25,7 +25,7 @@ use reconverge_workbench::r700::launch::Waves;
 use reconverge_workbench::tesla::launch::Grid;
 use shelf::Shelf;
 
-/// A program of R700 that exports register 0 to colour 0, and ends.
+/// Returns a program of R700 that exports register 0 to colour 0, and ends.
 fn program() -> ChipProgram {
     of_r700(Any_::Pixel)
 }
@@ -35,7 +35,7 @@ fn of_r700(stage: Any_) -> ChipProgram {
     ChipProgram { isa: Isa::R700, chip: "RV610", stage, words, base: 0, state: Vec::new() }
 }
 
-/// What a launch file is when it is ready.
+/// Returns a launch file after it is read and prepared.
 fn ready<T: Any>(text: &str, program: &ChipProgram, shelf: &Shelf) -> T {
     let file = LaunchFile::parse(text).unwrap_or_else(|why| panic!("{why}\n{text}"));
     let session = file.prepare(&Image::default(), &program.program(), shelf);
@@ -44,7 +44,7 @@ fn ready<T: Any>(text: &str, program: &ChipProgram, shelf: &Shelf) -> T {
     *ready.downcast::<T>().unwrap()
 }
 
-/// The launch of R700 that a text describes.
+/// Returns the launch of R700 that a text describes.
 fn read(text: &str, shelf: &Shelf) -> Launch {
     ready::<Waves>(text, &program(), shelf).launch
 }
@@ -62,7 +62,7 @@ fn written(launch: &Launch) -> (String, Shelf) {
     (text, shelf)
 }
 
-/// `count` words that are no numbers in particular: NaNs with payloads and denormals among them.
+/// Returns `count` arbitrary words, including NaNs with payloads and denormals.
 fn words(count: u32) -> Vec<u32> {
     (0..count).map(|word| word.wrapping_mul(0x9e37_79b9) ^ 0x7f80_0001).collect()
 }
@@ -71,7 +71,7 @@ fn texels(count: u32) -> Vec<[u32; 4]> {
     words(4 * count).as_chunks::<4>().0.to_vec()
 }
 
-/// A launch with something in every field that a draw can set.
+/// Returns a launch with a value in every field that a draw can set.
 fn everything() -> Launch {
     let mut launch = Launch::new(Chip::named("RV610").unwrap(), Stage::Pixel, 20);
     let environment = launch.environment_mut();
@@ -145,7 +145,7 @@ fn a_launch_that_is_written_is_read_as_the_same() {
     assert_eq!(read, launch, "{text}");
 }
 
-/// A launch of one lane and no resources: nothing of it is a file but the program.
+/// A launch of one lane without resources: its only file is the program.
 #[test]
 fn a_small_launch_is_all_in_its_text() {
     let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1);
@@ -171,7 +171,7 @@ fn what_no_launch_file_can_say_is_named() {
     assert!(scratch.starts_with("the size of scratch memory: "), "{scratch}");
 }
 
-/// A launch of these lanes, of which lane n gives n + 1.
+/// Returns a launch of these lanes, in which lane n has the result n + 1.
 fn numbered(lanes: Lanes) -> (LaunchFile, Shelf) {
     let count = match &lanes {
         Lanes::Pixels(pixels) => pixels.len() as u32,
@@ -197,7 +197,7 @@ fn numbered(lanes: Lanes) -> (LaunchFile, Shelf) {
     (LaunchFile::parse(&text.text()).unwrap(), shelf)
 }
 
-/// Two quads, the second of which covers the pixels of the first again.
+/// Returns two quads. The second one covers the pixels of the first again.
 fn pixels() -> (LaunchFile, Shelf) {
     let quad = [[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 1]];
     let second = [[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 0]];
@@ -255,7 +255,7 @@ fn r500_refuses_what_is_of_the_other_machines() {
     assert_eq!(error.as_deref(), Some(&*format!("texture 0: `select` is not for {} programs", Isa::R500)));
 }
 
-/// A sampler with something in every field.
+/// Returns a sampler with a value in every field.
 fn sampler() -> Sampler {
     Sampler {
         wrap: [Wrap::Clamp, Wrap::MirrorOnceToBorder, Wrap::Repeat],
@@ -306,7 +306,7 @@ fn a_launch_of_r500_that_is_written_is_read_as_the_same() {
     let read = ready::<Pixels>(&text, &program, &shelf).launch;
     assert_eq!((read.lanes, &read.inputs), (launch.lanes, &launch.inputs), "{text}");
     let (mut read, launch) = (r500::Environment::clone(&read.environment), launch.environment);
-    // Sizes of stacks are those that are recommended, said or not.
+    // The sizes of stacks are the recommended ones, whether they are stated or not.
     read.hardware.limits = None;
     assert_eq!((&read.constants, read.hardware), (&launch.constants, launch.hardware), "{text}");
     assert_eq!(read.textures, launch.textures, "{text}");
@@ -348,7 +348,7 @@ fn a_launch_of_tesla_that_is_written_is_read_as_the_same() {
     let (setup, known) = (&read.setup, &launch.setup);
     assert_eq!((setup.registers, setup.local_bytes, setup.code_base), (9, 64, 0x40), "{text}");
     assert_eq!((setup.chip, setup.modes), (known.chip, known.modes), "{text}");
-    // Zeros at the end of a bank are those that lie beyond it.
+    // Zeros at the end of a bank equal the words past its end.
     assert!(setup.constants.bank(0).starts_with(&[1; 200]) && setup.constants.read(0, 200, 4) == 0);
     assert_eq!(setup.constants.read(15, 4, 4), 0x0008_0009);
     assert_eq!(setup.textures.samplers, known.textures.samplers, "{text}");

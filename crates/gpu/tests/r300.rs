@@ -1,4 +1,4 @@
-//! Streams as Mesa's r300 driver sends them, past the vertex unit and through it: every pixel is where it is.
+//! Streams of Mesa's r300 driver, with and without the vertex unit: the tests check every pixel.
 
 mod kept;
 mod shelf;
@@ -16,7 +16,7 @@ use reconverge_simt::pool::on_one_thread;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 
-/// Where the buffers of the relocation list are.
+/// Ranges of the buffers in the relocation list.
 const TARGET: Range<usize> = 0x1_0000..0x5_0000;
 const DEPTH: Range<usize> = 0x5_0000..0x9_0000;
 const VERTICES: Range<usize> = 0x9_0000..0xa_0000;
@@ -24,20 +24,20 @@ const TEXTURE: Range<usize> = 0xa_0000..0xb_0000;
 const BUFFERS: [Range<usize>; 4] = [TARGET, DEPTH, VERTICES, TEXTURE];
 const MEMORY: usize = 0xb_0000;
 
-/// Elements of a row of the target.
+/// Elements per row of the target.
 const PITCH: usize = 256;
 
 #[derive(Default)]
 struct Stream(Vec<u32>);
 
 impl Stream {
-    /// Type 0.
+    /// A type 0 packet.
     fn set(&mut self, address: u32, values: &[u32]) {
         self.0.push((values.len() as u32 - 1) << 16 | (address / 4));
         self.0.extend(values);
     }
 
-    /// Type 0, all values to one register.
+    /// A type 0 packet with all values for one register.
     fn port(&mut self, address: u32, values: &[u32]) {
         self.0.push((values.len() as u32 - 1) << 16 | 1 << 15 | (address / 4));
         self.0.extend(values);
@@ -58,7 +58,7 @@ impl Stream {
         self.set(0x4630, &[(words.len() as u32 / 6 - 1) << 16, (words.len() as u32 / 6 - 1) << 16, 0]);
     }
 
-    /// Vertices in the packet: window coordinates and 1/w, then four of a set of coordinates.
+    /// A draw of vertices in the packet: window coordinates and 1/w, then four coordinates of a set.
     fn draw(&mut self, primitive: u32, vertices: &[[f32; 8]]) {
         let mut payload = vec![(vertices.len() as u32) << 16 | 3 << 4 | primitive];
         payload.extend(vertices.as_flattened().iter().map(|x| x.to_bits()));
@@ -69,7 +69,7 @@ impl Stream {
 /// r, g of the first set of coordinates, a quarter, one: captured.
 const COLORS: [u32; 6] = [0x0007_8005, 0x0802_0000, 0x0802_00a8, 0x00db_0420, 0x00c1_0000, 0x3039_0000];
 
-/// A target of 250 x 250, RGBA8, and what a draw of four floats and a set of coordinates needs besides.
+/// A target of 250 x 250, RGBA8, and the other state for a draw of four floats and a set of coordinates.
 fn stream() -> Stream {
     let mut stream = Stream::default();
     stream.set(0x43e0, &[0, 249 << 13 | 249]);
@@ -84,7 +84,7 @@ fn stream() -> Stream {
     stream.set(0x4e18, &[0]);
     stream.set(0x4f00, &[0, 0]);
     stream.set(0x4f1c, &[0]);
-    // Past the vertex unit.
+    // Vertices bypass the vertex unit.
     stream.set(0x2140, &[0x100]);
     stream.set(0x221c, &[0x1_0000]);
     stream.set(0x2150, &[0x2603_0003]);
@@ -92,7 +92,7 @@ fn stream() -> Stream {
     stream.set(0x2090, &[1, 4]);
     stream.set(0x20b4, &[8]);
     stream.set(0x2134, &[0xff_ffff, 0]);
-    // The first set of coordinates is temporary 0.
+    // The first set of coordinates goes to temporary 0.
     stream.set(0x4008, &[0]);
     stream.set(0x4074, &[0x000c_2040]);
     stream.set(0x4300, &[0x0004_0004, 0]);
@@ -144,7 +144,7 @@ fn with_and_without<T>(
     })
 }
 
-/// The same, of commands all of which are known.
+/// Executes commands without unknown features.
 fn executed(stream: &Stream, memory: &mut [u8]) -> R300 {
     let gpu = submitted(stream, memory);
     assert_eq!(gpu.unknown(), vec![]);
@@ -194,19 +194,19 @@ fn the_shader_of_a_quad_is_decoded_and_lowered_once() {
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let before = loads();
     let submission = Submission { commands: &stream.0, buffers: &[WIDE] };
-    // Counts are those of this thread.
+    // The counts are per thread.
     on_one_thread(|| gpu.submit(Vram::new(&mut memory), &submission)).unwrap();
     assert!(memory.as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (64, 255)));
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
     assert_eq!((gpu.draws(), decoded, lowered), (1, 1, 1));
 }
 
-/// 3D_LOAD_VBPNTR and 3D_DRAW_INDX_2 with an INDX_BUFFER; the index offset counts before vertices are fetched.
+/// 3D_LOAD_VBPNTR and 3D_DRAW_INDX_2 with an INDX_BUFFER. The index offset is added before vertices are fetched.
 #[test]
 fn a_draw_of_arrays_and_indices_gives_the_same_pixels() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
     let corners = strip([0., 250.], [0., 250.], 0.5);
-    // Positions in one array, coordinates in another, behind two vertices that nothing names.
+    // Positions in one array, coordinates in another, after two vertices that no index uses.
     for (number, corner) in corners.iter().enumerate() {
         let words = corner.map(f32::to_bits);
         put(&mut memory, VERTICES.start + 0x100 + 16 * (number + 2), &words[..4]);
@@ -244,8 +244,8 @@ fn negative_indices_wrap_before_they_are_clamped() {
     drawn_over(&memory);
 }
 
-/// VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ are 1: nothing is drawn outside of the viewport. Mesa's list of an RV530 does not
-/// have `triangle-guardband-viewport`.
+/// VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ are 1: nothing is drawn outside of the viewport. Mesa's list of an
+/// RV530 does not have `triangle-guardband-viewport`.
 #[test]
 fn primitives_are_cut_at_the_edges_of_the_viewport() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -268,8 +268,8 @@ fn primitives_are_cut_at_the_edges_of_the_viewport() {
     assert_eq!((all.first(), all.last(), all.len()), (Some(&(50, 20)), Some(&(149, 79)), 100 * 60));
 }
 
-/// Mesa, `r300_reg.h`: VAP_GB_VERT_CLIP_ADJ, VERT_DISC_ADJ, HORZ_CLIP_ADJ and HORZ_DISC_ADJ. The strip reaches from -w to w, and from
-/// column 50 to 149 and from row 20 to 79.
+/// Mesa, `r300_reg.h`: VAP_GB_VERT_CLIP_ADJ, VERT_DISC_ADJ, HORZ_CLIP_ADJ and HORZ_DISC_ADJ. The strip reaches from
+/// -w to w, and from column 50 to 149 and from row 20 to 79.
 #[test]
 fn a_primitive_outside_of_the_guard_band_is_dropped() {
     let count = |registers: [f32; 4]| {
@@ -286,15 +286,15 @@ fn a_primitive_outside_of_the_guard_band_is_dropped() {
         all.filter(|(x, y)| pixel(&memory, *x, *y)[3] != 0).count()
     };
     assert_eq!(count([1., 1., 1., 1.]), 100 * 60);
-    // A triangle has vertices on both sides.
+    // The triangle has vertices on both sides.
     assert_eq!(count([1., 0.5, 1., 0.5]), 100 * 60);
     // All vertices lie beyond -2 w.
     assert_eq!(count([1., -2., 1., 1.]), 0);
     assert_eq!(count([1., 1., 1., -2.]), 0);
 }
 
-/// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a pixel. The
-/// resolve stores their mean.
+/// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a
+/// pixel. The resolve stores their mean.
 #[test]
 fn samples_are_covered_at_their_places_and_resolved() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -319,7 +319,7 @@ fn samples_are_covered_at_their_places_and_resolved() {
     assert_eq!(found, [255, 128, 0, 191, 64, 0, 128]);
 }
 
-/// RB3D has no sign of a format: 5fh and 40h are 9fh, which is below 0 as a signed fraction.
+/// RB3D formats do not have a sign: 5fh plus 40h is 9fh, which is below 0 as a signed fraction.
 #[test]
 fn signed_fractions_blend_as_unsigned_ones() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -330,7 +330,7 @@ fn signed_fractions_blend_as_unsigned_ones() {
         corner
     });
     stream.draw(STRIP, &corners);
-    // Add, factors one.
+    // Addition, with factors of one.
     stream.set(0x4e04, &[1 | 33 << 16 | 33 << 24]);
     put(&mut memory, TARGET.start, &[0x4040_4040; 10]);
     executed(&stream, &mut memory);
@@ -339,11 +339,12 @@ fn signed_fractions_blend_as_unsigned_ones() {
     blended.draw(STRIP, &corners);
     let found =
         with_and_without(Erratum::UnsignedBlending, &blended, &[0; MEMORY], |memory| pixel(memory, 3, 0));
-    // Without the erratum, sums end at 1.
+    // Without the erratum, sums saturate at 1.
     assert_eq!(found, [[0xbe, 0xbe, 0x40, 0xfe], [0x7f, 0x7f, 0x40, 0x7f]]);
 }
 
-/// The driver adds one step of 1/32 to every bias, and RV530 shows none of the next level then: it passes `compressedteximage`.
+/// The driver adds one step of 1/32 to every bias. RV530 then does not show the next level: it passes
+/// `compressedteximage`.
 #[test]
 fn a_level_of_detail_lags_behind_by_a_step_of_its_bias() {
     let level = |bias: u32| {
@@ -369,7 +370,7 @@ fn a_level_of_detail_lags_behind_by_a_step_of_its_bias() {
 #[test]
 fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
-    // Wider than a row: what is beyond the pitch is dropped.
+    // Wider than a row: pixels beyond the pitch are dropped.
     stream.set(0x43e0, &[0, 127 << 13 | 319]);
     stream.set(0x421c, &[(320 * 6) << 16 | (128 * 6)]);
     stream.set(0x4f1c, &[0x20]);
@@ -387,13 +388,13 @@ fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
     }
 }
 
-/// A point with coordinates of its own, from (S0, T0) at the left and lower edge, reads eight texels across and four down
-/// with the filters of TX_FILTER0_0.
+/// A point with point coordinates, from (S0, T0) at the left and lower edge. It reads eight texels across and four
+/// down with the filters of TX_FILTER0_0.
 fn textured(stream: &mut Stream, filters: u32) {
     textured_point(stream, filters, [8, 4]);
 }
 
-/// Draws as [`textured`] does, with a point of another size around the same place.
+/// Draws as [`textured`] does, with a point of another size around the same centre.
 fn textured_point(stream: &mut Stream, filters: u32, [width, height]: [u32; 2]) {
     stream.set(0x2150, &[0x2003]);
     stream.set(0x20b4, &[4]);
@@ -410,7 +411,7 @@ fn textured_point(stream: &mut Stream, filters: u32, [width, height]: [u32; 2]) 
     stream.set(0x4500, &[0]);
     stream.set(0x4540, &[0]);
     stream.relocation(3);
-    // temp[0] = texture 0 at temp[0]; then that.
+    // temp[0] = texture 0 at temp[0]; then its output.
     let fetch = [0x0000_7807, 0x0240_0000, 0xe400_e400, 0, 0, 0];
     let out = [0x0007_8005, 0x0802_0000, 0x0802_0000, 0x00db_0220, 0x00c0_c000, 0x2049_0000];
     stream.program(&[fetch, out].concat());
@@ -418,7 +419,7 @@ fn textured_point(stream: &mut Stream, filters: u32, [width, height]: [u32; 2]) 
     stream.packet(0x35, &[&[1 << 16 | 3 << 4 | POINT][..], &center].concat());
 }
 
-/// A copy.
+/// The texture is copied to the target.
 #[test]
 fn a_point_is_stretched_over_a_texture() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -432,8 +433,8 @@ fn a_point_is_stretched_over_a_texture() {
     assert_eq!([pixel(&memory, 9, 20), pixel(&memory, 18, 20), pixel(&memory, 10, 24)], [[0; 4]; 3]);
 }
 
-/// Pixels that are four texels wide and one high. A linear filter mixes the two in the middle; the places of an anisotropic one are
-/// those that its ratio allows.
+/// Pixels that are four texels wide and one high. A linear filter mixes the two in the middle. The number of an
+/// anisotropic filter's positions follows from its ratio.
 #[test]
 fn an_anisotropic_filter_reads_along_the_longer_side() {
     let drawn = |filter: u32, most: u32, finer: u32| {
@@ -446,7 +447,7 @@ fn an_anisotropic_filter_reads_along_the_longer_side() {
         assert_eq!(submitted(&stream, &mut memory).unknown(), []);
         [13, 14].map(|x| [20, 21, 22, 23].map(|y| pixel(&memory, x, y)[0]))
     };
-    // MAX_ANISO counts with an anisotropic filter alone.
+    // MAX_ANISO has an effect only with an anisotropic filter.
     assert_eq!([drawn(2, 4, 0), drawn(3, 0, 0)], [[[0; 4], [90; 4]]; 2]);
     // The middles of the halves: texels 1 and 2, and 3 and 4 of each four.
     assert_eq!(drawn(3, 1, 0), [[60; 4], [45; 4]]);
@@ -499,7 +500,8 @@ fn clip_rules_keep_what_is_inside_of_some_rectangles() {
     assert_eq!(found, [(256, 0), (8 * 16, 0), (4 * 16, 0), (32, 0), (32, 0), (0, 0), (256, 1)]);
 }
 
-/// STIPPLE_SCALE counts bits of the pattern per pixel. Mesa writes 0 for the factor 1 of OpenGL: the first bit is everywhere.
+/// STIPPLE_SCALE counts bits of the pattern per pixel. Mesa writes 0 for the factor 1 of OpenGL, so the first bit is
+/// used everywhere.
 #[test]
 fn lines_are_stippled_by_a_scale() {
     let drawn = |scale: f32, pattern: u32| {
@@ -514,7 +516,7 @@ fn lines_are_stippled_by_a_scale() {
     assert_eq!(found.map(|(scale, pattern)| drawn(scale, pattern)), [0xffff, 0, 0x1234, 0xf5f5, 0x0f33]);
 }
 
-/// Mesa `r300_create_rs_state` writes the factor of OpenGL less one, and RV530 fails piglit's `linestipple`.
+/// Mesa `r300_create_rs_state` writes the factor of OpenGL minus one, and RV530 fails piglit's `linestipple`.
 #[test]
 fn a_scale_without_its_erratum_is_the_factor_less_one() {
     let pattern = |scale: f32| {
@@ -529,7 +531,7 @@ fn a_scale_without_its_erratum_is_the_factor_less_one() {
     assert_eq!([0., 1.].map(pattern), [[0xffff, 0x0035], [0x0035, 0x0f33]]);
 }
 
-/// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts what passes, ZB_ZPASS_ADDR stores it.
+/// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts pixels that pass, ZB_ZPASS_ADDR stores the count.
 #[test]
 fn depth_and_stencil_are_tested_and_counted() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -541,7 +543,7 @@ fn depth_and_stencil_are_tested_and_counted() {
     stream.relocation(1);
     stream.set(0x4f24, &[PITCH as u32]);
     stream.relocation(1);
-    // Depth less, written; stencil equal to 7, incremented where both pass.
+    // Depth less, written; stencil equal to 7, incremented if both pass.
     stream.set(0x4f00, &[7, 1 | 3 << 3 | 3 << 9]);
     stream.set(0x4f08, &[0x00ff_ff07]);
     stream.set(0x42c8, &[0xf]);
@@ -596,7 +598,7 @@ fn a_captured_draw_with_a_vertex_program_gives_the_same_pixels() {
     drawn_over(&memory);
 }
 
-/// The launches of both units give every stored pixel, and the surface after the draw is what is in memory.
+/// The launches of both units compute every stored pixel, and the surface after the draw equals memory.
 #[test]
 fn a_captured_draw_runs_again_from_its_launch_files() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -618,7 +620,7 @@ fn a_captured_draw_runs_again_from_its_launch_files() {
     let [(target, content)] = &surfaces[..] else { panic!("{} surfaces", surfaces.len()) };
     assert_eq!((&*target.name, &*target.format, target.rows), ("color0", "8_8_8_8 unorm", 250));
     assert_eq!(*content, memory[TARGET.start..][..250 * PITCH * 4]);
-    // Registers go with the words: flow control of the vertex unit is nowhere else.
+    // Words alone are not sufficient: the flow control of the vertex unit is only in registers.
     let file = seen.programs[0].file();
     assert!(file.0 == "s" && file.1.contains(".state VAP_PVS_CODE_CNTL_0"), "{}", file.1);
 }
@@ -634,14 +636,14 @@ fn a_replaced_word_runs_and_is_captured() {
         gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
     });
     assert_eq!(pixel(&memory, 7, 7)[2], 128);
-    // Vertices that come past the vertex unit have no launch.
+    // Vertices that bypass the vertex unit do not have a launch.
     let [fragment] = &seen.draws[0].launches[..] else { panic!("{:?}", seen.draws) };
     assert!(fragment.program.words.contains(&new));
     let colors: Vec<[u32; 4]> = Kept::new(fragment).run("color0");
     assert_eq!(f32::from_bits(colors[0][2]), 0.5);
 }
 
-/// Six user planes lie behind the constants; plane 0 keeps x >= 0.
+/// The six user planes follow the constants; plane 0 keeps x >= 0.
 #[test]
 fn user_planes_cut_what_the_vertex_program_places() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
@@ -679,7 +681,7 @@ fn what_is_not_known_is_named_and_counted() {
 #[test]
 fn a_fragment_program_that_never_ends_is_named() {
     let (mut memory, mut stream) = (vec![0; MEMORY], stream());
-    // JUMP to itself, whatever the lanes say.
+    // JUMP to itself, regardless of the lanes.
     stream.program(&[[0x2, 0, 0xff00, 0, 0, 0], COLORS].concat());
     stream.draw(STRIP, &strip([0., 1.], [0., 1.], 0.5));
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
@@ -688,7 +690,7 @@ fn a_fragment_program_that_never_ends_is_named() {
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: fragment program: ")), "{fault}");
 }
 
-/// As the kernel refuses it before a draw: `r100_cs_track_check`.
+/// The kernel rejects such a buffer before a draw: `r100_cs_track_check`.
 #[test]
 fn a_buffer_that_is_too_small_for_the_rows_of_the_scissor_is_refused() {
     let refused = |change: fn(&mut Stream)| {
@@ -706,7 +708,7 @@ fn a_buffer_that_is_too_small_for_the_rows_of_the_scissor_is_refused() {
         "malformed submission: colour buffer 0: 257 rows of 256 pixels of 4 bytes at 0x0 do not fit in a buffer of \
          0x40000 bytes"
     );
-    // Nothing is stored in it: no channel.
+    // The write mask is empty, so nothing is stored.
     assert_eq!(
         refused(|stream| {
             stream.set(0x43e0, &[0, 256 << 13 | 249]);
@@ -727,7 +729,8 @@ fn a_buffer_that_is_too_small_for_the_rows_of_the_scissor_is_refused() {
     );
 }
 
-/// The chip draws what a chip draws that has kept nothing, if others write only where they may, or state that they have.
+/// The chip draws the same as a chip that has kept nothing, if others write only where they may, or report their
+/// writes.
 #[test]
 fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     let (mut gpu, mut memory) = (R300::new(Chip::named("RV515").unwrap()), vec![0; MEMORY]);
@@ -772,13 +775,13 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     assert!(is_current(&mut gpu, &mut memory));
 }
 
-/// Mesa `r300_emit.c`, r300_emit_aa_state, and `r300_blit.c`, r300_simple_msaa_resolve. Two samples are at 3 and 9 twelfths of a
-/// pixel along both axes.
+/// Mesa `r300_emit.c`, r300_emit_aa_state, and `r300_blit.c`, r300_simple_msaa_resolve. Two samples are at 3 and 9
+/// twelfths of a pixel along both axes.
 #[test]
 fn a_resolve_stores_the_mean_of_samples_that_are_covered_and_those_that_are_not() {
     let mut memory = vec![0; MEMORY];
     let mut stream = stream();
-    // Two samples fit twice in 128 pixels a row.
+    // Two samples per pixel fit twice into 128 pixels per row.
     stream.set(0x4e38, &[0x00c3_0000 | (PITCH as u32 / 2)]);
     stream.relocation(0);
     stream.set(0x43e0, &[0, 99 << 13 | 99]);
@@ -787,7 +790,7 @@ fn a_resolve_stores_the_mean_of_samples_that_are_covered_and_those_that_are_not(
     stream.set(0x43e8, &[0xff_ffff]);
     // The right edge is in the middle of pixel 20, the lower one below the first sample of pixel 30.
     stream.draw(STRIP, &strip([10., 20.5], [10., 30.5], 0.));
-    // The resolve, whose colours count for nothing.
+    // The resolve, whose colours are ignored.
     stream.set(0x4e80, &[0]);
     stream.relocation(1);
     stream.set(0x4e84, &[PITCH as u32]);

@@ -6,7 +6,7 @@ use crate::row::{Draft, Memory, Number, Part, Row, Scope, Style};
 /// A form of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Text of the form: `a|b` is one of both, `[a]` may be left out, capital letters stand for numbers.
+    /// Text of the form. `a|b` is one of the two, `[a]` is optional, and capital letters stand for numbers.
     pub text: String,
     /// An instruction of this form.
     pub example: String,
@@ -18,11 +18,11 @@ pub struct Form {
     pub source: String,
 }
 
-/// Characters of alternatives that stand in the text itself.
+/// Maximum number of characters of alternatives in the text itself.
 const SPELLED: usize = 40;
 
-/// The text of a row here, and what the names in it stand for, as [`Form`] has them. Of several mnemonics that the row has, the text
-/// has `name`.
+/// Returns the text of a row here, and the meanings of the names in it, as in [`Form`]. If the row has several
+/// mnemonics, the text has `name`.
 pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(String, String)>) {
     let (mut out, mut places) = (String::new(), Vec::new());
     parts(row.parts, here, &mut out, &mut places);
@@ -32,7 +32,8 @@ pub fn text<D: Draft>(row: &Row<D>, name: &str, here: Scope) -> (String, Vec<(St
     }
 }
 
-/// An instruction of a row with the mnemonic `name` here; `None` if no simple one has a text that reads back as the same word.
+/// Returns an instruction of a row with the mnemonic `name` here; `None` if no simple one has a text that is read
+/// back as the same word.
 pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, here: Scope) -> Option<String> {
     let mut plain = row.fixed | row.default & !row.mask;
     for part in row.parts {
@@ -51,7 +52,7 @@ pub fn example<D: Draft>(table: &Table<D>, row: &'static Row<D>, name: &str, her
     })
 }
 
-/// Names and what they stand for.
+/// Names and their meanings.
 type Places = Vec<(String, String)>;
 
 fn parts<D>(parts: &[Part<D>], here: Scope, out: &mut String, places: &mut Places) {
@@ -108,7 +109,7 @@ fn part_text<D>(part: &Part<D>, here: Scope, places: &mut Places) -> String {
     }
 }
 
-/// `a|b`, in brackets if one of them is nothing.
+/// Returns `a|b`, in brackets if one of them is empty.
 fn one_of(texts: Vec<String>) -> String {
     let optional = texts.iter().any(String::is_empty);
     let mut kept: Vec<String> = Vec::new();
@@ -155,7 +156,7 @@ fn memory_text<D>(memory: &Memory<D>) -> String {
     format!("{}{bank}[{inside}]", memory.space)
 }
 
-/// Gives the operands that a text has with these bits small numbers of their own.
+/// Assigns small, distinct numbers to the operands of a text with these bits.
 fn fill<D>(parts: &[Part<D>], here: Scope, fixed: u64, word: &mut u64, next: &mut u32) {
     for part in parts {
         match part {

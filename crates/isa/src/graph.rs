@@ -1,6 +1,6 @@
 //! The control flow of a program as a graph of instructions, in the vocabulary that the three machines share.
 //!
-//! A machine says for each instruction where lanes may go on; the rest is the same for all.
+//! Each machine provides the successors of each instruction; the rest is the same for all.
 
 crate::choices! {
     /// Kind of edge: the reason why lanes continue at another instruction.
@@ -23,44 +23,44 @@ crate::choices! {
     }
 }
 
-/// Where lanes may go on behind an instruction.
+/// An instruction to which lanes may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Address of the instruction that they go to, in the machine's own unit.
+    /// Address of the next instruction, in the machine's own unit.
     pub to: u32,
-    /// Why.
+    /// Kind of the edge.
     pub kind: EdgeKind,
 }
 
 /// An instruction in a [`Graph`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Node {
-    /// Its address, in the machine's own unit.
+    /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
-    /// Where lanes may go on; none where the program ends.
+    /// Successors of the instruction; empty at the end of the program.
     pub next: Vec<Edge>,
     /// Whether lanes of one group may leave it by different edges.
     pub diverges: bool,
-    /// The manual's word for what brings lanes together here: `join`, `POP`, `ENDIF`.
+    /// The manual's word for the construct that makes lanes reconverge here: `join`, `POP`, `ENDIF`.
     pub reconverges: Option<&'static str>,
 }
 
 /// The instructions of a program that may be reached, in order of address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Graph {
-    /// Where programs and subroutines start.
+    /// First instructions of programs and subroutines.
     pub entries: Vec<u32>,
     /// The instructions.
     pub nodes: Vec<Node>,
 }
 
 impl Graph {
-    /// The place among the nodes of the instruction at an address.
+    /// Returns the index among the nodes of the instruction at an address.
     pub fn number(&self, pc: u32) -> Option<usize> {
         self.nodes.binary_search_by_key(&pc, |node| node.pc).ok()
     }
 
-    /// The instruction at an address.
+    /// Returns the instruction at an address.
     pub fn node(&self, pc: u32) -> Option<&Node> {
         self.number(pc).map(|number| &self.nodes[number])
     }

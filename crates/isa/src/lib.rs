@@ -1,20 +1,20 @@
-//! How to write an instruction set down once and read it every way.
+//! Definition of an instruction set as data, which all tools read.
 //!
 //! A machine's encoding is written in one place, as data:
 //!
 //! * [`mod@word`]: a word of named bit fields, written the way a register manual prints it ([`word!`], [`names!`]).
-//!   One block gives a plain struct, `pack`, `unpack` and the fields as data, which the text, the bit picture
-//!   of `explain`, the documentation and the exhaustive tests all walk.
+//!   One block declares a plain struct, `pack`, `unpack` and the fields as data, over which the text, the bit picture
+//!   of `explain`, the documentation and the exhaustive tests iterate.
 //! * [`row`]: an instruction set as rows of parts; [`read`] decodes, describes and prints by them, [`mod@write`] parses
 //!   and encodes.
-//! * [`source`]: what an assembler needs whatever the machine: spans, a cursor over a line, diagnostics as
-//!   data with a suggestion of what would fit.
-//! * [`mod@expand`]: constants, expressions, included files and macros of a source, whatever the machine.
+//! * [`source`]: parts of an assembler that all machines share: spans, a cursor over a line, diagnostics as data with
+//!   a suggestion of the text that would fit.
+//! * [`mod@expand`]: constants, expressions, included files and macros of a source, for all machines.
 //! * [`forms`]: the legal forms of a mnemonic, from the rows of a table.
-//! * [`program`]: machine code with the facts that its container gives; the type that containers produce and
-//!   machines consume.
-//! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
-//! * [`limits`]: what input may ask of the host, at most.
+//! * [`program`]: machine code with the facts that its container states; the type that containers produce and
+//!   machines run.
+//! * [`graph`]: the control flow of a program; [`lint`]: requirements of the documents on a program.
+//! * [`limits`]: limits on the host resources that input may request.
 //! * [`sets`]: sets of numbers, and sets of few items.
 //! * [`mod@choices`]: enums whose values have names ([`choices!`]).
 

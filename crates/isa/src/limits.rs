@@ -1,9 +1,10 @@
-//! What input may ask of the host: one table of limits.
+//! Limits on the host resources that input may request, in one table.
 //!
-//! A launch file, a container or a listing may come from anywhere, and a few bytes of it can ask for all memory and any
-//! time. Each [`Limit`] has a default far beyond what real programs need, holds for the whole process, and can be set
-//! ([`Limit::set`]). What meets a limit is an error that names it, its value and the way to raise it ([`Exceeded`]).
-//! An allocation whose size comes from input is tried first ([`room`]), so that a failure is an error too.
+//! A launch file, a container or a listing may come from anywhere, and a few bytes of it can request any amount of
+//! memory and time. Each [`Limit`] has a default far above the needs of real programs, holds for the whole process,
+//! and can be set ([`Limit::set`]). A request above a limit is an error that names the limit, its value and the way
+//! to raise it ([`Exceeded`]). An allocation whose size comes from input is tried first ([`room`]), so its failure is
+//! also an error.
 //!
 //! Limits of the hardware are not here: each machine has its own.
 //!
@@ -24,23 +25,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// A limit of the process.
 #[derive(Debug)]
 pub struct Limit {
-    /// Its name in messages and on the command line.
+    /// Name in messages and on the command line.
     pub name: &'static str,
-    /// What it counts, in the plural.
+    /// Unit of the limit, in the plural.
     pub unit: &'static str,
-    /// What it bounds.
+    /// Description of the limited resource.
     pub about: &'static str,
-    /// Its value unless it is set.
+    /// Default value.
     pub default: u64,
-    /// The largest value that it can have.
+    /// Largest value that can be set.
     pub most: u64,
-    /// How it is raised: the beginning of a sentence that ends in "allows more".
+    /// Way to raise the limit: the beginning of a sentence that ends in "allows more".
     pub raise: &'static str,
-    /// What it is set to; 0 is the default.
+    /// Value that was set; 0 stands for the default.
     set: AtomicU64,
 }
 
-/// Instructions that a group issues before the watchdog stops it (Tesla: a block).
+/// Instructions that a group (Tesla: a block) issues before the watchdog stops it.
 pub static INSTRUCTIONS: Limit = Limit {
     name: "instructions",
     unit: "instructions",
@@ -62,7 +63,7 @@ pub static LANES: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of one array or buffer, or of what the lanes of a launch leave.
+/// Bytes of one array or buffer, or of the results of a launch's lanes.
 pub static MEMORY: Limit = Limit {
     name: "memory",
     unit: "bytes",
@@ -73,7 +74,7 @@ pub static MEMORY: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of a trace; what comes after is counted, not recorded.
+/// Bytes of a trace; later events are counted but not recorded.
 pub static TRACE: Limit = Limit {
     name: "trace",
     unit: "bytes",
@@ -84,7 +85,7 @@ pub static TRACE: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Constructs of control flow within each other, where a listing or a rule follows them.
+/// Depth of nested control-flow constructs in a listing or a rule.
 pub static NESTING: Limit = Limit {
     name: "nesting",
     unit: "constructs within each other",
@@ -95,7 +96,8 @@ pub static NESTING: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of a program, a launch file or a file of cases, as it is and unpacked. Files of numbers are bounded by [`MEMORY`].
+/// Bytes of a program, a launch file or a file of cases, before and after unpacking. [`MEMORY`] limits files of
+/// numbers.
 pub static FILE: Limit = Limit {
     name: "file",
     unit: "bytes",
@@ -106,7 +108,7 @@ pub static FILE: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// Bytes of a source text with its macros and repetitions expanded.
+/// Bytes of a source text after expansion of its macros and repetitions.
 pub static EXPANSION: Limit = Limit {
     name: "expansion",
     unit: "bytes and lines",
@@ -117,16 +119,16 @@ pub static EXPANSION: Limit = Limit {
     set: AtomicU64::new(0),
 };
 
-/// All of them.
+/// All limits.
 pub static ALL: [&Limit; 7] = [&INSTRUCTIONS, &LANES, &MEMORY, &TRACE, &NESTING, &FILE, &EXPANSION];
 
 impl Limit {
-    /// The limit of a name.
+    /// Returns the limit with a name.
     pub fn from_name(name: &str) -> Option<&'static Limit> {
         ALL.into_iter().find(|limit| limit.name == name)
     }
 
-    /// Its value.
+    /// Returns the value of the limit.
     pub fn get(&self) -> u64 {
         match self.set.load(Ordering::Relaxed) {
             0 => self.default,
@@ -134,15 +136,15 @@ impl Limit {
         }
     }
 
-    /// Its value as a size in memory.
+    /// Returns the value as a size in memory.
     pub fn size(&self) -> usize {
         usize::try_from(self.get()).unwrap_or(usize::MAX)
     }
 
-    /// Sets it for the process.
+    /// Sets the limit for the process.
     ///
     /// # Errors
-    /// 0, or more than [`Limit::most`]: then it stays, and the most is given.
+    /// Returns [`Limit::most`] if the value is 0 or above it. The limit then stays unchanged.
     pub fn set(&self, value: u64) -> Result<(), u64> {
         if value == 0 || value > self.most {
             return Err(self.most);
@@ -151,31 +153,31 @@ impl Limit {
         Ok(())
     }
 
-    /// Whether so many are allowed.
+    /// Checks that the limit allows `asked` units.
     ///
     /// # Errors
-    /// More than the limit.
+    /// `asked` is above the limit.
     pub fn check(&'static self, asked: u64) -> Result<(), Exceeded> {
         if asked <= self.get() { Ok(()) } else { Err(Exceeded { limit: self, asked: Some(asked) }) }
     }
 
-    /// Input has more than the limit; how much is not known.
+    /// Returns the error for input above the limit by an unknown amount.
     pub fn exceeded(&'static self) -> Exceeded {
         Exceeded { limit: self, asked: None }
     }
 
-    /// The way to raise it, as messages end.
+    /// Returns the way to raise the limit, for the end of a message.
     pub fn remedy(&self) -> impl fmt::Display {
         format!("{} allows more", self.raise)
     }
 }
 
-/// Something asks for more than a limit allows.
+/// A request above a limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Exceeded {
     /// The limit.
     pub limit: &'static Limit,
-    /// How much is asked for, where that is known.
+    /// Requested amount, if known.
     pub asked: Option<u64>,
 }
 
@@ -201,22 +203,22 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// Why bytes cannot be had.
+/// Reason why memory cannot be allocated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoom {
-    /// They are more than [`MEMORY`] allows.
+    /// The bytes are more than [`MEMORY`] allows.
     #[error(transparent)]
     Limit(Exceeded),
-    /// The host has not so many.
+    /// The host does not have this many bytes.
     #[error("no memory: {0} bytes cannot be allocated")]
     Host(u64),
 }
 
-/// Whether so many bytes are allowed, and the host has so many times as many now: on its way through a launch, input is
-/// copied and converted.
+/// Checks that [`MEMORY`] allows this number of bytes, and that the host now has `times` as many: a launch copies and
+/// converts its input.
 ///
-/// Allocations whose size comes from input are preceded by this, because a failure of the allocator itself ends the
-/// process. The bytes are asked of the allocator in one piece and given back; untouched, they cost nothing.
+/// This function precedes allocations whose size comes from input, because a failure of the allocator itself ends the
+/// process. It allocates the bytes in one piece and frees them; untouched, they cost nothing.
 ///
 /// # Errors
 /// See [`NoRoom`].
@@ -225,12 +227,12 @@ pub fn room(bytes: u64, times: u64) -> Result<(), NoRoom> {
     host_room(bytes.saturating_mul(times))
 }
 
-/// Whether the host has so many bytes now, as [`room`] finds out.
+/// Checks that the host now has this number of bytes, in the same way as [`room`].
 ///
 /// # Errors
 /// [`NoRoom::Host`].
 pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
-    /// Less than this is not worth a try.
+    /// Smaller requests are not tried.
     const SMALL: u64 = 1 << 24;
     if bytes < SMALL {
         return Ok(());
@@ -238,7 +240,7 @@ pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
     let size = usize::try_from(bytes).map_err(|_| NoRoom::Host(bytes))?;
     let mut trial = Vec::<u8>::new();
     let tried = trial.try_reserve_exact(size);
-    // Otherwise the compiler may leave out an allocation that nothing uses.
+    // Otherwise the compiler may remove an allocation that nothing uses.
     std::hint::black_box(&trial);
     tried.map_err(|_| NoRoom::Host(bytes))
 }

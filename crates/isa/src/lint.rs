@@ -1,4 +1,4 @@
-//! What a machine's documents demand of a program: [`Rule`]s, and the places where one is broken.
+//! Requirements of a machine's documents on a program: [`Rule`]s, and the instructions that break them.
 
 crate::choices! {
     /// Severity of breaking a rule.
@@ -6,9 +6,9 @@ crate::choices! {
     /// Exhaustive: callers that count findings or colour them must handle every severity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Severity {
-        /// Allowed, and probably not meant.
+        /// Allowed, but probably not intended.
         Note = "note",
-        /// The behaviour is undefined, or depends on facts that the program cannot know.
+        /// The behaviour is undefined, or depends on facts outside the program.
         Warning = "warning",
         /// The documents forbid it, or the machine traps.
         Error = "error",
@@ -18,26 +18,26 @@ crate::choices! {
 /// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name.
+    /// Name of the rule.
     pub name: &'static str,
-    /// How bad it is to break it.
+    /// Severity of breaking the rule.
     pub severity: Severity,
-    /// What it demands.
+    /// Requirement of the rule.
     pub demands: &'static str,
-    /// The document and page, or who is known to follow it.
+    /// The document and page, or the software that is known to follow the rule.
     pub source: &'static str,
-    /// How a program that breaks it is mended.
+    /// Way to fix a program that breaks the rule.
     pub fix: &'static str,
 }
 
-/// A place where a rule is broken.
+/// An instruction that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
     /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
-    /// What breaks it.
+    /// Description of the violation.
     pub message: String,
 }
 
@@ -48,7 +48,7 @@ impl Finding {
     }
 }
 
-/// Words that are no instruction where one is expected.
+/// Words that are not a valid instruction.
 pub const MALFORMED: Rule = Rule {
     name: "malformed",
     severity: Severity::Error,
@@ -57,7 +57,8 @@ pub const MALFORMED: Rule = Rule {
     fix: "correct the word, or read the program as the chip and program type that it was made for",
 };
 
-/// The rules of a machine, a constant each, and `RULES`, all of them: name, severity, what it demands, source, fix.
+/// Defines the rules of a machine, each as a constant, and `RULES` with all of them: name, severity, requirement,
+/// source, fix.
 #[macro_export]
 macro_rules! rules {
     ($($Name:ident = $name:literal, $severity:ident, $demands:literal, $source:literal, $fix:literal;)*) => {
@@ -71,7 +72,7 @@ macro_rules! rules {
                 fix: $fix,
             };
         )*
-        /// Every rule of the machine's own; malformed words have one of their own.
+        /// All rules of the machine. Malformed words have a separate rule.
         pub const RULES: &[$crate::lint::Rule] = &[$($Name),*];
     };
 }

@@ -1,7 +1,7 @@
-//! Machine code with the facts that its container gives.
+//! Machine code with the facts that its container states.
 //!
-//! Containers produce an [`Image`], machines consume its [`Program`]s. The type is one for all three machines:
-//! a fact that a container does not give is `None` or empty, never a guess.
+//! Containers produce an [`Image`], and machines run its [`Program`]s. The type is the same for all three machines. A
+//! fact that a container does not state is `None` or empty, never a guess.
 
 use std::ops::Range;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ crate::choices! {
 }
 
 impl Isa {
-    /// The unit of code addresses in listings and traces.
+    /// Returns the unit of code addresses in listings and traces.
     pub const fn unit(self) -> &'static str {
         match self {
             Isa::R500 => "instructions",
@@ -32,7 +32,7 @@ impl Isa {
         }
     }
 
-    /// The text of a code address: hexadecimal if addresses count bytes.
+    /// Returns the text of a code address: hexadecimal if addresses count bytes.
     pub fn spelled(self, address: u32) -> String {
         match self {
             Isa::R500 | Isa::R700 => address.to_string(),
@@ -68,7 +68,7 @@ pub struct ConstantBlock {
 /// A parameter that a container declares for a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Param {
-    /// Its name, where the container has one.
+    /// Name of the parameter, if the container has one.
     pub name: Option<String>,
     /// First byte in the parameter area.
     pub offset: u32,
@@ -76,16 +76,16 @@ pub struct Param {
     pub bytes: u32,
 }
 
-/// What a container says a program needs. `None` where it does not say.
+/// Resources that a container declares for a program. `None` if it does not state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Registers a lane.
+    /// Registers per lane.
     pub registers: Option<u32>,
-    /// Shared memory a block, bytes, parameters included as the container counts them.
+    /// Shared memory per block in bytes, parameters included as the container counts them.
     pub shared_bytes: Option<u32>,
-    /// Local memory a lane, bytes.
+    /// Local memory per lane in bytes.
     pub local_bytes: Option<u32>,
-    /// Barriers.
+    /// Number of barriers.
     pub barriers: Option<u32>,
     /// Entries of the flow-control stack.
     pub stack: Option<u32>,
@@ -107,7 +107,7 @@ crate::choices! {
         GsCopy = "gs-copy",
         /// Pixel program (ATI and AMD's word).
         Pixel = "pixel",
-        /// Fragment program (the same step in NVIDIA's and OpenGL's word).
+        /// Fragment program (the same step, in the word of NVIDIA and OpenGL).
         Fragment = "fragment",
         /// Vertex fetch program (R600, R700).
         Fetch = "fetch",
@@ -132,11 +132,12 @@ impl FromStr for Stage {
 pub struct Sampler {
     /// The texture reference's name.
     pub name: String,
-    /// Its unit.
+    /// Number of the unit.
     pub unit: u32,
 }
 
-/// What a container says a program touches (notes of a CTM executable). `None` where it does not say.
+/// Inputs, outputs and constants that a container declares as used (notes of a CTM executable). `None` if it does not
+/// state them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Inputs used, by index.
@@ -153,48 +154,48 @@ pub struct Usage {
     pub early_exit: Option<bool>,
 }
 
-/// Where the words of a program are in the file that it was read from.
+/// Position of a program's words in the file that it was read from.
 ///
-/// A program is what it is wherever its words are: all values are equal.
+/// The position does not affect equality of programs: all values are equal.
 #[derive(Clone, Debug, Default)]
 pub enum CodeAt {
-    /// The program was not read from a file, or its words are not in the file as such (compressed data).
+    /// The program was not read from a file, or its words do not occur in the file as such (compressed data).
     #[default]
     Nowhere,
-    /// The words are in a row from this byte on.
+    /// The words are contiguous from this byte on.
     Bytes {
         /// Offset of the first word.
         start: usize,
         /// The byte order of each word.
         big_endian: bool,
     },
-    /// The file is a text that spells bytes as numbers, and the program is in those bytes.
+    /// The file is a text that spells bytes as numbers. The program is in those bytes.
     Numbers(Numbers, Box<CodeAt>),
 }
 
 /// The numbers of a text that spell bytes.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// Where the text starts in the file.
+    /// Offset of the text in the file.
     pub start: usize,
     /// The bytes that each number occupies, counted from the text's start.
     pub places: Arc<Vec<Range<usize>>>,
-    /// How the digits are read.
+    /// Notation of the digits.
     pub digits: Digits,
-    /// Bytes that a number stands for.
+    /// Bytes per number.
     pub width: usize,
     /// The order of those bytes.
     pub big_endian: bool,
 }
 
-/// How the digits of a number are read.
+/// Notation of the digits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Digits {
     /// Hexadecimal, with or without `0x`.
     Hexadecimal,
     /// Octal.
     Octal,
-    /// As in C: decimal, octal after `0`, hexadecimal after `0x`.
+    /// C notation: octal after `0`, hexadecimal after `0x`, otherwise decimal.
     C,
 }
 
@@ -207,7 +208,7 @@ impl PartialEq for CodeAt {
 impl Eq for CodeAt {}
 
 impl CodeAt {
-    /// Moves the place to that in a file which has this one from byte `by` on.
+    /// Shifts the position for a file in which the earlier file starts at byte `by`.
     pub fn shift(&mut self, by: usize) {
         match self {
             CodeAt::Nowhere => {}
@@ -219,15 +220,15 @@ impl CodeAt {
 /// One program of an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Kernel name, where there is one.
+    /// Kernel name, if the program has one.
     pub name: Option<String>,
-    /// The pipeline step, if the container gives it.
+    /// The pipeline step, if the container states it.
     pub stage: Option<Stage>,
-    /// Index of the program's module in [`Image::modules`]; meaningless when the image has none.
+    /// Index of the program's module in [`Image::modules`]; ignored if the image does not have modules.
     pub module: usize,
     /// The code as 32-bit words in memory order.
     pub words: Vec<u32>,
-    /// Where the words are in the file.
+    /// Position of the words in the file.
     pub code_at: CodeAt,
     /// Address of the first word in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
     pub base: u32,
@@ -237,43 +238,43 @@ pub struct Program {
     pub constants: Vec<ConstantBlock>,
     /// Parameters, in order of their offset.
     pub params: Vec<Param>,
-    /// Textures that this program uses, where the container lists them a program.
+    /// Textures that this program uses, if the container lists them per program.
     pub samplers: Vec<Sampler>,
-    /// What the program needs.
+    /// Resources of the program.
     pub resources: Resources,
-    /// What the program touches.
+    /// Inputs, outputs and constants that the program uses.
     pub usage: Usage,
 }
 
 impl Program {
-    /// A program of which only the words are known.
+    /// Returns a program with only these words.
     pub fn from_words(words: Vec<u32>) -> Self {
         Program { words, ..Program::default() }
     }
 
-    /// The value of a state register, by its manual's name.
+    /// Returns the value of a state register, by its manual's name.
     pub fn state(&self, name: &str) -> Option<u32> {
         self.state.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 }
 
-/// A word of a constant bank that the loader fills with a variable's address.
+/// A word of a constant bank to which the loader writes a variable's address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot {
     /// Constant bank.
     pub bank: u32,
     /// Byte in the bank.
     pub offset: u32,
-    /// Added to the address.
+    /// Number that is added to the address.
     pub addend: u32,
 }
 
-/// Where a module's variable lives.
+/// Memory of a module's variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a constant bank; its contents, where the module has them, are in [`Module::constants`].
+    /// The variable is in a constant bank. Its contents, if the module has them, are in [`Module::constants`].
     Constant {
-        /// Bank.
+        /// Number of the bank.
         bank: u32,
         /// First byte in the bank.
         offset: u32,
@@ -282,7 +283,7 @@ pub enum Place {
     Global {
         /// The words that receive the address.
         slots: Vec<Slot>,
-        /// First contents; may be shorter than the variable, the rest is zero.
+        /// Initial contents. They may be shorter than the variable; the rest is zero.
         init: Vec<u8>,
     },
 }
@@ -290,30 +291,30 @@ pub enum Place {
 /// A variable that a module declares outside its kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
+    /// Name of the variable.
     pub name: String,
-    /// Its size in bytes.
+    /// Size in bytes.
     pub bytes: u32,
-    /// Where it lives.
+    /// Memory of the variable.
     pub place: Place,
 }
 
-/// What programs that were compiled together share.
+/// Declarations that the programs of one compilation share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
-    /// Its name, where it has one (`modname` of a text cubin, the member's name in an archive).
+    /// Name of the module, if it has one (`modname` of a text cubin, the member's name in an archive).
     pub name: Option<String>,
-    /// The chip or architecture it was compiled for, if the container gives it.
+    /// Chip or architecture that the module was compiled for, if the container states it.
     pub chip: Option<String>,
     /// `abiversion` of a text cubin.
     pub abi_version: Option<u32>,
-    /// Bytes of a pointer in the parameter area (the class of an ELF cubin), if the container gives it.
+    /// Bytes of a pointer in the parameter area (the class of an ELF cubin), if the container states it.
     pub pointer_bytes: Option<u32>,
-    /// Constants that all its programs see.
+    /// Constants that all programs of the module can access.
     pub constants: Vec<ConstantBlock>,
-    /// Textures declared for all its programs.
+    /// Textures declared for all programs of the module.
     pub samplers: Vec<Sampler>,
-    /// Variables declared for all its programs.
+    /// Variables declared for all programs of the module.
     pub variables: Vec<Variable>,
 }
 
@@ -322,11 +323,12 @@ pub struct Module {
 pub struct Image {
     /// The container format: `hex32`, `bin`, `cubin-text`, `cubin-elf32`, `ctm-elf`, …
     pub format: &'static str,
-    /// The machine, if the container gives it.
+    /// The machine, if the container states it.
     pub isa: Option<Isa>,
-    /// The chip or architecture name, if the container gives it and all modules agree.
+    /// The chip or architecture name, if the container states it and all modules agree.
     pub chip: Option<String>,
-    /// What programs share; [`Program::module`] points here. Empty for formats without such facts.
+    /// Modules that programs share; [`Program::module`] is an index into this list. Empty for formats without
+    /// modules.
     pub modules: Vec<Module>,
     /// The programs, in the file's order.
     pub programs: Vec<Program>,
@@ -335,12 +337,12 @@ pub struct Image {
 }
 
 impl Image {
-    /// What `program` shares with others, where the container has such facts.
+    /// Returns the module of `program`, if the container has modules.
     pub fn module_of(&self, program: &Program) -> Option<&Module> {
         self.modules.get(program.module)
     }
 
-    /// The image of one of its programs alone, with what that shares with others.
+    /// Returns an image with only this program and its module.
     pub fn only(&self, program: &Program) -> Image {
         let module = self.module_of(program).cloned();
         let chip = module.as_ref().and_then(|module| module.chip.clone()).or_else(|| self.chip.clone());
@@ -352,7 +354,7 @@ impl Image {
         }
     }
 
-    /// All constants that `program` starts with: those of its module, then its own.
+    /// Returns all constants that `program` starts with: those of its module, then its own.
     pub fn constants_of<'a>(&'a self, program: &'a Program) -> impl Iterator<Item = &'a ConstantBlock> {
         self.module_of(program).into_iter().flat_map(|module| &module.constants).chain(&program.constants)
     }

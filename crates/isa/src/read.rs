@@ -6,21 +6,21 @@ use std::fmt;
 use crate::reader::{NameHash, token_bit};
 use crate::row::{Bits, Draft, Location, Memory, Number, Part, Row, Scope, Style};
 
-/// Why a word has no value and no text.
+/// Reason why a word does not have a value and a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoReading {
     /// No row has these bits, on any chip or in any program type.
     NoRow,
-    /// A row has them, but not here.
+    /// A row has these bits, but not in this circumstance.
     Elsewhere {
-        /// The row's name.
+        /// Name of the row.
         row: &'static str,
     },
-    /// A row has them, but one of its parts does not exist with these bits.
+    /// A row has these bits, but one of its parts does not exist with them.
     NoPart {
-        /// The row's name.
+        /// Name of the row.
         row: &'static str,
-        /// The part's name.
+        /// Name of the part.
         part: &'static str,
     },
 }
@@ -43,11 +43,11 @@ impl std::error::Error for NoReading {}
 #[derive(Debug)]
 pub(crate) struct Named<D: Draft> {
     pub(crate) row: &'static Row<D>,
-    /// The tokens that each of its texts has, as bits of [`token_bit`].
+    /// Tokens that each of its texts has, as bits of [`token_bit`].
     pub(crate) needs: u64,
 }
 
-/// What every text of a row contains: words that are always written, and brackets.
+/// Returns the tokens of every text of a row: words that are always written, and brackets.
 fn needs<D: Draft>(row: &Row<D>) -> u64 {
     row.parts.iter().fold(0, |needs, part| {
         needs
@@ -61,20 +61,20 @@ fn needs<D: Draft>(row: &Row<D>) -> u64 {
     })
 }
 
-/// How many fields a key can have.
+/// Maximum number of fields of a key.
 const KEY_FIELDS: usize = 4;
 
 /// A run of the bits that select a bucket.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyField {
-    /// Its lowest bit in the word.
+    /// Lowest bit of the field in the word.
     position: u32,
     mask: u64,
-    /// Its lowest bit in the bucket's number.
+    /// Lowest bit of the field in the bucket's number.
     place: u32,
 }
 
-/// What decides about a row, close to the other candidates of its bucket in memory.
+/// Fields that decide whether a row matches, close in memory to the other candidates of its bucket.
 #[derive(Debug)]
 struct Candidate<D: Draft> {
     mask: u64,
@@ -88,18 +88,18 @@ struct Candidate<D: Draft> {
 pub struct Table<D: Draft> {
     rows: Vec<&'static Row<D>>,
     key: [KeyField; KEY_FIELDS],
-    /// By key: the index of its first row in `list`.
+    /// Index in `list` of the first row of each key.
     starts: Vec<u32>,
     list: Vec<Candidate<D>>,
-    /// By name: the rows and what their texts need.
+    /// Rows of each name, with the tokens that their texts need.
     names: HashMap<&'static str, Vec<Named<D>>, NameHash>,
 }
 
 impl<D: Draft> Table<D> {
     /// Builds the index over the rows of some groups, in their order.
     ///
-    /// The fields `key` (at most four, of one run each) together select a bucket; bits that distinguish many
-    /// rows make a good key. Rows that hold the same word are found in their order.
+    /// The fields `key` (at most four, of one run each) together select a bucket. Bits that distinguish many rows
+    /// make a good key. Rows that match the same word are found in their order.
     pub fn new(groups: &[&'static [Row<D>]], key: &'static [Bits]) -> Self {
         let rows: Vec<_> = groups.iter().copied().flatten().collect();
         let mut fields = [KeyField::default(); KEY_FIELDS];
@@ -136,22 +136,22 @@ impl<D: Draft> Table<D> {
         Table { rows, key: fields, starts, list, names }
     }
 
-    /// All rows in the table's order.
+    /// Returns all rows in the table's order.
     pub fn rows(&self) -> &[&'static Row<D>] {
         &self.rows
     }
 
-    /// The rows whose text can start with `name`, in the table's order.
+    /// Returns the rows whose text can start with `name`, in the table's order.
     pub(crate) fn named(&self, name: &str) -> &[Named<D>] {
         self.names.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// All names that texts start with.
+    /// Returns all names that texts start with.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone {
         self.names.keys().copied()
     }
 
-    /// The rows that could hold `word`, by its key.
+    /// Returns the rows that could match `word`, by its key.
     #[inline(always)]
     fn bucket(&self, word: u64) -> &[Candidate<D>] {
         let bucket = self
@@ -162,10 +162,10 @@ impl<D: Draft> Table<D> {
         &self.list[self.starts[bucket] as usize..self.starts[bucket + 1] as usize]
     }
 
-    /// The row of a word.
+    /// Returns the row of a word.
     ///
     /// # Errors
-    /// No row holds it here.
+    /// No row matches the word here.
     #[inline]
     pub fn find(&self, word: u64, here: Scope) -> Result<&'static Row<D>, NoReading> {
         let bucket = self.bucket(word);
@@ -178,10 +178,10 @@ impl<D: Draft> Table<D> {
         Err(elsewhere.map_or(NoReading::NoRow, |candidate| NoReading::Elsewhere { row: candidate.row.id }))
     }
 
-    /// The row of a word, whose parts fill the draft.
+    /// Returns the row of a word, and fills the draft from its parts.
     ///
     /// # Errors
-    /// No row holds the word here, or one of its parts does not exist.
+    /// No row matches the word here, or one of its parts does not exist.
     #[inline]
     pub fn decode(&self, word: u64, here: Scope, draft: &mut D) -> Result<&'static Row<D>, NoReading> {
         let row = self.find(word, here)?;
@@ -191,10 +191,10 @@ impl<D: Draft> Table<D> {
         }
     }
 
-    /// Appends the text of a word to `out`, followed by set bits that no part claims.
+    /// Appends the text of a word to `out`, followed by the set bits that no part claims.
     ///
     /// # Errors
-    /// As [`Table::decode`]; `out` is then as before.
+    /// As [`Table::decode`]; `out` is then unchanged.
     pub fn print(
         &self,
         word: u64,
@@ -216,8 +216,8 @@ impl<D: Draft> Table<D> {
         Ok(row)
     }
 
-    /// What every bit of a word is, in the order of the text: first the bits that select the row, last those that no part
-    /// claims. Several parts may claim the same bits.
+    /// Returns the meaning of every bit of a word, in the order of the text. The bits that select the row come first,
+    /// those that no part claims last. Several parts may claim the same bits.
     ///
     /// # Errors
     /// As [`Table::decode`].
@@ -253,18 +253,18 @@ fn print_unclaimed(long: bool, unclaimed: u64, out: &mut String) {
 
 /// Names of code addresses.
 pub trait Labels {
-    /// Appends the name of `address`; whether it has one.
+    /// Appends the name of `address`. Returns whether it has one.
     fn push(&self, address: u32, out: &mut String) -> bool;
 }
 
 /// A piece of a word with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// Which bits.
+    /// Bits of the piece.
     pub bits: u64,
-    /// What they are.
+    /// Name of the piece.
     pub name: &'static str,
-    /// Their value here, as the text spells it; may be empty.
+    /// Text of its value in this word; may be empty.
     pub text: String,
 }
 
@@ -295,7 +295,7 @@ fn fill<D: Draft>(parts: &[Part<D>], word: u64, here: Scope, draft: &mut D) -> R
 }
 
 impl<D> Number<D> {
-    /// Its value: sign-extended, an address, or as the field holds it.
+    /// Returns the value: sign-extended, an address, or as the field holds it.
     #[inline(always)]
     fn value(&self, word: u64) -> u32 {
         match self.style {
@@ -307,7 +307,7 @@ impl<D> Number<D> {
 }
 
 impl<D> Memory<D> {
-    /// What it says in a word.
+    /// Returns the location that a word holds.
     #[inline(always)]
     pub fn location(&self, word: u64) -> Location {
         let units = match self.offset {
@@ -529,7 +529,7 @@ fn describe<D>(
     Ok(())
 }
 
-/// The text of some parts on their own.
+/// Returns the text of some parts on their own.
 fn alone<D>(parts: &[Part<D>], word: u64, here: Scope) -> Result<String, &'static str> {
     let mut text = String::new();
     Printer { word, here, labels: None, out: &mut text, space: false, claimed: 0 }.parts(parts)?;

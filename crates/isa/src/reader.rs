@@ -50,9 +50,9 @@ fn is_word(byte: u8) -> bool {
     WORD[byte as usize]
 }
 
-/// Splits a line into tokens, into a buffer that is used again.
+/// Splits a line into tokens, into a buffer that is reused.
 ///
-/// Gives the [`token_bit`]s of all tokens.
+/// Returns the [`token_bit`]s of all tokens.
 pub(crate) fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {
     let mut bits = 0;
     tokens.clear();
@@ -71,7 +71,7 @@ pub(crate) fn tokenize(line: &str, tokens: &mut Vec<Token>) -> u64 {
                 continue;
             }
         } else {
-            // A character of another script: whole, so that spans stay between characters.
+            // A character of another script is read as a whole, so that spans stay between characters.
             at += line[start..].chars().next().map_or(1, char::len_utf8);
         }
         bits |= token_bit(&bytes[start..at]);
@@ -89,18 +89,18 @@ pub struct Reader<'a, 't> {
 }
 
 impl<'a, 't> Reader<'a, 't> {
-    /// A reader at the start of `line`, whose tokens are those of [`tokenize`].
+    /// Returns a reader at the start of `line`, whose tokens are those of [`tokenize`].
     pub(crate) fn new(line: &'a str, tokens: &'t [Token]) -> Self {
         Reader { line, tokens, at: 0 }
     }
 
-    /// The next token's text; empty at the end.
+    /// Returns the next token's text; empty at the end.
     #[inline(always)]
     pub fn peek(&self) -> &'a str {
         self.peek_at(0)
     }
 
-    /// The text of the token `ahead` places further; empty behind the end.
+    /// Returns the text of the token `ahead` positions further; empty after the end.
     #[inline(always)]
     pub fn peek_at(&self, ahead: usize) -> &'a str {
         match self.tokens.get(self.at + ahead) {
@@ -109,13 +109,13 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
-    /// The bytes of the next token; empty at the end.
+    /// Returns the bytes of the next token; empty at the end.
     #[inline(always)]
     pub(crate) fn token(&self) -> &'a [u8] {
         self.token_at(self.at)
     }
 
-    /// The bytes of a token; empty behind the end.
+    /// Returns the bytes of a token; empty after the end.
     #[inline(always)]
     pub(crate) fn token_at(&self, place: usize) -> &'a [u8] {
         match self.tokens.get(place) {
@@ -124,7 +124,7 @@ impl<'a, 't> Reader<'a, 't> {
         }
     }
 
-    /// The first byte of the token `ahead` places further.
+    /// Returns the first byte of the token `ahead` positions further.
     #[inline(always)]
     pub(crate) fn byte_at(&self, ahead: usize) -> Option<u8> {
         self.tokens.get(self.at + ahead).map(|token| self.line.as_bytes()[token.start as usize])
@@ -146,7 +146,7 @@ impl<'a, 't> Reader<'a, 't> {
         text
     }
 
-    /// Whether nothing is left.
+    /// Returns whether all tokens have been read.
     #[inline(always)]
     pub fn at_end(&self) -> bool {
         self.at >= self.tokens.len()
@@ -157,12 +157,12 @@ impl<'a, 't> Reader<'a, 't> {
         self.at
     }
 
-    /// Goes back, or forward, to a place.
+    /// Moves back or forward to a position.
     pub fn go_to(&mut self, place: usize) {
         self.at = place;
     }
 
-    /// The span of token number `place` in the line; behind the last token, the end of the line.
+    /// Returns the span of token number `place` in the line; after the last token, the end of the line.
     pub fn span_of(&self, place: usize) -> Span {
         match self.tokens.get(place) {
             Some(token) => Span::new(token.start as usize, token.end as usize),
@@ -181,20 +181,20 @@ impl<'a, 't> Reader<'a, 't> {
         Some(number)
     }
 
-    /// The text of token number `place`.
+    /// Returns the text of token number `place`.
     pub(crate) fn text_at(&self, place: usize) -> &'a str {
         let Span { start, end } = self.span_of(place);
         &self.line[start..end]
     }
 
-    /// The text of the number from token number `place` on, with its sign.
+    /// Returns the text of the number from token number `place` on, with its sign.
     pub(crate) fn text_from(&self, place: usize) -> &'a str {
         let start = self.span_of(place).start;
         let last = if self.text_at(place) == "-" { place + 1 } else { place };
         &self.line[start..self.span_of(last).end]
     }
 
-    /// Reads a number, `-` before it allowed.
+    /// Reads a number, with an optional `-`.
     #[inline(always)]
     pub fn signed(&mut self) -> Option<i64> {
         let start = self.at;
@@ -217,7 +217,7 @@ impl<'a, 't> Reader<'a, 't> {
     }
 }
 
-/// Whether a token is this text. Most that are not differ in length or at the start.
+/// Returns whether a token is this text. Most other tokens differ in length or at the start.
 #[inline(always)]
 pub(crate) fn same(token: &[u8], text: &str) -> bool {
     let text = text.as_bytes();
@@ -241,7 +241,8 @@ pub(crate) fn strip<'a>(token: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
     same(start, prefix).then(|| &token[prefix.len()..])
 }
 
-/// A number of at most 32 bits: plain hexadecimal and short decimals fast, everything else as everywhere.
+/// Parses a number of up to 32 bits: plain hexadecimal and short decimals on a fast path, all others by the general
+/// rule.
 #[inline(always)]
 fn number(text: &str) -> Option<u32> {
     let bytes = text.as_bytes();
@@ -266,7 +267,7 @@ fn number(text: &str) -> Option<u32> {
     parse_number(text).and_then(|number| u32::try_from(number).ok())
 }
 
-/// A decimal number of at most three digits at the start of a text, and what follows it.
+/// Returns a decimal number of up to three digits at the start of a text, and the rest of the text.
 #[inline(always)]
 pub(crate) fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -277,7 +278,8 @@ pub(crate) fn split_decimal(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((value, &bytes[digits..]))
 }
 
-/// A token's bit, one of 64. A row that needs a bit that no token of a line has is not the line's row.
+/// Returns a token's bit, one of 64. If a row needs a bit that no token of a line has, the line does not match the
+/// row.
 #[inline(always)]
 pub(crate) fn token_bit(token: &[u8]) -> u64 {
     match *token {

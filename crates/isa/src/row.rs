@@ -1,22 +1,22 @@
 //! Rows, parts, cases: the vocabulary of an instruction table.
 //!
-//! A [`Row`] is one line of the manual: the bits that say which instruction it is, and the [`Part`]s of its text in
-//! order. A part owns bits *and* a spelling; what it adds to the decoded value is a function beside it. The rows are
-//! read five ways: decode, describe and print in [`crate::read`], parse and encode in [`crate::write`].
+//! A [`Row`] is one line of the manual: the bits that identify the instruction, and the [`Part`]s of its text in
+//! order. A part owns bits *and* a spelling, and a function adds its value to the decoded instruction. The rows serve
+//! five operations: decode, describe and print in [`crate::read`], parse and encode in [`crate::write`].
 //!
-//! `D` is the machine's draft: what decode fills while it walks the parts.
+//! `D` is the machine's draft, which decode fills while it visits the parts.
 //!
 //! A row claims its fixed bits and those of the parts that its text uses. All other bits that differ from the row's
-//! default are printed behind the instruction as `bits 0x...`, so that text never loses a bit of a word.
+//! default are printed after the instruction as `bits 0x...`, so that text never loses a bit of a word.
 
-/// Up to two runs of bits that together are one number, the first run its lower end.
+/// Up to two runs of bits that form one number. The first run is its lower end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {
     first: (u8, u8),
     second: (u8, u8),
 }
 
-/// A run of `length` bits from bit `position` on.
+/// Returns a run of `length` bits from bit `position` on.
 pub const fn at(position: u8, length: u8) -> Bits {
     assert!(length >= 1 && length <= 32 && position + length <= 64);
     Bits { first: (position, length), second: (0, 0) }
@@ -27,7 +27,7 @@ const fn ones(length: u8) -> u64 {
 }
 
 impl Bits {
-    /// Extends the number by `length` higher bits, which lie from bit `position` on.
+    /// Extends the number by `length` higher bits, from bit `position` on.
     pub const fn and(self, position: u8, length: u8) -> Bits {
         let joined = Bits { first: self.first, second: (position, length) };
         assert!(self.second.1 == 0 && self.mask() & ones(length) << position == 0);
@@ -35,24 +35,24 @@ impl Bits {
         joined
     }
 
-    /// The bits that it occupies.
+    /// Returns the bits that the number occupies.
     #[inline(always)]
     pub const fn mask(self) -> u64 {
         ones(self.first.1) << self.first.0 | ones(self.second.1) << self.second.0
     }
 
-    /// How many bits it has.
+    /// Returns the number of bits.
     #[inline(always)]
     pub const fn len(self) -> u8 {
         self.first.1 + self.second.1
     }
 
-    /// Whether it has no bits; none has.
+    /// Returns whether the number has no bits, which is never the case.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// Its value in `word`.
+    /// Returns the value of the number in `word`.
     #[inline(always)]
     pub const fn get(self, word: u64) -> u32 {
         let low = word >> self.first.0 & ones(self.first.1);
@@ -60,7 +60,7 @@ impl Bits {
         (low | high << self.first.1) as u32
     }
 
-    /// A word with this value in it and nothing else; higher bits of the value are dropped.
+    /// Returns a word that contains only this value; higher bits of the value are dropped.
     #[inline(always)]
     pub const fn put(self, value: u32) -> u64 {
         let low = value as u64 & ones(self.first.1);
@@ -68,7 +68,7 @@ impl Bits {
         low << self.first.0 | high << self.second.0
     }
 
-    /// The value taken as two's complement.
+    /// Returns the value as two's complement.
     #[inline(always)]
     pub const fn get_signed(self, word: u64) -> i32 {
         let room = 32 - self.len() as u32;
@@ -76,48 +76,49 @@ impl Bits {
     }
 }
 
-/// A set of circumstances (chips, program types) in which an encoding is valid; a machine gives the bits meaning.
+/// A set of circumstances (chips, program types) in which an encoding is valid. Each machine assigns the bits.
 ///
 /// One circumstance has one bit of each kind set; it is in the set if all its bits are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scope(pub u16);
 
 impl Scope {
-    /// Everywhere.
+    /// All circumstances.
     pub const ALL: Scope = Scope(u16::MAX);
 
-    /// Whether the circumstance `here` is in this set.
+    /// Returns whether the circumstance `here` is in this set.
     #[inline(always)]
     pub const fn admits(self, here: Scope) -> bool {
         here.0 & !self.0 == 0
     }
 }
 
-/// What decode fills, and what comes of it.
+/// State that decode fills, and the type of the result.
 pub trait Draft: Default + std::fmt::Debug + 'static {
-    /// What a row means, given what its parts left in the draft.
+    /// Meaning of a row, computed from the draft that its parts have filled.
     type Meaning: std::fmt::Debug;
 }
 
 /// One of several spellings, selected by the value of a field.
 #[derive(Debug)]
 pub struct Words<D: 'static> {
-    /// What the field is, for the bit picture.
+    /// Name of the field in the bit picture.
     pub name: &'static str,
-    /// Its bits.
+    /// Bits of the field.
     pub field: Bits,
-    /// By value: its spelling, `""` for one that is not written, `None` for one that does not exist.
+    /// Spelling of each value: `""` for one that is not written, `None` for one that does not exist.
     pub texts: &'static [Option<&'static str>],
-    /// What the value adds to the draft.
+    /// Adds the value to the draft.
     pub set: fn(&mut D, u32),
 }
 
-/// How a number is written.
+/// Notation of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Prefix, decimal number, suffix: `$r4d`.
     Register(&'static str, &'static str),
-    /// As `Register`, for several registers together: the number is a multiple of so many. Others have no text.
+    /// Several registers together, written like `Register`: the number is a multiple of the given count. Other numbers do
+    /// not have a text.
     Aligned(&'static str, &'static str, u32),
     /// Prefix, half of the number in decimal, `l` or `h`: `$r2h`.
     Half(&'static str),
@@ -125,74 +126,75 @@ pub enum Style {
     Hex,
     /// `-0x8`, two's complement.
     Signed,
-    /// A code address: a label, or in hexadecimal; the field holds the address shifted right by so much.
+    /// A code address: a label, or hexadecimal. The field holds the address shifted right by the given number of
+    /// bits.
     Code(u8),
 }
 
 /// A register or a number.
 #[derive(Debug)]
 pub struct Number<D: 'static> {
-    /// What it is, for the bit picture and for messages.
+    /// Name in the bit picture and in messages.
     pub name: &'static str,
-    /// Its bits.
+    /// Bits of the field.
     pub field: Bits,
-    /// How it is written.
+    /// Notation of the value.
     pub style: Style,
-    /// What the value adds to the draft. Sign-extended for [`Style::Signed`], an address for [`Style::Code`].
+    /// Adds the value to the draft: sign-extended for [`Style::Signed`], an address for [`Style::Code`].
     pub set: fn(&mut D, u32),
 }
 
-/// What a memory operand says.
+/// Value of a memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The bank; 0 where there are none.
+    /// The bank; 0 if the operand does not have one.
     pub bank: u8,
-    /// The number of the register that the address starts from; 0 where there is none.
+    /// Number of the base register; 0 if the operand does not have one.
     pub base: u8,
-    /// Bytes.
+    /// Offset in bytes.
     pub offset: i32,
 }
 
 /// A memory operand: `s[$a1+0x2c]`, `c1[0x4]`, `s[$a1++0x4]`, `g14[$r7]`.
 #[derive(Debug)]
 pub struct Memory<D: 'static> {
-    /// What it is, for the bit picture and for messages.
+    /// Name in the bit picture and in messages.
     pub name: &'static str,
-    /// The name before the bracket, without the bank.
+    /// Name before the bracket, without the bank.
     pub space: &'static str,
-    /// The bank's number.
+    /// Field of the bank's number.
     pub bank: Option<Bits>,
-    /// Prefix and number of the register in the bracket. Number 0 is not written unless `always_base`.
+    /// Prefix and field of the base register. Number 0 is not written unless `always_base`.
     pub base: Option<(&'static str, Bits)>,
-    /// Whether register 0 is written as well.
+    /// Whether register 0 is also written.
     pub always_base: bool,
-    /// The offset's field, in units.
+    /// Field of the offset, in units.
     pub offset: Option<Bits>,
-    /// Bytes in a unit, as a power of two.
+    /// Bytes per unit, as a power of two.
     pub shift: u8,
     /// Whether the offset is two's complement.
     pub signed: bool,
-    /// Written `++`: the register is incremented by the offset.
+    /// Whether the register is incremented by the offset (written `++`).
     pub increment: bool,
-    /// What it adds to the draft.
+    /// Adds the operand to the draft.
     pub set: fn(&mut D, Location),
 }
 
-/// Parts that a text has when the word has these bits.
+/// Parts of a text for words with certain bits.
 #[derive(Debug)]
 pub struct Case<D: 'static> {
-    /// Bits that decide.
+    /// Bits that select the case.
     pub mask: u64,
-    /// Their values.
+    /// Values of these bits.
     pub fixed: u64,
-    /// Where the case exists.
+    /// Circumstances in which the case exists.
     pub scope: Scope,
-    /// Its text.
+    /// Text of the case.
     pub parts: &'static [Part<D>],
 }
 
 impl<D> Case<D> {
-    /// Whether a word here is this case.
+    /// Returns whether a word is this case in the circumstance `here`.
     #[inline(always)]
     pub const fn holds(&self, word: u64, here: Scope) -> bool {
         word & self.mask == self.fixed && self.scope.admits(here)
@@ -202,42 +204,42 @@ impl<D> Case<D> {
 /// A choice among cases: the first that holds.
 #[derive(Debug)]
 pub struct Cases<D: 'static> {
-    /// What is chosen, for the bit picture and for messages.
+    /// Name in the bit picture and in messages.
     pub name: &'static str,
-    /// In order.
+    /// The cases, in order.
     pub cases: &'static [Case<D>],
 }
 
-/// A part that needs functions of its own.
+/// A part with its own functions.
 #[derive(Debug)]
 pub struct Custom<D: 'static> {
-    /// What it is, for the bit picture and for messages.
+    /// Name in the bit picture and in messages.
     pub name: &'static str,
-    /// All bits that it can occupy.
+    /// All bits that the part can occupy.
     pub bits: u64,
-    /// The bits that its text determines, for this word.
+    /// Returns the bits that the part's text determines, for this word.
     pub claims: fn(u64) -> u64,
-    /// Appends its text.
+    /// Appends the text of the part.
     pub print: fn(u64, &mut String),
-    /// Reads its text and gives the bits that it determines. Leaves the reader where it stopped.
+    /// Reads the text and returns the bits that it determines. The reader stays after the last token read.
     pub parse: fn(&mut crate::reader::Reader) -> Option<BitPattern>,
-    /// What it adds to the draft.
+    /// Adds the value to the draft.
     pub set: fn(&mut D, u64),
 }
 
 /// Bits that a piece of text determines, and their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BitPattern {
-    /// Which bits.
+    /// The bits that are determined.
     pub mask: u64,
-    /// Their values.
+    /// Values of these bits.
     pub fixed: u64,
 }
 
 /// A piece of an instruction's text with the bits it represents.
 #[derive(Debug)]
 pub enum Part<D: 'static> {
-    /// A word that is always written and represents no bits.
+    /// A word that is always written and does not represent bits.
     Text(&'static str),
     /// `(`
     Open,
@@ -249,11 +251,11 @@ pub enum Part<D: 'static> {
     Number(&'static Number<D>),
     /// A memory operand.
     Memory(&'static Memory<D>),
-    /// A choice that bits make.
+    /// A choice that depends on bits.
     Case(&'static Cases<D>),
-    /// Something special.
+    /// A part with its own functions.
     Custom(&'static Custom<D>),
-    /// Nothing written; adds to the draft.
+    /// A part without text, which adds to the draft.
     Set(fn(&mut D)),
 }
 
@@ -266,7 +268,7 @@ impl<D> Clone for Part<D> {
 impl<D> Copy for Part<D> {}
 
 impl<D> Part<D> {
-    /// All bits that it can occupy.
+    /// Returns all bits that the part can occupy.
     pub fn bits(&self) -> u64 {
         match self {
             Part::Text(_) | Part::Open | Part::Close | Part::Set(_) => 0,
@@ -284,7 +286,7 @@ impl<D> Part<D> {
 }
 
 impl<D> Memory<D> {
-    /// All bits that it occupies.
+    /// Returns all bits that the operand occupies.
     #[inline(always)]
     pub fn bits(&self) -> u64 {
         let base = self.base.map_or(0, |(_, field)| field.mask());
@@ -295,25 +297,25 @@ impl<D> Memory<D> {
 /// One instruction of a table.
 #[derive(Debug)]
 pub struct Row<D: Draft> {
-    /// The row's own name, unique in its table.
+    /// Unique name of the row in its table.
     pub id: &'static str,
-    /// What its text can start with, apart from prefixes; several are separated by `|`.
+    /// First words that the text can have, apart from prefixes. Several are separated by `|`.
     pub names: &'static str,
-    /// Whether it takes two 32-bit words rather than one.
+    /// Whether the instruction has two 32-bit words instead of one.
     pub long: bool,
-    /// The values of the bits of `mask`.
+    /// Values of the bits of `mask`.
     pub fixed: u64,
-    /// The bits that make a word this instruction.
+    /// Bits that identify the instruction.
     pub mask: u64,
-    /// The values of bits that no text determines.
+    /// Values of the bits that no text determines.
     pub default: u64,
-    /// Chips and program types that have it.
+    /// Chips and program types that have the instruction.
     pub scope: Scope,
-    /// Its text.
+    /// Text of the instruction.
     pub parts: &'static [Part<D>],
-    /// What it means.
+    /// Returns the meaning of the filled draft.
     pub meaning: fn(&D) -> D::Meaning,
-    /// Where it is described.
+    /// Document and section that describe the instruction.
     pub source: &'static str,
 }
 
@@ -323,28 +325,28 @@ impl<D: Draft> Row<D> {
         Row { scope, ..self }
     }
 
-    /// Sets these bits of the first and second word where no text determines them.
+    /// Sets the default of these bits of the first and second word, for bits that no text determines.
     pub const fn usually(self, first: u32, second: u32) -> Self {
         Row { default: self.default | first as u64 | (second as u64) << 32, ..self }
     }
 
-    /// Whether a word here is this instruction.
+    /// Returns whether a word is this instruction in the circumstance `here`.
     #[inline(always)]
     pub const fn holds(&self, word: u64, here: Scope) -> bool {
         word & self.mask == self.fixed && self.scope.admits(here)
     }
 
-    /// The bits of the words it takes.
+    /// Returns the bits of the words that the instruction has.
     pub const fn width(&self) -> u64 {
         if self.long { u64::MAX } else { 0xffff_ffff }
     }
 
-    /// The bits that neither decide nor belong to a part.
+    /// Returns the bits that neither identify the row nor belong to a part.
     pub fn unclaimed(&self) -> u64 {
         self.width() & !self.parts.iter().fold(self.mask, |bits, part| bits | part.bits())
     }
 
-    /// Whether some word here can be both this row's and another's: an exact test.
+    /// Returns whether some word can match both this row and another one in one circumstance. The test is exact.
     pub const fn overlaps(&self, other: &Row<D>) -> bool {
         (self.fixed ^ other.fixed) & self.mask & other.mask == 0
     }

@@ -1,7 +1,7 @@
 //! Sets that cost little to compile: [`NumberSet`] is compiled once for all machines, [`SortedSet`] is a sorted list.
 //!
-//! Each `BTreeSet` of another type is several thousand lines for the compiler to optimise, in each crate that names it. For maps of few items,
-//! and for those that are filled in rising order, [`LiteMap`] is the same.
+//! Each `BTreeSet` of another type adds several thousand lines for the compiler to optimise, in each crate that names
+//! it. [`LiteMap`] plays the same role for maps of few items, and for maps that are filled in rising order.
 
 use litemap::LiteMap;
 
@@ -15,7 +15,7 @@ pub struct NumberSet {
 }
 
 impl NumberSet {
-    /// The empty set.
+    /// Returns the empty set.
     pub const fn new() -> NumberSet {
         NumberSet { blocks: Vec::new() }
     }
@@ -44,7 +44,7 @@ impl NumberSet {
         }
     }
 
-    /// Removes a number; returns whether it was there.
+    /// Removes a number; returns whether it was in the set.
     pub fn remove(&mut self, number: u32) -> bool {
         let bit = 1 << (number % 64);
         let Ok(at) = self.block(number) else { return false };
@@ -56,12 +56,12 @@ impl NumberSet {
         had
     }
 
-    /// Whether a number is in the set.
+    /// Returns whether a number is in the set.
     pub fn contains(&self, number: u32) -> bool {
         self.block(number).is_ok_and(|at| self.blocks[at].1 & 1 << (number % 64) != 0)
     }
 
-    /// Returns how many numbers are in the set.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.blocks.iter().map(|(_, bits)| bits.count_ones() as usize).sum()
     }
@@ -71,12 +71,12 @@ impl NumberSet {
         self.blocks.is_empty()
     }
 
-    /// A map of the numbers.
+    /// Returns a map of the numbers.
     pub fn map<V>(&self, mut value: impl FnMut(u32) -> V) -> LiteMap<u32, V> {
         LiteMap::from_sorted_store_unchecked(self.iter().map(|number| (number, value(number))).collect())
     }
 
-    /// The numbers, in rising order.
+    /// Returns the numbers, in rising order.
     pub fn iter(&self) -> Numbered<'_> {
         Numbered { blocks: &self.blocks, done: 0 }
     }
@@ -86,7 +86,7 @@ impl NumberSet {
 #[derive(Clone, Debug)]
 pub struct Numbered<'a> {
     blocks: &'a [(u32, u64)],
-    /// The bits of the first block that are done.
+    /// The bits of the first block that have been returned.
     done: u64,
 }
 
@@ -131,17 +131,17 @@ impl FromIterator<u32> for NumberSet {
     }
 }
 
-/// A set of few items, or of items that come in rising order: a sorted vector.
+/// A set of few items, or of items that are added in rising order: a sorted vector.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedSet<T>(Vec<T>);
 
 impl<T> SortedSet<T> {
-    /// The empty set.
+    /// Returns the empty set.
     pub const fn new() -> SortedSet<T> {
         SortedSet(Vec::new())
     }
 
-    /// The items, in rising order.
+    /// Returns the items, in rising order.
     pub fn as_slice(&self) -> &[T] {
         &self.0
     }
@@ -156,7 +156,7 @@ impl<T> SortedSet<T> {
         self.0.is_empty()
     }
 
-    /// The items, in rising order.
+    /// Returns the items, in rising order.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
@@ -175,7 +175,7 @@ impl<T: Ord> SortedSet<T> {
         true
     }
 
-    /// Whether an item is in the set.
+    /// Returns whether an item is in the set.
     pub fn contains(&self, item: &T) -> bool {
         self.0.binary_search(item).is_ok()
     }

@@ -1,12 +1,13 @@
-//! What an assembler needs whatever the machine: places in a text, a cursor over a line, and messages as data.
+//! Parts of an assembler that all machines share: spans of a text, a cursor over a line, and messages as data.
 //!
-//! A [`Diagnostic`] holds what was found, where, and what would fit; colour and layout belong to the front end.
+//! A [`Diagnostic`] contains the input found, its position, and the text that would fit. Colour and layout belong to
+//! the front end.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A place in a source text, in bytes.
+/// A range of a source text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// First byte.
@@ -16,12 +17,12 @@ pub struct Span {
 }
 
 impl Span {
-    /// The bytes from `start` up to, not including, `end`.
+    /// Returns the span from `start` to `end`, which is not included.
     pub const fn new(start: usize, end: usize) -> Self {
         Span { start, end }
     }
 
-    /// One-based line and column (in characters) of the span's start in `text`.
+    /// Returns the one-based line and column (in characters) of the span's start in `text`.
     pub fn line_column(self, text: &str) -> (usize, usize) {
         let before = &text[..self.start.min(text.len())];
         let line = before.matches('\n').count() + 1;
@@ -30,47 +31,47 @@ impl Span {
     }
 }
 
-/// How severe a message is.
+/// Severity of a message.
 ///
-/// Exhaustive: a text either has a meaning or does not.
+/// Exhaustive: a text either has a meaning or does not have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The text has no meaning.
+    /// The text does not have a meaning.
     Error,
-    /// It has one, but probably not the intended one.
+    /// The text has a meaning, but probably not the intended one.
     Warning,
 }
 
-/// A message about a place in a source text.
+/// A message about a range of a source text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How severe a message is.
+    /// Severity of the message.
     pub level: Level,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub message: String,
-    /// Where.
+    /// The range of the text.
     pub span: Span,
-    /// What was found there; may be empty.
+    /// Text found there; may be empty.
     pub label: String,
-    /// What would fit, or what was probably meant.
+    /// Text that would fit, or that was probably intended.
     pub help: Option<String>,
-    /// Another place in the same text, and what is there, as in "the first is in line 3".
+    /// Another range in the same text, and its name, as in "the first is in line 3".
     pub related: Option<Box<(Span, &'static str)>>,
-    /// The file of the place, where it is one that the source includes.
+    /// The file that contains the range, if it is one that the source includes.
     pub file: Option<Arc<SourceFile>>,
 }
 
 /// A file that a source includes.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its path from the folder of the source.
+    /// Path of the file, relative to the folder of the source.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
 }
 
 impl Diagnostic {
-    /// An error at `span`.
+    /// Returns an error at `span`.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         Diagnostic {
             level: Level::Error,
@@ -83,17 +84,17 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at `span`.
+    /// Returns a warning at `span`.
     pub fn warning(span: Span, message: impl Into<String>) -> Self {
         Diagnostic { level: Level::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// Sorts diagnostics by their first character. Diagnostics of the same place keep their order.
+    /// Sorts diagnostics by their first character. Diagnostics with the same start keep their order.
     pub fn sort(diagnostics: &mut [Diagnostic]) {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
     }
 
-    /// Adds a short text to show at the place itself.
+    /// Adds a short text to show at the range itself.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
@@ -114,7 +115,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds another place in the same text, and what is there: "the first" is in line 3.
+    /// Adds another range in the same text and its name: "the first" is in line 3.
     pub fn related(mut self, span: Span, what: &'static str) -> Self {
         self.related = Some(Box::new((span, what)));
         self
@@ -131,17 +132,17 @@ impl Diagnostic {
         }
     }
 
-    /// Returns the text that the place is in: that of the file that the source includes, or else `source`.
+    /// Returns the text that contains the range: that of the included file, or else `source`.
     pub fn text<'a>(&'a self, source: &'a str) -> &'a str {
         self.file.as_ref().map_or(source, |file| &file.text)
     }
 
-    /// One-based line and column (in characters) of the place, in the text that it is in.
+    /// Returns the one-based line and column (in characters) of the range, in the text that contains it.
     pub fn line_column(&self, source: &str) -> (usize, usize) {
         self.span.line_column(self.text(source))
     }
 
-    /// Returns the place as `NAME:LINE:COLUMN`, NAME being that of the source or of the file that it includes.
+    /// Returns the position as `NAME:LINE:COLUMN`, where NAME is that of the source or of the file that it includes.
     pub fn place(&self, name: &str, source: &str) -> String {
         let (line, column) = self.line_column(source);
         let name = self.file.as_ref().map_or(name, |file| &file.name);
@@ -159,7 +160,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// The candidate most like `word`, if one is near enough to be meant.
+/// Returns the candidate most similar to `word`, if one is close enough to be the intended word.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     closest_of(word, &mut candidates.into_iter())
 }
@@ -167,12 +168,12 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
-    // One mistake in a short word, two in a longer one; numbers resemble each other without meaning each other.
+    // Up to one mistake in a short word, two in a longer one. Numbers are similar to each other by chance.
     let most = if length <= 4 { 1 } else { 2 };
     let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
     candidates
         .filter(|_| !is_number)
-        // The distance is at least the difference of the lengths, which costs nothing to know.
+        // The distance is at least the difference of the lengths, which is cheap to compute.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
@@ -180,7 +181,7 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
         .map(|(_, candidate)| candidate)
 }
 
-/// Help text for an unknown `word`: what was probably meant, and what fits.
+/// Returns a help text for an unknown `word`: the word that was probably intended, and the words that fit.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     suggest_of(word, &mut candidates.into_iter())
 }
@@ -199,7 +200,8 @@ fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String 
     }
 }
 
-/// The text that the advice of a message proposes for its place, if it proposes one: `did you mean`, `write`, or the one text that fits.
+/// Returns the text that the advice of a message proposes for its range, if it proposes one: after `did you mean` or
+/// `write`, or the only text that fits.
 ///
 /// ```
 /// use reconverge_isa::source::{proposed, suggest};
@@ -229,12 +231,12 @@ pub struct DirectiveRow {
 }
 
 impl DirectiveRow {
-    /// A row of a table.
+    /// Returns a row of a table.
     pub const fn new(name: &'static str, operands: &'static str, about: &'static str) -> DirectiveRow {
         DirectiveRow { name, operands, about, begins_program: false }
     }
 
-    /// The directive that begins a program, with the name of the program.
+    /// Returns the directive that begins a program, with the name of the program.
     pub const fn program(name: &'static str) -> DirectiveRow {
         DirectiveRow { begins_program: true, ..DirectiveRow::new(name, "NAME", "begins a program") }
     }
@@ -251,7 +253,7 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// A reader over one line (or part of one) that knows its offset in the whole source.
+/// A reader over one line (or part of one) that keeps its offset in the whole source.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -260,25 +262,25 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor over `text`, whose first byte is byte `base` of the source.
+    /// Returns a cursor over `text`, whose first byte is byte `base` of the source.
     pub const fn new(text: &'a str, base: usize) -> Self {
         Cursor { text, base, at: 0 }
     }
 
-    /// What has not been read.
+    /// Returns the text that has not been read.
     pub fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// Passes over white space.
+    /// Skips white space.
     #[inline]
     pub fn skip_space(&mut self) -> &mut Self {
         self.at = self.behind_space();
         self
     }
 
-    /// Where the next thing to read starts. No space and one space are looked for first: words and the space before them took a
-    /// third of the time of writing and reading a program of R500.
+    /// Returns the offset of the next character after any space. No space and one space are checked first: words and
+    /// the space before them took a third of the time of writing and reading a program of R500.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -289,17 +291,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether nothing but space is left.
+    /// Returns whether only space is left.
     pub fn at_end(&self) -> bool {
         self.behind_space() == self.text.len()
     }
 
-    /// The next character after any space, without reading it.
+    /// Returns the next character after any space, without reading it.
     pub fn peek(&self) -> Option<char> {
         self.text[self.behind_space()..].chars().next()
     }
 
-    /// Reads `text` if it comes next (after any space); whether it did.
+    /// Reads `text` if it comes next (after any space). Returns whether it did.
     #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
         let at = self.behind_space();
@@ -339,8 +341,8 @@ impl<'a> Cursor<'a> {
         &rest[..len]
     }
 
-    /// Reads an unsigned number, decimal or `0x…`, after any space. Reads nothing when there is none or it
-    /// needs more than 64 bits.
+    /// Reads an unsigned number, decimal or `0x…`, after any space. Reads nothing if there is none or if it needs
+    /// more than 64 bits.
     pub fn number(&mut self) -> Option<u64> {
         let start = self.at;
         let word = self.word();
@@ -351,17 +353,17 @@ impl<'a> Cursor<'a> {
         number
     }
 
-    /// Byte offset in the source of the next thing to read (behind any space).
+    /// Returns the offset in the source of the next character after any space, in bytes.
     pub fn offset(&self) -> usize {
         self.base + self.behind_space()
     }
 
-    /// From `start` (an earlier [`offset`](Self::offset)) to what has been read so far.
+    /// Returns the span from `start` (an earlier [`offset`](Self::offset)) to the end of the text read so far.
     pub fn since(&self, start: usize) -> Span {
         Span::new(start, (self.base + self.at).max(start))
     }
 
-    /// The next word or character, as a place to point at.
+    /// Returns the span of the next word or character, for a message.
     pub fn here(&self) -> Span {
         let mut ahead = self.clone();
         let start = ahead.offset();
@@ -373,7 +375,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// An unsigned number, decimal or `0x…`, of at most 64 bits; `_` may separate digits.
+/// Parses an unsigned number, decimal or `0x…`, of at most 64 bits. `_` may separate digits.
 pub fn parse_number(text: &str) -> Option<u64> {
     if text.contains('_') {
         return parse_number(&text.replace('_', ""));
@@ -396,13 +398,13 @@ pub fn parse_float<T: FromStr>(text: &str) -> Option<T> {
     (is_float && plain.bytes().all(known)).then(|| plain.parse().ok()).flatten()
 }
 
-/// Bytes of the letters, digits and `_` at the start of a text.
+/// Returns the number of bytes of the letters, digits and `_` at the start of a text.
 pub fn word_len(text: &str) -> usize {
     text.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(text.len())
 }
 
-/// Bytes of the number without a sign at the start of a text: digits, letters, `_` and points, and the sign of an
-/// exponent. 0 if the text begins with neither a digit nor a point before one.
+/// Returns the number of bytes of the unsigned number at the start of a text: digits, letters, `_` and points, and
+/// the sign of an exponent. Returns 0 if the text begins with neither a digit nor a point before one.
 pub fn number_len(text: &str) -> usize {
     let bytes = text.as_bytes();
     if !text.strip_prefix('.').unwrap_or(text).starts_with(|c: char| c.is_ascii_digit()) {
@@ -425,8 +427,8 @@ pub fn number_len(text: &str) -> usize {
 
 /// Splits a source into lines without their comment: `(byte offset, text)`, in order.
 ///
-/// A comment starts at `;` or `//` and runs to the end of the line. None of the three machines' texts uses
-/// these characters otherwise.
+/// A comment starts at `;` or `//` and runs to the end of the line. The texts of the three machines do not use these
+/// characters otherwise.
 pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut offset = 0;
     source.split('\n').map(move |line| {
@@ -439,7 +441,7 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The line with which a program of a text of several begins, with its end of line.
+/// Returns the line with which each program begins in a text of several programs, with its end of line.
 ///
 /// ```
 /// use reconverge_isa::source::program_line;
@@ -451,8 +453,8 @@ pub fn program_line(name: Option<&str>) -> String {
     format!(".program{}\n", name.unwrap_or_default())
 }
 
-/// The name of a program as `.program` takes it back: what a token cannot hold is written as `%` and two hexadecimal
-/// digits, byte by byte.
+/// Returns the name of a program in the notation of `.program`: each byte that a token cannot hold is written as `%`
+/// and two hexadecimal digits.
 ///
 /// ```
 /// use reconverge_isa::source::{name_of, name_text};
@@ -465,7 +467,8 @@ pub fn name_text(name: &str) -> String {
     name.bytes().map(byte).collect()
 }
 
-/// The name that [`name_text`] wrote; nothing where a `%` has no two digits behind it, or the bytes are no UTF-8.
+/// Returns the name that [`name_text`] wrote; `None` if two digits do not follow a `%`, or if the bytes are not
+/// UTF-8.
 pub fn name_of(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -511,7 +514,7 @@ mod tests {
         }
     }
 
-    /// Beside the plain rule: everything that is white space is passed over.
+    /// In addition to the plain rule, all white space is skipped.
     #[test]
     fn white_space_of_any_kind_is_passed_over() {
         for space in ["", " ", "  ", "\t", " \t ", "\u{a0}", " \u{2003}", "\u{7f}"] {

@@ -1,8 +1,9 @@
 //! A word of named bit fields, written the way a register manual prints it.
 //!
-//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`, and keeps
-//! the same lines as data ([`Field`]) for everything that walks an encoding: text, bit pictures, documentation,
-//! sweeps. [`names!`](crate::names!) does the same for an enumerated field. Two fields that share a bit do not compile.
+//! [`word!`](crate::word!) turns a block of `name: type [hi:lo]` lines into a plain struct with `pack` and `unpack`.
+//! It also keeps the lines as data ([`Field`]) for code that iterates over an encoding: text, bit pictures,
+//! documentation, sweeps. [`names!`](crate::names!) does the same for an enumerated field. Two fields that share a
+//! bit cause a compile error.
 //!
 //! ```
 //! use reconverge_isa::{names, word};
@@ -35,14 +36,14 @@ pub struct Name {
     pub text: &'static str,
     /// The code, right-aligned.
     pub value: u32,
-    /// What it means; may be empty.
+    /// Meaning of the value; may be empty.
     pub doc: &'static str,
 }
 
-/// How the bits of a field are to be read.
+/// Interpretation of the bits of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One bit, yes or no.
+    /// One bit, set or clear.
     Flag,
     /// An unsigned number.
     Number,
@@ -61,51 +62,51 @@ pub struct Field {
     pub hi: u8,
     /// Lowest bit, inclusive.
     pub lo: u8,
-    /// How to read it.
+    /// Interpretation of the bits.
     pub kind: Kind,
     /// The assigned values, for [`Kind::Names`].
     pub names: &'static [Name],
-    /// What it means; may be empty.
+    /// Meaning of the field; may be empty.
     pub doc: &'static str,
 }
 
 impl Field {
-    /// Width in bits, 1 to 32.
+    /// Returns the width in bits, 1 to 32.
     pub const fn width(&self) -> u32 {
         (self.hi - self.lo + 1) as u32
     }
 
-    /// The largest value that fits.
+    /// Returns the largest value that fits.
     pub const fn max(&self) -> u32 {
         u32::MAX >> (32 - self.width())
     }
 
-    /// The bits this field owns.
+    /// Returns the bits of the field.
     pub const fn mask(&self) -> u32 {
         self.max() << self.lo
     }
 
-    /// The field's value in `raw`, right-aligned.
+    /// Returns the field's value in `raw`, right-aligned.
     pub const fn get(&self, raw: u32) -> u32 {
         (raw >> self.lo) & self.max()
     }
 
-    /// `raw` with this field replaced; bits of `value` that do not fit are dropped.
+    /// Returns `raw` with this field replaced; bits of `value` that do not fit are dropped.
     pub const fn set(&self, raw: u32, value: u32) -> u32 {
         (raw & !self.mask()) | ((value << self.lo) & self.mask())
     }
 
-    /// The assigned name of `value`, if it has one.
+    /// Returns the assigned name of `value`, if it has one.
     pub fn name_of(&self, value: u32) -> Option<&'static str> {
         self.names.iter().find(|name| name.value == value).map(|name| name.text)
     }
 
-    /// The value with this name (upper or lower case), if there is one.
+    /// Returns the value with this name (upper or lower case), if there is one.
     pub fn value_of(&self, text: &str) -> Option<u32> {
         self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
 
-    /// `value` as people write it: a name where one is assigned, otherwise a number.
+    /// Returns `value` as text: its name if one is assigned, otherwise a number.
     pub fn show(&self, value: u32) -> String {
         match self.kind {
             Kind::Names => self.name_of(value).map_or_else(|| format!("{value} (unassigned)"), str::to_owned),
@@ -116,17 +117,17 @@ impl Field {
     }
 }
 
-/// `value`, a two's-complement number of `width` bits, as an `i32`.
+/// Returns `value`, a two's-complement number of `width` bits, as an `i32`.
 pub const fn sign_extend(value: u32, width: u32) -> i32 {
     ((value << (32 - width)) as i32) >> (32 - width)
 }
 
-/// A word format as data: what [`word!`](crate::word!) wrote down.
+/// A word format as data, as declared with [`word!`](crate::word!).
 #[derive(Clone, Copy, Debug)]
 pub struct WordInfo {
     /// The manual's name.
     pub name: &'static str,
-    /// Where it is documented and what it is for.
+    /// Purpose of the word, and the document that describes it.
     pub doc: &'static str,
     /// The fields in the manual's order.
     pub fields: &'static [Field],
@@ -135,7 +136,7 @@ pub struct WordInfo {
 }
 
 impl WordInfo {
-    /// The format without its last field, whose bits then belong to none.
+    /// Returns the format without its last field. The bits of that field then do not belong to any field.
     pub const fn without_last(&self) -> WordInfo {
         match self.fields.split_last() {
             Some((last, fields)) => WordInfo { fields, owned: self.owned & !last.mask(), ..*self },
@@ -143,20 +144,20 @@ impl WordInfo {
         }
     }
 
-    /// The field with this name (upper or lower case).
+    /// Returns the field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        // Exactly first: comparing without regard to case took 12 % of writing and reading a vertex program.
+        // The exact name first: comparisons without regard to case took 12 % of writing and reading a vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
 
-    /// The field that owns `bit`.
+    /// Returns the field that contains `bit`.
     pub fn field_at(&self, bit: u8) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.lo <= bit && bit <= field.hi)
     }
 }
 
-/// Why a word could not be read as its fields.
+/// Reason why a word cannot be unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum WordError {
     /// Bits outside every field are set.
@@ -167,29 +168,31 @@ pub enum WordError {
         /// The reserved bits that are set.
         bits: u32,
     },
-    /// A field holds a code that has no meaning.
+    /// A field holds a code that is not assigned.
     #[error("{word}.{field}: value {value} is not assigned")]
     Unassigned {
         /// The word format.
         word: &'static str,
         /// The field.
         field: &'static str,
-        /// Its value.
+        /// Value of the field.
         value: u32,
     },
 }
 
 /// A Rust type that can represent the bits of a field.
 pub trait FieldValue: Copy {
-    /// How the bits are read.
+    /// Interpretation of the bits.
     const KIND: Kind;
-    /// The widest field this type can hold.
+    /// Width of the widest field that this type can hold.
     const BITS: u32;
     /// The assigned values of an enumeration.
     const NAMES: &'static [Name] = &[];
-    /// The value of right-aligned `bits` of a field `width` bits wide; `None` when the code is not assigned.
+    /// Returns the value of right-aligned `bits` of a field that is `width` bits wide; `None` if the code is not
+    /// assigned.
     fn from_bits(bits: u32, width: u32) -> Option<Self>;
-    /// The bits, right-aligned; a negative number may have bits above the field, which `pack` checks and drops.
+    /// Returns the bits, right-aligned. A negative number may have bits above the field, which `pack` checks and
+    /// drops.
     fn to_bits(self) -> u32;
 }
 
@@ -228,8 +231,8 @@ macro_rules! signed_field_value {
 }
 signed_field_value!(i8, i16, i32);
 
-/// The bits of all `fields`; panics (at compile time, from [`word!`](crate::word!)) when two of them share a bit, one is upside
-/// down, or one is wider than its type.
+/// Returns the bits of all `fields`. Panics (at compile time, from [`word!`](crate::word!)) if two of them share a
+/// bit, if the bits of one are reversed, or if one is wider than its type.
 pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     let mut owned = 0;
     let mut index = 0;
@@ -244,7 +247,7 @@ pub const fn owned(fields: &[Field], type_bits: &[u32]) -> u32 {
     owned
 }
 
-/// A field's name without the `r#` that Rust needs before a name such as TYPE.
+/// Returns a field's name without the `r#` that Rust needs before a name such as TYPE.
 pub const fn plain_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
@@ -252,10 +255,10 @@ pub const fn plain_name(name: &'static str) -> &'static str {
     }
 }
 
-/// Places `value` in `field`; a value that does not fit is a mistake of the caller.
+/// Places `value` in `field`. The caller must ensure that the value fits.
 ///
 /// # Panics
-/// When `value` needs more bits than the field has.
+/// Panics if `value` needs more bits than the field has.
 pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
     let bits = value.to_bits();
     let fits = match T::KIND {
@@ -266,9 +269,9 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
     (bits & field.max()) << field.lo
 }
 
-/// Writes a word format down the way a register manual prints it.
+/// Declares a word format in the notation of a register manual.
 ///
-/// Fields that share a bit do not compile:
+/// Fields that share a bit cause a compile error:
 ///
 /// ```compile_fail
 /// reconverge_isa::word! {
@@ -276,8 +279,8 @@ pub fn place<T: FieldValue>(field: &Field, value: T) -> u32 {
 /// }
 /// ```
 ///
-/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` gives a plain struct with those fields and
-/// `INFO` (the same as data), `unpack` (stray bits and unassigned codes are errors), `unpack_lenient` (stray
+/// `pub struct Name(u32) = "MANUAL_NAME" { field: Type [hi:lo], … }` declares a plain struct with those fields. It
+/// has `INFO` (the format as data), `unpack` (stray bits and unassigned codes are errors), `unpack_lenient` (stray
 /// bits are ignored) and `pack`.
 #[macro_export]
 macro_rules! word {
@@ -308,10 +311,10 @@ macro_rules! word {
                 name: $manual, doc: concat!("", $($about),*), fields: Self::FIELDS, owned: Self::OWNED,
             };
 
-            /// The fields of `raw`.
+            /// Returns the fields of `raw`.
             ///
             /// # Errors
-            /// Set bits that no field owns, or a code that is not assigned.
+            /// Bits outside the fields are set, or a code is not assigned.
             pub fn unpack(raw: u32) -> Result<Self, $crate::word::WordError> {
                 if raw & !Self::OWNED != 0 {
                     return Err($crate::word::WordError::StrayBits { word: $manual, bits: raw & !Self::OWNED });
@@ -319,10 +322,10 @@ macro_rules! word {
                 Self::unpack_lenient(raw)
             }
 
-            /// The fields of `raw`; bits that no field owns are ignored, as hardware does.
+            /// Returns the fields of `raw`; bits outside the fields are ignored, as by hardware.
             ///
             /// # Errors
-            /// A code that is not assigned.
+            /// A code is not assigned.
             pub fn unpack_lenient(raw: u32) -> Result<Self, $crate::word::WordError> {
                 Ok(Self { $( $name: {
                     const FIELD: $crate::word::Field = $crate::word::Field {
@@ -336,10 +339,10 @@ macro_rules! word {
                 } ),* })
             }
 
-            /// The word with these fields; bits that no field owns are zero.
+            /// Returns the word with these fields; bits outside the fields are zero.
             ///
             /// # Panics
-            /// When a value does not fit its field.
+            /// Panics if a value does not fit its field.
             pub fn pack(self) -> u32 {
                 let mut fields = Self::FIELDS.iter();
                 let mut raw = 0;
@@ -350,9 +353,9 @@ macro_rules! word {
     )* };
 }
 
-/// Writes an enumerated field down: `pub enum Name(width) { MANUAL_NAME = code, … }`.
+/// Declares an enumerated field: `pub enum Name(width) { MANUAL_NAME = code, … }`.
 ///
-/// Codes that are not listed are not assigned: decoding them is an error that says so.
+/// Codes that are not listed are not assigned: decoding them returns an error that names the code.
 #[macro_export]
 macro_rules! names {
     ($(

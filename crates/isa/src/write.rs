@@ -1,8 +1,8 @@
-//! From text to words: parse and encode.
+//! Conversion of text to words: parse and encode.
 //!
-//! The rows are the grammar. A line is split into tokens once; the rows that its mnemonic names are tried in order,
-//! each collecting the bits that its text determines. What fits nowhere is reported at the furthest token that any row
-//! reached, with everything that would have fitted there.
+//! The rows are the grammar. A line is split into tokens once. The rows of its mnemonic are tried in order, and each
+//! collects the bits that its text determines. If no row fits, the message points at the furthest token that any row
+//! reached, and lists everything that would have fitted there.
 
 use crate::forms::example;
 use crate::read::{Named, Table};
@@ -12,21 +12,21 @@ use crate::source::{Diagnostic, Span, parse_number, suggest};
 
 pub use crate::reader::{NameHash, NameHasher, Reader};
 
-/// A label that a line uses as a code address: its bits are to be filled in.
+/// A label that a line uses as a code address. Its bits are filled in later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelUse<'a> {
-    /// Its name.
+    /// Name of the label.
     pub name: &'a str,
-    /// Its place in the line.
+    /// Span of the label in the line.
     pub span: Span,
     /// The field of the address.
     pub field: Bits,
-    /// The field holds the address shifted right by so much.
+    /// Bits by which the address is shifted right in the field.
     pub shift: u8,
 }
 
 impl LabelUse<'_> {
-    /// The bits of the field for an address; `None` if it does not fit.
+    /// Returns the bits of the field for an address; `None` if the address does not fit.
     pub fn bits(&self, address: u32) -> Option<u64> {
         fit_code(self.field, self.shift, address)
     }
@@ -40,15 +40,15 @@ fn fit_code(field: Bits, shift: u8, address: u32) -> Option<u64> {
 /// An instruction that was read from a line.
 #[derive(Debug)]
 pub struct Line<'a, D: Draft> {
-    /// Its row.
+    /// Row of the instruction.
     pub row: &'static Row<D>,
-    /// Its bits, those of a label still 0.
+    /// Bits of the instruction; those of a label are still 0.
     pub word: u64,
-    /// The label it uses.
+    /// The label that the instruction uses.
     pub label: Option<LabelUse<'a>>,
 }
 
-/// What is known of the word so far.
+/// Bits of the word that are known so far.
 #[derive(Clone, Copy)]
 struct Known {
     at: usize,
@@ -57,13 +57,13 @@ struct Known {
     choices: usize,
 }
 
-/// What may precede the name of an instruction in a machine's text.
+/// Prefixes that may precede the name of an instruction in a machine's text.
 pub trait Prefixes {
     /// Moves the reader to the name.
     fn skip(reader: &mut Reader);
 }
 
-/// Reads lines by the rows of a table. Its buffers are used again, line after line.
+/// Reads lines by the rows of a table. Its buffers are reused for each line.
 #[derive(Debug)]
 pub struct LineReader<'t, D: Draft> {
     table: &'t Table<D>,
@@ -74,12 +74,13 @@ pub struct LineReader<'t, D: Draft> {
 }
 
 impl<'t, D: Draft> LineReader<'t, D> {
-    /// A reader for a circumstance.
+    /// Returns a reader for a circumstance.
     pub fn new(table: &'t Table<D>, here: Scope) -> Self {
         LineReader { table, here, tokens: Vec::new(), choices: Vec::new(), hidden: &[] }
     }
 
-    /// Messages do not offer operands that begin so: the encoding has them, and they mean nothing here.
+    /// Hides operands that begin with these texts from messages: the encoding has them, but they have no meaning
+    /// here.
     pub fn hiding(self, hidden: &'static [&'static str]) -> Self {
         LineReader { hidden, ..self }
     }
@@ -87,7 +88,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
     /// Reads one instruction. Spans of the message are bytes of `line`.
     ///
     /// # Errors
-    /// The text is no instruction here: what was found at the furthest place any row reached, and what would fit.
+    /// The text is not an instruction here. The message contains the text found at the furthest position that any row
+    /// reached, and the text that would fit.
     pub fn read<'a, P: Prefixes>(&mut self, line: &'a str) -> Result<Line<'a, D>, Box<Diagnostic>> {
         let mut tokens = std::mem::take(&mut self.tokens);
         let bits = tokenize(line, &mut tokens);
@@ -111,7 +113,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         }
     }
 
-    /// Reads the line by the first row that it fits.
+    /// Reads the line by the first row that fits.
     #[inline(always)]
     fn first<'a>(
         &mut self,
@@ -137,7 +139,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         None
     }
 
-    /// Tries all rows again, remembering how far each came.
+    /// Tries all rows again and records how far each got.
     #[cold]
     fn explain(&mut self, rows: &[Named<D>], named: Reader, line: &str, tokens: &[Token]) -> Diagnostic {
         let place = named.place();
@@ -175,7 +177,7 @@ impl<'t, D: Draft> LineReader<'t, D> {
         if let Some(why) = failure.why {
             return Diagnostic::error(span, why);
         }
-        // An operand in brackets is wrong by its value.
+        // An operand in brackets has a wrong value.
         let in_brackets = line[..span.start].trim_end().ends_with('[');
         let missing = match in_brackets {
             true => None,
@@ -204,8 +206,8 @@ impl<'t, D: Draft> LineReader<'t, D> {
 }
 
 impl<D: Draft> LineReader<'_, D> {
-    /// Advice about a line to which one word is missing: the words with which the line fits a row, at the last place that has
-    /// such words. `words` are those that rows had at a token's place in the line.
+    /// Returns advice about a line with one missing word: the words with which the line fits a row, at the last
+    /// position that has such words. `words` are those that rows had at a token's position in the line.
     fn missing_word(
         &mut self,
         rows: &[Named<D>],
@@ -218,8 +220,8 @@ impl<D: Draft> LineReader<'_, D> {
             .copied()
             .filter(|(_, word)| word.starts_with(|c: char| c.is_ascii_alphabetic()))
             .collect();
-        // From the end of the line: words before the name only choose between encodings. The words of one place keep the
-        // order of the table, where the usual word comes first.
+        // From the end of the line: words before the name only choose between encodings. The words of one position
+        // keep the order of the table, in which the usual word comes first.
         words.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         let reader = Reader::new(line, tokens);
         let mut fitting: Vec<(usize, &str, String)> = Vec::new();
@@ -250,7 +252,7 @@ impl<D: Draft> LineReader<'_, D> {
 /// Expected text after a complete instruction.
 const END_OF_LINE: &str = "the end of the line";
 
-/// Whether a text is a number of more than 32 bits.
+/// Returns whether a text is a number of more than 32 bits.
 fn is_long_number(text: &str) -> bool {
     let plain = text.replace('_', "");
     let all = |digits: &str, is_digit: fn(&u8) -> bool| {
@@ -263,7 +265,7 @@ fn is_long_number(text: &str) -> bool {
     is_number && parse_number(text).is_none_or(|number| number > u64::from(u32::MAX))
 }
 
-/// A number in hexadecimal digits, with its sign.
+/// Returns a number in hexadecimal digits, with its sign.
 fn signed_hex(number: i64) -> String {
     let sign = if number < 0 { "-" } else { "" };
     format!("{sign}{:#x}", number.unsigned_abs())
@@ -276,18 +278,18 @@ fn sorted<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     words
 }
 
-/// The furthest place that any row reached.
+/// The furthest position that any row reached.
 #[derive(Default)]
 struct Failure {
     place: Option<usize>,
-    /// The number of the row that is tried, and of the first that reached the place.
+    /// Number of the row that is tried, and of the first one that reached the position.
     trying: usize,
     row: usize,
     expected: Vec<String>,
     why: Option<String>,
-    /// The largest number that would fit at the place, if a number there is too large.
+    /// The largest number that would fit at the position, if a number there is too large.
     most: Option<u32>,
-    /// The words that rows had at each place, and the line did not.
+    /// Words that rows had at each position, and that the line did not have.
     words: Vec<(usize, &'static str)>,
 }
 
@@ -295,7 +297,7 @@ struct Attempt<'a, 'b, D: Draft> {
     reader: Reader<'a, 'b>,
     here: Scope,
     choices: &'b mut Vec<(&'static Cases<D>, usize)>,
-    /// The label that the text names.
+    /// The label in the text.
     label: Option<LabelUse<'a>>,
     failure: Option<&'b mut Failure>,
 }
@@ -330,7 +332,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         Some(Line { row, word, label: self.label })
     }
 
-    /// The numbers behind `bits`.
+    /// Reads the numbers after `bits`.
     fn unclaimed(&mut self, row: &Row<D>, claimed: u64) -> Option<u64> {
         let place = self.reader.at;
         let number = |attempt: &mut Self| {
@@ -404,7 +406,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         true
     }
 
-    /// The first case whose bits and text fit; one without text only if no other does.
+    /// Chooses the first case whose bits and text fit. A case without text is chosen only if no other fits.
     fn case(&mut self, cases: &'static Cases<D>, known: &mut Known) -> bool {
         let before = *known;
         let mut silent = None;
@@ -523,7 +525,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         Some(BitPattern { mask: field.mask(), fixed: bits })
     }
 
-    /// Refuses a number of more than 32 bits.
+    /// Rejects a number of more than 32 bits.
     #[cold]
     fn oversized(&mut self, place: usize, number: &Number<D>) -> Option<u32> {
         if is_long_number(self.reader.peek()) {
@@ -603,13 +605,13 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         self.reader.eat("]").then_some(pattern)
     }
 
-    /// The offset at the reader's place, if it is a number of more than 32 bits, which fits nowhere.
+    /// Returns the offset at the reader's position, if it is a number of more than 32 bits, which never fits.
     #[cold]
     fn long_offset(&self) -> Option<i64> {
         is_long_number(self.reader.peek()).then_some(i64::MAX)
     }
 
-    /// Refuses an offset: the row with the largest range counts.
+    /// Rejects an offset. The message uses the row with the largest range.
     #[cold]
     fn misplaced(&mut self, place: usize, memory: &Memory<D>, offset: i64) {
         let Some(field) = memory.offset else {
@@ -633,8 +635,8 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         });
     }
 
-    /// Remembers that the text at `place` was understood but is not possible, because a number is above `most`. The row with
-    /// the largest limit counts.
+    /// Records that the text at `place` was understood but is not possible, because a number is above `most`. The
+    /// message uses the row with the largest limit.
     #[cold]
     fn refuse_above(&mut self, place: usize, most: u32, why: impl FnOnce() -> String) {
         let Some(failure) = &mut self.failure else { return };
@@ -646,7 +648,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Remembers that `what` would have fitted at `place`.
+    /// Records that `what` would have fitted at `place`.
     fn fail(&mut self, place: usize, what: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);
@@ -656,7 +658,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Remembers that the text at `place` was understood but is not possible.
+    /// Records that the text at `place` was understood but is not possible.
     fn refuse(&mut self, place: usize, why: impl FnOnce() -> String) {
         if let Some(failure) = &mut self.failure {
             failure.reach(place);
@@ -666,7 +668,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
         }
     }
 
-    /// Remembers that the number at `place` is none of those that fit. The row that takes the largest number counts.
+    /// Records that the number at `place` does not fit. The message uses the row that allows the largest number.
     #[cold]
     fn too_large(&mut self, place: usize, number: &Number<D>, value: u32, is_multiple: bool) {
         let most = number.field.get(number.field.mask());
@@ -732,7 +734,7 @@ impl<'a, D: Draft> Attempt<'a, '_, D> {
     }
 }
 
-/// Whether a part's text can begin with a token, judged by its first characters.
+/// Returns whether a part's text can begin with a token, judged by its first characters.
 #[inline(always)]
 fn can_begin<D>(part: &Part<D>, token: &[u8]) -> bool {
     let starts = |text: &str| token.first() == text.as_bytes().first();
@@ -766,7 +768,7 @@ impl Failure {
 }
 
 impl<D> Memory<D> {
-    /// The bits of an offset in bytes, if it can be had.
+    /// Returns the bits of an offset in bytes, if it can be encoded.
     #[inline(always)]
     fn offset_bits(&self, offset: i64) -> Option<u64> {
         let Some(field) = self.offset else {

@@ -1,4 +1,4 @@
-//! A toy instruction set read every way: decode, describe, print, parse, encode.
+//! A toy instruction set in every operation: decode, describe, print, parse, encode.
 
 use reconverge_isa::read::{Labels, NoReading, Table};
 use reconverge_isa::row::{
@@ -6,7 +6,7 @@ use reconverge_isa::row::{
 };
 use reconverge_isa::write::{Line, LineReader, Prefixes, Reader};
 
-/// What the parts of a row left, in order.
+/// Notes of the parts of a row, in order.
 #[derive(Debug, Default, PartialEq)]
 struct Notes(Vec<(&'static str, i64)>);
 
@@ -63,7 +63,7 @@ static DOUBLE: Number<Notes> = Number {
     set: |notes, n| notes.0.push(("double", n.into())),
 };
 
-/// A register, on new chips a half of one, or a byte.
+/// A register; on new chips also half of one, or a byte.
 static OPERAND: Cases<Notes> = Cases {
     name: "operand",
     cases: &[
@@ -140,7 +140,7 @@ static SPLIT: Number<Notes> = Number {
     set: |notes, n| notes.0.push(("distance", (n as i32).into())),
 };
 
-/// `.` as often as the field says.
+/// `.`, repeated by the number in the field.
 static DOTS: Custom<Notes> = Custom {
     name: "dots",
     bits: 3 << 40,
@@ -193,7 +193,7 @@ static ROWS: &[Row<Notes>] = &[
         )
     },
     row("dbl", 7, &[Part::Text("dbl"), Part::Number(&DOUBLE)]).only(NEW),
-    // The third source is the destination again.
+    // The third source is the destination.
     row("mad", 8, &[Part::Text("mad"), Part::Number(&DST), Part::Number(&SRC), Part::Number(&AGAIN)]),
 ];
 
@@ -215,7 +215,8 @@ fn text(word: u64, here: Scope) -> Result<String, NoReading> {
     table().print(word, here, None, &mut text).map(|_| text)
 }
 
-/// The word of a line, or its message: the place's text, what is wrong, and what would fit.
+/// Returns the word of a line, or the parts of its message: the text at the span, the problem, and the text that
+/// would fit.
 fn word(line: &str, here: Scope) -> Result<u64, (String, String, String)> {
     let table = table();
     let read = LineReader::new(&table, here).read::<At>(line).map(|Line { word, .. }| word);
@@ -293,7 +294,7 @@ fn a_word_without_a_reading_says_why() {
     assert_eq!(text(0xf000_0000, OLD), Err(NoReading::NoRow));
     assert_eq!(text(0x7000_0000, OLD), Err(NoReading::Elsewhere { row: "dbl" }));
     assert_eq!(text(0x1000_0200, OLD), Err(NoReading::NoPart { row: "add", part: "saturate" }));
-    // The half is a case of new chips.
+    // The half register is a case of new chips.
     assert_eq!(decoded(0x2002_0100, OLD), Err(NoReading::NoPart { row: "mov", part: "operand" }));
     let mut out = "before".to_owned();
     assert!(table().print(0x2002_0100, OLD, None, &mut out).is_err());

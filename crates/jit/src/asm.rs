@@ -1,4 +1,4 @@
-//! Instructions in order, with labels, and the bytes they become.
+//! Instructions in order, with labels, and their encoding.
 
 use crate::CompileError;
 use iced_x86::{
@@ -6,11 +6,11 @@ use iced_x86::{
     Register,
 };
 
-/// A place in the code, which may come later.
+/// A position in the code, which may be bound later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
-/// What an instruction reads besides registers: a register or memory.
+/// Operand of an instruction: a register or memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Rm {
     Register(Register),
@@ -29,30 +29,30 @@ impl From<MemoryOperand> for Rm {
     }
 }
 
-/// Memory at a register, a second one and a distance in bytes.
+/// Returns a memory operand from a base register, an index register and a displacement in bytes.
 pub(crate) fn at(base: Register, index: Register, displacement: i32) -> MemoryOperand {
     let size = u32::from(displacement != 0);
     MemoryOperand::with_base_index_scale_displ_size(base, index, 1, displacement.into(), size)
 }
 
-/// Memory at a register and a distance in bytes.
+/// Returns a memory operand from a base register and a displacement in bytes.
 pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
     at(base, Register::None, displacement)
 }
 
-/// Encodes one instruction with a number: the library makes its tables with the first one. A process needs some 0.7 ms for that
-/// once (an AMD EPYC).
+/// Encodes one instruction with an immediate, so that the library builds its tables. A process needs some 0.7 ms for
+/// that once (an AMD EPYC).
 pub(crate) fn prepare() {
     let mut asm = Assembler::default();
     asm.number(Code::Add_rm64_imm8, Register::RAX, 1);
     asm.bytes().expect("an addition has bytes");
 }
 
-/// Instructions so far. The first error is kept for the end.
+/// Instructions so far. The first error is kept until the end.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     instructions: Vec<Instruction>,
-    /// By label, the number of the instruction that follows.
+    /// Number of the instruction after each label.
     labels: Vec<Option<usize>>,
     error: Option<IcedError>,
 }
@@ -63,7 +63,7 @@ impl Assembler {
         Label(self.labels.len() - 1)
     }
 
-    /// The label's place is here.
+    /// Binds the label to the present position.
     pub(crate) fn bind(&mut self, label: Label) {
         self.labels[label.0] = Some(self.instructions.len());
     }
@@ -75,17 +75,17 @@ impl Assembler {
         }
     }
 
-    /// A jump or call to a label.
+    /// Adds a jump or call to a label.
     pub(crate) fn branch(&mut self, code: Code, label: Label) {
         self.push(Instruction::with_branch(code, label.0 as u64));
     }
 
-    /// An instruction without operands.
+    /// Adds an instruction without operands.
     pub(crate) fn plain(&mut self, code: Code) {
         self.instructions.push(Instruction::with(code));
     }
 
-    /// A destination and one source.
+    /// Adds an instruction with a destination and one source.
     pub(crate) fn two(&mut self, code: Code, to: Register, from: impl Into<Rm>) {
         self.push(match from.into() {
             Rm::Register(from) => Instruction::with2(code, to, from),
@@ -93,12 +93,12 @@ impl Assembler {
         });
     }
 
-    /// A destination in memory and a source.
+    /// Adds an instruction with a destination in memory and a source.
     pub(crate) fn store(&mut self, code: Code, to: MemoryOperand, from: Register) {
         self.push(Instruction::with2(code, to, from));
     }
 
-    /// A register or memory, and a number.
+    /// Adds an instruction with a register or memory, and an immediate.
     pub(crate) fn number(&mut self, code: Code, to: impl Into<Rm>, number: i32) {
         self.push(match to.into() {
             Rm::Register(to) => Instruction::with2(code, to, number),
@@ -106,7 +106,7 @@ impl Assembler {
         });
     }
 
-    /// A destination and two sources.
+    /// Adds an instruction with a destination and two sources.
     pub(crate) fn three(&mut self, code: Code, to: Register, a: Register, b: impl Into<Rm>) {
         self.push(match b.into() {
             Rm::Register(b) => Instruction::with3(code, to, a, b),
@@ -114,7 +114,7 @@ impl Assembler {
         });
     }
 
-    /// Puts instructions before all others.
+    /// Inserts instructions before all others.
     pub(crate) fn before(&mut self, first: impl FnOnce(&mut Assembler)) {
         let mut front = Assembler::default();
         first(&mut front);
@@ -125,15 +125,15 @@ impl Assembler {
         self.instructions = front.instructions;
     }
 
-    /// The bytes. They may lie anywhere.
+    /// Returns the encoded bytes. They are independent of their address.
     ///
     /// # Errors
-    /// An instruction cannot be encoded, or a label has no place.
+    /// An instruction cannot be encoded, or a label is not bound.
     pub(crate) fn bytes(mut self) -> Result<Vec<u8>, CompileError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }
-        // A label at the very end needs an instruction to stand before.
+        // A label at the very end must be followed by an instruction.
         self.instructions.push(Instruction::with(Code::Nopd));
         for number in 0..self.instructions.len() {
             let instruction = &mut self.instructions[number];

@@ -1,4 +1,4 @@
-//! A region while a machine traces it: its segments, the steps of its flow, its calls, and the words that they use.
+//! A region while a machine traces it: its segments, the steps of its flow, its calls, and their words.
 
 use reconverge_isa::sets::SortedSet;
 
@@ -11,10 +11,11 @@ use crate::rows::Rows;
 use crate::state::{BRANCHES, LEAVES, WORDS};
 use crate::strip::Value;
 
-/// The maximum of instructions in a region: an iteration must fit into what a group may run at once.
+/// Maximum number of instructions in a region. An iteration must fit into the number that a group may run at once.
 const MOST_INSTRUCTIONS: u32 = 400;
 
-/// Number of words for lanes of branches and calls. Words after them are for lanes that exit; between runs they are zero.
+/// Number of words for lanes of branches and calls. The words after them are for lanes that exit, and are zero
+/// between runs.
 const COMMON_WORDS: u32 = (WORDS - LEAVES) as u32;
 
 /// The fast or the slow path of a segment, while a machine states its instructions.
@@ -22,26 +23,26 @@ pub trait Path {
     /// Returns an empty path of the same kind.
     fn next(&self) -> Self;
 
-    /// Returns the rows that it works on.
+    /// Returns the rows of the path.
     fn rows(&mut self) -> &mut Rows;
 
     /// Returns the rows at the end.
     fn into_rows(self) -> Rows;
 }
 
-/// A region as a machine finds it.
+/// A region that a machine has traced.
 #[derive(Debug)]
 pub struct Found<M: Machine> {
     pub(crate) plan: Plan,
     pub(crate) at: Vec<M::At>,
     pub(crate) calls: Vec<M::Call>,
-    /// The address of its first instruction.
+    /// Address of the first instruction.
     pub(crate) pc: u32,
-    /// The maximum of instructions that must fit into the budget at entry.
+    /// Maximum number of instructions that must fit into the budget at entry.
     pub most: u32,
-    /// The next place of the program that the region does not have.
+    /// Position of the next instruction after the region.
     pub next: u32,
-    /// The machine's part.
+    /// Data of the machine.
     pub own: M::Region,
 }
 
@@ -60,13 +61,13 @@ pub struct Builder<M: Machine, P> {
     leaves: u32,
     branches: usize,
     extent: Extent,
-    /// Operations that have a template: each saves a dispatch.
+    /// Number of operations with a template: each saves a dispatch.
     pub templates: usize,
-    /// Instructions so far.
+    /// Number of instructions so far.
     pub instructions: u32,
 }
 
-/// Returns the size and the place of each run among the steps.
+/// Returns the size and the position of each run among the steps.
 pub(crate) fn ran<'a, A: Copy>(steps: &'a [Step], at: &'a [A]) -> impl Iterator<Item = (u32, A)> + 'a {
     steps.iter().zip(at).filter_map(|(step, at)| match step {
         Step::Run(size) | Step::Meanwhile(size) => Some((*size, *at)),
@@ -75,7 +76,7 @@ pub(crate) fn ran<'a, A: Copy>(steps: &'a [Step], at: &'a [A]) -> impl Iterator<
 }
 
 impl<M: Machine, P: Path> Builder<M, P> {
-    /// An empty region, with the paths of its first segment.
+    /// Returns an empty region, with the paths of its first segment.
     pub fn new(extent: Extent, fast: P, slow: P) -> Self {
         Builder {
             fast,
@@ -93,7 +94,7 @@ impl<M: Machine, P: Path> Builder<M, P> {
         }
     }
 
-    /// The maximum of instructions of a region.
+    /// Returns the maximum number of instructions of a region.
     pub fn most(&self) -> u32 {
         MOST_INSTRUCTIONS.min(self.extent.most())
     }
@@ -106,7 +107,7 @@ impl<M: Machine, P: Path> Builder<M, P> {
             && self.branches + branches <= BRANCHES
     }
 
-    /// Returns the places of the runs so far.
+    /// Returns the positions of the runs so far.
     pub fn ran(&self) -> impl Iterator<Item = M::At> {
         ran(&self.steps, &self.at).map(|(_, at)| at)
     }
@@ -146,19 +147,19 @@ impl<M: Machine, P: Path> Builder<M, P> {
         self.step(Step::If(word), at);
     }
 
-    /// The other lanes of the branch run.
+    /// Starts the else side: the other lanes of the branch run.
     pub fn other(&mut self, at: M::At) {
         self.both(|path| path.rows().other());
         self.step(Step::Else, at);
     }
 
-    /// The lanes of the branch reconverge.
+    /// Closes the branch: its lanes reconverge.
     pub fn close(&mut self, at: M::At) {
         self.both(|path| path.rows().close());
         self.step(Step::End, at);
     }
 
-    /// The active lanes whose condition holds exit. `step` gets their word.
+    /// Lets the active lanes exit whose condition holds. `step` receives their word.
     pub fn leave(
         &mut self,
         at: M::At,
@@ -176,7 +177,7 @@ impl<M: Machine, P: Path> Builder<M, P> {
 
     // Segments.
 
-    /// A segment begins, which may bail out before any effect.
+    /// Starts a segment, which may bail out before any effect.
     pub fn begin(&mut self, at: M::At) {
         self.step(Step::Begin(self.segments.len() as u32), at);
     }
@@ -202,17 +203,17 @@ impl<M: Machine, P: Path> Builder<M, P> {
         self.step(Step::Call, at);
     }
 
-    /// Takes the rows of both paths; others begin.
+    /// Returns the rows of both paths and starts new ones.
     fn paths(&mut self) -> (Rows, Rows) {
         let (fast, slow) = (self.fast.next(), self.slow.next());
         let fast = std::mem::replace(&mut self.fast, fast);
         (fast.into_rows(), std::mem::replace(&mut self.slow, slow).into_rows())
     }
 
-    /// Returns the region, or `None` if it is not worth it. `pc` is the address of its first instruction.
+    /// Returns the region, or `None` if it is not worth compiling. `pc` is the address of its first instruction.
     pub fn finish(mut self, back: Back, pc: u32, next: u32, own: M::Region) -> Option<Found<M>> {
         let (fast, slow) = self.paths();
-        // Where a segment bails out, everything is the machine's own.
+        // If a segment bails out, all rows must have the machine's values.
         let lazy = back == Back::Always && self.segments.is_empty() && !slow.strip.has_spans();
         let mut dropped = SortedSet::new();
         if lazy {
@@ -232,7 +233,7 @@ impl<M: Machine, P: Path> Builder<M, P> {
 }
 
 impl<M: Machine> Found<M> {
-    /// Returns the instructions of an iteration, and the next place: for [`Extent::choose`].
+    /// Returns the number of instructions of an iteration, and the next position: for [`Extent::choose`].
     pub fn size(&self) -> (u32, u32) {
         (self.plan.most(), self.next)
     }

@@ -1,4 +1,4 @@
-//! Code that was made before, for launches of the same program: bounded in size, shared by threads.
+//! Cache of generated code for launches of the same program: bounded in size, shared by threads.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,18 +9,18 @@ use crate::CompileError;
 use crate::level::Level;
 use crate::region::{Plan, Regions};
 
-/// Bytes of code that are kept, at most. The code of a program has some thousand.
+/// Maximum number of bytes of code in the cache. The code of a program has several thousand.
 const MOST_BYTES: usize = 16 << 20;
 
-/// Programs that are kept, at most: each is compared with what is asked for.
+/// Maximum number of programs in the cache. A lookup compares each of them with the requested one.
 const MOST_PROGRAMS: usize = 64;
 
-/// How long a thread waits for others that compile.
+/// Time that a thread waits for others that compile.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What was compiled, the latest last.
+/// The compiled programs, the latest last.
 ///
-/// Nothing waits for the lock for long: in a forked child it stays locked if another thread had it.
+/// No thread waits for the lock for long: in a forked child it stays locked if another thread held it.
 static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 struct Kept {
@@ -32,10 +32,10 @@ struct Kept {
 }
 
 impl Regions {
-    /// [`Regions::compile`], or what it gave for the same plans before.
+    /// Returns the result of [`Regions::compile`], or its earlier result for the same plans.
     ///
     /// # Errors
-    /// As [`Regions::compile`].
+    /// As for [`Regions::compile`].
     pub fn shared(
         plans: Vec<Plan>,
         level: Level,
@@ -52,7 +52,7 @@ impl Regions {
             cache.push_back(kept);
             return Ok(regions);
         }
-        // Others wait meanwhile: they mostly want the same.
+        // Other threads wait meanwhile: they usually need the same program.
         let regions = Arc::new(Regions::compile(&plans, level, lanes, mode)?);
         cache.push_back(Kept { plans, level, lanes, mode, regions: regions.clone() });
         let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.regions.size()).sum::<usize>();
@@ -63,7 +63,7 @@ impl Regions {
     }
 }
 
-/// The cache, or `None` if it stays locked for longer than several programs take to compile.
+/// Returns the cache, or `None` if it stays locked for longer than it takes to compile several programs.
 fn lock() -> Option<MutexGuard<'static, VecDeque<Kept>>> {
     static LOST: AtomicBool = AtomicBool::new(false);
     let start = Instant::now();

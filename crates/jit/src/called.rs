@@ -1,6 +1,6 @@
 //! Functions that generated code calls, in its calling convention.
 
-// Code calls back: each place states what it relies on.
+// Generated code calls functions: each block states its assumptions.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -18,7 +18,8 @@ macro_rules! convention {
 }
 pub(crate) use convention;
 
-/// A function that a region calls between segments: the state, a number, the active lanes. A result of 0 continues the region.
+/// A function that a region calls between segments. Its arguments are the state, a number and the active lanes. A
+/// result of 0 continues the region.
 ///
 /// # Safety
 /// The state is that of the region, and its context has the type that the function expects.
@@ -27,13 +28,13 @@ pub type Callee = convention!(fn(*mut State, u32, u64) -> u32);
 /// Lanes of a [`PerLaneFrame`]. The width of a group is a multiple of it.
 pub const LANES: usize = 8;
 
-/// What a per-lane slow path works on.
+/// Operands and result of a per-lane slow path.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct PerLaneFrame {
-    /// Its operands.
+    /// The operands.
     sources: [[u32; LANES]; 3],
-    /// The sign of each lane that it computes.
+    /// Mask: the sign is set for each lane to compute.
     mask: [u32; LANES],
     /// The result; it changes in the lanes of the mask.
     value: [u32; LANES],
@@ -44,13 +45,13 @@ pub(crate) struct PerLaneFrame {
 pub struct PerLane(usize);
 
 impl PerLane {
-    /// Calls a function for each lane. The function captures nothing.
+    /// Creates a slow path that calls a function for each lane. The function must not capture anything.
     pub fn of<F: Fn([u32; 3]) -> u32>(_: F) -> PerLane {
         const { assert!(size_of::<F>() == 0, "the function captures nothing") };
         PerLane(per_lane::<F> as *const () as usize)
     }
 
-    /// The address that code calls.
+    /// Returns the address that code calls.
     pub fn address(self) -> usize {
         self.0
     }
@@ -58,7 +59,7 @@ impl PerLane {
 
 convention! {
     fn per_lane<F: Fn([u32; 3]) -> u32>(per_lane: *mut PerLaneFrame) {
-        // SAFETY: a function without captures has no bytes, and the caller of `PerLane::of` had one.
+        // SAFETY: a function without captures has no bytes, and the caller of `PerLane::of` has provided one.
         let lane = unsafe { NonNull::<F>::dangling().as_ref() };
         // SAFETY: code passes a part of its frame.
         let PerLaneFrame { sources, mask, value } = unsafe { &mut *per_lane };

@@ -1,6 +1,6 @@
-//! The compiled regions of a program, and how a group runs one: what the compiled engines of all machines share.
+//! The compiled regions of a program, and their runs by a group: shared by the compiled engines of all machines.
 
-// Code is called and calls back: each place states what it relies on.
+// Generated code is called and calls functions: each block states its assumptions.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -23,20 +23,20 @@ const NONE: u32 = u32::MAX;
 /// A compiled region.
 #[derive(Debug)]
 pub struct Region<M: Machine> {
-    /// Places of the steps.
+    /// Position of each step.
     at: Vec<M::At>,
-    /// Places of the runs.
+    /// Position of each run.
     ran: Vec<M::At>,
-    /// The instructions of all runs before, by run and at the end.
+    /// Number of instructions of all earlier runs, for each run and at the end.
     before: Vec<u32>,
     calls: Vec<M::Call>,
-    /// The address of its first instruction.
+    /// Address of the first instruction.
     pub pc: u32,
-    /// The maximum of instructions that an iteration tries.
+    /// Maximum number of instructions of an iteration.
     pub most: u32,
-    /// Whether control returns to its entry.
+    /// Whether control returns to the entry of the region.
     pub repeats: bool,
-    /// The machine's part.
+    /// Data of the machine.
     pub own: M::Region,
 }
 
@@ -45,14 +45,14 @@ pub struct Region<M: Machine> {
 pub struct Compiled<M: Machine> {
     code: Arc<Regions>,
     regions: Vec<Region<M>>,
-    /// By place in the program, the region that begins there, or [`NONE`].
+    /// Number of the region that starts at each position of the program, or [`NONE`].
     starts: Vec<u32>,
 }
 
 /// Consecutive runs of a region that executed equally often.
 #[derive(Clone, Copy, Debug)]
 pub struct Ran<'a, A> {
-    /// Places of the runs.
+    /// Positions of the runs.
     pub at: &'a [A],
     /// Number of times that each of them ran.
     pub times: u64,
@@ -62,36 +62,37 @@ pub struct Ran<'a, A> {
     pub lane_instructions: u64,
 }
 
-/// A group before it runs a region.
+/// A group at the entry of a region.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Iterations that the region may begin; `u32::MAX` for any number.
+    /// Number of iterations that may begin; `u32::MAX` for any number.
     pub rounds: u32,
-    /// Instructions that it may try.
+    /// Number of instructions in the budget.
     pub budget: u64,
     /// The active lanes.
     pub active: u64,
 }
 
-/// A group after it has run a region.
+/// A group at the exit of a region.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
     /// The reason the region ended.
     pub ended: Ended,
-    /// Iterations that began.
+    /// Number of iterations that began.
     pub rounds: u32,
     /// The lanes that remain active.
     pub active: u64,
-    /// The lanes that left while others stayed.
+    /// The lanes that exited while others stayed.
     pub left: u64,
-    /// Branches that divided the lanes.
+    /// Number of branches that diverged.
     pub divergent: u64,
 }
 
 impl<M: Machine> Compiled<M> {
-    /// Compiles regions of a program of `instructions` instructions and `places` places, for groups of `lanes` lanes.
+    /// Compiles regions of a program of `instructions` instructions and `places` positions, for groups of `lanes`
+    /// lanes.
     ///
-    /// Returns `None` if there is no code for this level, or no region is worth it.
+    /// Returns `None` if code cannot be compiled for this level, or if no region is worth compiling.
     pub fn new(
         level: reconverge_simt::Level,
         [instructions, places]: [usize; 2],
@@ -123,7 +124,7 @@ impl<M: Machine> Compiled<M> {
         })
     }
 
-    /// Returns the number of the region that begins at a place.
+    /// Returns the number of the region that begins at a position.
     #[inline(always)]
     pub fn starting_at(&self, place: u32) -> Option<u32> {
         self.starts.get(place as usize).copied().filter(|number| *number != NONE)
@@ -154,7 +155,7 @@ impl<M: Machine> Compiled<M> {
         (state.rounds, state.budget, state.active) = (rounds, budget.min(i32::MAX as u64) as i32, active);
         prepare(state);
         let mut left = 0;
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         let ended = unsafe { self.run(number, state, rows, context, count, |_, lanes| left |= lanes) };
         let (rounds, divergent) = (rounds.wrapping_sub(state.rounds), std::mem::take(&mut state.divergent));
         Passed { ended, rounds, active: state.active, left, divergent }
@@ -162,13 +163,13 @@ impl<M: Machine> Compiled<M> {
 
     /// Runs a region for the active lanes of the state, within its budget and its number of iterations.
     ///
-    /// The state then has the lanes that remain active. `count` is called for the steps that ran, `left` for the lanes that
-    /// left while others stayed. Leaves the run of the launch if the code accesses memory that it must not access.
+    /// At exit, the state has the lanes that remain active. `count` is called for the steps that ran, `left` for the
+    /// lanes that exited while others stayed. A memory fault of the code ends the run of the launch.
     ///
     /// # Safety
-    /// The processor has the level that the regions were compiled for. The rows have the layout that they were traced for,
-    /// including the row of the active lanes, are aligned to 32 bytes, and nothing else uses them or the state's window meanwhile
-    /// except for calls.
+    /// The processor has the level that the regions were compiled for. The rows have the layout that they were traced
+    /// for, including the row of the active lanes, and are aligned to 32 bytes. Only calls use the rows and the
+    /// state's window during the run.
     #[inline]
     pub unsafe fn run(
         &self,
@@ -189,7 +190,7 @@ impl<M: Machine> Compiled<M> {
         };
         let left = |step: usize, lanes: u64| left(region.at[step], lanes);
         let active = state.active;
-        // SAFETY: as the caller says; the context is what the callee expects.
+        // SAFETY: guaranteed by the caller; the context is what the callee expects.
         let ended = unsafe { self.code.run(number as usize, state, rows, active, counted, left) };
         state.context = null_mut();
         ended.unwrap_or_else(|fault| {
@@ -200,7 +201,7 @@ impl<M: Machine> Compiled<M> {
 }
 
 impl<M: Machine> Region<M> {
-    /// Returns the place of a step.
+    /// Returns the position of a step.
     #[inline]
     pub fn at(&self, step: usize) -> M::At {
         self.at[step]

@@ -1,7 +1,7 @@
-//! From a strip to instructions: which value is in which register, and when.
+//! Emits the instructions of a strip and allocates its registers.
 //!
-//! Values live in registers until their last use. Where none is free, the value that is needed last goes: rows and
-//! constants are read again, others are kept on the stack.
+//! Values live in registers until their last use. If no register is free, the value whose next use is farthest is
+//! evicted. Rows and constants are read again, and other values are kept on the stack.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,35 +13,36 @@ use crate::level::Level;
 use crate::state::place;
 use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 
-/// The [`State`](crate::State), the group's rows, the place of the strip in a row in bytes, that in a bit for each lane, and
-/// the constants.
+/// Registers for the [`State`](crate::State), the group's rows, the offset of the strip in a row in bytes, its offset
+/// in a word with a bit per lane, and the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const PLACE: Register = Register::R13;
 pub(crate) const NUMBER: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
-/// The number of the strip's first lane.
+/// Number of the strip's first lane.
 pub(crate) const SHIFT: Register = Register::R11;
 
-/// Registers in which bits of lanes are gathered. Storing a word in parts would stall the load of the whole word.
+/// Registers in which bits of lanes are gathered. Stores of parts of a word would stall the load of the whole word.
 pub(crate) const GATHERED: [Register; 4] = [Register::RSI, Register::RDI, Register::R8, Register::R9];
 
-/// Free for a few instructions, besides RAX, RCX and RDX.
+/// Scratch register for a few instructions, in addition to RAX, RCX and RDX.
 const WORD: Register = Register::R10D;
 
-/// Registers for truth values of their own, from [`Register::K1`] on, and those for a few instructions.
+/// Mask registers for truth values, from [`Register::K1`] on, and those for a few instructions.
 const SIGNS: Register = Register::K1;
 const ANY_BITS: Register = Register::K0;
 const ANY_SIGNS: Register = Register::K7;
 
-/// What a per-lane function sees, in bytes from the start of the frame.
+/// Offset of a per-lane function's data in the frame, in bytes.
 const PER_LANE: i32 = 0;
 
-/// Places in the frame, in bytes, behind what per-lane functions see: registers that are kept around a per-lane function, the caller's frame, then values.
+/// Offsets in the frame, in bytes, after the data of per-lane functions: registers that are saved around a per-lane
+/// function, the caller's frame, then values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
-    /// [`GATHERED`], [`SHIFT`] and what is called, each in eight bytes, then truth values.
+    /// [`GATHERED`], [`SHIFT`] and the called address, each in eight bytes, then truth values.
     numbers: i32,
     pub(crate) caller: i32,
     values: i32,
@@ -85,20 +86,20 @@ impl Pool {
         place
     }
 
-    /// How far the words of a row in memory lie behind the first.
+    /// Returns the table of distances of contiguous words from the first one.
     fn steps(&mut self) -> i32 {
         let place = self.steps.unwrap_or_else(|| self.push(|lane| 4 * lane as u32));
         self.steps = Some(place);
         place
     }
 
-    /// Words that are read one by one.
+    /// Returns the table of words that are read one by one.
     pub(crate) fn table(&mut self, words: [u32; 4]) -> i32 {
         self.push(|number| words.get(number).copied().unwrap_or(0))
     }
 }
 
-/// What is behind the code that usually runs, and comes back to it.
+/// Code for a rare case, placed after the code that usually runs, to which it returns.
 #[derive(Debug)]
 pub(crate) struct Cold {
     enter: Label,
@@ -108,15 +109,16 @@ pub(crate) struct Cold {
 
 #[derive(Debug)]
 enum Rare {
-    /// A call of a per-lane function. Sources and mask, where they are; the register of the value, before and after.
+    /// A call of a per-lane function: the sources and the mask, in a register or in memory, and the register of the
+    /// value before and after the call.
     PerLane { with: PerLane, given: [Rm; 4], value: Register },
-    /// A load of words that do not lie in a row; with the place of their order in the frame, where that is known.
+    /// A load of words that are not contiguous, and the slot of their order in the frame, if it is known.
     Load { to: Register, free: Register, access: Lanes, order: Option<i32> },
     /// A store of such words.
     Store { from: Register, access: Lanes },
 }
 
-/// Which words of the window, and for which lanes: the offsets of their spans' first words, and a distance of 0 or more in
+/// Words of the window, and their lanes: the offsets of their spans' first words, and a distance of 0 or more in
 /// bytes. Lanes of the mask are inside the window.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
@@ -125,16 +127,16 @@ struct Lanes {
     mask: Register,
 }
 
-/// Where code goes on elsewhere.
+/// Exits of a strip.
 pub(crate) struct Exits<'a> {
-    /// Where the strip is given up.
+    /// Target if the guard fails.
     pub(crate) guard: Option<Label>,
     /// Words that are gathered in the registers [`GATHERED`].
     pub(crate) words: &'a [u32],
     pub(crate) cold: &'a mut Vec<Cold>,
 }
 
-/// What is asked of a value: its words, or only their signs. With AVX2 both are words.
+/// Required form of a value: its words, or only their signs. With AVX2 both are words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Words,
@@ -144,11 +146,11 @@ enum Form {
 /// Values in registers of one kind.
 #[derive(Debug)]
 struct Bank {
-    /// By value, where it is used, last first.
+    /// Positions of the uses of each value, last first.
     uses: Vec<Vec<usize>>,
     registers: Vec<Option<Value>>,
     held: Vec<Option<usize>>,
-    /// By value, the place on the stack.
+    /// Stack slot of each value.
     kept: Vec<Option<i32>>,
 }
 
@@ -162,7 +164,7 @@ impl Bank {
         }
     }
 
-    /// Positions come last first.
+    /// Adds a use. Positions are added last first.
     fn used(&mut self, value: Value, position: usize) {
         let uses = &mut self.uses[value.0 as usize];
         if uses.last() != Some(&position) {
@@ -174,17 +176,17 @@ impl Bank {
         !self.uses[number].is_empty()
     }
 
-    /// The next use after a position.
+    /// Returns the next use after a position.
     fn next_use(&self, value: Value, position: usize) -> Option<usize> {
         self.next_use_from(value, position + 1)
     }
 
-    /// The next use at a position or after it.
+    /// Returns the next use at a position or after it.
     fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
         self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
     }
 
-    /// Frees the registers of values that nothing after the position uses.
+    /// Frees the registers of values without a use after the position.
     fn release(&mut self, position: usize) {
         for number in 0..self.registers.len() {
             if let Some(value) = self.registers[number]
@@ -206,18 +208,18 @@ struct Emitter<'a> {
     stride: u32,
     words: Bank,
     signs: Bank,
-    /// By value, whether it is made as signs.
+    /// Whether each value is computed as signs.
     made_as_signs: Vec<bool>,
     frame: i32,
     /// Values whose rows are about to change.
     homeless: HashSet<Value>,
-    /// By address and mask, how many loads there are.
+    /// Number of loads for each address and mask.
     loads: HashMap<(Value, Value), usize>,
-    /// By address and mask, the place in the frame of [`order`].
+    /// Frame slot of [`order`] for each address and mask.
     orders: HashMap<(Value, Value), i32>,
 }
 
-/// Emits a strip. Gives the bytes of the frame that it needs.
+/// Emits a strip. Returns the number of bytes of the frame that it needs.
 pub(crate) fn emit(
     asm: &mut Assembler,
     pool: &mut Pool,
@@ -242,7 +244,7 @@ pub(crate) fn emit(
         loads: HashMap::new(),
         orders: HashMap::new(),
     };
-    // After the nodes come the check of the guard, then the effects.
+    // The guard is checked after the nodes, then the effects follow.
     for (number, effect) in strip.effects.iter().enumerate().rev() {
         for (value, form) in effect.demands() {
             emitter.used(value, form, count + 1 + number);
@@ -277,7 +279,7 @@ pub(crate) fn emit(
 }
 
 impl Effect {
-    /// What it asks of values.
+    /// Returns the values that the effect needs, and their forms.
     fn demands(self) -> impl Iterator<Item = (Value, Form)> {
         let all = match self {
             Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
@@ -307,7 +309,8 @@ impl Emitter<'_> {
         self.words.is_used(number) || self.signs.is_used(number)
     }
 
-    /// What nodes ask of what they are made of, the last first, and in which form they are made.
+    /// Determines the forms that nodes need of their sources, last node first, and the form in which each node is
+    /// computed.
     fn demand(&mut self) {
         let strip = self.strip;
         let mut truths = vec![false; strip.nodes.len()];
@@ -336,7 +339,7 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            // The sources of which signs are enough.
+            // The sources whose signs are sufficient.
             let signs = match node {
                 Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
                 Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
@@ -354,7 +357,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where a row is.
+    /// Returns the address of a row.
     fn home(&self, row: Row) -> MemoryOperand {
         match row {
             Row::Group(distance) => at(ROWS, PLACE, distance as i32),
@@ -362,7 +365,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Where the value can be read from memory now.
+    /// Returns the memory operand that now holds the value.
     fn memory(&mut self, value: Value) -> Option<MemoryOperand> {
         if let Some(place) = self.words.kept[value.0 as usize] {
             return Some(at_base(Register::RSP, place));
@@ -376,7 +379,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A register for the value of a position. Those of the locked values stay.
+    /// Returns a register for the value at a position. The registers of the locked values are not reused.
     fn allocate(&mut self, form: Form, position: usize, locked: &[Value]) -> usize {
         let bank = self.bank(form);
         if let Some(free) = bank.registers.iter().position(Option::is_none) {
@@ -387,7 +390,7 @@ impl Emitter<'_> {
             if locked.contains(&value) {
                 return None;
             }
-            // A value that memory has as well goes first among equals.
+            // A value that is also in memory is evicted first among equals.
             Some(bank.next_use_from(value, position).unwrap_or(usize::MAX))
         };
         let number = (0..bank.registers.len()).max_by_key(|number| farthest(number)).unwrap_or(0);
@@ -420,7 +423,7 @@ impl Emitter<'_> {
         self.asm.store(code, at_base(Register::RSP, place), self.name(form, number));
     }
 
-    /// The register of a number.
+    /// Returns the register with a number.
     fn name(&self, form: Form, number: usize) -> Register {
         match form {
             Form::Words => self.level.register(number),
@@ -434,7 +437,7 @@ impl Emitter<'_> {
         bank.held[value.0 as usize] = Some(number);
     }
 
-    /// The register of a value, which is read from memory if it must be.
+    /// Returns the register of a value, which is loaded from memory if necessary.
     fn register(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
         if let Some(number) = self.words.held[value.0 as usize] {
             return self.level.register(number);
@@ -450,7 +453,7 @@ impl Emitter<'_> {
         register
     }
 
-    /// The register of a value's signs.
+    /// Returns the register of a value's signs.
     fn truth(&mut self, value: Value, position: usize, locked: &[Value]) -> Register {
         if self.level.signs() == 0 {
             return self.register(value, position, locked);
@@ -469,7 +472,7 @@ impl Emitter<'_> {
         self.take_signs(value, words, position, locked)
     }
 
-    /// The signs of a value, whose words are in a register.
+    /// Moves the signs of a value, whose words are in a register, to a mask register.
     fn take_signs(&mut self, value: Value, words: Register, position: usize, locked: &[Value]) -> Register {
         let number = self.allocate(Form::Signs, position, locked);
         let register = self.name(Form::Signs, number);
@@ -478,7 +481,7 @@ impl Emitter<'_> {
         register
     }
 
-    /// The value where an instruction can read it: memory, if this is its last use or it is a constant.
+    /// Returns the value as an instruction's operand: memory, if this is its last use or if it is a constant.
     fn operand(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -492,17 +495,17 @@ impl Emitter<'_> {
         Rm::Register(self.register(value, position, locked))
     }
 
-    /// Frees the registers of values that nothing after the position uses.
+    /// Frees the registers of values without a use after the position.
     fn release(&mut self, position: usize) {
         self.words.release(position);
         self.signs.release(position);
     }
 
-    /// A node that is made as signs, and its words where they are asked for.
+    /// Emits a node as signs, and its words if they are needed.
     fn make_signs(&mut self, position: usize) {
         let value = Value(position as u32);
         let node = self.strip.nodes[position];
-        // Its destination is known when its sources are.
+        // The destination is allocated after the sources.
         let made = match node {
             Node::Two(Two::Xor, [a, b]) if self.strip.is_constant(b) == Some(u32::MAX) => {
                 let a = self.truth(a, position, &[a]);
@@ -558,7 +561,7 @@ impl Emitter<'_> {
             return self.make_signs(position);
         }
         match self.strip.nodes[position] {
-            // Read where they are needed.
+            // Read at their uses.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
@@ -625,7 +628,7 @@ impl Emitter<'_> {
                 let locked = [test, from, mask, a, b, c];
                 let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
-                // The copy stays where it is while the others are looked for.
+                // The copy stays in its register while the others are allocated.
                 self.hold(Form::Words, value, to);
                 let locked = [value, locked[0], mask, a, b, c];
                 let [a, b, c] = [a, b, c].map(|value| self.anywhere(value, position, &locked));
@@ -683,7 +686,7 @@ impl Emitter<'_> {
         self.release(position);
     }
 
-    /// An access of words at a distance from the base of a span.
+    /// Returns the access of words at a distance from the base of a span.
     fn access(
         &mut self,
         (span, distance): (u32, i32),
@@ -699,7 +702,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The place in the frame of how the words of several loads lie, which the first of them finds out.
+    /// Returns the frame slot with the order of the words of several loads. The first of the loads computes it.
     fn order(
         &mut self,
         of: (Value, Value),
@@ -734,7 +737,7 @@ impl Emitter<'_> {
         Some(place)
     }
 
-    /// A register of its own with the value, which may stay in another.
+    /// Returns a register that holds only a copy of the value. The value may stay in another register.
     fn copy(&mut self, value: Value, position: usize, locked: &[Value]) -> usize {
         let words = &mut self.words;
         if let (Some(number), None) = (words.held[value.0 as usize], words.next_use(value, position)) {
@@ -751,7 +754,7 @@ impl Emitter<'_> {
         number
     }
 
-    /// The value where it is: in a register or in memory.
+    /// Returns the present location of the value: a register or memory.
     fn anywhere(&mut self, value: Value, position: usize, locked: &[Value]) -> Rm {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
@@ -772,7 +775,7 @@ impl Emitter<'_> {
                 Effect::Gather(..) | Effect::Leave(..) | Effect::Scatter { .. } => None,
             })
             .collect();
-        // Rows that are to be written while their old words are still needed are read first.
+        // Rows that change while their old words are still needed are read first.
         for (value, form) in strip.effects.iter().flat_map(|effect| effect.demands()) {
             if let Node::Row(row) = strip.nodes[value.0 as usize]
                 && stored.contains(&row)
@@ -840,22 +843,22 @@ impl Emitter<'_> {
     }
 }
 
-/// RAX becomes the start of the window.
+/// Sets RAX to the start of the window.
 fn window(asm: &mut Assembler) {
     asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(window)));
 }
 
-/// The word of the first lane, in the window that begins at RAX. RCX becomes its offset.
+/// Returns the word of the first lane, in the window that begins at RAX. Sets RCX to its offset.
 fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
     asm.two(level.first(), Register::ECX, level.xmm(access.address));
     at(Register::RAX, Register::RCX, access.distance)
 }
 
-/// Words of all lanes that lie in a row, or one word for all lanes.
+/// Orders: contiguous words of all lanes, or one word for all lanes.
 const ROW: i32 = 0;
 const ONE: i32 = 1;
 
-/// Sets the flags: equal, if all lanes are in the mask and their words lie in a row.
+/// Sets the flags to equal if all lanes are in the mask and their words are contiguous.
 fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
     let Lanes { address, mask, .. } = access;
     let level = pool.level;
@@ -865,7 +868,7 @@ fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register)
     all_equal(level, asm, address, free, mask);
 }
 
-/// Sets the flags: equal, if the two are the same in all lanes, and all are in the mask.
+/// Sets the flags to equal if the two are the same in all lanes, and all lanes are in the mask.
 fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: Register) {
     match level {
         Level::Avx2 => {
@@ -885,12 +888,12 @@ fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: 
     asm.number(Code::Cmp_rm32_imm32, Register::ECX, level.all());
 }
 
-/// A bit for each lane's sign.
+/// Emits a move of one bit per lane, its sign.
 fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
     asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
-/// An instruction with two sources, of which the second may be in memory, and a number.
+/// Returns an instruction with two sources and an optional immediate. The second source may be in memory.
 fn three_operands(
     (code, number): (Code, Option<u8>),
     to: Register,
@@ -905,7 +908,7 @@ fn three_operands(
     }
 }
 
-/// Emits what is rare.
+/// Emits the code for rare cases.
 pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     let shared = asm.label();
     for Cold { enter, back, does } in cold {
@@ -924,7 +927,7 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     }
 }
 
-/// One word for all lanes; else each lane its own.
+/// Loads one word for all lanes, or one word per lane.
 fn emit_load(
     level: Level,
     asm: &mut Assembler,
@@ -958,7 +961,7 @@ fn emit_load(
             asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
         }
         Level::Avx512 => {
-            // It clears the mask.
+            // The gather clears the mask.
             asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
             let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words);
             asm.push(gather.map(|mut gather| {
@@ -969,7 +972,7 @@ fn emit_load(
     }
 }
 
-/// One lane after another.
+/// Stores the words lane by lane.
 fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
     let Lanes { address, distance, mask } = access;
     let lane = asm.label();
@@ -992,17 +995,18 @@ fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, 
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
-/// Returns a part of a [`PerLaneFrame`]. The lower and the upper eight lanes have a frame each; `half` selects it.
+/// Returns the address of a part of a [`PerLaneFrame`]. The lower and the upper eight lanes each have a frame; `half`
+/// selects it.
 fn part(half: i32, number: i32) -> MemoryOperand {
     at_base(Register::RSP, PER_LANE + size_of::<PerLaneFrame>() as i32 * half + Level::Avx2.vector() * number)
 }
 
-/// The lower half of a register.
+/// Returns the lower half of a register.
 fn lower(register: Register) -> Register {
     Register::YMM0 + (register as u32 - Register::ZMM0 as u32)
 }
 
-/// Gives a per-lane function a part.
+/// Stores a part of a per-lane function's frame.
 fn give(level: Level, asm: &mut Assembler, number: i32, from: Register) {
     match level {
         Level::Avx2 => asm.store(level.store(), part(0, number), from),
@@ -1014,7 +1018,7 @@ fn give(level: Level, asm: &mut Assembler, number: i32, from: Register) {
     }
 }
 
-/// The call of a per-lane function.
+/// Emits the call of a per-lane function.
 fn emit_rescue(
     level: Level,
     asm: &mut Assembler,
@@ -1026,7 +1030,7 @@ fn emit_rescue(
     give(level, asm, 4, value);
     for (number, given) in given.iter().enumerate() {
         let from = match given {
-            // The value is in the frame already: its register is free.
+            // The value is already in the frame, so its register is free.
             Rm::Register(signs) if number == 3 && level.signs() > 0 => {
                 asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, *signs);
                 value
@@ -1052,7 +1056,7 @@ fn emit_rescue(
     }
 }
 
-/// What the calls of per-lane functions share.
+/// Emits the code that the calls of per-lane functions share.
 fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     let frame = Frame::of(level);
     asm.bind(shared);
@@ -1105,14 +1109,14 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     asm.plain(Code::Retnq);
 }
 
-/// The code's floating point modes, where they are asked.
+/// Sets the code's floating point modes, if it depends on them.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
         asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(mode))));
     }
 }
 
-/// The host's, and no upper halves of registers in use.
+/// Sets the host's floating point modes, and clears the upper halves of registers.
 pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     asm.plain(Code::VEX_Vzeroupper);
     if floats {

@@ -5,13 +5,14 @@
 //!                                      | SIGSEGV, SIGBUS          ^ also MXCSR
 //!                                      +--> handler ---------------> Err
 //! ```
-//! A handler of the process gets all faults. If the instruction pointer is in a [`Region`] and its thread is in [`call`], the
-//! handler continues that call where it restores registers. All other faults go to the handler that was there before, or end
-//! the process as they would without this one. A function that code calls is not in a region.
+//! The process has one handler for all faults. If the instruction pointer is in a [`Region`] and its thread is in
+//! [`call`], the handler continues that call at the point that restores registers. All other faults go to the
+//! previous handler, or end the process as they would without this one. A function that code calls is not in a
+//! region.
 //!
-//! Linux on x86-64 only: elsewhere [`call`] only calls.
+//! The handler exists only for Linux on x86-64. On other targets [`call`] is a plain call.
 
-// A handler of signals, and a stack that is left: each place states why that is sound.
+// A signal handler that abandons a stack: each block states why that is sound.
 #![allow(unsafe_code)]
 
 #[cfg(debug_assertions)]
@@ -29,7 +30,7 @@ pub struct Fault {
     pub instruction: usize,
 }
 
-/// What [`call`] calls.
+/// The function that [`call`] calls.
 pub(crate) type Entry = convention!(fn(*mut State) -> u32);
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -37,8 +38,8 @@ pub(crate) use linux::{Region, call, install};
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub(crate) use other::{Region, call, install};
 
-/// Returns the rows, or in a build with debug assertions an address that cannot be accessed, if `RECONVERGE_FAULT` is set: for
-/// tests of the errors that follow from a fault.
+/// Returns the rows. In a build with debug assertions, returns an address that cannot be accessed if
+/// `RECONVERGE_FAULT` is set, to test the errors that follow from a fault.
 #[inline(always)]
 pub(crate) fn rows(rows: *mut u8) -> *mut u8 {
     #[cfg(debug_assertions)]
@@ -70,7 +71,7 @@ mod other {
     /// As for the code.
     #[inline(always)]
     pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         Ok(unsafe { code(state) })
     }
 }

@@ -1,23 +1,23 @@
-//! Which vector instructions code is made of: the only place that names those that depend on it.
+//! Choice of vector instructions. Only this file names instructions that depend on the level.
 //!
-//! Where truth values lie is the difference that the emitter sees. With AVX2 they are vectors like all others. With AVX-512
-//! comparisons give them a bit a lane in registers of their own, which select, load and are counted.
+//! For the emitter, the levels differ in the storage of truth values. With AVX2 they are vectors like all others.
+//! With AVX-512, comparisons return one bit per lane in mask registers, which selects, loads and counts use.
 
 use iced_x86::{Code, Register};
 
 use crate::strip::{One, Two};
 
-/// The instructions of a processor that code is made of.
+/// The processor instructions that generated code uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// AVX2, FMA, BMI1, BMI2 and POPCNT: eight lanes together.
+    /// AVX2, FMA, BMI1, BMI2 and POPCNT: eight lanes at a time.
     Avx2,
-    /// All of these and AVX-512 F, BW, DQ and VL: sixteen lanes together.
+    /// All of these and AVX-512 F, BW, DQ and VL: sixteen lanes at a time.
     Avx512,
 }
 
 impl Level {
-    /// The levels that this processor has, lowest first.
+    /// Returns the levels that this processor has, lowest first.
     pub fn available() -> Vec<Level> {
         #[cfg(target_arch = "x86_64")]
         {
@@ -40,62 +40,63 @@ impl Level {
         Vec::new()
     }
 
-    /// The level of a name, `avx2` or `avx512`, if this processor has it.
+    /// Returns the level with a name, `avx2` or `avx512`, if this processor has it.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::available().into_iter().find(|level| level.name() == name)
     }
 
-    /// Its name: `avx2`, `avx512`.
+    /// Returns the name of the level: `avx2`, `avx512`.
     pub const fn name(self) -> &'static str {
         self.of("avx2", "avx512")
     }
 
-    /// Lanes that are computed together.
+    /// Returns the number of lanes that are computed at a time.
     pub const fn lanes(self) -> usize {
         self.of(8, 16)
     }
 
-    /// The level for groups of so many lanes: this one, or the lower one whose vectors divide them.
+    /// Returns the level for groups of `lanes` lanes: this one, or the lower one if the vectors of this one do not
+    /// divide them.
     pub(crate) fn dividing(self, lanes: usize) -> Level {
         if lanes.is_multiple_of(self.lanes()) { self } else { Level::Avx2 }
     }
 
-    /// Bytes of a vector.
+    /// Returns the number of bytes of a vector.
     pub(crate) const fn vector(self) -> i32 {
         4 * self.lanes() as i32
     }
 
-    /// Bytes of a bit for each lane of a vector.
+    /// Returns the number of bytes that hold one bit for each lane of a vector.
     pub(crate) const fn bits(self) -> i32 {
         self.lanes() as i32 / 8
     }
 
-    /// A bit for each lane of a vector.
+    /// Returns one bit for each lane of a vector.
     pub(crate) const fn all(self) -> i32 {
         (1 << self.lanes()) - 1
     }
 
-    /// Registers for vectors.
+    /// Returns the number of vector registers.
     pub(crate) const fn registers(self) -> usize {
         self.of(16, 32)
     }
 
-    /// Registers for truth values of their own, from [`SIGNS`] on.
+    /// Returns the number of mask registers for truth values, from [`SIGNS`] on.
     pub(crate) const fn signs(self) -> usize {
         self.of(0, 6)
     }
 
-    /// A register for vectors.
+    /// Returns a vector register.
     pub(crate) fn register(self, number: usize) -> Register {
         self.of(Register::YMM0, Register::ZMM0) + number as u32
     }
 
-    /// The lowest quarter or half of a register for vectors.
+    /// Returns the lowest quarter or half of a vector register.
     pub(crate) fn xmm(self, register: Register) -> Register {
         Register::XMM0 + (register as u32 - self.register(0) as u32)
     }
 
-    /// Chooses one of two for the level.
+    /// Returns one of two values, depending on the level.
     pub(crate) const fn of<T: Copy>(self, avx2: T, avx512: T) -> T {
         match self {
             Level::Avx2 => avx2,
@@ -103,42 +104,42 @@ impl Level {
         }
     }
 
-    /// A vector from memory or another register. Memory of AVX2 is aligned.
+    /// Loads a vector from memory or another register. Memory of AVX2 is aligned.
     pub(crate) fn load(self) -> Code {
         self.of(Code::VEX_Vmovaps_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
-    /// A vector to memory, as [`load`](Self::load).
+    /// Stores a vector, with the alignment of [`load`](Self::load).
     pub(crate) fn store(self) -> Code {
         self.of(Code::VEX_Vmovaps_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
-    /// A vector from anywhere in memory.
+    /// Loads a vector from unaligned memory.
     pub(crate) fn load_anywhere(self) -> Code {
         self.of(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
-    /// A vector to anywhere in memory.
+    /// Stores a vector to unaligned memory.
     pub(crate) fn store_anywhere(self) -> Code {
         self.of(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
-    /// A word in all lanes.
+    /// Copies a word to all lanes.
     pub(crate) fn broadcast(self) -> Code {
         self.of(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)
     }
 
-    /// The word of the first lane.
+    /// Reads the word of the first lane.
     pub(crate) fn first(self) -> Code {
         self.of(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
     }
 
-    /// The second where the condition holds, else the first.
+    /// Selects the second operand if the condition holds, otherwise the first.
     pub(crate) fn select(self) -> Code {
         self.of(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
     }
 
-    /// The first times the second, plus or minus the third, in the place of the first.
+    /// Multiplies the first operand by the second, plus or minus the third, and overwrites the first.
     pub(crate) fn fused(self, minus: bool) -> Code {
         match minus {
             true => self
@@ -148,7 +149,7 @@ impl Level {
         }
     }
 
-    /// The instruction, and the number that goes with it. Comparisons of AVX-512 give bits.
+    /// Returns the instruction and its immediate. Comparisons of AVX-512 return bits.
     #[rustfmt::skip]
     pub(crate) fn two(self, op: Two) -> (Code, Option<u8>) {
         let number = match op {
@@ -185,7 +186,7 @@ impl Level {
         (self.of(avx2, avx512), number)
     }
 
-    /// The instruction for bits of truth values.
+    /// Returns the instruction for bits of truth values.
     pub(crate) fn logic(op: Two) -> Option<Code> {
         match op {
             Two::And => Some(Code::VEX_Kandw_kr_kr_kr),
@@ -196,7 +197,7 @@ impl Level {
         }
     }
 
-    /// The instruction, the number that goes with it, and whether it can read memory.
+    /// Returns the instruction, its immediate, and whether it can read memory.
     #[rustfmt::skip]
     pub(crate) fn one(self, op: One) -> (Code, Option<u8>, bool) {
         let (avx2, avx512, number) = match op {

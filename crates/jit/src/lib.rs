@@ -1,25 +1,26 @@
-//! Host code for groups of lanes, made while a program runs: x86-64 with AVX2 and FMA, or with AVX-512.
+//! Host code for groups of lanes, generated at run time: x86-64 with AVX2 and FMA, or with AVX-512.
 //!
 //! | read | for |
 //! |---|---|
-//! | `strip` | what happens to the lanes of a vector, as values |
-//! | `rows` | what rows are in the middle of a strip |
-//! | `emit` | which value is in which register |
-//! | `level` | which vector instructions there are |
-//! | `compiled` | the regions of a program, and how a group runs one: what the machines share |
+//! | `strip` | computations on the lanes of a vector, as values |
+//! | `rows` | values of rows in the middle of a strip |
+//! | `emit` | register allocation and emission of a strip |
+//! | `level` | choice of vector instructions |
+//! | `compiled` | the regions of a program, and their runs by a group: shared by the machines |
 //! | `builder` | a region while a machine traces it |
-//! | `region` | strip after strip, iteration after iteration; what is counted |
-//! | `state` | what code and engine share |
-//! | `verify` | proof that code reaches its rows and the window alone |
-//! | `cache` | code that was made before |
+//! | `region` | strips and iterations of a region, and their counts |
+//! | `state` | state that code and engine share |
+//! | `verify` | proof that code accesses only its rows and the window |
+//! | `cache` | code that was generated before |
 //! | `fault` | memory faults of code, as values |
 //! | `called` | functions that code calls |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
-//! A machine traces its control flow with a [`Builder`] and states the meaning of its instructions on [`Rows`]. The result is a
-//! [`Plan`] for each region: [`Segment`]s of [`Strip`]s, and the [`Step`]s of the flow. [`Regions::compile`] generates code for
-//! plans, and [`Regions::run`] runs it. [`Compiled`] does both for a [`Machine`]. The crate contains nothing of any machine, and
-//! builds for every target: only x86-64 has code.
+//! A machine traces its control flow with a [`Builder`] and states the meaning of its instructions on [`Rows`]. The
+//! result is a [`Plan`] for each region: [`Segment`]s of [`Strip`]s, and the [`Step`]s of the flow.
+//! [`Regions::compile`] generates code for plans, and [`Regions::run`] runs it. [`Compiled`] does both for a
+//! [`Machine`]. The crate does not depend on any machine. It builds for every target, but generates code only for
+//! x86-64.
 
 mod asm;
 mod builder;
@@ -51,7 +52,7 @@ pub use state::{Held, MASK, OWN, State, StateBox};
 pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
 pub use verify::Rejected;
 
-/// Why there is no code.
+/// Reason why code cannot be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// The target is not x86-64.
@@ -60,13 +61,13 @@ pub enum CompileError {
     /// An instruction that cannot be encoded.
     #[error("cannot encode instruction: {0}")]
     Encoding(#[from] iced_x86::IcedError),
-    /// A label without a place.
+    /// A label without a position.
     #[error("no place for label {0}")]
     Label(usize),
     /// The verifier rejects a strip.
     #[error("the verifier rejects a strip: {0}")]
     Rejected(#[from] Rejected),
-    /// No memory that may be executed.
+    /// Executable memory cannot be allocated.
     #[error("no memory for code: {0}")]
     Memory(#[from] std::io::Error),
 }

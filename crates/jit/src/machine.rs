@@ -1,6 +1,6 @@
 //! The interface of a machine to its compiled engine, and the function that regions call.
 
-// Generated code calls back: each place states what it relies on.
+// Generated code calls functions: each block states its assumptions.
 #![allow(unsafe_code)]
 
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use crate::state::State;
 
 /// The parts of a compiled engine that differ between machines.
 pub trait Machine: Debug + Sized + 'static {
-    /// The place in the program to which a step of a region belongs.
+    /// The position in the program to which a step of a region belongs.
     type At: Copy + Debug;
     /// Operations of the fast engine that a region calls.
     type Call: Debug;
@@ -23,9 +23,9 @@ pub trait Machine: Debug + Sized + 'static {
     where
         'w: 'a;
 
-    /// The highest level whose code is faster.
+    /// The highest level whose code is faster than the one below.
     const LEVEL: Level;
-    /// The floating point modes of the code. Operations flush denormal operands where a machine says nothing else.
+    /// The floating point modes of the code. By default, operations flush denormal operands.
     const MODE: u32 = FLUSH_OPERANDS;
     /// Whether branches reconverge at a join, which takes one instruction.
     const JOINS: bool = false;
@@ -51,7 +51,7 @@ convention! {
     fn call<M: Machine>(state: *mut State, number: u32, active: u64) -> u32 {
         // SAFETY: code passes its own state.
         let state = unsafe { &mut *state };
-        // SAFETY: `Compiled::run` has set it for as long as the code runs, and nothing else uses it meanwhile.
+        // SAFETY: `Compiled::run` has set it for the duration of the run, and nothing else uses it meanwhile.
         let Calls { calls, context } = unsafe { &mut *state.context.cast::<Calls<'_, '_, '_, M>>() };
         u32::from(!M::call(&calls[number as usize], active, state, context))
     }

@@ -1,6 +1,6 @@
-//! Memory that is written first and executed then, never both.
+//! Memory that is first written and then executed, never both at once.
 
-// A page becomes code here: the only place that makes one executable.
+// Only this file makes a page executable.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -9,19 +9,19 @@ use memmap2::{Mmap, MmapMut};
 
 use crate::fault::{self, Region};
 
-/// Code that can run. It stays where it is for as long as this lives.
+/// Executable code. Its address does not change during the lifetime of the value.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// Dropped before the code is.
+    /// Dropped before the code.
     _region: Region,
     code: Mmap,
 }
 
 impl Pages {
-    /// Pages with these bytes, executable and no longer writable.
+    /// Returns executable pages with these bytes, which are no longer writable.
     ///
     /// # Errors
-    /// The system gives no memory, or none that may be executed.
+    /// The system does not provide memory, or does not make it executable.
     pub(crate) fn new(code: &[u8]) -> io::Result<Pages> {
         let mut pages = MmapMut::map_anon(code.len().max(1))?;
         pages[..code.len()].copy_from_slice(code);
@@ -30,15 +30,15 @@ impl Pages {
         Ok(Pages { _region: Region::new(&code), code })
     }
 
-    /// The address of a byte of the code.
+    /// Returns the address of a byte of the code.
     ///
     /// # Panics
-    /// There is no such byte.
+    /// Panics if the byte does not exist.
     pub(crate) fn address(&self, offset: usize) -> *const u8 {
         &raw const self.code[offset]
     }
 
-    /// The code.
+    /// Returns the code.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.code
     }

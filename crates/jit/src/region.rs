@@ -5,12 +5,13 @@
 //!  ^                                                                      |
 //!  +----------------- all lanes return, none has exited -----------------+
 //! ```
-//! A [`Segment`] has a fast path and a slow path. The fast path is for strips in which no lane exits and no number needs care.
-//! It bails out before anything is stored if a guard fails, and the slow path computes the strip again. The flow of an
-//! iteration is a list of [`Step`]s. The code itself counts iterations in which no lane exits, or lanes exit outside branches
-//! and others continue. For all others, [`Regions::run`] counts the steps one by one.
+//! A [`Segment`] has a fast path and a slow path. The fast path handles strips in which no lane exits and no value
+//! needs special treatment. If a guard fails, it bails out before the first store, and the slow path recomputes the
+//! strip. The flow of an iteration is a list of [`Step`]s. The generated code counts two kinds of iterations: those
+//! in which no lane exits, and those in which lanes exit outside branches while others continue. For all other
+//! iterations, [`Regions::run`] counts the steps one by one.
 
-// Code is called here: the only place that does.
+// Generated code is called only in this file.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -31,89 +32,91 @@ use crate::strip::{Row, Strip};
 /// Straight-line code for all strips of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// Runs for all strips before anything is done: the segment bails out if a lane on the slow path is outside the window.
+    /// Runs for all strips before any effect. The segment bails out if a lane on the slow path is outside the window.
     pub(crate) check: Option<Strip>,
-    /// For strips that no lane leaves and whose numbers need no care.
+    /// Strip for the case that no lane exits and no value needs special treatment.
     pub(crate) fast: Option<Strip>,
-    /// For all others.
+    /// Strip for all other cases.
     pub(crate) exact: Strip,
-    /// What follows: the function, its number, and the word of the lanes for which it is called.
+    /// Call after the strips: the function, its number, and the word of the lanes for which it is called.
     pub(crate) call: Option<(Callee, u32, u32)>,
 }
 
 impl Segment {
-    /// A segment of a fast path, if there is one, and a slow path, then a call of a function with a number for the lanes of
-    /// a word.
+    /// Returns a segment: an optional fast path, a slow path, and an optional call of a function with a number, for
+    /// the lanes of a word.
     ///
-    /// The segment bails out before any effect if a lane accesses a word outside the window on the slow path. The fast path may
-    /// have more lanes, which the slow path has let go: their accesses do not reach memory unless they are inside.
+    /// The segment bails out before any effect if a lane accesses a word outside the window on the slow path. The
+    /// fast path may have additional lanes, which have exited on the slow path. Their accesses do not reach memory
+    /// unless they are inside the window.
     pub fn new(fast: Option<Strip>, exact: Strip, call: Option<(Callee, u32, u32)>) -> Segment {
         Segment { check: exact.check(), fast, exact, call }
     }
 
-    /// The strips of the segment.
+    /// Returns the strips of the segment.
     pub(crate) fn strips(&self) -> impl Iterator<Item = &Strip> {
         self.check.iter().chain(&self.fast).chain([&self.exact])
     }
 }
 
-/// What the flow does in an iteration, in order.
+/// A step of the flow in an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// So many instructions, for the lanes that are active there.
+    /// The given number of instructions, for the active lanes.
     Run(u32),
-    /// So many instructions of a side of a branch that the flow also runs where no lane takes that side.
+    /// The given number of instructions on a side of a branch. The flow also runs them if no lane takes that side.
     Meanwhile(u32),
-    /// The lanes of a word take a branch, and run as far as its `Else`; with [`Plan::joins`] they arrive there first.
+    /// The lanes of a word take a branch and run up to its `Else`. With [`Plan::joins`] they arrive at a join there.
     If(u32),
-    /// The others run.
+    /// The other lanes of the branch run.
     Else,
-    /// All of the branch run on together.
+    /// All lanes of the branch reconverge.
     End,
-    /// The lanes of a word leave. `arrives`: by way of a join, which takes one instruction.
+    /// The lanes of a word exit. `arrives`: they do so through a join, which takes one instruction.
     Leave {
-        /// Which lanes.
+        /// Word of the lanes.
         word: u32,
-        /// See above.
+        /// Whether the lanes exit through a join.
         arrives: bool,
     },
-    /// As `Leave`, where it counts which lanes leave in the same iteration.
+    /// The same as `Leave`, if the set of lanes that exit in each iteration must be known.
     LeaveInIteration(u32),
     /// The call after a segment.
     Call,
-    /// The segment of this number begins, which may bail out.
+    /// Start of the segment with this number, which may bail out.
     Begin(u32),
 }
 
-/// Whether the flow comes back to where the region begins.
+/// Condition under which the flow returns to the entry of the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Back {
-    /// It does not.
+    /// The flow does not return.
     Never,
-    /// It does, if some lane remains.
+    /// The flow returns if some lane remains.
     Always,
-    /// It does if all lanes that remain are in the word.
+    /// The flow returns if all remaining lanes are in the word.
     All(u32),
 }
 
 /// A region, ready to be compiled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Its code.
+    /// Code of the region.
     pub segments: Vec<Segment>,
-    /// What the flow does meanwhile.
+    /// Steps of the flow in one iteration.
     pub steps: Vec<Step>,
-    /// Where it goes then.
+    /// Return to the entry after the steps.
     pub back: Back,
-    /// The row of the lanes that take part.
+    /// The row of the active lanes.
     pub mask: Row,
-    /// In the fast path not all is stored in the last segment: the last iteration before the budget ends is exact.
+    /// Whether the fast path of the last segment omits some stores. The last iteration before the budget ends then
+    /// uses the slow path.
     pub lazy: bool,
-    /// Where a branch divides the lanes, those that take it arrive at a join, which takes one instruction.
+    /// Whether the lanes that take a branch arrive at a join if the branch diverges. The join takes one instruction.
     pub joins: bool,
 }
 
-/// Where a count belongs.
+/// Side of a branch to which a count belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     All,
@@ -121,15 +124,15 @@ enum Side {
     Not(usize),
 }
 
-/// Steps whose counts the code keeps together.
+/// Groups of steps whose counts the code keeps together.
 #[derive(Clone, Debug)]
 enum Settling {
-    /// So many runs of a side.
+    /// A range of runs of one side.
     Runs(Side, Range<usize>),
-    /// A run as often as that of the branch around the side.
+    /// A run that executes as often as the branch around its side.
     Meanwhile(Side, usize),
     Branch,
-    /// By number of the step.
+    /// Exit, with the number of its step.
     Leave(usize),
 }
 
@@ -137,7 +140,7 @@ enum Settling {
 struct Branch {
     word: u32,
     parent: Side,
-    /// Instructions of those that take it, of the others, and of both whether there are such lanes or not.
+    /// Instructions of the lanes that take the branch, of the others, and those that run even without lanes.
     sizes: [u32; 3],
 }
 
@@ -146,12 +149,12 @@ struct Branch {
 pub struct RegionCode {
     start: usize,
     steps: Vec<Step>,
-    /// What settling does, step by step.
+    /// Actions of settling, in order of the steps.
     settling: Vec<Settling>,
     branches: Vec<Branch>,
     back: Back,
     joins: bool,
-    /// Instructions that an iteration tries at most.
+    /// Maximum number of instructions of an iteration.
     pub most: u32,
 }
 
@@ -162,7 +165,7 @@ pub struct Regions {
     pool: Guarded<Constants>,
     regions: Vec<RegionCode>,
     mode: u32,
-    /// Bytes of a group's rows and of the window that the code reaches, at least.
+    /// Minimum size in bytes of a group's rows and of the window for the code.
     rows: usize,
     window: usize,
 }
@@ -178,44 +181,44 @@ impl Plain for Constants {
 /// The reason a region ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// At its entry: the budget does not cover another iteration, or all iterations have been made.
+    /// At its entry: the budget does not cover another iteration, or all iterations have run.
     Budget,
     /// Control reached the exit.
     Exit,
-    /// All lanes that remained left at this step. They count as active.
+    /// All remaining lanes exited at this step. They count as active.
     Left(usize),
-    /// At the call of this number, which is the call of this step.
+    /// A call stopped the region: the number of the call, and its step.
     Stopped(u32, usize),
-    /// At this step, with which a segment begins that has bailed out.
+    /// At this step, which starts a segment that has bailed out.
     Bailed(usize),
 }
 
-/// Something that ran in a region.
+/// Executions of runs of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// [`Step::Run`]s and [`Step::Meanwhile`]s, by their number among those of the region.
+    /// Indices of the [`Step::Run`]s and [`Step::Meanwhile`]s among those of the region.
     pub runs: Range<usize>,
-    /// How often.
+    /// Number of executions.
     pub times: u64,
-    /// The lanes of all times, summed.
+    /// Lanes, summed over all executions.
     pub lanes: u64,
 }
 
 const BUDGET: u32 = 0;
 const DONE: u32 = 1;
 const ITERATION: u32 = 2;
-/// By a call or a segment.
+/// Stopped by a call or a segment.
 const STOPPED: u32 = 3;
 
-/// The floating point modes of code: nothing raised, to nearest; denormals are zeros, as operands and as results.
+/// MXCSR for code: exceptions masked, rounding to nearest; denormal operands and results become zeros.
 pub const FLUSH: u32 = 0x9fc0;
-/// Nothing raised, to nearest; denormals are zeros as operands, and are results.
+/// MXCSR for code: exceptions masked, rounding to nearest; denormal operands become zeros, results may be denormals.
 pub const FLUSH_OPERANDS: u32 = 0x1fc0;
-/// Nothing raised, to nearest.
+/// MXCSR for code: exceptions masked, rounding to nearest; denormals are kept.
 pub const KEEP_DENORMALS: u32 = 0x1f80;
 
 impl Step {
-    /// The word of the lanes that leave with it.
+    /// Returns the word of the lanes that exit with the step.
     fn leaves(&self) -> Option<u32> {
         match *self {
             Step::Leave { word, .. } | Step::LeaveInIteration(word) => Some(word),
@@ -225,7 +228,7 @@ impl Step {
 }
 
 impl Plan {
-    /// The sides of the steps, and the branches.
+    /// Returns the side of each step, and the branches.
     fn branches(&self) -> (Vec<Side>, Vec<Branch>) {
         let mut branches: Vec<Branch> = Vec::new();
         let (mut sides, mut side, mut open) = (Vec::new(), Side::All, Vec::new());
@@ -260,12 +263,12 @@ impl Plan {
             .any(|segment| segment.exact.has_floats() || segment.fast.as_ref().is_some_and(Strip::has_floats))
     }
 
-    /// Whether it can be compiled: branches have their limit.
+    /// Returns whether the plan can be compiled: the number of branches is limited.
     pub fn fits(&self) -> bool {
         self.steps.iter().filter(|step| matches!(step, Step::If(_))).count() <= BRANCHES
     }
 
-    /// Instructions that an iteration tries at most: an arrival at a join is one as well.
+    /// Returns the maximum number of instructions of an iteration. An arrival at a join counts as one.
     pub fn most(&self) -> u32 {
         let of = |step: &Step| match step {
             Step::Run(size) | Step::Meanwhile(size) => *size,
@@ -282,7 +285,7 @@ impl Regions {
     /// [`Level::Avx2`] if the vectors of the level do not divide the group.
     ///
     /// # Errors
-    /// There is no memory for code, or no code for a region, or the [verifier](Plan::verify) rejects one.
+    /// Memory for code cannot be allocated, a region cannot be encoded, or the [verifier](Plan::verify) rejects one.
     pub fn compile(plans: &[Plan], level: Level, lanes: usize, mode: u32) -> Result<Regions, CompileError> {
         if cfg!(not(target_arch = "x86_64")) {
             return Err(CompileError::Target);
@@ -323,37 +326,38 @@ impl Regions {
         Ok(Regions { pages: Pages::new(&bytes)?, pool, regions, mode, rows, window })
     }
 
-    /// A region by its number.
+    /// Returns a region by its number.
     pub fn get(&self, number: usize) -> &RegionCode {
         &self.regions[number]
     }
 
-    /// Bytes of code.
+    /// Returns the number of bytes of code.
     pub fn size(&self) -> usize {
         self.pages.bytes().len()
     }
 
-    /// The code of a region, up to the next one's.
+    /// Returns the code of a region, up to the next region's code.
     pub fn bytes(&self, number: usize) -> &[u8] {
         let end = self.regions.get(number + 1).map_or(self.size(), |region| region.start);
         &self.pages.bytes()[self.regions[number].start..end]
     }
 
-    /// Runs a region for lanes of a group, until it ends, and says what was counted. The budget covers an iteration. The lanes that
-    /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `exits` is told with which
-    /// step which lanes left while others stayed: for each iteration, or of [`Step::Leave`] also for many.
+    /// Runs a region for lanes of a group until it ends, and reports the counts. The budget covers an iteration. At
+    /// exit, the state's [`active`](State::active) lanes are those that remain, and the row of the mask contains
+    /// them. `exits` receives the step and the lanes that exited while others stayed: once per iteration, or for
+    /// [`Step::Leave`] also once for many iterations.
     ///
     /// # Panics
-    /// There are fewer rows than the code reaches, or the window has fewer bytes.
+    /// Panics if there are fewer rows than the code accesses, or if the window has fewer bytes.
     ///
     /// # Errors
-    /// The code accesses memory that it must not: a mistake of this crate or of the plan. State and rows have any values then,
-    /// and not all that ran has been counted.
+    /// The code accesses memory that it must not access: a mistake in this crate or in the plan. The state and the
+    /// rows are then undefined, and some executions have not been counted.
     ///
     /// # Safety
-    /// The processor has the level. The rows and the state's window are memory that nothing else uses meanwhile except for
-    /// the functions of the region. The rows are aligned to 32 bytes, and the row of the mask has the lanes. The state's
-    /// context is what these functions take it for.
+    /// The processor has the level. Only the functions of the region use the rows and the memory of the state's
+    /// window during the call. The rows are aligned to 32 bytes, and the row of the mask contains the lanes. The
+    /// state's context has the type that these functions expect.
     #[inline]
     pub unsafe fn run(
         &self,
@@ -371,10 +375,10 @@ impl Regions {
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         (state.active, state.population) = (lanes, lanes.count_ones().into());
-        // SAFETY: the code of a region takes a state and gives a number.
+        // SAFETY: the code of a region takes a state and returns a number.
         let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(region.start)) };
         let ended = loop {
-            // SAFETY: as the caller says.
+            // SAFETY: guaranteed by the caller.
             match unsafe { fault::call(code, state) }? {
                 BUDGET => break Ended::Budget,
                 DONE => break Ended::Exit,
@@ -394,7 +398,7 @@ impl Regions {
     }
 }
 
-/// What settling does.
+/// Returns the actions of settling.
 fn settling(steps: &[Step], sides: &[Side]) -> Vec<Settling> {
     let (mut all, mut runs, mut leaves): (Vec<Settling>, _, _) = (Vec::new(), 0, 0);
     for (number, (step, side)) in steps.iter().zip(sides).enumerate() {
@@ -422,8 +426,8 @@ fn settling(steps: &[Step], sides: &[Side]) -> Vec<Settling> {
 }
 
 impl RegionCode {
-    /// Counts an iteration in which lanes left, or whose lanes do not all come back, or that a call has stopped. `None`: the next
-    /// one may begin.
+    /// Counts an iteration in which lanes exited, after which not all lanes return, or that a call has stopped.
+    /// Returns `None` if the next iteration may begin.
     #[inline(never)]
     fn iteration(
         &self,
@@ -433,9 +437,9 @@ impl RegionCode {
     ) -> Option<Ended> {
         let (mut tried, mut runs) = (0, 0);
         let mut active = state.active;
-        // Of the open branches: the lanes that take the other side, and those that have come to the end.
+        // For each open branch: the lanes of the other side, and the lanes that have reached the end.
         let (mut open, mut depth) = ([(0, 0, false); BRANCHES], 0);
-        // Whether lanes have come to each of them, and to the region.
+        // Whether lanes have reached each branch, and the region.
         let mut comes = [true; BRANCHES + 1];
         let mut calls = 0;
         let mut ended = None;
@@ -495,7 +499,7 @@ impl RegionCode {
                     active = staying;
                 }
                 Step::Call => {
-                    // Nothing is called for no lanes.
+                    // A call without lanes is skipped.
                     if active != 0 && state.stopped != 0 && calls == state.stopped - 1 {
                         ended = Some(Ended::Stopped(calls, number));
                         break;
@@ -503,7 +507,7 @@ impl RegionCode {
                     calls += 1;
                 }
                 Step::Begin(segment) => {
-                    // Nothing bails out for no lanes.
+                    // A segment without lanes does not bail out.
                     if active != 0 && state.refused == segment + 1 {
                         ended = Some(Ended::Bailed(number));
                         break;
@@ -529,7 +533,7 @@ impl RegionCode {
         ended
     }
 
-    /// Gives what the code itself has counted.
+    /// Reports the counts that the code itself has kept.
     fn settle(&self, state: &mut State, count: &mut impl FnMut(Count), exits: &mut impl FnMut(usize, u64)) {
         if state.iterations == 0 {
             return;
@@ -540,7 +544,7 @@ impl RegionCode {
             Side::Taken(branch) => lanes[branch][0],
             Side::Not(branch) => lanes[branch][1],
         };
-        // The lanes that have not left so far.
+        // Lanes that have not exited so far.
         let mut all = state.lanes;
         let (mut branch, mut leave) = (0, 0);
         for settling in &self.settling {
@@ -590,23 +594,23 @@ struct Compiler<'a> {
     pool: &'a mut Pool,
     cold: Vec<Cold>,
     plan: &'a Plan,
-    /// The host's floating point modes are asked somewhere.
+    /// Whether some segment depends on the host's floating point modes.
     floats: bool,
     branches: &'a [Branch],
     lanes: i32,
     frame: i32,
 }
 
-/// Registers that a function gives back as it found them.
+/// Registers that a function preserves.
 const SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// Not 0: strips take the slow path.
+/// If not 0, strips take the slow path.
 const EXACT: Register = Register::R15D;
 
 impl Compiler<'_> {
     fn region(mut self) -> Result<Vec<u8>, CompileError> {
-        // The size of the frame is known at the end: the segments come first here, and their prologue is made then.
+        // The frame size is known only at the end, so the segments are compiled before their prologue.
         let (iteration, leave) = (self.asm.label(), self.asm.label());
         self.asm.two(Code::Xor_r32_rm32, EXACT, EXACT);
         self.asm.bind(iteration);
@@ -645,9 +649,9 @@ impl Compiler<'_> {
         asm.bytes()
     }
 
-    /// Returns a number where the condition holds.
+    /// Emits a return of a number if the condition holds.
     fn returns_if(&mut self, condition: Code, number: u32, leave: Label) {
-        // Behind a mov, which changes no flags.
+        // The mov does not change flags.
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, number));
         self.asm.branch(condition, leave);
     }
@@ -704,7 +708,7 @@ impl Compiler<'_> {
         let skip = asm.label();
         let lanes = at_base(STATE, place!(words) + 8 * word as i32);
         asm.two(Code::Mov_r64_rm64, Register::RDX, lanes);
-        // Strips without lanes have left what was there.
+        // Strips without lanes do not write their bits, so the word has old bits there.
         asm.two(Code::And_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         asm.branch(Code::Je_rel32_64, skip);
         asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RDI, STATE));
@@ -721,7 +725,7 @@ impl Compiler<'_> {
         self.asm.bind(skip);
     }
 
-    /// Returns if a guard of the strip fails for some lanes.
+    /// Emits a return if a guard of the strip fails for some lanes.
     fn check(&mut self, number: usize, check: &Strip, leave: Label) {
         let [strip, next, refused, done] = [(); 4].map(|()| self.asm.label());
         self.asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
@@ -745,7 +749,7 @@ impl Compiler<'_> {
         self.frame = self.frame.max(frame);
     }
 
-    /// The next strip, if there is one.
+    /// Continues with the next strip, if there is one.
     fn end_of_strip(&mut self, strip: Label, next: Label, done: Label, words: &[u32]) {
         let (level, asm) = (self.level, &mut self.asm);
         asm.bind(next);
@@ -759,7 +763,7 @@ impl Compiler<'_> {
         asm.branch(Code::Jmp_rel32_64, done);
     }
 
-    /// What the flow does after the last segment.
+    /// Emits the flow after the last segment.
     fn flow(&mut self, iteration: Label, leave: Label) {
         let (sides, _) = self.plan.branches();
         let leaves: Vec<_> =
@@ -784,7 +788,7 @@ impl Compiler<'_> {
         if leaves.is_empty() || !counts_leaves {
             return;
         }
-        // Some lane has left. Nothing is counted before it is known that others go on.
+        // Some lane has exited. Nothing is counted until it is certain that others continue.
         self.asm.bind(left);
         self.asm.two(Code::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         for (step, _) in &leaves {
@@ -803,15 +807,15 @@ impl Compiler<'_> {
         self.come_back(leave);
         self.count(true);
         self.asm.number(Code::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
-        // Where lanes have left, others soon do: the next iteration does not try the fast path.
+        // If lanes have exited, others are likely to exit soon: the next iteration does not try the fast path.
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
         self.end_of_iteration(iteration, leave);
     }
 
-    /// Returns where the lanes in RDX do not all come back.
+    /// Emits a return if some of the lanes in RDX do not return to the entry.
     fn come_back(&mut self, leave: Label) {
         if let Back::All(word) = self.plan.back {
-            // Strips without lanes have left what was there.
+            // Strips without lanes do not write their bits, so the word has old bits there.
             let back = at_base(STATE, place!(words) + 8 * word as i32);
             self.asm.two(Code::Mov_r64_rm64, Register::RAX, back);
             self.asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RAX, Register::RAX, Register::RDX);
@@ -828,7 +832,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts an iteration.
+    /// Emits the counts of an iteration.
     fn count(&mut self, leaves: bool) {
         let (sides, _) = self.plan.branches();
         let runs = self.plan.steps.iter().zip(&sides).map(|(step, side)| match (step, side) {
@@ -860,7 +864,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Counts the lanes that leave with a step, of which there are so many before, while others go on.
+    /// Counts the lanes that exit with a step while others continue. `number` is the index of the step among the
+    /// exits.
     fn count_leave(&mut self, number: i32, word: u32, arrives: bool) {
         let asm = &mut self.asm;
         let none = asm.label();
@@ -882,10 +887,10 @@ impl Compiler<'_> {
         asm.bind(none);
     }
 
-    /// Counts a branch: how many take it, and what it costs.
+    /// Counts a branch: its outcome, and its instructions.
     fn count_branch(&mut self, number: usize) {
         let Compiler { asm, pool, branches, plan: Plan { joins, .. }, .. } = self;
-        // The lanes of a side, where branches inside it need them.
+        // The lanes of a side, if branches inside it need them.
         let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
         let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
             match side {
@@ -898,7 +903,7 @@ impl Compiler<'_> {
         let taken = at_base(STATE, place!(words) + 8 * branch.word as i32);
         let parent = lanes_of(branch.parent, branches);
         asm.two(Code::Mov_r64_rm64, Register::RAX, taken);
-        // Strips without lanes have left what was there.
+        // Strips without lanes do not write their bits, so the word has old bits there.
         asm.two(Code::And_r64_rm64, Register::RAX, parent);
         if branches.iter().any(|other| other.parent == Side::Taken(number)) {
             asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
@@ -911,7 +916,7 @@ impl Compiler<'_> {
         if branches.iter().any(|other| other.parent == Side::Not(number)) {
             asm.store(Code::Mov_rm64_r64, not_word(number), Register::RCX);
         }
-        // Twice whether some do not take it, and one where none does.
+        // The outcome: 2 if some lanes do not take the branch, plus 1 if none takes it.
         asm.number(Code::Cmp_rm64_imm8, Register::RAX, 1);
         asm.push(Instruction::with2(Code::Adc_r32_rm32, Register::EDX, Register::EDX));
         let outcome = place!(outcomes) + 32 * number as i32;
@@ -927,7 +932,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Goes on with the next strip where no lane of one is active.
+/// Continues with the next strip if no lane of this one is active.
 fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
     let code = level.of(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
     asm.number(code, at(STATE, NUMBER, place!(active)), 0);

@@ -1,10 +1,11 @@
-//! What rows are in the middle of a strip: instruction after instruction, also where a branch is open.
+//! Values of rows in the middle of a strip, for instructions in order and inside branches.
 //!
-//! [`Rows`] is a strip while a machine makes it of its instructions. A row that is written is a value until the end, where it
-//! is stored for the lanes that are active; in a branch it changes for the lanes that take it.
+//! [`Rows`] is a strip under construction: a machine adds its instructions. A row that is written is a value until
+//! the end, where it is stored for the active lanes. In a branch it changes for the lanes that take the branch.
 //!
-//! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the machine's. Such
-//! values are *raw*. Operations on floats take them as they are; whatever reads their bits [settles](Rows::settle) them.
+//! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the
+//! machine's. Such values are *raw* (non-canonical). Operations on floats use them unchanged. All other uses of their
+//! bits [canonicalize](Rows::settle) them.
 
 use litemap::LiteMap;
 use reconverge_isa::sets::{NumberSet, SortedSet};
@@ -14,10 +15,10 @@ use crate::strip::{One, Row, Strip, Two, Value, predicate};
 /// The words of a row, or one of its bits.
 type Part = (Row, Option<u8>);
 
-/// Values that have changed. A row is in it as words or as bits, not as both.
+/// Values that have changed. A row is stored as words or as bits, but not as both.
 type Now = LiteMap<Part, Value>;
 
-/// Code for some lanes only. At its end the others have the values from its entry.
+/// Code for some lanes only. At its end, the other lanes have the values from its entry.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The lanes.
@@ -30,24 +31,24 @@ struct Scope {
     start: Now,
 }
 
-/// A strip while it is made, for the fast or the slow path.
+/// A strip under construction, for the fast or the slow path.
 #[derive(Clone, Debug)]
 pub struct Rows {
     /// The strip. Rows are read and written here, and truth values are kept in it.
     pub strip: Strip,
-    /// Whether it is the slow path: for strips in which lanes exit or guards fail.
+    /// Whether this is the slow path, for strips in which lanes exit or guards fail.
     pub exact: bool,
     mask: Row,
-    /// The lanes that are active when the segment begins.
+    /// The lanes that are active at the start of the segment.
     entry: Value,
     now: Now,
     scopes: Vec<Scope>,
-    /// The code leaves denormals as results that the machine flushes.
+    /// Whether the code leaves denormals as results that the machine flushes.
     denormals: bool,
     raw: NumberSet,
     /// Raw values that the fast path guards.
     guarded: NumberSet,
-    /// Rows whose words from before have been needed, and those that were written as a whole before.
+    /// Rows whose old words have been needed, and those that were written as a whole before.
     needed: SortedSet<Row>,
     covered: SortedSet<Row>,
     left: bool,
@@ -103,27 +104,27 @@ impl Rows {
         self.strip.two(Two::FCompare(predicate), a, b)
     }
 
-    /// The row of the lanes that are active at entry.
+    /// Returns the row of the lanes that are active at entry.
     pub(crate) fn mask_row(&self) -> Row {
         self.mask
     }
 
-    /// The lanes that are active here.
+    /// Returns the lanes that are active here.
     pub fn mask(&self) -> Value {
         self.scopes.last().map_or(self.entry, |scope| scope.mask)
     }
 
-    /// Rows that the segment writes before anything needs what they held.
+    /// Returns the rows that the segment writes before it needs their old values.
     pub fn covered(&self) -> &SortedSet<Row> {
         &self.covered
     }
 
-    /// Rows whose values at entry the segment needs.
+    /// Returns the rows whose values at entry the segment needs.
     pub fn needed(&self) -> &SortedSet<Row> {
         &self.needed
     }
 
-    /// Rows that the segment writes.
+    /// Returns the rows that the segment writes.
     pub fn written(&self) -> impl Iterator<Item = Row> {
         self.now.keys().map(|(row, _)| *row)
     }
@@ -178,14 +179,14 @@ impl Rows {
         self.now.insert(part, value);
     }
 
-    /// Rows that nothing reads any more are not stored.
+    /// Removes the stores of rows that are not read any more.
     pub fn forget(&mut self, dead: impl Fn(Row) -> bool) {
         self.now.retain(|(row, _), _| !dead(*row));
     }
 
     // Floats.
 
-    /// The value is raw.
+    /// Marks the value as raw.
     pub fn raw(&mut self, value: Value) -> Value {
         if self.strip.is_constant(value).is_none() {
             self.raw.insert(value.0);
@@ -193,12 +194,13 @@ impl Rows {
         value
     }
 
-    /// Whether the value is raw.
+    /// Returns whether the value is raw.
     pub fn is_raw(&self, value: Value) -> bool {
         self.raw.contains(value.0)
     }
 
-    /// Returns the machine's bits of a value: denormals become zeros of their sign, and on the fast path a guard fails for a NaN.
+    /// Returns the canonical bits of a value: denormals become zeros of their sign, and on the fast path a guard
+    /// fails for a NaN.
     pub fn settle(&mut self, value: Value) -> Value {
         if !self.raw.contains(value.0) {
             return value;
@@ -215,13 +217,14 @@ impl Rows {
         self.strip.two(Two::FAdd, value, minus_zero)
     }
 
-    /// [`Strip::select`] of values that may be raw. The result is settled if raw values are other bits than the machine's.
+    /// [`Strip::select`] of values that may be raw. The result is canonical if the bits of raw values differ from the
+    /// machine's.
     pub fn choose(&mut self, condition: Value, other: Value, then: Value) -> Value {
         if other == then {
             return then;
         }
         if !self.denormals {
-            // The guard for a NaN can wait.
+            // The guard for a NaN can be checked later.
             let value = self.strip.select(condition, other, then);
             return if self.is_raw(other) || self.is_raw(then) { self.raw(value) } else { value };
         }
@@ -231,7 +234,7 @@ impl Rows {
 
     // Flow.
 
-    /// Opens a branch: the lanes of `held` run. Its bits of lanes that are not active mean nothing.
+    /// Opens a branch: the lanes of `held` run. Its bits of inactive lanes are ignored.
     pub fn open(&mut self, word: u32, held: Value) {
         self.strip.gather(word, held);
         let active = self.mask();
@@ -239,7 +242,7 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
     }
 
-    /// The others run.
+    /// Starts the else side: the other lanes run.
     pub fn other(&mut self) {
         let Some(mut scope) = self.scopes.pop() else { return };
         let active = self.mask();
@@ -249,15 +252,15 @@ impl Rows {
         self.scopes.push(Scope { mask, held, ..scope });
     }
 
-    /// All run on together.
+    /// Closes the branch: all its lanes reconverge.
     pub fn close(&mut self) {
         if let Some(scope) = self.scopes.pop() {
             self.merge(scope);
         }
     }
 
-    /// The lanes of a scope keep their values, others get those from its entry. Lanes inactive at entry are don't-cares: a scope
-    /// around it, or the end, gives them theirs.
+    /// Merges values at the end of a scope. The lanes of the scope keep their values, and the others get those from
+    /// its entry. Lanes that are inactive at entry are don't-cares: an outer scope, or the end, sets their values.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
         let parts: SortedSet<Part> = now.keys().chain(before.keys()).copied().collect();
@@ -272,7 +275,7 @@ impl Rows {
         }
     }
 
-    /// The active lanes of `held` exit. No branch is open.
+    /// Lets the active lanes of `held` exit. No branch may be open.
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.exact {
             self.strip.guard(held);
@@ -287,8 +290,8 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::new() });
     }
 
-    /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes that are
-    /// still active.
+    /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes
+    /// that are still active.
     pub fn finish(mut self, dropped: &SortedSet<Row>, lanes: Option<u32>) -> Strip {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {

@@ -1,74 +1,77 @@
-//! What code and the engine that calls it share while a group runs.
+//! State that code and the engine share while a group runs.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
 
-/// Rows of a state's own.
+/// Number of the state's own rows.
 pub const OWN: usize = 16;
 
-/// The own row of the lanes that take part: all ones, or zero.
+/// The own row of the active lanes: all ones, or zero.
 pub const MASK: u32 = 0;
 
-/// Words that strips gather bits for.
+/// Number of words for which strips gather bits.
 pub(crate) const WORDS: usize = 64;
 
-/// Branches of a region that may divide the lanes.
+/// Maximum number of branches of a region.
 pub(crate) const BRANCHES: usize = 16;
 
-/// Steps of a region with which lanes leave, for the code to count them itself.
+/// Maximum number of exits of a region that the code itself counts.
 pub(crate) const LEAVES: usize = 16;
 
-/// What code and the engine share. Numbers of lanes and instructions count up from what they are when a region is called.
+/// State that code and the engine share. Counts of lanes and instructions continue from their values at the call of a
+/// region.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
     /// The group's rows.
     pub(crate) rows: *mut u8,
-    /// Instructions that may still be tried.
+    /// Number of instructions in the remaining budget.
     pub budget: i32,
-    /// Iterations that may still begin in a region that comes back to its beginning; `u32::MAX` for any number.
+    /// Number of iterations that may still begin in a region that returns to its entry; `u32::MAX` for any number.
     pub rounds: u32,
-    /// Some lane has left in this iteration of a region.
+    /// Whether some lane has exited in this iteration of a region.
     pub(crate) left: u32,
-    /// The lanes that take part when an iteration begins.
+    /// The active lanes at the start of an iteration.
     pub active: u64,
-    /// How many these are.
+    /// Number of these lanes.
     pub(crate) population: u64,
     /// Iterations that the code has counted.
     pub(crate) iterations: u64,
-    /// The lanes of those, summed.
+    /// Lanes, summed over those iterations.
     pub(crate) lanes: u64,
-    /// The host's floating point modes, and the code's.
+    /// The host's floating point modes, and those of the code.
     pub(crate) host_mode: u32,
     pub(crate) mode: u32,
-    /// For functions that code calls.
+    /// Context of the functions that code calls.
     pub context: *mut (),
     /// Words that are the same in all lanes.
     pub(crate) pool: *const u8,
-    /// The call that did not go on.
+    /// The call that stopped the region, counted from 1.
     pub(crate) stopped: u32,
     /// The segment that bailed out, counted from 1.
     pub(crate) refused: u32,
     /// The window, which strips load from and store to, and its size in bytes.
     pub(crate) window: *mut u8,
     pub(crate) window_bytes: usize,
-    /// Branches that divided the lanes.
+    /// Number of branches that diverged.
     pub divergent: u64,
-    /// Bits of lanes that strips give.
+    /// Bits of lanes that strips gather.
     pub words: [u64; WORDS],
-    /// By branch and outcome, how often in iterations that the code has counted: all took it, none came, both, none took it.
+    /// Number of iterations that the code has counted, for each branch and outcome: all took it, no lane arrived,
+    /// both sides, none took it.
     pub(crate) outcomes: [[u64; 4]; BRANCHES],
-    /// By branch, the lanes that took it, summed.
+    /// Lanes that took each branch, summed over the iterations.
     pub(crate) taken: [u64; BRANCHES],
-    /// By step with which lanes leave, in iterations that the code has counted: which, and how many of each iteration, summed.
+    /// For each exit, in iterations that the code has counted: the lanes, and their number summed over the
+    /// iterations.
     pub(crate) exits: [u64; LEAVES],
     pub(crate) gone_lanes: [u64; LEAVES],
     pub(crate) own: Rows,
 }
 
-/// The own rows, each of 64 lanes or less, where vectors may lie.
+/// The own rows, each of up to 64 lanes, aligned for vectors.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Rows([u32; 64 * OWN]);
@@ -122,16 +125,16 @@ impl DerefMut for StateBox {
 }
 
 thread_local! {
-    /// The state of a thread that runs no region.
+    /// The state of a thread that is not running a region.
     static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
-/// The state of a thread, which goes from run to run.
+/// The state of a thread, which is reused for each run.
 #[derive(Debug)]
 pub struct Held(Option<StateBox>);
 
 impl Held {
-    /// Takes the state of this thread. Dropping the value gives it back.
+    /// Takes the state of this thread. Dropping the value returns it.
     #[inline]
     pub fn take() -> Held {
         Held(IDLE.take())
@@ -152,8 +155,8 @@ impl Drop for Held {
 }
 
 impl State {
-    /// A state in which nothing has run.
-    // The name of a constructor, of memory that derefs to the type.
+    /// Returns a state in which nothing has run.
+    // The constructor returns a box that derefs to the type.
     #[allow(clippy::new_ret_no_self)]
     pub fn new() -> StateBox {
         let mut state = StateBox(Guarded::new(1, Placement::process()));
@@ -161,7 +164,7 @@ impl State {
         state
     }
 
-    /// Forgets all that has run.
+    /// Resets the state of all runs.
     pub(crate) fn reset(&mut self) {
         *self = State { rounds: u32::MAX, ..State::ZERO };
     }
@@ -171,19 +174,19 @@ impl State {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
-    /// An own row, for groups of `N` lanes, at most 64.
+    /// Returns an own row, for groups of `N` lanes, up to 64.
     ///
     /// # Panics
-    /// There is no such row.
+    /// Panics if the row does not exist.
     pub fn own<const N: usize>(&self, number: u32) -> &[u32; N] {
         let at = number as usize * N;
         self.own.0[at..at + N].as_array().unwrap_or(&[0; N])
     }
 
-    /// An own row, for writing.
+    /// Returns an own row, for writing.
     ///
     /// # Panics
-    /// There is no such row.
+    /// Panics if the row does not exist.
     pub fn own_mut<const N: usize>(&mut self, number: u32) -> &mut [u32; N] {
         let at = number as usize * N;
         let row = &mut self.own.0[at..at + N];
@@ -191,7 +194,7 @@ impl State {
     }
 }
 
-/// The offset of a part, in bytes from the start.
+/// Returns the offset of a part from the start of the state, in bytes.
 macro_rules! place {
     ($part:ident) => {
         std::mem::offset_of!($crate::state::State, $part) as i32

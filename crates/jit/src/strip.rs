@@ -1,29 +1,30 @@
-//! What happens to a few lanes: values, each made once, and what is kept of them at the end.
+//! Computations on a strip of lanes: values, each computed once, and their effects at the end.
 //!
-//! A [`Strip`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and at its end writes rows: no
-//! row changes before everything is computed, so that a strip may be given up and computed again in another way.
+//! A [`Strip`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and
+//! writes rows at its end. No row changes before all values are computed, so a strip can bail out and be recomputed
+//! in another way.
 //!
-//! A truth value is the sign bit of each lane's word. Comparisons give words of all ones or all zeros.
+//! A truth value is the sign bit of each lane's word. Comparisons return words of all ones or all zeros.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::called::PerLane;
 
-/// A row in memory, found from one of two addresses.
+/// A row in memory, relative to one of two base addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Row {
-    /// Of the group's rows, by the distance in bytes.
+    /// A row of the group, by its distance in bytes.
     Group(u32),
-    /// Of the [`State`](crate::State)'s own rows, by number.
+    /// A row of the [`State`](crate::State), by number.
     Own(u32),
 }
 
-/// A value: a word a lane.
+/// A value: one word per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(pub(crate) u32);
 
-/// What is computed of two values.
+/// Operation on two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "named as the instructions are")]
 pub enum Two {
@@ -31,18 +32,18 @@ pub enum Two {
     Sub,
     Mul,
     And,
-    /// The complement of the first, and the second.
+    /// Bitwise AND of the complement of the first value and the second value.
     AndNot,
     Or,
     Xor,
     Equal,
-    /// Of signed words.
+    /// Comparison of signed words.
     Greater,
     MinSigned,
     MaxSigned,
     MinUnsigned,
     MaxUnsigned,
-    /// 0 for counts of 32 and more, as of `Shr`.
+    /// 0 for counts of 32 and more, also for `Shr`.
     Shl,
     Shr,
     /// Copies of the sign for counts of 32 and more.
@@ -53,7 +54,7 @@ pub enum Two {
     FMin,
     FMax,
     FDiv,
-    /// Of floats, by the number of the predicate.
+    /// Comparison of floats, by the number of the predicate.
     FCompare(u8),
 }
 
@@ -89,35 +90,35 @@ pub mod predicate {
     pub const GT: u8 = 14;
 }
 
-/// What is computed of one value.
+/// Operation on one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "named as the instructions are")]
 pub enum One {
-    /// From a signed word to a float.
+    /// Converts a signed word to a float.
     Float,
-    /// From a float to a signed word, toward zero; 0x80000000 where there is none.
+    /// Converts a float to a signed word, rounded toward zero; 0x80000000 if the result is not representable.
     Truncate,
-    /// From a float to a signed word, to nearest even; 0x80000000 where there is none.
+    /// Converts a float to a signed word, rounded to nearest even; 0x80000000 if the result is not representable.
     Nearest,
-    /// To a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
+    /// Rounds to a whole number: 0 nearest even, 1 down, 2 up, 3 toward zero.
     Round(u8),
     Sqrt,
-    /// By so many bits.
+    /// Shifts by the given number of bits.
     Shl(u8),
     Shr(u8),
     Sar(u8),
 }
 
-/// How a value comes about.
+/// Definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     Row(Row),
     Constant(u32),
     Two(Two, [Value; 2]),
     One(One, Value),
-    /// The third where the first's sign is set, else the second.
+    /// The third value if the first one's sign is set, otherwise the second.
     Select([Value; 3]),
-    /// The first times the second, plus or minus the third, rounded once.
+    /// The first value times the second, plus or minus the third, rounded once.
     Fused {
         minus: bool,
         of: [Value; 3],
@@ -126,18 +127,18 @@ pub(crate) enum Node {
     Word(u32),
     /// The least distance of the span with this number, in all lanes.
     Least(u32),
-    /// The greatest offset in bytes at which the first word of the span with this number may lie, in all lanes.
+    /// The greatest valid offset in bytes of the first word of the span with this number, in all lanes.
     Limit(u32),
-    /// Each lane's word of the window, for lanes inside the span with this number; zeros for the others. `place` and `lanes`
-    /// are the span's.
+    /// Each lane's word of the window, for lanes inside the span with this number; zeros for the others. `place` and
+    /// `lanes` are those of the span.
     Load {
         span: u32,
         distance: i32,
         place: Value,
         lanes: Value,
     },
-    /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
-    /// a lane of the mask.
+    /// The first value. If the test's sign is set for a lane of the mask, the function recomputes the lanes of the
+    /// mask from the sources.
     PerLane {
         with: PerLane,
         value: Value,
@@ -147,23 +148,24 @@ pub(crate) enum Node {
     },
 }
 
-/// Something that a strip leaves behind.
+/// An effect of a strip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// The row becomes the value.
+    /// Stores the value in the row.
     Store(Row, Value),
-    /// The signs become this strip's bits of a word of the [`State`](crate::State), by number.
+    /// Stores the signs as this strip's bits of a word of the [`State`](crate::State), by number.
     Gather(u32, Value),
-    /// As [`Effect::Gather`], of lanes that leave.
+    /// The same effect as [`Effect::Gather`], for lanes that exit.
     Leave(u32, Value),
-    /// The words of the window become the value, lane after lane, for lanes inside the span with this number. `place` and
-    /// `lanes` are the span's.
+    /// Stores the value in words of the window, lane after lane, for lanes inside the span with this number. `place`
+    /// and `lanes` are those of the span.
     Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
 }
 
-/// Words of the window that lanes access by one base: those at the base and any distance between `least` and `greatest`.
+/// Words of the window that lanes access relative to one base: those at the base and any distance between `least` and
+/// `greatest`.
 ///
-/// The distances are those of the accesses so far, in bytes and multiples of 4; each access widens them.
+/// The distances are those of the accesses so far, in bytes and multiples of 4. Each access widens them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) base: Value,
@@ -173,35 +175,36 @@ pub(crate) struct Span {
     pub(crate) place: Value,
     /// Lanes of the mask whose words all lie in the window. No other lane accesses memory.
     pub(crate) lanes: Value,
-    /// Lanes of the mask of which a word does not lie in the window, or lies between two words.
+    /// Lanes of the mask with a word that does not lie in the window, or that lies between two words.
     pub(crate) outside: Value,
     pub(crate) least: i32,
     pub(crate) greatest: i32,
 }
 
 impl Span {
-    /// The bytes from the start of the first word to the start of the last.
+    /// Returns the number of bytes from the start of the first word to the start of the last.
     pub(crate) fn bytes(&self) -> u32 {
         self.greatest.abs_diff(self.least)
     }
 
-    /// The same accesses, and one at another distance.
+    /// Returns the same accesses with one more distance.
     fn widened(&self, distance: i32) -> Span {
         Span { least: self.least.min(distance), greatest: self.greatest.max(distance), ..*self }
     }
 }
 
-/// An access of the window whose address is checked: only [`Strip::inside`] makes one, for a base, a distance and a mask.
+/// An access of the window with a checked address. Only [`Strip::inside`] creates one, for a base, a distance and a
+/// mask.
 ///
-/// It is valid for its strip alone. The verifier rejects it in any other.
+/// It is valid only for its strip. The verifier rejects it in any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
     span: u32,
     distance: i32,
 }
 
-/// Mixes the few words of a node. The standard hasher takes most of the time of compiling; what it guards against, values that
-/// are chosen to collide, costs little in a program of bounded length.
+/// Hashes the few words of a node. The standard hasher would take most of the compile time. It protects against
+/// values that are chosen to collide, which cost little in a program of bounded length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mix(u64);
 
@@ -237,12 +240,12 @@ impl Hasher for Mix {
     }
 
     fn finish(&self) -> u64 {
-        // The lowest bits of a product depend on the lowest bits alone.
+        // The lowest bits of a product depend only on the lowest bits of its factors.
         self.0.rotate_left(26)
     }
 }
 
-/// The code of one strip while it is made.
+/// The code of one strip under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Strip {
     pub(crate) nodes: Vec<Node>,
@@ -251,25 +254,25 @@ pub struct Strip {
     /// Bytes of the window, a multiple of 4.
     pub(crate) window: u32,
     pub(crate) spans: Vec<Span>,
-    /// Where the sign of this value is set for a lane that takes part, the strip is given up.
+    /// Guard: the strip bails out if the sign of this value is set for an active lane.
     pub(crate) guard: Option<Value>,
 }
 
 impl PartialEq for Strip {
     fn eq(&self, other: &Strip) -> bool {
-        // What is known follows from the nodes.
+        // The other fields follow from the nodes.
         (&self.nodes, &self.effects, self.guard) == (&other.nodes, &other.effects, other.guard)
             && (self.window, &self.spans) == (other.window, &other.spans)
     }
 }
 
 impl Strip {
-    /// An empty strip that accesses no window.
+    /// Returns an empty strip that does not access a window.
     pub fn new() -> Strip {
         Strip::default()
     }
 
-    /// An empty strip. It accesses the whole words of a window of `bytes` bytes.
+    /// Returns an empty strip. It accesses the whole words of a window of `bytes` bytes.
     pub fn with_window(bytes: u32) -> Strip {
         Strip { window: bytes & !3, ..Strip::default() }
     }
@@ -284,7 +287,7 @@ impl Strip {
         value
     }
 
-    /// What the value is, if it is the same in all lanes.
+    /// Returns the word of a value that is the same in all lanes.
     pub fn is_constant(&self, value: Value) -> Option<u32> {
         match self.nodes[value.0 as usize] {
             Node::Constant(word) => Some(word),
@@ -292,17 +295,17 @@ impl Strip {
         }
     }
 
-    /// The row as it was when the strip began.
+    /// Returns the row as it was at the start of the strip.
     pub fn row(&mut self, row: Row) -> Value {
         self.node(Node::Row(row))
     }
 
-    /// The word in all lanes.
+    /// Returns the word in all lanes.
     pub fn constant(&mut self, word: u32) -> Value {
         self.node(Node::Constant(word))
     }
 
-    /// What the value is the complement of, if it is made so.
+    /// Returns the value whose complement this value is, if its node has this form.
     fn complemented(&self, value: Value) -> Option<Value> {
         match self.nodes[value.0 as usize] {
             Node::Two(Two::Xor, [of, ones]) if self.is_constant(ones) == Some(u32::MAX) => Some(of),
@@ -310,7 +313,7 @@ impl Strip {
         }
     }
 
-    /// An operation on two values.
+    /// Returns the result of an operation on two values.
     pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
         let constants = (self.is_constant(a), self.is_constant(b));
         match (op, constants) {
@@ -332,7 +335,7 @@ impl Strip {
             (Two::And, None, Some(of)) => return self.two(Two::AndNot, of, a),
             (Two::AndNot, Some(of), _) => return self.two(Two::And, of, b),
             (Two::AndNot, None, _) => match self.nodes[a.0 as usize] {
-                // Neither b, of what is b as well.
+                // NOT (x AND b) AND b equals NOT x AND b.
                 Node::Two(Two::And, [x, y]) if y == b => return self.two(Two::AndNot, x, b),
                 Node::Two(Two::And, [x, y]) if x == b => return self.two(Two::AndNot, y, b),
                 _ => {}
@@ -354,7 +357,7 @@ impl Strip {
                 return self.constant(word);
             }
         }
-        // Operands in one order, and a constant last, where memory may stand.
+        // Operands in one order, with a constant last, where memory is allowed.
         let swapped = op.commutes()
             && (constants.0.is_some(), b.0) > (constants.1.is_some(), a.0)
             && constants.1.is_none();
@@ -362,7 +365,7 @@ impl Strip {
         self.node(Node::Two(op, of))
     }
 
-    /// An operation on one value.
+    /// Returns the result of an operation on one value.
     pub fn one(&mut self, op: One, a: Value) -> Value {
         match (op, self.is_constant(a)) {
             (One::Shl(0) | One::Shr(0) | One::Sar(0), _) => a,
@@ -375,7 +378,7 @@ impl Strip {
         }
     }
 
-    /// `then` where the sign of the condition is set, else `other`.
+    /// Returns `then` if the sign of the condition is set, otherwise `other`.
     pub fn select(&mut self, condition: Value, other: Value, then: Value) -> Value {
         match self.is_constant(condition) {
             Some(word) => return if word >> 31 != 0 { then } else { other },
@@ -388,18 +391,19 @@ impl Strip {
         self.node(Node::Select([condition, other, then]))
     }
 
-    /// a * b + c, rounded once; a * b - c with `minus`.
+    /// Returns a * b + c, rounded once; a * b - c with `minus`.
     pub fn fused(&mut self, minus: bool, a: Value, b: Value, c: Value) -> Value {
         self.node(Node::Fused { minus, of: [a, b, c] })
     }
 
-    /// The complement.
+    /// Returns the complement of a value.
     pub fn not(&mut self, a: Value) -> Value {
         let ones = self.constant(u32::MAX);
         self.two(Two::Xor, a, ones)
     }
 
-    /// The value, computed again by the function in lanes of the mask, if the sign of the test is set for one of them.
+    /// Returns the value, recomputed by the function in the lanes of the mask if the sign of the test is set for one
+    /// of them.
     pub fn per_lane(
         &mut self,
         with: PerLane,
@@ -423,16 +427,17 @@ impl Strip {
 
     /// Checks the addresses of an access: the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
-    /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The segment bails out
-    /// before any effect if a lane of the mask of the exact strip is outside: see [`Segment`](crate::Segment).
+    /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The segment bails
+    /// out before any effect if a lane of the slow path's mask is outside: see [`Segment`](crate::Segment).
     ///
-    /// Returns `None` if the distance is not a multiple of 4, or the window does not have a word.
+    /// Returns `None` if the distance is not a multiple of 4, or if the window does not contain a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
         let last = self.window.checked_sub(4)?;
         if distance & 3 != 0 {
             return None;
         }
-        // One check serves for all distances from a base: a check for each access takes twice the time (matmul, an AMD EPYC).
+        // One check covers all distances from a base. A check for each access takes twice the time (matmul, an AMD
+        // EPYC).
         let known = self.spans.iter().position(|span| {
             (span.base, span.mask) == (base, mask) && span.widened(distance).bytes() <= last
         });
@@ -451,13 +456,13 @@ impl Strip {
         let number = self.spans.len();
         let (least, limit) = (self.node(Node::Least(number as u32)), self.node(Node::Limit(number as u32)));
         let (zero, three) = (self.constant(0), self.constant(3));
-        // If the first word does not exceed the limit, the last word is in the window too: the sum of the limit and the bytes
-        // of the span does not wrap.
+        // If the first word does not exceed the limit, the last word is also in the window: the sum of the limit and
+        // the bytes of the span does not wrap.
         let place = self.two(Two::Add, base, least);
         let first = self.two(Two::MinUnsigned, place, limit);
         let within = self.two(Two::Equal, first, place);
         let lanes = self.two(Two::And, within, mask);
-        // A word between two others is in memory, but it is not the machine's.
+        // A word between two others is in memory, but it is not a word of the machine.
         let low = self.two(Two::And, place, three);
         let aligned = self.two(Two::Equal, low, zero);
         let good = self.two(Two::And, within, aligned);
@@ -466,7 +471,7 @@ impl Strip {
         number
     }
 
-    /// Each lane's word of the window, for lanes inside it; zeros for the others.
+    /// Returns each lane's word of the window, for lanes inside it; zeros for the others.
     pub fn window_load(&mut self, Inside { span, distance }: Inside) -> Value {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else {
             return self.constant(0);
@@ -474,7 +479,7 @@ impl Strip {
         self.node(Node::Load { span, distance, place, lanes })
     }
 
-    /// At the end, the words of the window become the value, for lanes inside it, the lowest lane first.
+    /// Stores the value in words of the window at the end, for lanes inside it, the lowest lane first.
     ///
     /// Strips run one after another: a segment that stores to the window must not load from it.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
@@ -482,12 +487,13 @@ impl Strip {
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
     }
 
-    /// Whether lanes access the window by addresses of their own.
+    /// Returns whether lanes access the window by separate addresses.
     pub fn has_spans(&self) -> bool {
         !self.spans.is_empty()
     }
 
-    /// The strip that fails where a lane is outside a span of this strip, and has no effects. `None` if there is no span.
+    /// Returns a strip without effects that fails if a lane is outside a span of this strip. Returns `None` if there
+    /// is no span.
     pub(crate) fn check(&self) -> Option<Strip> {
         let mut check = Strip { effects: Vec::new(), guard: None, ..self.clone() };
         for span in &self.spans {
@@ -496,7 +502,7 @@ impl Strip {
         self.has_spans().then_some(check)
     }
 
-    /// The word of a node that is the same in all lanes.
+    /// Returns the word of a node that is the same in all lanes.
     pub(crate) fn constant_word(&self, node: &Node) -> Option<u32> {
         let span = |number: u32| self.spans.get(number as usize);
         match *node {
@@ -509,31 +515,31 @@ impl Strip {
         }
     }
 
-    /// The strip is given up where the sign of the test is set for a lane that takes part.
+    /// Adds a guard: the strip bails out if the sign of the test is set for an active lane.
     pub fn guard(&mut self, test: Value) {
         let zero = self.constant(0);
         let guard = self.guard.unwrap_or(zero);
         self.guard = Some(self.two(Two::Or, guard, test));
     }
 
-    /// At the end the row becomes the value. Once a row.
+    /// Stores the value in the row at the end. Each row may be stored once.
     pub fn store(&mut self, row: Row, value: Value) {
         if self.nodes[value.0 as usize] != Node::Row(row) {
             self.effects.push(Effect::Store(row, value));
         }
     }
 
-    /// At the end the signs go to the word of this number.
+    /// Stores the signs in the word with this number at the end.
     pub fn gather(&mut self, word: u32, value: Value) {
         self.effects.push(Effect::Gather(word, value));
     }
 
-    /// As [`gather`](Self::gather), of lanes that leave: of a [`Step::Leave`](crate::Step::Leave).
+    /// As [`gather`](Self::gather), for lanes that exit with a [`Step::Leave`](crate::Step::Leave).
     pub fn leave(&mut self, word: u32, value: Value) {
         self.effects.push(Effect::Leave(word, value));
     }
 
-    /// The rows that it reads and writes.
+    /// Returns the rows that the strip reads and writes.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let read = self.nodes.iter().filter_map(|node| match node {
             Node::Row(row) => Some(*row),
@@ -545,13 +551,13 @@ impl Strip {
         }))
     }
 
-    /// Bytes of the window that it may reach.
+    /// Returns the number of bytes of the window that the strip may access.
     pub(crate) fn reached(&self) -> usize {
         let words = self.nodes.iter().any(|node| matches!(node, Node::Word(_)));
         if words || self.has_spans() { self.window as usize } else { 0 }
     }
 
-    /// The words that it gathers bits for.
+    /// Returns the words for which the strip gathers bits.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
         self.effects.iter().filter_map(|effect| match effect {
             Effect::Store(..) | Effect::Scatter { .. } => None,
@@ -559,7 +565,7 @@ impl Strip {
         })
     }
 
-    /// Whether the host's floating point modes are asked.
+    /// Returns whether the strip depends on the host's floating point modes.
     pub(crate) fn has_floats(&self) -> bool {
         self.nodes.iter().any(|node| match node {
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => false,
@@ -570,7 +576,7 @@ impl Strip {
         })
     }
 
-    /// The values that a value is made of.
+    /// Returns the values from which a value is computed.
     pub(crate) fn sources(node: &Node) -> impl Iterator<Item = Value> + use<> {
         let (count, all) = match *node {
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) | Node::Word(_) => {
@@ -607,7 +613,7 @@ impl Two {
         matches!(self, FAdd | FSub | FMul | FMin | FMax | FDiv | FCompare(_))
     }
 
-    /// Whether it gives truth values.
+    /// Returns whether the result is a truth value.
     pub(crate) fn compares(self) -> bool {
         matches!(self, Two::Equal | Two::Greater | Two::FCompare(_))
     }

@@ -7,17 +7,18 @@ use crate::region::{Plan, Segment, Step};
 use crate::state::{OWN, WORDS};
 use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
-/// Distances of rows and bytes of a window are displacements of 32 bits with a sign, and a row may follow.
+/// Maximum distance of a row and size of a window in bytes: displacements are signed 32-bit numbers, and a row may
+/// follow.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
-/// The rule that a strip breaks, and where.
+/// The rule that a strip breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejected {
-    /// A value is used before it is made, or does not exist.
+    /// A value is used before it is defined, or does not exist.
     #[error("value {0} uses a value that is not made before it")]
     Order(usize),
-    /// A row that no group has.
+    /// A row that groups do not have.
     #[error("{0:?} is not a row of a group")]
     Row(Row),
     /// A word of lanes that the state does not have.
@@ -41,7 +42,7 @@ pub enum Rejected {
     /// An access has a distance that its span does not cover.
     #[error("an access is {1} bytes from the base of span {0}, which does not cover that")]
     Distance(u32, i32),
-    /// A lane outside a span does not keep its segment from running.
+    /// A lane outside a span does not prevent its segment from running.
     #[error("a lane outside span {0} does not end the segment before its effects")]
     Exit(u32),
     /// A check has effects.
@@ -50,7 +51,7 @@ pub enum Rejected {
 }
 
 impl Plan {
-    /// Proves that the plan's code reaches its rows, the state and the window alone.
+    /// Proves that the plan's code accesses only its rows, the state and the window.
     ///
     /// # Errors
     /// The first rule that a strip breaks.

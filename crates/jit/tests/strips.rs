@@ -1,7 +1,7 @@
-//! Strips and regions against a plain computation of the same.
+//! Strips and regions, compared with a plain computation.
 
 #![cfg(target_arch = "x86_64")]
-// Code is run, on a processor that is asked first, with rows that are there.
+// The tests run code. They first check the processor, and they provide the rows.
 #![allow(unsafe_code)]
 
 mod audit;
@@ -17,7 +17,7 @@ use reconverge_jit::{
 const N: usize = 32;
 const ROWS: usize = 6;
 
-/// Rows, aligned as groups keep theirs.
+/// Rows, aligned like those of groups.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 struct Rows([[u32; N]; ROWS]);
@@ -34,7 +34,7 @@ fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (En
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
     let mut own_rows = Guarded::copied(rows.0.as_flattened(), AtEnd);
     let mut counts = Vec::new();
-    // SAFETY: the processor was asked, and the rows are those that the tests name.
+    // SAFETY: the processor has been checked, and the rows are those that the tests name.
     let ended = unsafe {
         regions.run(
             0,
@@ -60,7 +60,7 @@ fn straight(strip: Strip) -> Plan {
     }
 }
 
-/// What is computed of values that are already there, by number.
+/// Operation on values that already exist, by number.
 #[derive(Clone, Debug)]
 enum Make {
     Row(usize),
@@ -141,7 +141,7 @@ fn one(op: One, a: u32) -> u32 {
     }
 }
 
-/// What the per-lane function of the tests makes of a lane.
+/// Result of the tests' per-lane function for one lane.
 fn rescued(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_mul(3) ^ b.rotate_left(7) ^ c
 }
@@ -150,7 +150,7 @@ fn per_lane() -> PerLane {
     PerLane::of(|[a, b, c]| rescued(a, b, c))
 }
 
-/// NaN are equal whatever their bits: which of two an operation gives is not asked here.
+/// Returns one NaN for all NaNs: tests do not check which of two NaNs an operation returns.
 fn settled(word: u32) -> u32 {
     if float(word).is_nan() { 0x7fc0_0000 } else { word }
 }
@@ -195,8 +195,8 @@ fn makes() -> impl Strategy<Value = Vec<Make>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Rows, constants, operations of integers and calls of a per-lane function, more values than there are registers; then rows that
-    /// become values, also each other's.
+    /// Rows, constants, operations of integers and calls of a per-lane function, with more values than registers;
+    /// then stores to rows, some of which are also read.
     #[test]
     fn a_slice_gives_what_its_operations_say(
         makes in makes(),
@@ -232,7 +232,7 @@ proptest! {
                 }
                 Make::PerLane(a, b, c) => {
                     let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
-                    // All lanes of a strip are computed again where one must be.
+                    // If one lane of a strip must be recomputed, all lanes are.
                     let of = |lane: usize| {
                         let first = lane & !(level.lanes() - 1);
                         let rare = (first..first + level.lanes()).any(|lane| x[lane] >> 31 != 0);
@@ -255,7 +255,7 @@ proptest! {
         }
     }
 
-    /// Operations of floats, one after another.
+    /// Operations of floats, in order.
     #[test]
     fn floats_are_the_hosts(
         makes in proptest::collection::vec(prop_oneof![
@@ -308,7 +308,8 @@ proptest! {
     }
 }
 
-/// A loop whose lanes leave one by one, with a branch inside: results, counts and the exit are those of lanes one by one.
+/// A loop whose lanes exit one by one, with a branch inside. Results, counts and the exit equal those of lanes that
+/// run one by one.
 #[test]
 fn a_loop_counts_as_a_group_would() {
     Level::available().into_iter().for_each(a_loop_counts_at);

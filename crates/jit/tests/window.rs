@@ -1,7 +1,7 @@
-//! Loads from the window and stores to it, what a check refuses, and the bytes of all that.
+//! Loads from the window and stores to it, guards that fail, and the code of these.
 
 #![cfg(target_arch = "x86_64")]
-// Code is run, on a processor that is asked first, with rows and a window that are there.
+// The tests run code. They first check the processor, and they provide the rows and the window.
 #![allow(unsafe_code)]
 
 mod audit;
@@ -18,7 +18,7 @@ const N: usize = 32;
 const WORDS: usize = 48;
 const BYTES: u32 = 4 * WORDS as u32;
 
-/// Rows, aligned as groups keep theirs: addresses, values, what is loaded.
+/// Rows, aligned like those of groups: addresses, values, loaded words.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 struct Rows([[u32; N]; 4]);
@@ -27,7 +27,8 @@ fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
 }
 
-/// Row 2 = the word at the address and 4 bytes, row 3 = that at the address; or, with `stores`, these become row 1.
+/// Loads the word at the address plus 4 bytes to row 2 and the word at the address to row 3. With `stores`, both
+/// words become row 1.
 fn body(stores: bool) -> Strip {
     let mut strip = Strip::with_window(BYTES);
     let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(0)));
@@ -65,7 +66,7 @@ fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: 
         (Guarded::copied(rows.0.as_flattened(), AtEnd), Guarded::copied(window.as_slice(), AtEnd));
     state.set_window(&mut own_window);
     *state.own_mut::<N>(0) = std::array::from_fn(|lane| 0u32.wrapping_sub((lanes >> lane) as u32 & 1));
-    // SAFETY: the processor was asked, and nothing else uses the rows and the window.
+    // SAFETY: the processor has been checked, and nothing else uses the rows and the window.
     let ended = unsafe {
         regions.run(
             0,
@@ -82,7 +83,7 @@ fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: 
     ended
 }
 
-/// Addresses of strips: in a row, all one, or each its own; some beyond the end or between words.
+/// Addresses of strips: contiguous, all the same, or independent; some beyond the end or between words.
 fn addresses() -> impl Strategy<Value = [u32; N]> {
     let within = 0..WORDS as u32 - 1;
     let row = (0..WORDS as u32 - 8).prop_map(|first| std::array::from_fn(|lane| 4 * (first + lane as u32)));
@@ -106,7 +107,8 @@ fn addresses() -> impl Strategy<Value = [u32; N]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Lanes that all reach words of the window load and store them, the lowest lane first; where one does not, nothing is done.
+    /// If all lanes access words of the window, they load and store them, the lowest lane first. If one does not, no
+    /// effect takes place.
     #[test]
     fn lanes_load_and_store_words_or_the_segment_refuses(
         addresses in addresses(),
@@ -146,7 +148,7 @@ unsafe extern "sysv64" fn callee(_: *mut State, _: u32, _: u64) -> u32 {
     0
 }
 
-/// Every kind of step and of value, in one region that is only read.
+/// Every kind of step and of value, in one region that is only decoded.
 #[test]
 fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
     let per_lane = PerLane::of(|[a, ..]| a);
@@ -236,7 +238,7 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
     for (back, joins) in [(Back::Never, true), (Back::Always, false), (Back::All(6), true)] {
         let segments = vec![segment(Some(call)), segment(None)];
         let plan = Plan { segments, steps: steps.clone(), back, mask: Row::Own(0), lazy: true, joins };
-        // Nothing runs: the processor need not have the levels.
+        // Nothing runs, so the processor need not have the levels.
         for level in [Level::Avx2, Level::Avx512] {
             let regions = Regions::compile(&[plan.clone(), plan.clone()], level, N, FLUSH).expect("code");
             for number in 0..2 {
@@ -246,7 +248,7 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
     }
 }
 
-/// What the audit is for.
+/// Violations that the audit must detect.
 #[test]
 fn the_audit_sees_stores_elsewhere_and_other_instructions() {
     let refuses =

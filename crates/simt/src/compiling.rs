@@ -1,4 +1,5 @@
-//! What making host code takes, and why there is none: the same for every machine that has a compiled engine.
+//! Extent and cost of compiling, and the reason if there is no host code: shared by all machines with a compiled
+//! engine.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,37 +10,39 @@ use reconverge_isa::sets::NumberSet;
 
 use crate::level::{Kind, Level};
 
-/// Instructions of a program that is compiled, at most.
+/// Maximum number of instructions of a program that is compiled.
 pub const MOST_INSTRUCTIONS: usize = 16_384;
 
-/// Instructions of a program for which code is made, at most; loops come first. One takes some 8 us (an AMD EPYC).
+/// Maximum number of instructions of a program that are compiled; loops come first. One takes some 8 us (an AMD
+/// EPYC).
 const MOST_COMPILED: u32 = 600;
 
-/// Groups of a launch from which on what runs once a group is worth code: an instruction of it then saves some 10 ns a group.
+/// Number of groups of a launch from which compiling code that runs once per group pays off: each of its instructions
+/// then saves some 10 ns per group.
 const MANY_GROUPS: usize = 512;
 
-/// How much of a program is compiled.
+/// Amount of a program that is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Whatever is worth it, in a launch of many groups.
+    /// All code for which compiling pays off, in a launch of many groups.
     Worth,
-    /// Loops that are worth it.
+    /// Loops for which compiling pays off.
     Loops,
-    /// Whatever can be, so that as much as possible is compared.
+    /// All code that can be compiled, so that as much as possible is compared.
     Throughout,
-    /// As [`Extent::Throughout`], in pieces of so many instructions at most: 1 for steps.
+    /// The same as [`Extent::Throughout`], in pieces of up to the given number of instructions: 1 for steps.
     Upto(u32),
-    /// As [`Extent::Upto`], in pieces that consist of whole blocks, as those of the other extents do.
+    /// The same as [`Extent::Upto`], in pieces that consist of whole blocks, like those of the other extents.
     Blocks(u32),
 }
 
 impl Extent {
-    /// What is worth it in a launch of so many groups.
+    /// Returns the extent that pays off in a launch of `groups` groups.
     pub fn worth(groups: usize) -> Extent {
         if groups < MANY_GROUPS { Extent::Loops } else { Extent::Worth }
     }
 
-    /// Instructions of a piece at most.
+    /// Returns the maximum number of instructions of a piece.
     pub fn most(self) -> u32 {
         match self {
             Extent::Upto(most) | Extent::Blocks(most) => most,
@@ -47,18 +50,20 @@ impl Extent {
         }
     }
 
-    /// Whether a piece may end in the middle of a block.
+    /// Returns whether a piece may end in the middle of a block.
     pub fn cuts_blocks(self) -> bool {
         matches!(self, Extent::Upto(_))
     }
 
-    /// Whether compiling pays for what saves the dispatch of so many operations and runs `once` or in a loop.
+    /// Returns whether compiling pays off for code that saves the dispatch of `gain` operations and runs `once` or in
+    /// a loop.
     pub fn pays(self, gain: i32, once: bool) -> bool {
         !matches!(self, Extent::Worth | Extent::Loops) || gain > if once { 16 } else { 4 }
     }
 
-    /// Chooses what is compiled among what `trace` finds from a place on: loops first, which begin at `heads`; then what runs once,
-    /// as far as it goes, and on from there, up to `end`. `size` gives the instructions of what was found and the place behind it.
+    /// Chooses the compiled pieces among those that `trace` finds from a position: loops first, which begin at
+    /// `heads`, then pieces that run once, each after the previous one, up to `end`. `size` returns the number of
+    /// instructions of a piece and the position after it.
     pub fn choose<F>(
         self,
         heads: &NumberSet,
@@ -106,23 +111,23 @@ static BYTES: AtomicU64 = AtomicU64::new(0);
 static REJECTED: AtomicU64 = AtomicU64::new(0);
 static REFUSED: OnceLock<String> = OnceLock::new();
 
-/// What compiling has taken in this process so far.
+/// Cost of compiling in this process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Programs that were looked at: one a launch, whether some part of it was worth code or not.
+    /// Number of programs that were examined: one per launch, even if compiling did not pay off for any part of it.
     pub programs: u64,
-    /// The time for all of them.
+    /// Time for all of them.
     pub time: Duration,
-    /// The time for what a process makes once, before its first code: [`once`].
+    /// Time for the part that a process prepares once, before its first code: [`once`].
     pub once: Duration,
-    /// Bytes of code that they run.
+    /// Bytes of code of the programs.
     pub bytes: u64,
-    /// Pieces that the verifier of host code rejected. The fast engine runs them.
+    /// Number of pieces that the verifier of host code rejected. The fast engine runs them.
     pub rejected: u64,
 }
 
 impl Spent {
-    /// What was spent since `before`.
+    /// Returns the cost since `before`.
     pub fn since(self, before: Spent) -> Spent {
         Spent {
             programs: self.programs - before.programs,
@@ -134,7 +139,7 @@ impl Spent {
     }
 }
 
-/// What compiling has taken so far.
+/// Returns the cost of compiling so far.
 pub fn spent() -> Spent {
     Spent {
         programs: PROGRAMS.load(Relaxed),
@@ -145,22 +150,23 @@ pub fn spent() -> Spent {
     }
 }
 
-/// The time for the program of this process that took longest so far.
+/// Returns the longest time that a program of this process has taken so far.
 pub fn longest() -> Duration {
     Duration::from_nanos(LONGEST.load(Relaxed))
 }
 
-/// Why the fast engine took the place of the compiled one, the first time in this process; `None` if it never did.
+/// Returns the reason why the fast engine replaced the compiled one, the first time in this process; `None` if it
+/// never did.
 pub fn refusal() -> Option<&'static str> {
     REFUSED.get().map(String::as_str)
 }
 
-/// Notes why the fast engine takes the place of the compiled one.
+/// Records why the fast engine replaces the compiled one.
 pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
 }
 
-/// Returns whether the verifier of host code accepts a piece. Counts a piece that it rejects, and notes why.
+/// Returns whether the verifier of host code accepts a piece. Counts a rejected piece and records the reason.
 pub fn accepts(verified: Result<(), impl Display>) -> bool {
     if let Err(error) = &verified {
         REJECTED.fetch_add(1, Relaxed);
@@ -169,8 +175,8 @@ pub fn accepts(verified: Result<(), impl Display>) -> bool {
     verified.is_ok()
 }
 
-/// Makes what a process needs once for all its code, while its first program is compiled; does nothing later. The time is not the
-/// program's.
+/// Prepares the code that a process needs once, while its first program is compiled. Later calls do nothing. The time
+/// does not count for the program.
 pub fn once(make: impl FnOnce()) {
     static MADE: Once = Once::new();
     MADE.call_once(|| {
@@ -180,8 +186,9 @@ pub fn once(make: impl FnOnce()) {
     });
 }
 
-/// Compiles a program of so many instructions for a level: `make` gives what runs and its bytes of code, or `None` where nothing is
-/// worth it. `None` as well where there can be no code: then [`refusal`] says why.
+/// Compiles a program of `instructions` instructions for a level. `make` returns the compiled program and its bytes
+/// of code, or `None` if compiling does not pay off for any part. Also returns `None` if code cannot be compiled;
+/// [`refusal`] then returns the reason.
 pub fn compile<T, E: Display>(
     level: Level,
     instructions: usize,
@@ -222,7 +229,7 @@ mod tests {
 
     #[test]
     fn loops_are_chosen_first_and_what_runs_once_from_where_the_last_ended() {
-        // A loop at place 4; from any other place on, three places run once.
+        // A loop at position 4; from any other position on, three instructions run once.
         let heads = NumberSet::from_iter([4]);
         let choose = |extent: Extent, instructions: u32| {
             let end = |place: u32| if place == 4 { 6 } else { (place + 3).min(10) };

@@ -1,21 +1,21 @@
-//! The course of a launch: which group issued which instruction for which lanes, step by step; and where another run of
-//! the same launch leaves it.
+//! The course of a launch: the issues of its groups, step by step; and the step at which another run of the same
+//! launch differs.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer};
 
-/// One instruction as it was issued.
+/// One issue of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stage {
-    /// Its address, in the machine's own unit.
+    /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
     /// The group, by its number in the launch.
     pub group: u32,
-    /// The lanes that took part.
+    /// The active lanes.
     pub mask: Mask,
 }
 
-/// What a launch issued, in order. As an observer it records.
+/// The issues of a launch, in order. As an observer it records them.
 #[derive(Clone, Debug, Default)]
 pub struct Course {
     stages: Vec<Stage>,
@@ -23,13 +23,13 @@ pub struct Course {
 }
 
 impl Course {
-    /// The instructions, one a step from step 0 on.
+    /// Returns the issues, one per step, from step 0 on.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }
 
-    /// The most instructions that `together` groups in a row issued, the first of which has a number that divides by it:
-    /// 1 for groups, the warps of a block for blocks.
+    /// Returns the largest number of instructions that a run of `together` consecutive groups issued. Each run starts
+    /// at a multiple of `together`: 1 for single groups, the warps of a block for blocks.
     pub fn longest(&self, together: usize) -> u64 {
         let of = |stage: &Stage| stage.group as usize / together.max(1);
         let mut counts = vec![0; self.stages.iter().map(|stage| of(stage) + 1).max().unwrap_or(0)];
@@ -64,24 +64,24 @@ pub struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    /// Follows a course from a step on.
+    /// Returns a follower of a course, from a step on.
     pub fn new(course: &'a Course, step: usize) -> Follower<'a> {
         Follower { course, group: 0, next: step, left: None }
     }
 
-    /// The first step at which the run issued something else, or at which one of the two had ended.
+    /// Returns the first step at which the run issued another instruction, or at which one of the two had ended.
     pub fn left(&self) -> Option<usize> {
         self.left
     }
 
-    /// Takes note that the run has ended.
+    /// Records that the run has ended.
     pub fn end(&mut self) {
         if self.left.is_none() && self.next < self.course.stages.len() {
             self.left = Some(self.next);
         }
     }
 
-    /// Takes note that a group has ended, in a run in which no other issues anything between.
+    /// Records that a group has ended, in a run in which no other group issues instructions in between.
     pub fn end_group(&mut self, group: usize) {
         if self.left.is_none()
             && self.course.stages.get(self.next).is_some_and(|it| it.group as usize == group)
@@ -90,7 +90,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Takes note that the run has trapped at an address: the instruction may or may not have been issued.
+    /// Records that the run has trapped at an address. The instruction may or may not have been issued.
     pub fn trap(&mut self, pc: u32) {
         let at = |step: usize| self.course.stages.get(step).is_some_and(|stage| stage.pc == pc);
         if self.left.is_none() && !at(self.next) && !at(self.next.wrapping_sub(1)) {

@@ -1,4 +1,4 @@
-//! Which of a machine's engines runs, and how. Results never depend on the engine, the level or the number of threads.
+//! Choice and options of a machine's engine. Results never depend on the engine, the level or the number of threads.
 
 use std::num::NonZeroUsize;
 
@@ -12,12 +12,13 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The clear interpreter, written to be read next to the manual.
+        /// The plain interpreter, written to be read next to the manual.
         #[default]
         Reference = "reference",
-        /// Lowered once, whole rows at a time.
+        /// The fast engine: the program is lowered once, and runs on whole rows at a time.
         Fast = "fast",
-        /// Code made for the program while it runs, where a machine and the processor have it; else as [`Engine::Fast`].
+        /// Code compiled for the program at run time, if the machine and the processor support it; otherwise as
+        /// [`Engine::Fast`].
         Compiled = "compiled",
         /// The reference interpreter and the fast engine, compared while they run. ([`crate::lockstep`])
         Lockstep = "lockstep",
@@ -27,12 +28,12 @@ reconverge_isa::choices! {
 }
 
 impl Engine {
-    /// Whether two engines run and are compared.
+    /// Returns whether two engines run and are compared.
     pub const fn is_lockstep(self) -> bool {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
     }
 
-    /// The engine without code made for the program: the compiled one is the fast one with such code.
+    /// Returns the engine without compiled code. The compiled engine is the fast one with such code.
     pub const fn not_compiled(self) -> Engine {
         match self {
             Engine::Compiled => Engine::Fast,
@@ -41,29 +42,29 @@ impl Engine {
         }
     }
 
-    /// The engine of a name. `lockstep=reference,fast` is `lockstep`.
+    /// Returns the engine with a name. `lockstep=reference,fast` is `lockstep`.
     pub fn from_name(name: &str) -> Option<Engine> {
         let name = if name == "lockstep=reference,fast" { "lockstep" } else { name };
         Engine::ALL.into_iter().find(|engine| engine.name() == name)
     }
 }
 
-/// How a machine runs a launch. What a launch is, limits of the hardware included, belongs to the machine's own launch.
+/// Options for running a launch. The launch itself, limits of the hardware included, belongs to each machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What happens where the documents leave behaviour undefined.
+    /// Behaviour in cases that the documents leave undefined.
     pub mode: Mode,
-    /// Whether strict mode looks for races on memory that groups share (Tesla's s[], R700's local data share), and for reads
-    /// of it that nothing has written.
+    /// Whether strict mode checks for races on memory that groups share (Tesla's s[], R700's local data share), and
+    /// for reads of it before any write.
     pub race_check: bool,
     /// The engine.
     pub engine: Engine,
-    /// The vector instructions that the fast engine uses; `None`: the best that the processor has.
+    /// The vector instructions that the fast engine uses; `None`: the highest level that the processor has.
     pub level: Option<Level>,
-    /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it; by default
+    /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it; the default is
     /// [`INSTRUCTIONS`].
     pub watchdog: u64,
-    /// Threads of the host at most; `None`: all of the pool in which the launch runs.
+    /// Maximum number of host threads; `None`: all of the pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -81,24 +82,24 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The engine that runs: that of the options, or the reference interpreter where this build has no vector code for the
-    /// processor ([`Level::any`]).
+    /// Returns the engine that runs: that of the options, or the reference interpreter if this build does not have
+    /// vector code for the processor ([`Level::any`]).
     pub fn engine(&self) -> Engine {
         if Level::any() { self.engine } else { Engine::Reference }
     }
 
-    /// Whether races are looked for.
+    /// Returns whether races are checked.
     pub fn checks_races(&self) -> bool {
         self.race_check && self.mode == Mode::Strict
     }
 
-    /// The level to lower a program for.
+    /// Returns the level to lower a program for.
     pub fn level(&self) -> Level {
         self.level.unwrap_or_else(Level::best)
     }
 
-    /// Threads of the host that may run groups: those of the pool of [`pool::install`], [`Options::jobs`] at
-    /// most.
+    /// Returns the number of host threads that may run groups: those of the pool of [`pool::install`], up to
+    /// [`Options::jobs`].
     pub fn workers(&self) -> usize {
         let threads = pool::threads();
         self.jobs.map_or(threads, |jobs| threads.min(jobs.get()))

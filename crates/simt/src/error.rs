@@ -1,4 +1,4 @@
-//! Why a launch gives no outcome: it does not fit, the program traps, or the engines differ.
+//! Errors of a launch: it does not fit, the program traps, or the engines differ.
 
 use std::error::Error;
 use std::fmt;
@@ -9,12 +9,12 @@ use thiserror::Error;
 
 use crate::machine::{Issue, Trap};
 
-/// Which group of a launch: lanes that share a program counter.
+/// A group of a launch: lanes that share a program counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupId {
     /// The group that begins with this lane of the launch.
     Lanes {
-        /// Its first lane.
+        /// First lane of the group.
         first: usize,
     },
     /// A warp of a block of a grid.
@@ -27,7 +27,7 @@ pub enum GroupId {
 }
 
 impl GroupId {
-    /// An address as the machine's listings show it: blocks of warps count bytes, in hexadecimal.
+    /// Returns an address as the machine's listings show it: in hexadecimal for warps, whose addresses count bytes.
     fn address(self, pc: u32) -> String {
         match self {
             GroupId::Lanes { .. } => pc.to_string(),
@@ -45,12 +45,12 @@ impl fmt::Display for GroupId {
     }
 }
 
-/// A trap with its place in the launch.
+/// A trap, with its group and its instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupTrap<Cause> {
     /// The group. The lanes of the trap are numbered within it.
     pub group: GroupId,
-    /// The words of the instruction, where the machine shows them; missing ones are 0.
+    /// The words of the instruction, if the machine shows them; missing ones are 0.
     pub words: Option<[u32; 2]>,
     /// Address, lanes and cause.
     pub trap: Trap<Cause>,
@@ -69,7 +69,7 @@ impl<Cause: fmt::Display> fmt::Display for GroupTrap<Cause> {
 
 impl<Cause: fmt::Display + fmt::Debug> Error for GroupTrap<Cause> {}
 
-/// The first difference between the engines, in words: a defect of one of them, not of the program.
+/// The first difference between the engines, as text: a defect of one of them, not of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The group.
@@ -77,18 +77,19 @@ pub struct Difference {
     /// The last of `instructions`, the first one after which the engines differ, and the lanes for which the reference
     /// interpreter issues it; `None` if the group had ended.
     pub at: Option<Issue>,
-    /// The shortest run of instructions found after which the engines differ when the fast engine runs them in one go,
-    /// counted from the first of the group (Tesla: of the block). One instruction, if it shows on its own.
+    /// The shortest run of instructions found after which the engines differ if the fast engine runs them at once,
+    /// counted from the first instruction of the group (Tesla: of the block). One instruction, if the difference
+    /// shows on its own.
     pub instructions: Range<u64>,
-    /// What is issued first of `instructions`.
+    /// First issue of `instructions`.
     pub from: Option<Issue>,
-    /// Whether it shows only when an observer is notified of events.
+    /// Whether the difference shows only with an observer.
     pub observed: bool,
-    /// What differs.
+    /// Name of the item that differs.
     pub what: String,
-    /// What the reference interpreter has.
+    /// Value in the reference interpreter.
     pub reference: String,
-    /// What the fast engine has.
+    /// Value in the fast engine.
     pub fast: String,
 }
 
@@ -121,10 +122,11 @@ impl fmt::Display for Difference {
 
 impl Error for Difference {}
 
-/// A memory fault of the code that the compiled engine made for a program: a defect of the engine, not of the program.
+/// A memory fault of the code that the compiled engine generated for a program: a defect of the engine, not of the
+/// program.
 ///
-/// Such a fault ends what runs as a panic does, but without a message: [`CodeFault::unwind`] starts that, and
-/// [`CodeFault::caught`] ends it. Memory and registers of the launch are undefined afterwards.
+/// Such a fault ends the run like a panic, but without a message: [`CodeFault::unwind`] starts the unwinding, and
+/// [`CodeFault::caught`] catches it. Memory and registers of the launch are undefined afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
     /// Address of the first instruction of the region.
@@ -146,7 +148,7 @@ impl CodeFault {
     /// # Errors
     /// Returns the errors of the run, and the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        // After a fault nothing is used of what the run has changed.
+        // After a fault, nothing that the run has changed is used.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {
             Ok(fault) => Err((*fault).into()),
             Err(other) => resume_unwind(other),
@@ -169,7 +171,7 @@ impl fmt::Display for CodeFault {
 
 impl Error for CodeFault {}
 
-/// Why a launch gives no outcome.
+/// Reason why a launch fails.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum RunError<Launch, Cause> {
     /// The launch does not fit the machine.

@@ -1,4 +1,4 @@
-//! How exact each executed instruction was.
+//! Fidelity of each executed instruction.
 
 use litemap::LiteMap;
 
@@ -12,20 +12,20 @@ reconverge_isa::choices! {
         Specified = "specified",
         /// The value is within a stated tolerance.
         Approximate = "approximate",
-        /// Documents are silent; a recommended reading is followed.
+        /// The documents are silent; the value follows a recommended interpretation.
         Recommended = "recommended",
     }
 }
 
-/// What a run executed: for each operation how exact it is and how often it was issued.
+/// Executed operations of a run: for each operation its fidelity and the number of issues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// By the operation's name.
+    /// Worst fidelity and number of issues, by name of the operation.
     pub operations: LiteMap<&'static str, (Fidelity, u64)>,
 }
 
 impl Report {
-    /// Counts `times` issues of `operation`; an operation seen with several grades keeps the worst.
+    /// Counts `times` issues of `operation`. An operation seen with several grades keeps the worst.
     pub fn count(&mut self, operation: &'static str, fidelity: Fidelity, times: u64) {
         if times > 0 {
             let entry = self.operations.entry(operation).or_insert((fidelity, 0));
@@ -41,7 +41,7 @@ impl Report {
         }
     }
 
-    /// The worst grade that occurred; `None` when nothing ran.
+    /// Returns the worst grade that occurred; `None` if nothing ran.
     pub fn worst(&self) -> Option<Fidelity> {
         self.operations.values().map(|(fidelity, _)| *fidelity).max()
     }

@@ -1,34 +1,34 @@
 //! Rounding, flushing and NaN, stated for each function.
 //!
-//! Rust does not promise the bit pattern of a NaN result, so every function here that can make one says which.
-//! Nothing here calls the platform's mathematics library.
+//! Rust does not guarantee the bit pattern of a NaN result, so every function here that can return one states its
+//! bits. No function calls the platform's mathematics library.
 
 use std::cmp::Ordering;
 
-/// A zero of the same sign for a denormal, anything else unchanged.
+/// Returns a zero of the same sign for a denormal, and any other number unchanged.
 #[inline]
 pub fn flush(x: f32) -> f32 {
     if x.is_subnormal() { 0.0f32.copysign(x) } else { x }
 }
 
-/// Which neighbour a result that is not representable becomes. (The manuals: rn, rm, rp, rz.)
+/// Rounding of a result that is not representable. (The manuals: rn, rm, rp, rz.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
-    /// The nearest, a tie to the even one.
+    /// Rounds to the nearest number; ties to even.
     Nearest,
-    /// Toward minus infinity.
+    /// Rounds toward minus infinity.
     Down,
-    /// Toward plus infinity.
+    /// Rounds toward plus infinity.
     Up,
-    /// Toward zero.
+    /// Rounds toward zero.
     Zero,
 }
 
 impl Rounding {
-    /// All four.
+    /// All four modes.
     pub const ALL: [Rounding; 4] = [Rounding::Nearest, Rounding::Down, Rounding::Up, Rounding::Zero];
 
-    /// The mode that rounds `-x` to minus what this one rounds `x` to: what to do with a magnitude.
+    /// Returns the mode that rounds `-x` to minus the number to which this mode rounds `x`, for rounding a magnitude.
     #[inline(always)]
     pub const fn mirrored(self, negative: bool) -> Rounding {
         match (self, negative) {
@@ -39,16 +39,16 @@ impl Rounding {
     }
 }
 
-/// A double as a single, rounded once, with gradual underflow.
+/// Converts a double to a single, rounded once, with gradual underflow.
 ///
-/// An overflow gives infinity, or the largest finite number where the mode forbids passing it. An infinity stays;
-/// a NaN stays a NaN of unspecified bits.
+/// An overflow returns infinity, or the largest finite number if the mode does not round away from it. An infinity
+/// stays; a NaN stays a NaN of unspecified bits.
 #[inline(always)]
 pub fn narrow(x: f64, rounding: Rounding) -> f32 {
     narrow_pair(x, 0.0, rounding)
 }
 
-/// The exact value `head + tail` as a single, where `head` is that value rounded to nearest.
+/// Returns the exact value `head + tail` as a single. `head` is that value rounded to nearest.
 #[inline(always)]
 fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
     // No float lies strictly between `head` and the exact value, so the directed result is this float or the next.
@@ -56,7 +56,7 @@ fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
     let above = (near as f64 > head) | ((near as f64 == head) & (tail < 0.0));
     let below = ((near as f64) < head) | ((near as f64 == head) & (tail > 0.0));
     match rounding {
-        // Only for a `tail` of zero is this one rounding; the callers with another do not come here.
+        // This is a single rounding only if `tail` is zero. Callers with another `tail` use other modes.
         Rounding::Nearest => near,
         Rounding::Down if above => near.next_down(),
         Rounding::Up if below => near.next_up(),
@@ -118,10 +118,11 @@ impl Format {
         (negative as u64) << (self.fraction_bits + self.exponent_bits)
     }
 
-    /// The bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
+    /// Returns the bits of ±`magnitude` × 2^`exponent`, rounded once, with gradual underflow.
     ///
-    /// An inexact magnitude has its lowest bit set, below at least two bits more than the format keeps. A magnitude of 0 gives a zero of the sign asked for. An overflow gives
-    /// infinity, or the largest finite number where the mode forbids passing it.
+    /// An inexact magnitude has its lowest bit set, below at least two bits more than the format keeps. A magnitude
+    /// of 0 returns a zero of the given sign. An overflow returns infinity, or the largest finite number if the mode
+    /// does not round away from it.
     pub fn encode(self, negative: bool, magnitude: u128, exponent: i32, rounding: Rounding) -> u64 {
         let sign = self.sign(negative);
         if magnitude == 0 {
@@ -159,10 +160,10 @@ impl Format {
     }
 }
 
-/// `a * b + c` of finite doubles, rounded once, with gradual underflow; in integers throughout.
+/// Returns `a * b + c` of finite doubles, rounded once, with gradual underflow; in integers throughout.
 ///
-/// A zero sum of zero terms of equal sign keeps the sign; any other zero sum is +0, or -0 in [`Rounding::Down`].
-/// Infinities and NaN are the caller's to sort out beforehand.
+/// A zero sum of zero terms of equal sign keeps the sign; any other zero sum is +0, or -0 in [`Rounding::Down`]. The
+/// caller must handle infinities and NaN beforehand.
 pub fn fused_multiply_add(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     debug_assert!(a.is_finite() && b.is_finite() && c.is_finite());
     let product_negative = a.is_sign_negative() != b.is_sign_negative();
@@ -181,14 +182,15 @@ pub fn fused_multiply_add(a: f64, b: f64, c: f64, rounding: Rounding) -> f64 {
     f64::from_bits(Format::F64.encode(negative, magnitude, exponent, rounding))
 }
 
-/// Significand with the hidden bit, and the exponent of its last place.
+/// Returns the significand with the hidden bit, and the exponent of its last place.
 fn parts(x: f64) -> (u64, i32) {
     let field = (x.to_bits() >> 52 & 0x7ff) as i32;
     let fraction = x.to_bits() & ((1 << 52) - 1);
     if field == 0 { (fraction, -1074) } else { (fraction | 1 << 52, field - 1075) }
 }
 
-/// Shifted so that bit 125 is the highest set (two bits of room for a sum); a zero sorts below everything.
+/// Shifts a magnitude so that bit 125 is the highest set (two bits of headroom for a sum); a zero sorts below
+/// everything.
 fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     if magnitude == 0 {
         return (0, i32::MIN / 2);
@@ -197,10 +199,10 @@ fn top_aligned(magnitude: u128, exponent: i32) -> (u128, i32) {
     (magnitude << shift, exponent - shift)
 }
 
-/// Sum of two sign and magnitude numbers aligned at the top; bits shifted out stay as a set lowest bit.
+/// Returns the sum of two sign and magnitude numbers aligned at the top; bits shifted out stay as a set lowest bit.
 ///
-/// Significands of at most 106 bits lose bits only when they are so far below the other that no more than one
-/// leading bit can cancel.
+/// Significands of up to 106 bits lose bits only if they are so far below the other that no more than one leading bit
+/// can cancel.
 fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i32) {
     let (high, low) = if (a.2, a.1) >= (b.2, b.1) { (a, b) } else { (b, a) };
     let distance = (i64::from(high.2) - i64::from(low.2)).min(127) as u32;
@@ -212,12 +214,12 @@ fn add_magnitudes(a: (bool, u128, i32), b: (bool, u128, i32)) -> (bool, u128, i3
     }
 }
 
-/// The exact sum of `terms`, times 2^`scale`, rounded once to nearest even.
+/// Returns the exact sum of `terms`, times 2^`scale`, rounded once to nearest even.
 ///
-/// Exact before the one rounding as long as every term is a finite double that came from at most one product of
-/// two singles (so that no partial sum over- or underflows a double). At most eight terms. The sum of nothing
-/// but zeros is -0 only when every term is -0; an exact cancellation gives +0. Denormal results are not flushed.
-/// An infinite or NaN term is the caller's to sort out beforehand.
+/// The sum before the one rounding is exact if every term is a finite double that came from at most one product of
+/// two singles (so that no partial sum over- or underflows a double). There are at most eight terms. A sum of only
+/// zeros is -0 if every term is -0; an exact cancellation returns +0. Denormal results are not flushed. The caller
+/// must handle infinite and NaN terms beforehand.
 ///
 /// Method: Shewchuk's expansion sum, then rounding to odd on 53 bits, which makes the last rounding to 24 bits
 /// correct (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008).
@@ -259,7 +261,7 @@ pub fn sum_rounded(terms: &[f64], scale: i32) -> f32 {
     (round_to_odd(head, tail) * exp2i(scale)) as f32
 }
 
-/// `head` with its last bit made odd when the exact value `head + tail` is not a double.
+/// Returns `head` with its last bit made odd if the exact value `head + tail` is not a double.
 fn round_to_odd(head: f64, tail: f64) -> f64 {
     let bits = head.to_bits();
     if tail == 0.0 || bits & 1 == 1 {
@@ -271,8 +273,8 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
 
-/// The rounded sum and its exact error, which is NaN if the sum is infinite. (Knuth, The Art of Computer Programming, volume 2,
-/// 4.2.2.)
+/// Returns the rounded sum and its exact error, which is NaN if the sum is infinite. (Knuth, The Art of Computer
+/// Programming, volume 2, 4.2.2.)
 #[inline(always)]
 pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
@@ -280,7 +282,7 @@ pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - b_seen)) + (b - b_seen))
 }
 
-/// 2^`exponent`, exactly, for -1022 to 1023.
+/// Returns 2^`exponent`, exactly, for -1022 to 1023.
 fn exp2i(exponent: i32) -> f64 {
     f64::from_bits(((1023 + exponent) as u64) << 52)
 }
@@ -375,11 +377,11 @@ mod tests {
         assert_eq!(f16(2049, 0), [0x6800, 0x6800, 0x6801, 0x6800]);
         assert_eq!(f16(2051, 0), [0x6802, 0x6801, 0x6802, 0x6801]);
         assert_eq!(f16(65520, 0), [0x7c00, 0x7bff, 0x7c00, 0x7bff]);
-        // Half of the smallest denormal, and a speck more.
+        // Half of the smallest denormal, and slightly more.
         assert_eq!(f16(1, -25), [0, 0, 1, 0]);
         assert_eq!(f16(3, -26), [1, 0, 1, 0]);
         assert_eq!(f16(1, -200), [0, 0, 1, 0]);
-        // Both values with all bits that doubles have.
+        // Both values with more significant bits than doubles have.
         assert_eq!(f16(1 << 127, -152), [0, 0, 1, 0]);
         assert_eq!(f16(1 << 127 | 1, -152), [1, 0, 1, 0]);
         assert_eq!(f16(u128::MAX, -153), [0, 0, 1, 0]);
@@ -398,7 +400,7 @@ mod tests {
         };
         for round in 0..300_000 {
             let (a, b) = (f64::from_bits(next()), f64::from_bits(next()));
-            // Every other time an addend that nearly cancels.
+            // Every other time, an addend that nearly cancels the product.
             let c = if round % 2 == 0 { f64::from_bits(next()) } else { -(a * b) };
             if !(a.is_finite() && b.is_finite() && c.is_finite()) {
                 continue;

@@ -1,12 +1,12 @@
-//! Which instruction sets of the host's processor may be used, and how code is compiled once for each.
+//! The instruction sets of the host's processor, and code that is compiled once for each of them.
 //!
-//! An engine writes what it does to whole rows once, as loops over lanes that the compiler turns into vector code. The
-//! code is generic over a level `W:` [`Wide`] and marked `#[inline(always)]`; this module instantiates it in functions with
-//! `#[target_feature]`: one for each level, by [`Level::run`] for a [`Task`] and by [`handlers!`](crate::handlers) for the
-//! operations of a lowered program. A value of type `W` is a token: it exists only where code for the level may run, so
-//! that the functions of [`Wide`] are safe. Results are the same on every level.
+//! An engine writes its operations on whole rows once, as loops over lanes that the compiler vectorizes. The code is
+//! generic over a level `W:` [`Wide`] and marked `#[inline(always)]`. This module instantiates it in functions with
+//! `#[target_feature]`, one for each level: by [`Level::run`] for a [`Task`], and by [`handlers!`](crate::handlers)
+//! for the operations of a lowered program. A value of type `W` is a token. It exists only if code for the level may
+//! run, so the functions of [`Wide`] are safe. Results are the same on every level.
 
-// Code compiled for a level is unsafe to call: each call says why the processor has the level.
+// Code compiled for a level is unsafe to call. Each call states why the processor has the level.
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
@@ -19,45 +19,46 @@ use crate::wide::Wide;
 
 pub use crate::wide::{Kind, Task};
 
-/// An instruction set extension that the processor at hand has. Only this module makes one, and only after asking the
-/// processor: a level permits code compiled for it.
+/// An instruction set extension that the host's processor has. Only this module creates one, after it has checked the
+/// processor. A level permits code compiled for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
 
 impl Level {
-    /// What every processor has.
+    /// The instructions that every processor of the target has.
     pub const BASELINE: Level = Level(Kind::Baseline);
 
-    /// The names of all levels, lowest first, also of those that this processor or this build does not have.
+    /// The names of all levels, lowest first, including levels that this processor or this build does not have.
     pub const NAMES: [&'static str; 3] = [Kind::Baseline.name(), Kind::Avx2.name(), Kind::Avx512.name()];
 
-    /// The levels that this processor and this build have, lowest first.
+    /// Returns the levels that this processor and this build have, lowest first.
     pub fn available() -> Vec<Level> {
         Kind::ALL.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
     }
 
-    /// The highest level that this processor and this build have; the baseline where there is none ([`Level::any`]).
+    /// Returns the highest level that this processor and this build have, or the baseline if there is none
+    /// ([`Level::any`]).
     pub fn best() -> Level {
         let best = Kind::ALL.into_iter().rfind(|kind| is_built(*kind) && has(*kind));
         best.map_or(Level::BASELINE, Level)
     }
 
-    /// The level of a name, if this processor and this build have it.
+    /// Returns the level with a name, if this processor and this build have it.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::available().into_iter().find(|level| level.name() == name)
     }
 
-    /// The level of a token.
+    /// Returns the level of a token.
     pub fn of<W: Wide>(_: W) -> Level {
         Level(W::KIND)
     }
 
-    /// Which it is.
+    /// Returns the kind of the level.
     pub const fn kind(self) -> Kind {
         self.0
     }
 
-    /// Its name: `baseline`, `avx2`, `avx512`.
+    /// Returns the name of the level: `baseline`, `avx2`, `avx512`.
     pub const fn name(self) -> &'static str {
         self.0.name()
     }
@@ -96,8 +97,8 @@ impl Level {
         )
     }
 
-    /// Whether this build has code for a level of this processor. A build for x86-64 without the feature `every-level` has
-    /// code for AVX2 only.
+    /// Returns whether this build has code for a level of this processor. A build for x86-64 without the feature
+    /// `every-level` has code for AVX2 only.
     ///
     /// ```
     /// assert!(cfg!(not(feature = "every-level")) || reconverge_simt::Level::any());
@@ -107,7 +108,7 @@ impl Level {
     }
 }
 
-/// Whether code for a kind of level is part of this build.
+/// Returns whether code for a kind of level is part of this build.
 const fn is_built(kind: Kind) -> bool {
     match kind {
         Kind::Avx2 => cfg!(target_arch = "x86_64"),
@@ -158,7 +159,7 @@ macro_rules! for_baseline {
     ($($function:tt)*) => { $($function)* };
 }
 
-/// Compiles one function for [`Kind::Baseline`], if the build has that level: this one does not.
+/// Stub for [`Kind::Baseline`], which this build does not have: compiles nothing.
 #[cfg(not(any(feature = "every-level", not(target_arch = "x86_64"))))]
 #[macro_export]
 macro_rules! for_baseline {
@@ -167,8 +168,8 @@ macro_rules! for_baseline {
 
 /// Compiles one function for [`Kind::Avx2`]. It is unsafe to call: the processor must have the level.
 ///
-/// The features are those that [`Level`] asks the processor for, here and in [`for_avx512`](crate::for_avx512), and
-/// nowhere else.
+/// The features are those that [`Level`] checks the processor for. Only this macro and
+/// [`for_avx512`](crate::for_avx512) enable them.
 #[macro_export]
 macro_rules! for_avx2 {
     ($($function:tt)*) => {
@@ -188,7 +189,7 @@ macro_rules! for_avx512 {
     };
 }
 
-/// Compiles one function for [`Kind::Avx512`], if the build has that level: this one does not.
+/// Stub for [`Kind::Avx512`], which this build does not have: compiles nothing.
 #[cfg(not(all(feature = "every-level", target_arch = "x86_64")))]
 #[macro_export]
 macro_rules! for_avx512 {
@@ -233,11 +234,11 @@ macro_rules! by_level {
     };
 }
 
-/// Makes a function that gives the code of a body for a level: a pointer to a function that is compiled for it.
+/// Defines a function that returns the code of a body for a level: a pointer to a function that is compiled for it.
 ///
-/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`, whose implementations are
-/// marked `#[inline(always)]`. `Handler` is `unsafe fn(&mut Lanes, &Operation)`: calling one is sound on a processor that
-/// has the level it was made for.
+/// `Body` is a trait with `fn run<W: Wide>(wide: W, lanes: &mut Lanes, operation: &Operation)`, whose implementations
+/// are marked `#[inline(always)]`. `Handler` is `unsafe fn(&mut Lanes, &Operation)`. Calling a handler is sound on a
+/// processor that has its level.
 ///
 /// ```
 /// use reconverge_simt::handlers;
@@ -268,7 +269,7 @@ macro_rules! by_level {
 #[macro_export]
 macro_rules! handlers {
     ($vis:vis fn $handler:ident<$Body:ident>(&mut $Lanes:ty, &$Operation:ty) -> $Handler:ident) => {
-        /// The code of a body for a level.
+        /// Returns the code of a body for a level.
         $vis fn $handler<B: $Body>(level: $crate::Level) -> $Handler {
             $crate::for_baseline! {
                 unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {

@@ -1,31 +1,31 @@
-//! What every SIMT machine has, and nothing that only one of them has.
+//! Code that all SIMT machines share. Nothing here is specific to one machine.
 //!
 //! * [`mask`]: sets of lanes.
-//! * [`machine`]: what a front end can do with a group: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when they are off; [`watch`]: observers chosen at run time; [`course`]: what a launch issued, and where
-//!   another run leaves it.
+//! * [`machine`]: interface between a front end and a group: [`FlowView`], [`Machine`], traps.
+//! * [`observe`]: events, and observers that cost nothing when they are off; [`watch`]: observers chosen at run time;
+//!   [`course`]: the issues of a launch, and the step at which another run differs.
 //! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
-//! * [`uses`]: what an instruction reads and writes, as data.
-//! * [`error`]: why a launch gives no outcome: [`RunError`].
+//! * [`uses`]: reads and writes of an instruction, as data.
+//! * [`error`]: errors of a launch: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.
 //! * [`loaded`]: the forms of a program that is loaded once, and counts of that work.
-//! * [`paths`]: by which paths a fast engine ran its instructions.
+//! * [`paths`]: counts of instructions by path of the fast engine.
 //! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
-//! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
-//! * [`wide`]: what is written differently for each level.
+//! * [`level`]: levels of the host's vector instructions; code compiled once for each level.
+//! * [`wide`]: functions that are implemented separately for each level.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`vram`]: memory of a chip that a program may access at the same time.
-//! * [`pool`]: the host's threads, in forked children too; [`workers`]: pieces of work handed out to them.
-//! * [`races`]: races on memory that groups share, and reads of it that nothing has written.
-//! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
+//! * [`pool`]: the host's threads, also in forked children; [`workers`]: pieces of work handed out to them.
+//! * [`races`]: races on memory that groups share, and reads of it before any write.
+//! * [`stop`]: a request that all runs end early; [`limits`]: limits on the host resources that input may request.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
 //! # Features
 //!
 //! * `every-level` (off): vector code for every x86-64 processor and for AVX-512; without it, for AVX2 only.
 //!
-//! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
+//! Divergence and reconvergence are not in this crate: each machine's `flow.rs` implements its own model.
 
 pub mod compiling;
 pub mod course;

@@ -1,4 +1,4 @@
-//! Loading a program: what was made of it is kept, and the work is counted.
+//! Loaded programs: their forms are kept, and the work of loading is counted.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::Engine;
 use crate::compiling::Extent;
 
-/// The forms of a lowered program: plain, and compiled to the extents that runs choose; for each key of what a run decides
-/// about lowering. Each is made when a run first needs it, and kept.
+/// The forms of a lowered program, plain and compiled to the extents that runs choose, for each key of a run's
+/// lowering options. Each form is created when a run first needs it, and is then kept.
 #[derive(Debug)]
 pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
 
-/// Forms of a program that are kept. A Tesla geometry program has one for each content of p[].
+/// Maximum number of forms of a program that are kept. A Tesla geometry program has one for each content of p[].
 const MOST_FORMS: usize = 8;
 
 /// The key, the extent of host code, and the form.
@@ -26,7 +26,8 @@ impl<K, F> Default for Forms<K, F> {
 
 impl<K: Clone + PartialEq, F> Forms<K, F> {
     fn get(&self, key: &K, extent: Option<Extent>, make: impl FnOnce() -> F) -> Arc<F> {
-        // The lock is not held while a form is made: threads may make one twice, and the first is kept.
+        // The lock is not held while a form is created: two threads may create the same form, and the first one is
+        // kept.
         let find = || {
             let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let found = forms.iter().find(|(known, of, _)| *of == extent && known == key);
@@ -43,13 +44,13 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
         })
     }
 
-    /// The program as the fast engine runs it.
+    /// Returns the program in the form for the fast engine.
     pub fn plain(&self, key: &K, lower: impl FnOnce() -> F) -> Arc<F> {
         self.get(key, None, lower)
     }
 
-    /// The program as `engine` runs it on this number of groups; `None` for the reference interpreter. `compile` adds host
-    /// code of an extent.
+    /// Returns the program in the form for `engine` on this number of groups; `None` for the reference interpreter.
+    /// `compile` adds host code of an extent.
     pub fn of(
         &self,
         key: &K,
@@ -67,8 +68,8 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
     }
 }
 
-/// A group that has ended, kept for the next run of its program: to make one takes longer than to run a few instructions.
-/// Nothing waits for it: a run that does not get it makes another.
+/// A group that has ended, kept for the next run of its program: creating one takes longer than running a few
+/// instructions. No thread waits for it: a run that does not get it creates another.
 pub struct Spare<T>(Mutex<Option<T>>);
 
 impl<T> fmt::Debug for Spare<T> {
@@ -83,7 +84,7 @@ impl<T> Default for Spare<T> {
     }
 }
 
-/// A copy keeps its own.
+/// A copy starts empty.
 impl<T> Clone for Spare<T> {
     fn clone(&self) -> Self {
         Spare::default()
@@ -91,12 +92,12 @@ impl<T> Clone for Spare<T> {
 }
 
 impl<T> Spare<T> {
-    /// Takes what is kept.
+    /// Takes the kept value.
     pub fn take(&self) -> Option<T> {
         self.0.try_lock().ok()?.take()
     }
 
-    /// Keeps a value instead of what is kept.
+    /// Replaces the kept value.
     pub fn keep(&self, value: T) {
         if let Ok(mut kept) = self.0.try_lock() {
             *kept = Some(value);

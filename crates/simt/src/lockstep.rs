@@ -1,9 +1,9 @@
-//! Both engines of a machine side by side.
+//! Runs both engines of a machine in lockstep and compares them.
 //!
-//! The fast engine is quick because it runs many instructions in one go, so it is compared that way: it runs a stretch
-//! of 1 to many instructions by the paths of normal runs, the reference interpreter steps through as many, and
-//! everything that either may have changed is compared. How long a stretch is, and whether events are announced and
-//! compared too, is random, and the same for the same seed:
+//! The fast engine runs many instructions at once, so the comparison works on stretches. The fast engine runs a
+//! stretch of one or more instructions by the paths of normal runs. The reference interpreter then steps through the
+//! same number of instructions, and everything that either engine may have changed is compared. The length of a
+//! stretch, and whether its events are announced and compared, are random. The same seed gives the same stretches:
 //!
 //! ```text
 //!              |--| |-| |-------------- ... ---| |-----| ...
@@ -12,12 +12,12 @@
 //!                  =   =                      =         =       compared
 //! ```
 //!
-//! On a difference the group runs again up to the stretch in question, which is then cut down from both ends as long as
-//! the engines still differ: to one instruction, or to the shortest stretch found that shows the defect only as a whole.
-//! Host code that is made for several instructions runs all of them or none, so [`first`] compares again with code that is
-//! made for fewer: then the last instruction of the stretch is the first one after which the engines differ.
+//! On a difference the group runs again up to that stretch. The stretch is then shortened from both ends as long as
+//! the engines still differ: to one instruction, or to the shortest stretch found that shows the defect only as a
+//! whole. Host code for several instructions runs all of them or none, so [`first`] compares again with code that is
+//! compiled for fewer. The last instruction of the resulting stretch is the first one after which the engines differ.
 //!
-//! A machine implements [`Twin`]; nothing here knows a machine.
+//! A machine implements [`Twin`]. This module does not depend on any machine.
 
 use std::fmt;
 use std::ops::Range;
@@ -33,18 +33,19 @@ use crate::registers::Row;
 use crate::stop;
 use crate::watch::Told;
 
-/// A group (Tesla: a block) twice, once for each engine, with everything that it reads and writes twice.
+/// A group (Tesla: a block) in two copies, one for each engine, including everything that it reads and writes.
 pub trait Twin {
-    /// What can go wrong in a program.
+    /// Cause of a trap.
     type Cause: Clone + PartialEq + fmt::Debug;
 
-    /// The group, or the one of the block's that runs next.
+    /// Returns the group, or the group of the block that runs next.
     fn group(&self) -> GroupId;
 
-    /// What the reference interpreter's side issues next.
+    /// Returns the next issue of the reference interpreter.
     fn issue(&self) -> Option<Issue>;
 
-    /// The words of the instruction at an address, for a trap there; `None` where the machine's traps show none.
+    /// Returns the words of the instruction at an address, for a trap there; `None` if traps of the machine do not
+    /// show words.
     fn words(&self, _pc: u32) -> Option<[u32; 2]> {
         None
     }
@@ -55,42 +56,43 @@ pub trait Twin {
     /// The program trapped.
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 
-    /// Runs the fast engine for at least one and at most `most` instructions, by the paths of a normal run, and announces
-    /// those paths. It may stop earlier, at any place from which it can go on.
+    /// Runs the fast engine for one to `most` instructions, by the paths of a normal run, and announces those paths.
+    /// The engine may stop earlier if it can continue from there.
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Self::Cause>;
 
-    /// Compares the two sides. `end` is how the stretch ended, which is the same on both: while the program runs, all
-    /// that it can still see must be equal; at its end everything that the group leaves, counts included.
+    /// Compares the two sides. `end` is the result of the stretch, which is the same on both sides. While the program
+    /// runs, all state that it can still read must be equal. At its end, everything that the group leaves must be
+    /// equal, counts included.
     ///
     /// # Errors
-    /// The first thing that is not the same.
+    /// The first item that differs.
     fn compare(&mut self, end: &Result<Step, Trap<Self::Cause>>) -> Result<(), Differs>;
 }
 
-/// What the fast engine ran in one go.
+/// Result of one stretch of the fast engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch<Cause> {
-    /// How many instructions; one that traps may count or not.
+    /// Number of instructions. An instruction that traps may count or not.
     pub instructions: u64,
-    /// How the last one ended.
+    /// Result of the last instruction.
     pub end: Result<Step, Trap<Cause>>,
 }
 
-/// Something that is not the same on both sides, in words.
+/// A difference between the two sides, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Differs {
-    /// What it is.
+    /// Name of the item that differs.
     pub what: String,
-    /// What the reference interpreter has.
+    /// Value in the reference interpreter.
     pub reference: String,
-    /// What the fast engine has.
+    /// Value in the fast engine.
     pub fast: String,
 }
 
-/// Compares something that both sides have.
+/// Compares an item of both sides.
 ///
 /// # Errors
-/// It is not the same; shown as its `Debug`.
+/// The values differ. The error shows them with `Debug`.
 pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast: &T) -> Result<(), Differs> {
     if reference == fast {
         return Ok(());
@@ -102,7 +104,7 @@ pub fn check<T: PartialEq + fmt::Debug + ?Sized>(what: &str, reference: &T, fast
 /// Compares the rows of two register files in some lanes. `name` names a row by its number.
 ///
 /// # Errors
-/// The first row and lane that differ. A file that has more rows than the other counts as different, too.
+/// The first row and lane that differ. Files with different numbers of rows also differ.
 pub fn check_rows<const W: usize>(
     reference: &[Row<W>],
     fast: &[Row<W>],
@@ -120,17 +122,17 @@ pub fn check_rows<const W: usize>(
     Ok(())
 }
 
-/// Why a group did not run to its end.
+/// Reason why a group did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure<Cause> {
     /// Both engines trapped, in the same way.
     Trap(GroupTrap<Cause>),
-    /// They differ.
+    /// The engines differ.
     Differ(Box<Difference>),
 }
 
 impl<Cause> Failure<Cause> {
-    /// The failure with its [`first`] difference, if some of the program is host code.
+    /// Returns the failure with its [`first`] difference, if part of the program is host code.
     pub fn first(
         self,
         is_compiled: bool,
@@ -152,14 +154,15 @@ impl<Launch, Cause> From<Failure<Cause>> for RunError<Launch, Cause> {
     }
 }
 
-/// A seed for the stretches of a group, so that each program and each group gets others.
+/// Returns a seed for the stretches of a group, different for each program and group.
 pub fn seed(words: &[u32], group: u64) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325 ^ group.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group to its end on both engines, or until runs are to [stop]. `make` makes it, ready to start; it is called again after a difference.
-/// Gives the twin as it is at the end, and adds the instructions of the fast engine to `shares`.
+/// Runs a group to its end on both engines, or until runs are to [stop]. `make` creates the group, ready to start; it
+/// is called again after a difference. Returns the twin at its end, and adds the instructions of the fast engine to
+/// `shares`.
 ///
 /// # Errors
 /// See [`Failure`].
@@ -186,7 +189,8 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
     Ok(pair.twin)
 }
 
-/// The first difference where the fast engine is made otherwise, up to the end of a known one; `None` if there is none.
+/// Returns the first difference of a fast engine that `make` sets up in another way, up to the end of a known
+/// difference. Returns `None` if there is no difference.
 pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Difference> {
     let Range { start, end } = known.instructions;
     let mut pair = Pair::new(make());
@@ -208,8 +212,9 @@ pub fn again<T: Twin>(make: impl Fn() -> T, known: &Difference) -> Option<Differ
     None
 }
 
-/// The difference whose last instruction is the first one after which the engines differ, where a known one is of several
-/// instructions: `again` compares once more with code that is made to an extent, see [`again()`].
+/// Returns the difference whose last instruction is the first one after which the engines differ, if the known
+/// difference covers several instructions. `again` compares once more with code that is compiled to an extent, see
+/// [`again()`].
 pub fn first(
     known: Box<Difference>,
     again: impl Fn(Extent, &Difference) -> Option<Difference>,
@@ -241,26 +246,26 @@ pub fn first(
 /// A stretch that the fast engine is to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Length {
-    /// Instructions, at most.
+    /// Maximum number of instructions.
     most: u64,
     /// Whether events are announced and compared.
     observed: bool,
 }
 
-/// The lengths of a group's stretches.
+/// Lengths of the stretches of a group.
 struct Lengths {
     random: Random,
     habit: Habit,
 }
 
-/// What a group's stretches are like.
+/// Choice of the lengths of a group's stretches.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// As much in one go as runs do that are not compared.
+    /// The number of instructions that a run without comparison executes at once.
     Whole,
     /// One instruction at a time.
     Single,
-    /// Of all sizes.
+    /// Stretches of all lengths.
     Mixed,
 }
 
@@ -291,7 +296,7 @@ impl Lengths {
     }
 }
 
-/// Keeps flow events, and notifies of paths.
+/// Keeps flow events, and counts instructions by path.
 struct Watch<'a> {
     events: Vec<Event>,
     shares: &'a mut Shares,
@@ -311,11 +316,11 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// A twin, and how many instructions it has run.
+/// A twin and the number of instructions that it has run.
 struct Pair<T> {
     twin: T,
     done: u64,
-    /// What the reference interpreter's side has issued last.
+    /// The last issue of the reference interpreter.
     last: Option<Issue>,
 }
 
@@ -327,7 +332,7 @@ struct Start {
 }
 
 impl Start {
-    /// What differs behind the stretch.
+    /// Returns the difference that the comparison after the stretch has found.
     fn found<T>(self, pair: &Pair<T>, observed: bool, differs: Differs) -> Difference {
         let Differs { what, reference, fast } = differs;
         let instructions = self.done..pair.done.max(self.done + 1);
@@ -336,7 +341,7 @@ impl Start {
     }
 }
 
-/// How a stretch ended, the same on both sides.
+/// Result of a stretch, the same on both sides.
 type End<T> = Result<Step, Trap<<T as Twin>::Cause>>;
 
 impl<T: Twin> Pair<T> {
@@ -366,7 +371,7 @@ impl<T: Twin> Pair<T> {
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            // The reference interpreter is compiled for these already.
+            // The reference interpreter is already compiled for these observers.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),
@@ -375,7 +380,7 @@ impl<T: Twin> Pair<T> {
         }
         self.done += stepped;
         check("the end", &found, &end)?;
-        // A trap may have counted or not, and a group that had ended before takes a step that is no instruction.
+        // A trap may have counted or not. A group that had ended before takes a step that is not an instruction.
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }
@@ -387,7 +392,7 @@ impl<T: Twin> Pair<T> {
     }
 }
 
-/// The first event that is not the same.
+/// Returns the first event that differs.
 fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     let same = reference.iter().zip(fast).take_while(|(a, b)| a == b).count();
     let shown = |events: &[Event]| match events.get(same) {
@@ -397,15 +402,15 @@ fn events_differ(reference: &[Event], fast: &[Event]) -> Differs {
     Differs { what: format!("event {same} of the stretch"), reference: shown(reference), fast: shown(fast) }
 }
 
-/// A difference after the shortest stretch that shows it; itself if no shorter one does. `reach` gives a pair after so many
-/// instructions.
+/// Returns a difference after the shortest stretch that shows it, or `known` if no shorter one does. `reach` returns
+/// a pair after the given number of instructions.
 fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T>>) -> Difference {
     let Range { start, end } = known.instructions;
-    // Silent if that shows it too.
+    // Without events if that also shows the difference.
     let mut modes = vec![false];
     modes.extend(known.observed.then_some(true));
     for observed in modes {
-        // What differs when `first` to `last` run in one go.
+        // Returns the difference after a run of `first` to `last` as one stretch.
         let differing = |first: u64, last: u64| {
             let mut pair = reach(start)?;
             while pair.done < first {
@@ -421,7 +426,7 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
         };
         let Some(found) = differing(start, end) else { continue };
         known = found;
-        // The end first: not after `low`, but after `high` instructions.
+        // Shorten the end first: no difference after `low` instructions, a difference after `high`.
         let (mut low, mut high) = (start, known.instructions.end);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -430,7 +435,7 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
                 None => low = middle,
             }
         }
-        // Then the start: from `low` on, but not from `high` on.
+        // Then the start: a difference from `low`, none from `high`.
         let (mut low, mut high_start) = (start, high);
         while high_start - low > 1 {
             let middle = low + (high_start - low) / 2;
@@ -444,7 +449,8 @@ fn narrowed<T: Twin>(mut known: Difference, reach: impl Fn(u64) -> Option<Pair<T
     known
 }
 
-/// A twin after its first `done` instructions, run in the stretches of the seed; `None` if it does not get there again.
+/// Returns a twin after its first `done` instructions, run in the stretches of the seed; `None` if it does not arrive
+/// there again.
 fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair<T>> {
     let (mut pair, mut lengths) = (Pair::new(make()), Lengths::new(seed));
     while pair.done < done {
@@ -455,7 +461,7 @@ fn replayed<T: Twin>(make: &impl Fn() -> T, seed: u64, done: u64) -> Option<Pair
     (pair.done == done).then_some(pair)
 }
 
-/// A twin after its first `done` instructions, run in as few stretches as can be.
+/// Returns a twin after its first `done` instructions, run in the smallest possible number of stretches.
 fn straight<T: Twin>(make: &impl Fn() -> T, done: u64) -> Option<Pair<T>> {
     let mut pair = Pair::new(make());
     while pair.done < done {
@@ -473,7 +479,7 @@ mod tests {
     use crate::observe::Statistics;
 
     /// A loop of three instructions, for one lane: `a += 1`, `b += a`, and back while `a` is less than the number of
-    /// rounds.
+    /// iterations.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Side {
         pc: u32,
@@ -484,7 +490,7 @@ mod tests {
 
     const LANES: Mask = Mask(1);
     const ROUNDS: u32 = 100;
-    /// The round in which a defect shows.
+    /// The iteration in which a defect shows.
     const ROUND: u32 = 40;
 
     impl Side {
@@ -512,17 +518,17 @@ mod tests {
         }
     }
 
-    /// What is wrong with the fast engine.
+    /// Defect of the fast engine.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum Defect {
         None,
         /// `b` is wrong after an instruction, however it runs.
         Single,
-        /// `b` is wrong after a round in one go.
+        /// `b` is wrong after an iteration that runs at once.
         Block,
-        /// `b` is wrong after two rounds in one go.
+        /// `b` is wrong after two iterations that run at once.
         Chain,
-        /// `b` is wrong after a round in one go, when there is an observer.
+        /// `b` is wrong after an iteration that runs at once with an observer.
         Observed,
         /// A jump is not announced.
         Event,
@@ -534,13 +540,13 @@ mod tests {
         End,
         /// No instruction runs.
         Stuck,
-        /// The engine says that it has run one more.
+        /// The engine reports one instruction more than it has run.
         Claim,
         /// `b` is wrong after its instruction in a piece of code, however short.
         Piece,
         /// `b` is wrong after its instruction in a piece of code, but not as the first of it.
         Piece2,
-        /// `b` is wrong after its instruction in a piece of code that goes on behind it.
+        /// `b` is wrong after its instruction in a piece of code that continues after it.
         Whole,
     }
 
@@ -549,7 +555,7 @@ mod tests {
         fast: Side,
         defect: Defect,
         traps_at: u32,
-        /// Pieces that run in one go are a round, or so many instructions.
+        /// Extent of the pieces that run at once: an iteration, or a number of instructions.
         extent: Extent,
     }
 
@@ -592,7 +598,7 @@ mod tests {
                 if self.defect == Defect::Stuck && self.fast.a == ROUND {
                     break;
                 }
-                // A round in one go, if there is room for it, or a piece of it.
+                // An iteration at once if the budget allows it, otherwise a piece of it.
                 let size = match self.extent {
                     Extent::Upto(size) => size.min(3 - self.fast.pc),
                     _ if self.fast.pc == 0 && self.extent.most() >= 3 => 3,
@@ -655,14 +661,14 @@ mod tests {
         (run(|| toy(defect, traps_at, Extent::Throughout), seed, &mut shares), shares)
     }
 
-    /// The differences that some seeds find, with code made again.
+    /// Returns the differences that some seeds find, with code that is compiled again.
     fn firsts(defect: Defect) -> Vec<Difference> {
         let again = |extent, known: &Difference| again(|| toy(defect, u32::MAX, extent), known);
         let differences = differences(defect).into_iter();
         differences.map(|known| *first(Box::new(known.clone()), again)).collect()
     }
 
-    /// The differences that some seeds find.
+    /// Returns the differences that some seeds find.
     fn differences(defect: Defect) -> Vec<Difference> {
         let found = (0..64).filter_map(|seed| match run_with(defect, u32::MAX, seed).0 {
             Ok(_) => None,
@@ -672,7 +678,7 @@ mod tests {
         found.collect()
     }
 
-    /// The instruction that adds to `b` in the round of the defects.
+    /// The instruction that adds to `b` in the iteration of the defects.
     const AT: u64 = 3 * (ROUND as u64 - 1) + 1;
 
     #[test]
@@ -759,10 +765,10 @@ mod tests {
                 assert_eq!(difference.what, "b of lane 0");
             }
         }
-        // What does not show again is as it was.
+        // A difference that does not show again is returned unchanged.
         let known = &differences(Defect::Chain)[0];
         assert_eq!(*first(Box::new(known.clone()), |_, _| None), *known);
-        // Where whole blocks are what it takes, their number is cut down.
+        // If only whole blocks show the difference, their number is reduced.
         let blocks = |extent: Extent, _: &Difference| match extent {
             Extent::Blocks(4..) => Some(Difference { observed: true, ..known.clone() }),
             _ => None,

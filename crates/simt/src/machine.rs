@@ -1,4 +1,4 @@
-//! What a front end can do with a group of any machine: look at its flow, and step it.
+//! Interface between a front end and a group of any machine: views of its flow state, and steps.
 
 use std::fmt;
 
@@ -12,13 +12,13 @@ reconverge_isa::choices! {
         /// The program traps.
         #[default]
         Strict = "strict",
-        /// The machine does what its specification recommends, noted at each place.
+        /// The machine follows the recommendation of its specification, noted at each place.
         Lenient = "lenient",
     }
 }
 
 impl Mode {
-    /// The mode of a name.
+    /// Returns the mode with a name.
     pub fn from_name(name: &str) -> Option<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
     }
@@ -29,37 +29,37 @@ impl Mode {
 pub struct Issue {
     /// Address in the machine's own unit (R500: slots; R700: 64-bit words; Tesla: bytes).
     pub pc: u32,
-    /// The lanes that take part.
+    /// The active lanes.
     pub mask: Mask,
 }
 
-/// Why a lane is or is not running: the question a debugger asks.
+/// Reason why a lane is active or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// It takes part in the next instruction.
+    /// The lane is active in the next instruction.
     Active,
     /// A branch switched it off, `depth` constructs ago (0 is the innermost).
     Branch {
-        /// How many constructs have been opened since.
+        /// Number of constructs opened since then.
         depth: u32,
     },
-    /// It has left a loop early.
+    /// The lane has left a loop early.
     Break,
-    /// It waits for a loop's next round.
+    /// The lane waits for the next iteration of a loop.
     Continue,
-    /// It waits at another address.
+    /// The lane waits at another address.
     Parked {
-        /// Where it resumes.
+        /// Address at which it resumes.
         pc: u32,
     },
-    /// It lies outside the primitive or domain, or has been killed.
+    /// The lane lies outside the primitive or domain, or has been killed.
     Uncovered,
-    /// It has finished.
+    /// The lane has ended.
     Exited,
 }
 
 impl Why {
-    /// The letter for it where lanes are drawn as characters.
+    /// Returns the letter for displays that draw lanes as characters.
     pub const fn letter(self) -> char {
         match self {
             Why::Active => 'A',
@@ -73,10 +73,10 @@ impl Why {
     }
 }
 
-/// One row of a machine's own bookkeeping, for display.
+/// One row of a machine's flow state, for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRow {
-    /// What the row is, in the manual's word.
+    /// Kind of the row, in the manual's word.
     pub kind: &'static str,
     /// The address it holds, if any.
     pub pc: Option<u32>,
@@ -86,26 +86,27 @@ pub struct StackRow {
     pub count: Option<i64>,
 }
 
-/// How full one of a machine's stacks or counters is, in the unit of its manual.
+/// Fill level of one of a machine's stacks or counters, in the unit of its manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Depth {
-    /// What it is, in the manual's words.
+    /// Name of the stack or counter, in the manual's words.
     pub of: &'static str,
-    /// How much of it is in use.
+    /// Number of entries in use.
     pub used: u32,
-    /// How much the program declares or the machine has, where that is known.
+    /// Size that the program declares or the machine has, if known.
     pub room: Option<u32>,
 }
 
-/// What every flow machine can show.
+/// State that every flow machine can show.
 pub trait FlowView {
-    /// The next instruction and its lanes; `None` when the group has ended.
+    /// Returns the next instruction and its lanes; `None` if the group has ended.
     fn issue(&self) -> Option<Issue>;
-    /// Why a lane is or is not running.
+    /// Returns the reason why a lane is active or not.
     fn why(&self, lane: Lane) -> Why;
-    /// The machine's own bookkeeping as labelled rows, innermost first.
+    /// Returns the flow state as labelled rows, innermost first.
     fn stack(&self) -> Vec<StackRow>;
-    /// How full its stacks and counters are; [`Observer::depth`] names them by their places here.
+    /// Returns the fill levels of the stacks and counters. [`Observer::depth`] refers to them by their indices in
+    /// this list.
     fn depths(&self) -> Vec<Depth>;
 }
 
@@ -125,7 +126,7 @@ pub struct Trap<Cause> {
     pub pc: u32,
     /// The lanes concerned.
     pub lanes: Mask,
-    /// What happened.
+    /// Cause of the trap.
     pub cause: Cause,
 }
 
@@ -139,12 +140,12 @@ impl<Cause: fmt::Display + fmt::Debug> std::error::Error for Trap<Cause> {}
 
 /// A group of lanes that share a program counter, with all their state. A copy is a snapshot.
 pub trait Machine: Clone {
-    /// What can go wrong in a program.
+    /// Cause of a trap.
     type Cause: fmt::Display + fmt::Debug + Clone + PartialEq;
 
     /// Executes one instruction.
     ///
     /// # Errors
-    /// The program trapped; the program counter is at the instruction that did.
+    /// The program trapped. The program counter stays at the trapping instruction.
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Self::Cause>>;
 }

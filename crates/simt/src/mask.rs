@@ -8,14 +8,14 @@ use std::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, Not, Sub};
 pub struct Lane(pub u8);
 
 impl Lane {
-    /// The lane as an index into a lane-wide array.
+    /// Returns the lane as an index into a lane-wide array.
     #[inline]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A set of at most 64 lanes; bit n is lane n.
+/// A set of up to 64 lanes; bit n is lane n.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Mask(pub u64);
 
@@ -23,43 +23,43 @@ impl Mask {
     /// No lane.
     pub const NONE: Mask = Mask(0);
 
-    /// Lanes 0 to `count` - 1; all 64 when `count` is 64 or more.
+    /// Returns lanes 0 to `count` - 1; all 64 if `count` is 64 or more.
     #[inline]
     pub const fn first(count: usize) -> Mask {
         if count >= 64 { Mask(u64::MAX) } else { Mask((1 << count) - 1) }
     }
 
-    /// Only `lane`.
+    /// Returns the set with only `lane`.
     #[inline]
     pub const fn only(lane: Lane) -> Mask {
         Mask(1 << lane.0)
     }
 
-    /// The lanes below `count` for which `choose` says yes.
+    /// Returns the lanes below `count` for which `choose` returns `true`.
     #[inline]
     pub fn from_fn(count: usize, mut choose: impl FnMut(Lane) -> bool) -> Mask {
         Mask((0..count).fold(0, |bits, lane| bits | (u64::from(choose(Lane(lane as u8))) << lane)))
     }
 
-    /// Whether no lane is in the set.
+    /// Returns whether the set is empty.
     #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether at least one lane is in the set.
+    /// Returns whether at least one lane is in the set.
     #[inline]
     pub const fn any(self) -> bool {
         self.0 != 0
     }
 
-    /// How many lanes are in the set.
+    /// Returns the number of lanes in the set.
     #[inline]
     pub const fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Whether `lane` is in the set.
+    /// Returns whether `lane` is in the set.
     #[inline]
     pub const fn has(self, lane: Lane) -> bool {
         self.0 >> lane.0 & 1 != 0
@@ -71,26 +71,26 @@ impl Mask {
         self.0 |= 1 << lane.0;
     }
 
-    /// Takes `lane` out of the set.
+    /// Removes `lane` from the set.
     #[inline]
     pub fn remove(&mut self, lane: Lane) {
         self.0 &= !(1 << lane.0);
     }
 
-    /// The lowest lane of the set.
+    /// Returns the lowest lane of the set.
     #[inline]
     pub const fn lowest(self) -> Option<Lane> {
         if self.0 == 0 { None } else { Some(Lane(self.0.trailing_zeros() as u8)) }
     }
 
-    /// The lanes of the set, lowest first.
+    /// Returns the lanes of the set, lowest first.
     #[inline]
     pub fn lanes(self) -> impl Iterator<Item = Lane> {
         members(self.0).map(|lane| Lane(lane as u8))
     }
 }
 
-/// The places of the bits that are set, lowest first.
+/// Returns the positions of the set bits, lowest first.
 #[inline(always)]
 pub fn members(bits: u64) -> impl Iterator<Item = usize> {
     let mut left = bits;
@@ -103,7 +103,7 @@ pub fn members(bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Operators on the bits of two sets.
+/// Defines operators on the bits of two sets.
 macro_rules! operators {
     ($($(#[$about:meta])* $Operator:ident: $name:ident(|$a:ident, $b:ident| $bits:expr);)+) => { $(
         $(#[$about])*
@@ -126,7 +126,7 @@ operators! {
     Sub: sub(|a, b| a & !b);
 }
 
-/// All 64 lane numbers that are not in the set; intersect with the group's lanes.
+/// Returns all 64 lane numbers that are not in the set; intersect with the group's lanes.
 impl Not for Mask {
     type Output = Mask;
     #[inline]
@@ -155,7 +155,7 @@ impl fmt::Debug for Mask {
     }
 }
 
-/// Lane numbers with runs joined: `0-3,7`; `none` for the empty set.
+/// Writes lane numbers with runs joined: `0-3,7`; `none` for the empty set.
 impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

@@ -1,14 +1,14 @@
-//! Memory that many groups share: disjoint buffers at addresses, and a view of it for running groups in parallel
-//! with the result of running them one after another.
+//! Memory that many groups share: disjoint buffers at addresses, and a view for running groups in parallel with the
+//! result of running them in order.
 //!
-//! Groups of a grid (blocks, in CUDA's word) may write the same memory. What is guaranteed: **the result of a
-//! launch is that of running its groups to their end one after another in the order of their index**, whatever
-//! the number of threads. To use several processors, a machine runs some groups at a time, each against its own
-//! [`Tracked`] view of the memory as it was, and commits them in order. A view keeps what its group read from the
-//! memory, and what it wrote. If a group may have read what an earlier group has written since, its view is discarded
-//! and the group runs again, on the memory as it is then. Otherwise it saw exactly what it would have seen in its turn, so
-//! that committing its bytes gives the same memory. Atomic operations need no special case: they read and write. Running
-//! threads share no data, so there are no locks and no relaxed atomics.
+//! Groups of a grid (blocks, in CUDA's word) may write the same memory. Guarantee: **the result of a launch is that
+//! of running its groups to their end one after another in the order of their index**, whatever the number of
+//! threads. To use several processors, a machine runs some groups at a time, each against its own [`Tracked`] view of
+//! the memory at the start, and commits them in order. A view records the reads of its group from the memory, and its
+//! writes. If a group may have read bytes that an earlier group has since written, its view is discarded and the
+//! group runs again, on the memory as it is then. Otherwise it saw exactly what it would have seen in launch order,
+//! so committing its bytes gives the same memory. Atomic operations are not a special case: they read and write.
+//! Running threads share no data, so the code does not need locks or relaxed atomics.
 
 mod bytes;
 mod view;
@@ -33,13 +33,13 @@ impl Buffer {
         Buffer { address, bytes: bytes.into() }
     }
 
-    /// One past its last address, which may be 2^32.
+    /// Returns the address after the last byte, which may be 2^32.
     fn end(&self) -> u64 {
         u64::from(self.address) + self.bytes.len() as u64
     }
 }
 
-/// Why buffers do not fit into one memory.
+/// Reason why buffers do not fit into one memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum LayoutError {
     /// Two buffers share bytes.
@@ -58,50 +58,52 @@ pub enum LayoutError {
 /// Disjoint buffers in a 32-bit address space. Bytes outside them do not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// By ascending address.
+    /// The buffers by ascending address.
     buffers: Vec<Buffer>,
 }
 
-/// Something groups load from and store to. `false`: some of the bytes do not exist, and nothing has changed.
+/// Memory that groups load from and store to. A result of `false` means that some of the bytes do not exist, and that
+/// nothing has changed.
 pub trait Store {
     /// Copies the bytes from `address` on.
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool;
     /// Replaces the bytes from `address` on.
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool;
 
-    /// The bytes from `address` on, where all of them exist in one buffer and are to be had together: for a group that reads
-    /// the picked ones with one question. The others may be what the memory was some time ago.
+    /// Returns the bytes from `address` on, if all of them exist in one buffer and the memory can return them as one
+    /// slice. The group reads only the picked bytes. The others may be out of date.
     #[inline(always)]
     fn reading(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&[u8]> {
         None
     }
 
-    /// The bytes from `address` on, as [`reading`](Self::reading) gives them, for a group that then writes exactly the
-    /// picked ones. It may write the others with what they are, and may read none of them.
+    /// Returns the bytes from `address` on, as [`reading`](Self::reading) does, for a group that then writes exactly
+    /// the picked ones. The group may write the others with their present value, and must not read any byte.
     #[inline(always)]
     fn writing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
     }
 
-    /// The same for a group that reads the picked bytes before it writes them.
+    /// Returns the bytes like [`writing`](Self::writing), for a group that reads the picked bytes before it writes
+    /// them.
     #[inline(always)]
     fn changing(&mut self, _address: u32, _count: usize, _picked: Picked<'_>) -> Option<&mut [u8]> {
         None
     }
 }
 
-/// Which of the bytes from one address to another a group reads or writes.
+/// The bytes of a range that a group reads or writes.
 #[derive(Clone, Copy, Debug)]
 pub enum Picked<'a> {
     /// All of them.
     All,
-    /// Of words one behind another those whose bit is set.
+    /// The contiguous words whose bit is set.
     Row(u32),
-    /// Elements of so many bytes, at the offsets whose bit is set; all lie within the bytes.
+    /// Elements of the given number of bytes, at the offsets whose bit is set. All lie within the bytes.
     Each(&'a [u32], u32, u32),
 }
 
-/// Checks that no buffer reaches into the next one.
+/// Checks that no buffer overlaps the next one.
 fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
     match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
         Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
@@ -110,7 +112,7 @@ fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
 }
 
 impl Memory {
-    /// Memory that consists of these buffers.
+    /// Returns a memory of these buffers.
     ///
     /// # Errors
     /// Two of them overlap, or one does not fit into 32-bit addresses.
@@ -126,7 +128,7 @@ impl Memory {
     /// Adds a buffer.
     ///
     /// # Errors
-    /// It overlaps one of them, or does not fit into 32-bit addresses; then nothing has changed.
+    /// The buffer overlaps another one, or does not fit into 32-bit addresses. The memory is then unchanged.
     pub fn insert(&mut self, buffer: Buffer) -> Result<(), LayoutError> {
         if buffer.end() > 1 << 32 {
             return Err(LayoutError::Beyond(buffer.address));
@@ -139,31 +141,31 @@ impl Memory {
         })
     }
 
-    /// Removes the buffer that starts at `address`.
+    /// Removes and returns the buffer that starts at `address`.
     pub fn remove(&mut self, address: u32) -> Option<Buffer> {
         let index = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
         Some(self.buffers.remove(index))
     }
 
-    /// The buffers by ascending address.
+    /// Returns the buffers by ascending address.
     pub fn buffers(&self) -> &[Buffer] {
         &self.buffers
     }
 
-    /// The buffer that starts at `address`.
+    /// Returns the buffer that starts at `address`.
     pub fn at(&self, address: u32) -> Option<&Buffer> {
         let index = self.buffers.binary_search_by_key(&address, |buffer| buffer.address).ok()?;
         Some(&self.buffers[index])
     }
 
-    /// The bytes from `address` on, if all of them exist in one buffer.
+    /// Returns the bytes from `address` on, if all of them exist in one buffer.
     #[inline]
     pub fn bytes(&self, address: u32, count: usize) -> Option<&[u8]> {
         let (index, offset) = self.find(address)?;
         self.buffers[index].bytes.get(offset..offset + count)
     }
 
-    /// The bytes from `address` on for writing, if all of them exist in one buffer.
+    /// Returns the bytes from `address` on for writing, if all of them exist in one buffer.
     #[inline]
     pub fn bytes_mut(&mut self, address: u32, count: usize) -> Option<&mut [u8]> {
         let (index, offset) = self.find(address)?;

@@ -8,7 +8,7 @@ reconverge_isa::choices! {
     pub enum Path {
         /// Code that was compiled for the program.
         Compiled = "compiled",
-        /// Chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
+        /// Chain: blocks that follow each other with the same lanes, without a check of the flow state between them.
         Chain = "chain",
         /// Conditional that runs as a whole: the branch, its sides and their join.
         Conditional = "conditional",
@@ -27,32 +27,31 @@ reconverge_isa::choices! {
     }
 }
 
-/// Something that happened, in the vocabulary of traces, debuggers and coverage. Addresses are in the
-/// machine's own unit.
+/// An event in the vocabulary of traces, debuggers and coverage. Addresses are in the machine's own unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// An instruction is about to run for these lanes.
     Issue {
-        /// Its address.
+        /// Address of the instruction.
         pc: u32,
-        /// The lanes that take part.
+        /// The active lanes.
         mask: Mask,
     },
     /// A decision split the lanes.
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The others.
+        /// The other lanes.
         not: Mask,
     },
     /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
     Resume {
-        /// All that are active now.
+        /// All lanes that are now active.
         mask: Mask,
     },
     /// Lanes that waited run again together with lanes that ran.
     Reconverge {
-        /// All that are active now.
+        /// All lanes that are now active.
         mask: Mask,
     },
     /// A stack or frame grew.
@@ -65,9 +64,9 @@ pub enum Event {
         /// The manual's word for what was popped.
         kind: &'static str,
     },
-    /// The program counter did not go to the next instruction.
+    /// The program counter did not advance to the next instruction.
     Jump {
-        /// Where it went.
+        /// Address of the next instruction.
         to: u32,
     },
     /// A register was written.
@@ -130,8 +129,9 @@ impl PartialEq for LastActive {
 impl Eq for LastActive {}
 
 impl LastActive {
-    /// Returns the event of a step that changes the active lanes, if there is one. Lanes that stay active are compared; if
-    /// none stays, those that ran before the step, or last.
+    /// Returns the event of a step that changes the active lanes, if there is one. The lanes that stay active are
+    /// compared with `after`. If none stays active, those that ran before the step are compared, or else those that
+    /// ran last.
     #[inline]
     pub fn changed(&mut self, before: Mask, after: Mask) -> Option<Event> {
         if before.any() {
@@ -151,41 +151,43 @@ impl LastActive {
 pub trait Observer {
     /// Whether events are announced at all.
     const ENABLED: bool;
-    /// Whether writes to registers and accesses to memory are among them. Issues, divergence and stack changes alone
+    /// Whether events include writes to registers and accesses to memory. Issues, divergence and stack changes alone
     /// cost little.
     const DATA: bool = Self::ENABLED;
     /// Whether the fast engine announces the path by which it runs instructions, with [`Observer::path`].
     const PATHS: bool = false;
-    /// Takes one event.
+    /// Receives one event.
     fn event(&mut self, event: Event);
-    /// Takes the group, by its number in the launch, that the events from here on belong to. Called only when
-    /// [`Observer::ENABLED`], by runs of a launch; one that steps a group knows which.
+    /// Receives the number of the group in the launch to which the following events belong. Runs of a launch call it,
+    /// only if [`Observer::ENABLED`]. Code that steps a single group does not.
     #[inline(always)]
     fn group(&mut self, _number: usize) {}
-    /// Takes the issues of instructions that follow each other with the same lanes, by their addresses.
+    /// Receives the issues of instructions that follow each other with the same lanes, by their addresses.
     fn issues(&mut self, addresses: &[u32], mask: Mask) {
         for pc in addresses {
             self.event(Event::Issue { pc: *pc, mask });
         }
     }
-    /// Takes once more the events of a key: [`together`]. `false` if it does not know them.
+    /// Repeats the events of a key: [`together`]. Returns `false` if the observer has not recorded them.
     #[inline(always)]
     fn again(&mut self, _key: u32, _active: Mask, _first: Mask) -> bool {
         false
     }
-    /// Takes note that the events since [`Observer::again`] are those of a key.
+    /// Records the events since [`Observer::again`] under a key.
     #[inline(always)]
     fn learn(&mut self, _key: u32, _active: Mask, _first: Mask) {}
-    /// Whether [`Observer::depth`] is of interest.
+    /// Returns whether the observer uses [`Observer::depth`].
     #[inline(always)]
     fn wants_depths(&self) -> bool {
         false
     }
-    /// Takes how full a stack or counter of the group is, by its place in [`FlowView::depths`](crate::FlowView::depths):
-    /// called where it may be fuller than before, and only when [`Observer::wants_depths`].
+    /// Receives the fill level of a stack or counter of the group, by its index in
+    /// [`FlowView::depths`](crate::FlowView::depths). Called after steps that may have increased it, and only if
+    /// [`Observer::wants_depths`].
     #[inline(always)]
     fn depth(&mut self, _number: usize, _used: u32) {}
-    /// Takes how many instructions the fast engine has run by a path. Called only when [`Observer::PATHS`].
+    /// Receives the number of instructions that the fast engine has run by a path. Called only if
+    /// [`Observer::PATHS`].
     #[inline(always)]
     fn path(&mut self, _path: Path, _instructions: u64) {}
 }
@@ -225,13 +227,14 @@ macro_rules! hand_on {
 }
 pub(crate) use hand_on;
 
-/// Announces events that come together whenever a program comes to a place; an observer may know them from the last time,
-/// and then they are not made again.
+/// Announces a sequence of events that recurs each time a program reaches an address. An observer may have recorded
+/// the sequence under its key; the events are then not generated again.
 ///
-/// `active` are the lanes that come. If they part, `first` are those that run first: some of them, and not all; else none.
-/// With the same key the events are always the same, in the same order: issues, pushes, pops, jumps, at most one divergence,
-/// resumes and reconvergences, with masks that are `active`, `first`, or `active` without `first`. A key is a small number that the
-/// engine chooses, and stands for the same events as long as the observer is used.
+/// `active` are the lanes that arrive. If they diverge, `first` are the lanes that run first, a proper subset of
+/// them; otherwise `first` is empty. With the same key the events are always the same, in the same order: issues,
+/// pushes, pops, jumps, at most one divergence, resumes and reconvergences, with masks that are `active`, `first`, or
+/// `active` without `first`. A key is a small number that the engine chooses. It stands for the same events during
+/// the lifetime of the observer.
 #[inline(always)]
 pub fn together<O: Observer>(
     observer: &mut O,
@@ -270,26 +273,26 @@ impl Observer for Recorder {
     }
 }
 
-/// Keeps issues, divergence and stack changes in little room: of instructions that follow each other with the same lanes,
-/// only how many.
+/// Keeps issues, divergence and stack changes in compact form: instructions that follow each other with the same
+/// lanes are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowTrace {
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<FlowStep>,
 }
 
 /// An entry of a [`FlowTrace`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowStep {
-    /// Instructions one after another.
+    /// Consecutive instructions.
     Ran {
         /// Address of the first.
         pc: u32,
         /// Address of the last.
         last: u32,
-        /// How many.
+        /// Number of instructions.
         count: u32,
-        /// The lanes that took part.
+        /// The active lanes.
         mask: Mask,
     },
     /// Another event.
@@ -323,7 +326,7 @@ impl Observer for FlowTrace {
     }
 }
 
-/// An observer behind a reference.
+/// A reference to an observer is an observer.
 impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
     const DATA: bool = O::DATA;
@@ -345,12 +348,12 @@ impl Observer for Dynamic<'_> {
     }
 }
 
-/// Counts of a run. An instruction counts when it is issued to a group, whatever the mask.
+/// Counts of a run. Each issue of an instruction to a group counts once, whatever the mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Instructions issued to a group.
     pub instructions: u64,
-    /// Instructions summed over the lanes that took part.
+    /// Instructions summed over their active lanes.
     pub lane_instructions: u64,
     /// Flow decisions on which the active lanes did not agree.
     pub divergent_branches: u64,

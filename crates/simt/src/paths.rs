@@ -1,7 +1,7 @@
-//! The paths by which a fast engine runs instructions, and how many ran by each.
+//! The paths by which a fast engine runs instructions, and the number of instructions of each.
 //!
-//! An engine has quick ways for what programs mostly consist of. A path that no test program takes is a path that no
-//! test checks, so a run counts them: the engine calls [`Observer::path`], and [`Shares`] sums.
+//! An engine has fast paths for the usual content of programs. A path that no test program takes is not tested, so a
+//! run counts its paths: the engine calls [`Observer::path`], and [`Shares`] adds up.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Instructions that ran by a path.
+    /// Returns the number of instructions that ran by a path.
     pub fn of(&self, path: Path) -> u64 {
         self.instructions[path as usize]
     }
 
-    /// Instructions by all paths together.
+    /// Returns the number of instructions of all paths.
     pub fn total(&self) -> u64 {
         self.instructions.iter().sum()
     }
@@ -31,7 +31,7 @@ impl Shares {
         other.announce(self);
     }
 
-    /// Announces the counts to an observer, if it takes them.
+    /// Announces the counts to an observer, if it requests them.
     pub fn announce<O: Observer>(&self, observer: &mut O) {
         if O::PATHS {
             for path in Path::ALL {
@@ -54,7 +54,7 @@ impl Observer for Shares {
     }
 }
 
-/// The paths that occurred, with their share in percent: `chain 75.0 %, single 25.0 % of 8 instructions`.
+/// Writes the paths that occurred, with their share in percent: `chain 75.0 %, single 25.0 % of 8 instructions`.
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();

@@ -1,8 +1,8 @@
-//! The threads on which work is done in parallel, in forked children as well.
+//! The threads for parallel work, also in forked children.
 //!
-//! A forked child has only the thread that called `fork`. The pools of its parent, rayon's global one among them, have no threads
-//! there, and work that is given to them never ends. All parallel work therefore starts in [`install`], which uses a pool that
-//! the process has created itself.
+//! A forked child has only the thread that called `fork`. The pools of its parent, including rayon's global one, do
+//! not have threads there, and work that is given to them never ends. All parallel work therefore starts in
+//! [`install`], which uses a pool that the process has created itself.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -19,11 +19,11 @@ struct Own {
 /// threads that do not exist.
 static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Threads of the pool, or 0 for the default.
+/// Number of threads of the pool, or 0 for the default.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The process in which a thread was found to be one of a pool; 0 before that.
+    /// The process in which the thread was identified as one of a pool; 0 before that.
     static HOME: Cell<u32> = const { Cell::new(0) };
 
     /// Whether work of this thread stays on it: see [`on_one_thread`].
@@ -43,8 +43,8 @@ enum Caller {
     Here,
     /// The thread uses the pool of the process.
     Elsewhere,
-    /// The thread uses the pool of the process, but belongs to a pool of the parent. It must not wait as threads of a pool do:
-    /// it would continue the parent's work.
+    /// The thread uses the pool of the process, but belongs to a pool of the parent. It must not wait as threads of a
+    /// pool do: it would continue the parent's work.
     Orphan,
 }
 
@@ -62,13 +62,13 @@ fn place() -> Caller {
     if HOME.get() == process { Caller::Here } else { Caller::Orphan }
 }
 
-/// The pool of this process, or `None` if the host does not create threads.
+/// Returns the pool of this process, or `None` if the host does not create threads.
 #[allow(unsafe_code)]
 fn own() -> Option<&'static ThreadPool> {
     let process = process();
     let mut known = OWN.load(Ordering::Acquire);
     loop {
-        // SAFETY: what is stored there is never freed, and not changed.
+        // SAFETY: the stored value is never freed or changed.
         let own: Option<&'static Own> = unsafe { known.as_ref() };
         if let Some(own) = own.filter(|own| own.process == process) {
             return Some(&own.pool);
@@ -78,7 +78,7 @@ fn own() -> Option<&'static ThreadPool> {
         match OWN.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => known = made,
             Err(other) => {
-                // SAFETY: it was made above, and nothing else has seen it.
+                // SAFETY: it was created above, and no other code has seen it.
                 drop(unsafe { Box::from_raw(made) });
                 known = other;
             }
@@ -99,8 +99,8 @@ pub fn set_threads(threads: usize) {
     THREADS.store(threads, Ordering::Relaxed);
 }
 
-/// Does work in a rayon pool that has threads in this process: in the pool to which this thread belongs, or in the pool of the
-/// process, which is created on first use, and anew in a forked child.
+/// Does work in a rayon pool that has threads in this process: in the pool to which this thread belongs, or in the
+/// pool of the process, which is created on first use, and anew in a forked child.
 ///
 /// ```
 /// use rayon::prelude::*;
@@ -122,8 +122,8 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
-/// Does work on this thread, while other threads of the pool in which [`install`] does work can take jobs that it spawns. Returns
-/// after all jobs have ended. Without other threads, `work` gets no scope.
+/// Does work on this thread, while other threads of the pool in which [`install`] does work can take jobs that it
+/// spawns. Returns after all jobs have ended. Without other threads, `work` gets no scope.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -149,13 +149,13 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
     }
 }
 
-/// Does work of which no part runs on another thread: in it, [`threads`] is 1.
+/// Does work entirely on this thread: in it, [`threads`] is 1.
 ///
 /// ```
 /// assert_eq!(reconverge_simt::pool::on_one_thread(reconverge_simt::pool::threads), 1);
 /// ```
 pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
-    /// Restores what held before, after a panic as well.
+    /// Restores the previous state, also after a panic.
     struct Restored(bool);
     impl Drop for Restored {
         fn drop(&mut self) {

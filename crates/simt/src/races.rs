@@ -1,27 +1,27 @@
-//! Finds races on memory that the groups of a block share, and reads of it that nothing has written.
+//! Finds races on memory that the groups of a block share, and reads of it before any write.
 //!
-//! Two accesses race if groups of the block make them to the same bytes, one of them is a store, and nothing orders them.
-//! The accesses of one group are ordered by its program. [`Races::floor`] orders all that came before it, as a barrier
-//! for all groups does; [`Races::release`], [`Races::acquire`] and [`Races::meet`] order what passes through a barrier
-//! for some groups, or through a lock. Groups that store the same value agree: neither their stores nor their loads of it
-//! race with each other.
+//! Two accesses race if groups of the block make them to the same bytes, one of them is a store, and nothing orders
+//! them. The accesses of one group are ordered by its program. [`Races::floor`] orders all earlier accesses before
+//! all later ones, as a barrier for all groups does. [`Races::release`], [`Races::acquire`] and [`Races::meet`] order
+//! accesses around a barrier for some groups, or around a lock. Groups that store the same value agree: neither their
+//! stores nor their loads of it race with each other.
 //!
-//! The memory is divided into cells. For each cell, [`Races`] has the latest store and the latest loads of two groups, as
-//! a *stamp*: the time of the access, with the group in the low bits. The time advances wherever an order begins, so that
-//! a comparison tells whether an access is ordered before all later ones. Rows of lanes are compared at once; lane by
-//! lane is for the rest. Two loads a cell are exact where all orders are floors: one of the two is another group's than
-//! that of any store. Otherwise, a race may be missed.
+//! The memory is divided into cells. For each cell, [`Races`] has the latest store and the latest loads of two
+//! groups, as a *stamp*: the time of the access, with the group in the low bits. The time advances whenever an order
+//! begins, so a comparison shows whether an access is ordered before all later ones. Rows of lanes are compared at
+//! once; all other accesses are compared lane by lane. Two loads per cell are exact if all orders are floors: for any
+//! store, one of the two is a load of another group. Otherwise, a race may be missed.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lanes of a group at most, as a number of bits.
+/// Maximum number of lanes of a group, as a number of bits.
 const LANE_BITS: u32 = 6;
 
-/// The access of a lane.
+/// A lane's access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accessor {
-    /// The group's number in the block.
+    /// Number of the group in the block.
     pub group: u32,
     /// The lane.
     pub lane: u32,
@@ -29,7 +29,7 @@ pub struct Accessor {
     pub pc: u32,
 }
 
-/// A finding: the access must not happen.
+/// Reason why an access must not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hazard {
     /// No access in the block has written the bytes.
@@ -38,7 +38,7 @@ pub enum Hazard {
     Race {
         /// The earlier access.
         earlier: Accessor,
-        /// Whether that is a store.
+        /// Whether the earlier access is a store.
         stored: bool,
     },
 }
@@ -46,26 +46,27 @@ pub enum Hazard {
 /// The accesses to a block's shared memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Races {
-    /// Groups of the block.
+    /// Number of groups of the block.
     groups: u32,
-    /// Bits of a stamp that name the group.
+    /// Number of bits of a stamp that contain the group.
     group_bits: u32,
     /// Bytes of a cell, as a power of two.
     cell_bits: u32,
     /// The time of later accesses.
     now: u32,
-    /// Stamps from here on are of the block.
+    /// First stamp of the block.
     begin: u32,
-    /// Stamps below are ordered before every later access.
+    /// Accesses with lower stamps are ordered before every later access.
     base: u32,
-    /// Bytes from 0 on that the launch gives. Loads of them are not kept until a store changes one.
+    /// Number of bytes from 0 on that the launch initializes. Loads of them are not recorded until a store changes
+    /// one.
     given: u32,
     given_changed: bool,
     stores: Stamps,
     loads: Stamps,
-    /// By cell: the latest load of another group than that of `loads`.
+    /// For each cell: the latest load of another group than that of `loads`.
     others: Stamps,
-    /// By cell: groups that have stored the same value, unordered.
+    /// For each cell: groups that have stored the same value, unordered.
     agreed: HashMap<u32, Agreed>,
     /// Orders that are not floors.
     clocks: Option<Clocks>,
@@ -103,7 +104,7 @@ impl Stamps {
 struct Agreed {
     /// Bits of the groups, modulo 64.
     groups: u64,
-    /// The latest store among them, besides that of the cell.
+    /// The latest store among them, other than that of the cell.
     stamp: u32,
     by: u32,
 }
@@ -111,16 +112,17 @@ struct Agreed {
 /// For each group, the accesses of the others that are ordered before its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Clocks {
-    /// For each group, by group: accesses before this time are ordered before the next one of the first.
+    /// For each group and each other group: accesses of the other before this time are ordered before the next access
+    /// of the first.
     known: Vec<Vec<u32>>,
     /// Releases at barriers and locks, by their numbers.
     points: HashMap<u32, Vec<u32>>,
 }
 
 impl Races {
-    /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch gives the bytes below `given`.
-    /// `narrow`: stores may be narrower than a word. `stored`: some store exists; otherwise, only the given bytes can be
-    /// loaded.
+    /// Begins a block of `groups` groups with `bytes` bytes of shared memory. The launch initializes the bytes below
+    /// `given`. `narrow`: stores may be narrower than a word. `stored`: the program has a store; otherwise, only the
+    /// initialized bytes can be loaded.
     pub fn begin(&mut self, groups: u32, bytes: usize, given: u32, narrow: bool, stored: bool) {
         let cell_bits = if narrow { 0 } else { 2 };
         let group_bits = groups.max(1).next_power_of_two().trailing_zeros();
@@ -134,7 +136,7 @@ impl Races {
             self.loads.resize(cells);
             self.others.resize(cells);
         }
-        // The accesses of the block before have lower stamps than all that follow.
+        // The accesses of the previous block have lower stamps than all later ones.
         self.begin = u32::MAX;
         self.advance();
         self.begin = self.now << self.group_bits;
@@ -143,14 +145,14 @@ impl Races {
         self.preset(0..given as usize);
     }
 
-    /// Notes that bytes have been written from outside, before all later accesses.
+    /// Records that bytes have been written from outside, before all later accesses.
     pub fn preset(&mut self, bytes: Range<usize>) {
         let cells = bytes.start >> self.cell_bits..bytes.end.div_ceil(1 << self.cell_bits);
         let begin = self.begin;
         self.stores.stamps.iter_mut().take(cells.end).skip(cells.start).for_each(|stamp| *stamp = begin);
     }
 
-    /// Whether a store has changed bytes that the launch gives.
+    /// Returns whether a store has changed bytes that the launch initializes.
     #[inline(always)]
     pub fn given_changed(&self) -> bool {
         self.given_changed
@@ -158,7 +160,7 @@ impl Races {
 
     // Orders.
 
-    /// All accesses so far are ordered before all later ones.
+    /// Orders all earlier accesses before all later ones.
     pub fn floor(&mut self) {
         self.advance();
         self.base = self.now << self.group_bits;
@@ -175,7 +177,7 @@ impl Races {
         }
     }
 
-    /// Orders what has been released at a point before later accesses of a group.
+    /// Orders the accesses released at a point before later accesses of a group.
     pub fn acquire(&mut self, group: u32, point: u32) {
         let Some(Clocks { known, points }) = &mut self.clocks else { return };
         if let (Some(known), Some(released)) = (known.get_mut(group as usize), points.get(&point)) {
@@ -203,7 +205,7 @@ impl Races {
         view
     }
 
-    /// Advances the time. When stamps are used up, all accesses become ordered ones.
+    /// Advances the time. If stamps are used up, all earlier accesses become ordered.
     fn advance(&mut self) {
         if self.now < (u32::MAX >> self.group_bits) - 1 {
             self.now += 1;
@@ -229,7 +231,8 @@ impl Races {
         (1 << self.group_bits) - 1
     }
 
-    /// Whether an access with this stamp is another group's, and not ordered before those of `group`.
+    /// Returns whether an access with this stamp belongs to another group, and is not ordered before those of
+    /// `group`.
     fn is_unordered(&self, stamp: u32, group: u32) -> bool {
         let of = stamp & self.group_mask();
         if stamp < self.base || of == group {
@@ -251,10 +254,10 @@ impl Races {
 
     // Accesses of a lane.
 
-    /// Notes that a lane loads bytes that exist.
+    /// Records a lane's load of bytes that exist.
     ///
     /// # Errors
-    /// It must not, and then nothing is noted.
+    /// The load must not happen. It is then not recorded.
     pub fn load(&mut self, accessor: Accessor, address: u32, bytes: u32) -> Result<(), Hazard> {
         if address < self.given && !self.given_changed {
             return Ok(());
@@ -275,7 +278,7 @@ impl Races {
         Ok(())
     }
 
-    /// Notes that a lane loads bytes, whatever they are.
+    /// Records a lane's load of bytes without a check.
     pub fn note_load(&mut self, accessor: Accessor, address: u32, bytes: u32) {
         let group = accessor.group;
         if self.groups > 1 {
@@ -283,7 +286,7 @@ impl Races {
             let cells = self.cells(address, bytes);
             for cell in cells.start..cells.end.min(self.loads.stamps.len()) {
                 let before = self.loads.get(cell);
-                // The first load of a group stays: later ones cost a comparison.
+                // The first load of a group is kept, so later ones cost only a comparison.
                 if before.0 == stamp {
                     continue;
                 }
@@ -295,10 +298,10 @@ impl Races {
         }
     }
 
-    /// Notes that a lane stores bytes that exist. `same`: the store leaves them as they are.
+    /// Records a lane's store of bytes that exist. `same`: the store does not change them.
     ///
     /// # Errors
-    /// It must not, and then nothing is noted.
+    /// The store must not happen. It is then not recorded.
     pub fn store(&mut self, accessor: Accessor, address: u32, bytes: u32, same: bool) -> Result<(), Hazard> {
         let group = accessor.group;
         let cells = self.cells(address, bytes);
@@ -345,15 +348,15 @@ impl Races {
         Ok(())
     }
 
-    /// Whether a group has stored the value of a cell itself.
+    /// Returns whether a group has itself stored the value of a cell.
     fn agrees(&self, cell: usize, group: u32) -> bool {
         self.agreed.get(&(cell as u32)).is_some_and(|agreed| agreed.groups & bit(group) != 0)
     }
 
-    // Accesses of the lanes of a row. `bits` has the lanes, one at least; `accessor` is the row's first lane.
+    // Accesses of the lanes of a row. `bits` contains the lanes, at least one. `accessor` is the row's first lane.
 
-    /// Notes that lanes load `bytes` bytes each; returns `false` if one of them must not, or may be outside the memory,
-    /// and then some may have been noted: [`Races::load`] for each of them notes the same again.
+    /// Records loads of `bytes` bytes in each lane. Returns `false` if one of them must not happen, or may be outside
+    /// the memory. Some may then have been recorded: [`Races::load`] for each of them records the same again.
     #[inline(always)]
     pub fn load_row<const N: usize>(
         &mut self,
@@ -384,9 +387,9 @@ impl Races {
         lanes(bits).all(|lane| self.load(accessor.at(lane), addresses[lane], bytes).is_ok())
     }
 
-    /// Notes that lanes store `bytes` bytes each; returns `false` if one of them must not, may be outside the memory,
-    /// changes what the launch gives, or may agree with other groups, and then some may have been noted: [`Races::store`] for each of them notes the same
-    /// again.
+    /// Records stores of `bytes` bytes in each lane. Returns `false` if one of them must not happen, may be outside
+    /// the memory, changes bytes that the launch initializes, or may agree with other groups. Some may then have been
+    /// recorded: [`Races::store`] for each of them records the same again.
     #[inline(always)]
     pub fn store_row<const N: usize>(
         &mut self,
@@ -415,7 +418,7 @@ impl Races {
         lanes(bits).all(|lane| self.store(accessor.at(lane), addresses[lane], bytes, false).is_ok())
     }
 
-    /// The first cell if lane after lane has the next one, and those of all lanes exist.
+    /// Returns the first cell if the cells of the lanes are contiguous and all exist.
     #[inline(always)]
     fn contiguous<const N: usize>(&self, addresses: &[u32; N], bits: u64, bytes: u32) -> Option<usize> {
         if self.cell_bits != 2 || bytes != 4 {
@@ -464,7 +467,7 @@ impl Races {
         true
     }
 
-    /// A cell for each lane, wherever it is.
+    /// Records loads of one cell per lane, at any addresses.
     #[inline(always)]
     fn load_each<const N: usize>(&mut self, accessor: Accessor, addresses: &[u32; N], bits: u64) -> bool {
         let (begin, base, own) = (self.begin, self.base, self.stamp(accessor.group));
@@ -494,7 +497,7 @@ impl Races {
         true
     }
 
-    /// A cell for each lane, wherever it is.
+    /// Records stores of one cell per lane, at any addresses.
     #[inline(always)]
     fn store_each<const N: usize>(&mut self, accessor: Accessor, addresses: &[u32; N], bits: u64) -> bool {
         let (base, own) = (self.base, self.stamp(accessor.group));
@@ -550,7 +553,7 @@ impl Races {
 }
 
 impl Accessor {
-    /// The address of the instruction, with the lane in the low bits.
+    /// Returns the address of the instruction, with the lane in the low bits.
     #[inline(always)]
     fn word(self) -> u32 {
         self.pc << LANE_BITS | self.lane
@@ -574,7 +577,7 @@ impl Accessor {
     }
 }
 
-/// Whether a stamp is another group's than that of the stamp `own`, from `base` on.
+/// Returns whether a stamp belongs to another group than the stamp `own`, and is not below `base`.
 #[inline(always)]
 fn is_foreign(stamp: u32, base: u32, own: u32, group_mask: u32) -> bool {
     (stamp >= base) & ((stamp ^ own) & group_mask != 0)
@@ -599,7 +602,7 @@ fn row_mut<const N: usize>(cells: &mut [u32], first: usize) -> &mut [u32; N] {
     cells[first..].first_chunk_mut().expect("the cells of the row exist")
 }
 
-/// All ones for the lanes of a set, zeros for the others.
+/// Returns all ones for the lanes of a set and zeros for the others.
 #[inline(always)]
 fn members<const N: usize>(bits: u64) -> [u32; N] {
     crate::wide::spread(bits)
@@ -610,7 +613,7 @@ fn lanes(bits: u64) -> impl Iterator<Item = usize> {
     crate::mask::members(bits)
 }
 
-/// The lowest address and the highest of some lanes.
+/// Returns the lowest and the highest address of some lanes.
 #[inline(always)]
 fn span<const N: usize>(addresses: &[u32; N], bits: u64) -> (u32, u32) {
     let members = members::<N>(bits);
@@ -651,7 +654,7 @@ mod tests {
         races.floor();
         assert_eq!(races.load(by(1), 4, 4), Ok(()));
         assert_eq!(races.load(by(2), 4, 4), Ok(()));
-        // One of the two loads is another group's than that of the store.
+        // One of the two loads is of another group than the store.
         assert_eq!(races.store(by(2), 4, 4, false), race(1, false));
         assert_eq!(races.store(by(1), 4, 4, false), race(2, false));
     }
@@ -711,7 +714,7 @@ mod tests {
                 assert!(each);
             } else {
                 findings += 1;
-                // Each lane up to the first that must not, as the caller does.
+                // Each lane up to the first that must not access memory, as the caller does.
                 for lane in lanes(bits) {
                     let found = match store {
                         true => rows.store(accessor.at(lane), addresses[lane], 4, false),

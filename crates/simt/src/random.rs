@@ -1,22 +1,22 @@
-//! Seeded numbers: xorshift, the same on every platform.
+//! Seeded pseudorandom numbers: xorshift, the same on every platform.
 
-/// A generator; the same seed gives the same numbers.
+/// A generator. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A generator for a seed; any seed will do.
+    /// Returns a generator for any seed.
     pub fn new(seed: u64) -> Random {
-        // Not 0, which xorshift never leaves.
+        // Not 0, which xorshift would never leave.
         let mut random = Random((seed ^ 0x9e37_79b9_7f4a_7c15).max(1));
-        // Neighbouring seeds start far apart.
+        // Similar seeds then start far apart.
         for _ in 0..8 {
             random.next();
         }
         random
     }
 
-    /// 32 bits.
+    /// Returns 32 bits.
     #[allow(clippy::should_implement_trait)]
     #[inline]
     pub fn next(&mut self) -> u32 {
@@ -26,28 +26,28 @@ impl Random {
         (self.0 >> 20) as u32
     }
 
-    /// 64 bits.
+    /// Returns 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         u64::from(self.next()) << 32 | u64::from(self.next())
     }
 
-    /// A number below `limit`, which is at least 1.
+    /// Returns a number below `limit`, which must be at least 1.
     #[inline]
     pub fn below(&mut self, limit: u32) -> u32 {
         self.next() % limit
     }
 
-    /// Yes, once in `times`.
+    /// Returns `true` once in `times` on average.
     pub fn once_in(&mut self, times: u32) -> bool {
         self.below(times) == 0
     }
 
-    /// One of the choices, of which there is at least one.
+    /// Returns one of the choices. There must be at least one.
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.next() as usize % choices.len()]
     }
 
-    /// Keeps `count` items, chosen at random and in a random order; all of them if there are not more.
+    /// Keeps `count` items, chosen at random and in random order; all of them if there are no more than that.
     pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
         for place in 0..count.min(items.len()) {
             let left = (items.len() - place) as u32;

@@ -1,16 +1,16 @@
-//! Lane-major register files: a register is a row of one word a lane.
+//! Lane-major register files: a register is a row of one word per lane.
 
 use std::ops::{Index, IndexMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
 
-/// One register of a group: a word a lane, aligned for whole-row operations.
+/// One register of a group: one word per lane, aligned for whole-row operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Row<const W: usize>(pub [u32; W]);
 
 impl<const W: usize> Row<W> {
-    /// All lanes zero.
+    /// A row of zeros.
     pub const ZERO: Self = Row([0; W]);
 }
 
@@ -18,9 +18,9 @@ impl<const W: usize> Plain for Row<W> {
     const ZERO: Self = Row::ZERO;
 }
 
-/// Writes values of four components, which lanes from lane 0 on have, to a row a component; other lanes keep theirs.
+/// Writes the four components of lanes 0 and up to one row per component; other lanes keep their values.
 ///
-/// In fours, which the compiler transposes in vector registers.
+/// The lanes are processed in fours, which the compiler transposes in vector registers.
 pub fn to_rows<const W: usize>(values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
     let values = &values[..values.len().min(W)];
     let (fours, rest) = values.as_chunks::<4>();
@@ -36,7 +36,7 @@ pub fn to_rows<const W: usize>(values: &[[u32; 4]], rows: &mut [Row<W>; 4]) {
     }
 }
 
-/// The values of four components that lanes have in a row a component: [`to_rows`] the other way.
+/// Reads the four components of lanes from one row per component: the inverse of [`to_rows`].
 pub fn from_rows<const W: usize>(rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) {
     for (lane, value) in values.iter_mut().enumerate().take(W) {
         *value = rows.map(|row| row[lane]);
@@ -61,60 +61,60 @@ impl<const W: usize> PartialEq for Registers<W> {
 impl<const W: usize> Eq for Registers<W> {}
 
 impl<const W: usize> Registers<W> {
-    /// `count` registers, all zero.
+    /// Returns `count` registers, all zero.
     pub fn zero(count: usize) -> Self {
         Registers { rows: Guarded::new(count, Placement::process()), count }
     }
 
-    /// Makes all registers zero. The room stays as it is.
+    /// Sets all registers to zero. The room stays unchanged.
     pub fn clear(&mut self) {
         self.rows_mut().fill(Row::ZERO);
     }
 
-    /// How many registers there are.
+    /// Returns the number of registers.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Adds rows behind the registers, for an engine's constants and intermediate results.
+    /// Adds rows after the registers, for an engine's constants and intermediate results.
     pub fn add_room(&mut self, rows: &[Row<W>]) {
         self.rows.extend_from_slice(rows);
     }
 
-    /// Takes the room away.
+    /// Removes the room.
     pub fn remove_room(&mut self) {
         self.rows.truncate(self.count);
     }
 
-    /// The registers and behind them the room, for engines that keep both under one numbering.
+    /// Returns the registers followed by the room, for engines that keep both under one numbering.
     pub fn with_room_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows
     }
 
-    /// The register's row; `None` when the file has no such register.
+    /// Returns the register's row; `None` if the file does not have the register.
     #[inline]
     pub fn row(&self, register: usize) -> Option<&Row<W>> {
         self.rows().get(register)
     }
 
-    /// The register's row for writing; `None` when the file has no such register.
+    /// Returns the register's row for writing; `None` if the file does not have the register.
     #[inline]
     pub fn row_mut(&mut self, register: usize) -> Option<&mut Row<W>> {
         self.rows_mut().get_mut(register)
     }
 
-    /// All rows, lowest register first.
+    /// Returns all rows, lowest register first.
     pub fn rows(&self) -> &[Row<W>] {
         &self.rows[..self.count]
     }
 
-    /// All rows for writing, lowest register first.
+    /// Returns all rows for writing, lowest register first.
     pub fn rows_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows[..self.count]
     }
 }
 
-/// A register that the file must have.
+/// Returns a register that must exist.
 impl<const W: usize> Index<usize> for Registers<W> {
     type Output = [u32; W];
     #[inline]

@@ -4,15 +4,15 @@
 //! of detail (from a quad's neighbours, explicit derivatives or a register) with the arithmetic of [`lod_of_quad`],
 //! [`lod_of_gradients`] and [`Face`].
 //!
-//! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the
-//! OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32: nearest filtering at texel centres is
-//! exact, everything else is a recommended reading. The hardware weighs with few bits: 8 of fraction on Tesla (CUDA
-//! programming guide, "Linear Filtering"). No document states the rounding, so the weights here are binary32.
-//! [`anisotropy`] has the filters that read several places.
+//! The documents of the three machines name the modes but not their arithmetic. The formulas are those of the OpenGL
+//! specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32. Nearest filtering at texel centres is exact;
+//! everything else is a recommended interpretation. The hardware uses weights of few bits: 8 bits of fraction on
+//! Tesla (CUDA programming guide, "Linear Filtering"). No document states the rounding, so the weights here are
+//! binary32. [`anisotropy`] has the filters that read several positions.
 //!
 //! Linear filtering computes low * (1 - weight) + high * weight, each operation rounded, along s, then t, then r,
-//! then between levels; a side of weight 0 is not read. What stays unmixed keeps its bits; a NaN that mixing makes
-//! is [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, a NaN level of detail too.
+//! then between levels. A side of weight 0 is not read. Unmixed texels keep their bits; a NaN that mixing produces is
+//! [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, and so does a NaN level of detail.
 
 pub mod anisotropy;
 pub mod elements;
@@ -24,10 +24,10 @@ mod tests;
 use anisotropy::Gradients;
 pub use image::{Decode, Image, ImageError, Level, Shape, Texels};
 
-/// The NaN that filtering gives, whatever NaN or infinities went in.
+/// The NaN that filtering returns, for any NaN or infinities among its operands.
 pub const QUIET_NAN: u32 = 0x7fc0_0000;
 
-/// What a coordinate outside the image means.
+/// Treatment of a coordinate outside the image.
 ///
 /// | here                 | R300 to R500 (TX_FILTER0)      | R600 and R700 (SQ_TEX_CLAMP) | Tesla (TSC)              |
 /// |----------------------|--------------------------------|------------------------------|--------------------------|
@@ -40,19 +40,19 @@ pub const QUIET_NAN: u32 = 0x7fc0_0000;
 /// | `MirrorOnce`         | CLAMP, MIRRORED                | MIRROR_ONCE_HALF_BORDER      | MIRROR_ONCE_CLAMP_OGL    |
 /// | `MirrorOnceToBorder` | CLAMP_TO_BORDER, MIRRORED      | MIRROR_ONCE_BORDER           | MIRROR_ONCE_BORDER       |
 ///
-/// The names are those of Mesa's headers for the three; the meaning is OpenGL's (3.0, "Texture Minification"; the
-/// mirrored ones EXT_texture_mirror_clamp).
+/// The names are those of Mesa's headers for the three. The meaning is OpenGL's (3.0, "Texture Minification"; for the
+/// mirrored modes EXT_texture_mirror_clamp).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wrap {
     /// The image repeats.
     #[default]
     Repeat,
-    /// It repeats, every other time mirrored.
+    /// The image repeats, mirrored every other time.
     Mirror,
     /// The outermost texel continues.
     ClampToEdge,
-    /// Coordinates stop at the image's edge: however far outside, linear filtering mixes half of the border in,
-    /// nearest filtering reads the outermost texel. (OpenGL CLAMP)
+    /// Coordinates stop at the image's edge. However far outside the coordinate is, linear filtering mixes in half of
+    /// the border, and nearest filtering reads the outermost texel. (OpenGL CLAMP)
     Clamp,
     /// The border colour.
     ClampToBorder,
@@ -64,17 +64,17 @@ pub enum Wrap {
     MirrorOnceToBorder,
 }
 
-/// How texels near a coordinate are put together.
+/// Combination of the texels near a coordinate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Filter {
     /// The texel that the coordinate falls into.
     #[default]
     Nearest,
-    /// Weighted by distance along each axis.
+    /// Texels weighted by distance along each axis.
     Linear,
 }
 
-/// How mip levels are chosen.
+/// Choice of mip levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MipFilter {
     /// Level 0 only.
@@ -82,7 +82,7 @@ pub enum MipFilter {
     None,
     /// The nearest level.
     Nearest,
-    /// Two levels weighted.
+    /// Two levels, weighted.
     Linear,
 }
 
@@ -101,7 +101,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// In the order in which R600 and Tesla number them.
+    /// All comparisons, in the order in which R600 and Tesla number them.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -113,7 +113,7 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// `reference` op `texel`; with a NaN only "not equal" and "always" hold.
+    /// Returns `reference` op `texel`. With a NaN, only "not equal" and "always" hold.
     pub fn passes(self, reference: f32, texel: f32) -> bool {
         match self {
             Compare::Never => false,
@@ -128,16 +128,16 @@ impl Compare {
     }
 }
 
-/// How an image is read.
+/// State that determines how an image is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// For s, t, r. Cubes clamp to the edge of their face whatever this says.
+    /// Wrap modes of s, t and r. Cubes clamp to the edge of their face regardless of these.
     pub wrap: [Wrap; 3],
-    /// When a texel covers more than a pixel (level of detail at most 0).
+    /// Filter if a texel covers more than a pixel (level of detail at most 0).
     pub mag: Filter,
-    /// When it covers less.
+    /// Filter if a texel covers less than a pixel.
     pub min: Filter,
-    /// Between mip levels.
+    /// Filter between mip levels.
     pub mip: MipFilter,
     /// Bits of the border colour.
     pub border: [u32; 4],
@@ -151,13 +151,13 @@ pub struct Sampler {
     pub unnormalised: bool,
     /// Linear filtering of a cube mixes texels of several faces at their edges. (OpenGL 3.2, 3.8.8)
     pub seamless: bool,
-    /// The largest number of places of an anisotropic filter; 0 and 1 without one. [`sample`] and its kin read one place:
-    /// [`Footprint`](anisotropy::Footprint) has the others.
+    /// The maximum number of positions of an anisotropic filter; 0 and 1 turn it off. [`sample`] and its variants
+    /// read one position: [`Footprint`](anisotropy::Footprint) has the others.
     pub anisotropy: u8,
 }
 
 impl Default for Sampler {
-    /// Nearest, repeating, any level of detail.
+    /// Returns a sampler with nearest filtering, repeating coordinates and any level of detail.
     fn default() -> Sampler {
         Sampler {
             wrap: [Wrap::Repeat; 3],
@@ -175,7 +175,7 @@ impl Default for Sampler {
     }
 }
 
-/// Where to read.
+/// Position that a sampler reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Position {
     /// s, t, r; a direction for cubes.
@@ -193,7 +193,7 @@ pub fn sample(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     filtered(image, sampler, at, |texel| texel.map(f32::from_bits)).map(f32::to_bits)
 }
 
-/// Reads a depth image: the share of the texels (weighted as the filter says) that pass, 0 to 1.
+/// Reads a depth image. Returns the share of the texels that pass, 0 to 1, weighted as by the filter.
 pub fn sample_compare(
     image: &Image,
     sampler: &Sampler,
@@ -208,8 +208,8 @@ pub fn sample_compare(
     filtered(image, sampler, at, passes)[0]
 }
 
-/// The four texels that linear filtering would mix in 2D, unmixed: (0, 1), (1, 1), (1, 0), (0, 0) in texel steps
-/// from the lower corner, as the gather instructions number them.
+/// Returns the four texels that linear filtering would mix in 2D, unmixed: (0, 1), (1, 1), (1, 0), (0, 0) in texel
+/// steps from the lower corner, as the gather instructions number them.
 pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] {
     let (level, place) = (&image.levels[0], resolve(image, sampler, at, 0));
     let [x, y] = [0, 1].map(|axis| place.neighbours(axis, at.offset[axis]).0);
@@ -217,8 +217,9 @@ pub fn gather(image: &Image, sampler: &Sampler, at: &Position) -> [[u32; 4]; 4] 
         .map(|(dx, dy)| fetch(level, sampler, &place, [x + dx, y + dy, 0], |texel| texel))
 }
 
-/// The weights with which [`sample`] mixes: along x, y and z that of the texel to the upper side, on the larger of the
-/// two levels, then that of the smaller level; 0 where nothing is mixed.
+/// Returns the weights with which [`sample`] mixes. The first three are the weights of the upper texel along x, y and
+/// z on the larger of the two levels. The fourth is the weight of the smaller level. A weight is 0 if nothing is
+/// mixed.
 pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     let (number, between) = levels_of(image, sampler, at.lod);
     let filter = filter_of(sampler, at.lod);
@@ -230,25 +231,25 @@ pub fn weights(image: &Image, sampler: &Sampler, at: &Position) -> [f32; 4] {
     [along(0), along(1), along(2), between]
 }
 
-/// The bits of one texel, without filtering whatever the sampler says; for integer images.
+/// Returns the bits of one texel, without filtering, for integer images. The filter of the sampler is ignored.
 pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] {
     let number = nearest_level(image, sampler, at.lod);
     let place = resolve(image, sampler, at, number);
     nearest(&image.levels[number], sampler, place, at.offset, |texel| texel)
 }
 
-/// log2 of the larger of two gradient lengths, in texels of level 0. (OpenGL 3.9.8, equation 3.21)
+/// Returns log2 of the larger of two gradient lengths, in texels of level 0. (OpenGL 3.9.8, equation 3.21)
 ///
-/// `dx` and `dy` are the changes of s, t, r from a pixel to the next; for cubes of the coordinates on the face. Axes
-/// that the image does not have do not count, whatever their gradients. Zero gradients give minus infinity, a NaN in
-/// one of them leaves the other, in both NaN.
+/// `dx` and `dy` are the changes of s, t, r from one pixel to the next; for cubes, the changes of the coordinates on
+/// the face. Axes that the image does not have are ignored. Zero gradients return minus infinity. A NaN in one
+/// gradient leaves the other; a NaN in both returns a NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
     let [right, below] = squares(image, sampler, [dx, dy]);
     let larger = right.max(below);
     if larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * libm::log2(larger)) as f32 }
 }
 
-/// Squares of the lengths of two gradients, in texels of level 0.
+/// Returns the squares of the lengths of two gradients, in texels of level 0.
 fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     let Level { width, height, depth, .. } = image.levels[0];
     let sizes = match sampler.unnormalised {
@@ -261,16 +262,16 @@ fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     })
 }
 
-/// Level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
+/// Returns the level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
 ///
-/// `quad` are the coordinates of the lane that is the origin, of the one to its right and of the one below. On a
-/// cube all three are projected onto the face that `facing` points at, the direction of the lane that reads.
+/// `quad` holds the coordinates of the origin lane, of the lane to its right and of the lane below. On a cube all
+/// three are projected onto the face that `facing` points at, the direction of the lane that reads.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
     let [dx, dy] = gradients_of_quad(image, facing, quad);
     lod_of_gradients(image, sampler, dx, dy)
 }
 
-/// The changes from which [`lod_of_quad`] computes the level of detail.
+/// Returns the changes from which [`lod_of_quad`] computes the level of detail.
 pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = match image.shape {
         Shape::Cube | Shape::CubeArray => quad.map(|direction| {
@@ -291,8 +292,8 @@ pub struct Face(
 );
 
 impl Face {
-    /// The face that a direction points at. With equal components z wins over y, and y over x; -0 is not below 0.
-    /// (OpenGL leaves it open; so does the CUBE instruction of R700.)
+    /// Returns the face that a direction points at. If components are equal, z wins over y, and y over x; -0 is not
+    /// below 0. (OpenGL leaves the choice open, and so does the CUBE instruction of R700.)
     pub fn of([x, y, z]: [f32; 3]) -> Face {
         let (ax, ay, az) = (x.abs(), y.abs(), z.abs());
         let (axis, negative) = if az >= ax && az >= ay {
@@ -305,7 +306,7 @@ impl Face {
         Face(axis + u8::from(negative))
     }
 
-    /// s and t, 0 to 1, of a direction projected onto this face; NaN for the direction that is all zeros.
+    /// Returns s and t, 0 to 1, of a direction projected onto this face; NaN for a direction of all zeros.
     pub fn project(self, [x, y, z]: [f32; 3]) -> [f32; 2] {
         let (sc, tc, ma) = match self.0 {
             0 => (-z, -y, x),
@@ -319,7 +320,7 @@ impl Face {
         [(sc / ma + 1.0) * 0.5, (tc / ma + 1.0) * 0.5]
     }
 
-    /// The direction to a place on the plane of this face, -1 to 1 from edge to edge.
+    /// Returns the direction to a position on the plane of this face, -1 to 1 from edge to edge.
     pub fn direction(self, [s, t]: [f32; 2]) -> [f32; 3] {
         match self.0 {
             0 => [1.0, -t, -s],
@@ -332,7 +333,7 @@ impl Face {
     }
 }
 
-/// A position on one level: coordinates in texels, and the slice that an array or cube fixes.
+/// A position on one level: coordinates in texels, and the slice of an array or cube.
 struct LevelPosition {
     texels: [f32; 3],
     /// Texels along each axis.
@@ -344,10 +345,10 @@ struct LevelPosition {
 }
 
 impl LevelPosition {
-    /// Texel to the lower side of an axis' coordinate, moved by `offset`, and the weight of the one above it.
+    /// Returns the lower texel next to an axis' coordinate, moved by `offset`, and the weight of the texel above it.
     fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
         let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
-        // These two modes stop the coordinate itself, so that the weights stop with it.
+        // These two modes clamp the coordinate itself, so the weights are clamped with it.
         let texels = match self.wrap[axis] {
             Wrap::Clamp => texels.clamp(-moved, size - moved),
             Wrap::MirrorOnce => texels.clamp(-size - moved, size - moved),
@@ -418,7 +419,7 @@ fn filter_of(sampler: &Sampler, lod: f32) -> Filter {
     if clamped_lod(sampler, lod) > 0.0 { sampler.min } else { sampler.mag }
 }
 
-/// The level to read, and the weight of the next smaller one, below 1; 0 where there is none.
+/// Returns the level to read, and the weight of the next smaller one, below 1; 0 if only one level is read.
 fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     let clamped = clamped_lod(sampler, lod);
     let last = image.levels.len() - 1;
@@ -429,9 +430,9 @@ fn levels_of(image: &Image, sampler: &Sampler, lod: f32) -> (usize, f32) {
     if below >= last { (last, 0.0) } else { (below, clamped - libm::floorf(clamped)) }
 }
 
-/// Which level a level of detail reads: a whole number, or one between two levels where they are mixed.
+/// Returns the level that a level of detail reads: a whole number, or a number between two levels if they are mixed.
 ///
-/// The first value of OpenGL's `textureQueryLod`.
+/// This is the first value of OpenGL's `textureQueryLod`.
 pub fn accessed_level(image: &Image, sampler: &Sampler, lod: f32) -> f32 {
     let last = (image.levels.len() - 1) as f32;
     match sampler.mip {
@@ -450,7 +451,7 @@ fn clamped_lod(sampler: &Sampler, lod: f32) -> f32 {
 fn nearest_level(image: &Image, sampler: &Sampler, lod: f32) -> usize {
     match sampler.mip {
         MipFilter::None => 0,
-        // ceil(lod + 1/2) - 1: halfway goes to the larger level. (OpenGL 3.9.8)
+        // ceil(lod + 1/2) - 1: a tie selects the larger level. (OpenGL 3.9.8)
         MipFilter::Nearest | MipFilter::Linear => {
             let level = libm::ceilf(clamped_lod(sampler, lod) + 0.5) - 1.0;
             (level.max(0.0) as usize).min(image.levels.len() - 1)
@@ -486,8 +487,8 @@ fn filter_level(
     mix(c, || plane(z), || plane(z + 1))
 }
 
-/// Returns the texel at a place of a face of a cube. A place outside of the face is on the adjacent one. A corner has no texel: its value
-/// is the mean of the three texels around it.
+/// Returns the texel at a position on a face of a cube. A position outside the face is on the adjacent one. A corner
+/// does not have a texel: its value is the mean of the three texels around it.
 fn on_faces(
     level: &Level,
     slice: usize,
@@ -517,7 +518,7 @@ fn on_faces(
     }
 }
 
-/// The texel that the coordinates fall into, moved by `offset`.
+/// Returns the texel that contains the coordinates, moved by `offset`.
 fn nearest<T>(
     level: &Level,
     sampler: &Sampler,
@@ -530,7 +531,8 @@ fn nearest<T>(
     fetch(level, sampler, &LevelPosition { wrap, ..place }, texel, value)
 }
 
-/// How nearest filtering wraps: a coordinate that stops at the edge of the image falls into its last texel.
+/// Returns the wrap mode that nearest filtering uses: a clamped coordinate at the edge of the image reads its last
+/// texel.
 fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     match wrap {
         Wrap::Clamp => Wrap::ClampToEdge,
@@ -544,7 +546,7 @@ fn wrap_of_nearest(wrap: Wrap) -> Wrap {
     }
 }
 
-/// Texel to the lower side of a coordinate, and the weight of the one to the upper side.
+/// Returns the lower texel next to a coordinate, and the weight of the upper one.
 fn split(texels: f32) -> (i64, f32) {
     let shifted = texels - 0.5;
     let lower = libm::floorf(shifted);
@@ -552,13 +554,13 @@ fn split(texels: f32) -> (i64, f32) {
     (floor(shifted), if weight.is_finite() { weight } else { 0.0 })
 }
 
-/// The integer below, far beyond any image but far from overflow.
+/// Returns the next integer below, clamped far beyond any image but far from overflow.
 fn floor(x: f32) -> i64 {
     libm::floorf(x).clamp(-1e12, 1e12) as i64
 }
 
-/// low * (1 - weight) + high * weight; at weights 0 and 1 one side alone, bit for bit, so that an infinity or NaN
-/// that does not count spoils nothing.
+/// Returns low * (1 - weight) + high * weight. At weights 0 and 1 the result is one side, bit for bit, so an infinity
+/// or a NaN of weight 0 has no effect.
 fn mix(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> [f32; 4] {
     if weight == 0.0 {
         return low();
@@ -594,7 +596,7 @@ fn fetch<T>(
     value(level.texel(at[0], at[1], at[2]))
 }
 
-/// The texel that `index` means on an axis of `size` texels; `None` for the border. (OpenGL 3.9.7)
+/// Returns the texel that `index` refers to on an axis of `size` texels; `None` for the border. (OpenGL 3.9.7)
 fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
     let mirror = |index: i64| if index < 0 { -1 - index } else { index };
     let inside = |index: i64| (0..size).contains(&index).then_some(index);
@@ -605,7 +607,7 @@ fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
             Some(if index < size { index } else { 2 * size - 1 - index })
         }
         Wrap::ClampToEdge => Some(index.clamp(0, size - 1)),
-        // A coordinate that stops at the edge reaches the border by half a texel: `LevelPosition::neighbours`.
+        // A clamped coordinate extends half a texel into the border: `LevelPosition::neighbours`.
         Wrap::Clamp | Wrap::ClampToBorder => inside(index),
         Wrap::MirrorOnceToEdge => Some(mirror(index).min(size - 1)),
         Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => inside(mirror(index)),

@@ -1,4 +1,4 @@
-//! What an instruction reads and writes, as data: what follows values through a program needs no more.
+//! Reads and writes of an instruction, as data for analyses that follow values through a program.
 
 use std::fmt;
 
@@ -6,41 +6,41 @@ use litemap::LiteMap;
 
 use crate::fidelity::Fidelity;
 
-/// A place that holds a value of each lane: a register, flags, an address register.
+/// A register, flag or address register that holds one value per lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
     /// The manual's name of the file: `$r`, `$c`, `R`, `AR`.
     pub file: &'static str,
-    /// Its number there, as [`Event::Write`](crate::Event::Write) counts registers; `None` where an index chooses it at
-    /// run time.
+    /// Number of the register in the file, as [`Event::Write`](crate::Event::Write) counts registers; `None` if an
+    /// index selects it at run time.
     pub number: Option<u32>,
 }
 
-/// What a value is read for.
+/// Purpose of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// To compute with.
+    /// Operand of a computation.
     Value,
-    /// To decide which lanes go on where, or which take part.
+    /// Value that determines the path of lanes, or whether they are active.
     Flow,
-    /// To choose a word of memory, a texel or a register.
+    /// Address of a word of memory, a texel or a register.
     Address,
-    /// To leave the program: an export, a store to memory that the host reads.
+    /// Value that leaves the program: an export, or a store to memory that the host reads.
     Output,
 }
 
-/// A place that an instruction reads.
+/// A slot that an instruction reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The place.
     pub slot: Slot,
-    /// What for.
+    /// Purpose of the read.
     pub role: Role,
     /// Whether the values of the other lanes of its quad are read as well: derivatives, texture coordinates.
     pub quad: bool,
 }
 
-/// Memory that loads and stores of a program may share: what was stored comes back.
+/// Memory that loads and stores of a program may share: a load can return a stored value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Space {
     /// The manual's name: `g[]`, `s[]`, `LDS`, `scratch`.
@@ -52,12 +52,12 @@ pub struct Space {
 }
 
 impl Space {
-    /// Memory that is the only one of its name, and that lanes share.
+    /// Returns the only memory of its name, which lanes share.
     pub const fn shared(name: &'static str) -> Space {
         Space { name, number: None, private: false }
     }
 
-    /// Memory that is the only one of its name, of which each lane has its own.
+    /// Returns the only memory of its name, which is private to each lane.
     pub const fn private(name: &'static str) -> Space {
         Space { name, number: None, private: true }
     }
@@ -77,38 +77,39 @@ impl fmt::Display for Space {
 /// The operations of the instructions of a program, by address.
 pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
-/// What one operation reads and writes. An instruction that issues several side by side has several, and all of them
-/// read before any writes.
+/// Reads and writes of one operation. An instruction that issues several operations at the same time has several; all
+/// of them read before any writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uses {
-    /// The operation's name, as reports of a run have it.
+    /// Name of the operation, as in reports of a run.
     pub operation: &'static str,
-    /// How exact its result is.
+    /// Fidelity of the result.
     pub fidelity: Fidelity,
-    /// What it reads.
+    /// Slots that the operation reads.
     pub reads: Vec<Read>,
-    /// What it writes.
+    /// Slots that the operation writes.
     pub writes: Vec<Slot>,
-    /// Whether lanes that take part may keep what they had: a predicate, a condition.
+    /// Whether active lanes may keep their old value: a predicate, a condition.
     pub conditional: bool,
-    /// Whether what it computes leaves the program by a register that no instruction reads: an output.
+    /// Whether the result leaves the program in a register that no instruction reads: an output.
     pub leaves: bool,
-    /// Whether of a lane that is killed, by then or later, nothing leaves by it: a pixel's export.
+    /// Whether the operation has no effect outside the program for a lane that is killed, before or after it: a
+    /// pixel's export.
     pub dropped_if_killed: bool,
-    /// Whether all lanes that take part get one result, made of what each of them reads: a vote.
+    /// Whether all active lanes get one result, computed from the operands of each of them: a vote.
     pub together: bool,
-    /// Memory that it reads.
+    /// Memory that the operation loads from.
     pub loads: Option<Space>,
-    /// The memory of each of a lane's loads, in their order, if it reads more than one.
+    /// Memory of each load of a lane, in order, if the operation has more than one.
     pub operands: Vec<Space>,
-    /// Memory that it writes.
+    /// Memory that the operation stores to.
     pub stores: Option<Space>,
-    /// Whether what it stores is less than a word: the rest of the word stays.
+    /// Whether the store is narrower than a word, so the rest of the word stays.
     pub narrow: bool,
 }
 
 impl Uses {
-    /// An operation that reads and writes nothing.
+    /// Returns an operation without reads and writes.
     pub fn new(operation: &'static str, fidelity: Fidelity) -> Uses {
         Uses {
             operation,

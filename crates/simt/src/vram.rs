@@ -9,8 +9,8 @@
 //! concurrent atomic accesses of different sizes. A write to a part of a word leaves the other bytes of that word alone,
 //! even if another thread or the program writes to them at the same time.
 //!
-//! Ranges of many words are copied as vectors, at the speed of `memcpy`: see [`copy`]. Fills of many rows may be stored later: see
-//! [`Fills`].
+//! Ranges of many words are copied as vectors, at the speed of `memcpy`: see [`copy`]. Fills of many rows may be
+//! stored later: see [`Fills`].
 
 // Views of bytes as atomics, and copies of them. `Vram::new`, `Vram::from_raw` and `copy` state the reasons why they are sound.
 #![allow(unsafe_code)]
@@ -33,7 +33,7 @@ const ELEMENT: usize = 16;
 /// Size of a block in bytes, for work that proceeds block by block.
 const BLOCK: usize = 4096;
 
-/// Number of words from which on they are copied as vectors.
+/// Minimum number of words that are copied as vectors.
 const MANY: usize = 32;
 
 /// A view of memory that others may access at the same time. Copies of a view share the memory, in all threads.
@@ -44,7 +44,7 @@ pub struct Vram<'a> {
     head: &'a [AtomicU8],
     words: &'a [AtomicU32],
     tail: &'a [AtomicU8],
-    /// Fills that are outstanding.
+    /// Outstanding fills.
     fills: Option<&'a Fills>,
 }
 
@@ -62,8 +62,8 @@ impl<'a> Vram<'a> {
     /// copies, and in views of the same start and length. Accesses through another mapping of the same pages are allowed at
     /// any time.
     pub unsafe fn from_raw(start: *mut u8, length: usize) -> Vram<'a> {
-        // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is valid for
-        // both sizes of atomics. The caller is responsible for the range and for other accesses.
+        // SAFETY: atomics have the layout of their integers, and may change while they are borrowed. Every value is
+        // valid for both sizes of atomics. The caller is responsible for the range and for other accesses.
         let (head, words, tail) =
             unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), length).align_to::<AtomicU32>() };
         Vram { head, words, tail, fills: None }
@@ -72,8 +72,8 @@ impl<'a> Vram<'a> {
     /// Returns a range as bytes of a buffer, on which a launch runs in place, or `None` if it is not in memory.
     ///
     /// # Safety
-    /// The bytes are dropped before `'a` ends, no other range that is lent at the same time overlaps this one, and no copy of the
-    /// view accesses it meanwhile.
+    /// The bytes are dropped before `'a` ends, no other range that is lent at the same time overlaps this one, and no
+    /// copy of the view accesses it meanwhile.
     pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
         let length = range.end.checked_sub(range.start)?;
         self.place(range.start, length)?;
@@ -305,8 +305,8 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Copies words from the start of a range to another range without a block between, if the ranges have no byte in common.
-    /// Returns how many bytes are copied.
+    /// Copies words from the start of a range to another range without an intermediate block, if the ranges do not
+    /// overlap. Returns the number of bytes copied.
     fn copy_apart(self, source: usize, target: usize, count: usize) -> usize {
         let [from, to] = [source, target].map(|at| self.units(at, count / WORD * WORD));
         let (Some(from), Some(to)) = (from, to) else { return 0 };
@@ -317,8 +317,8 @@ impl<'a> Vram<'a> {
         unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
-    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A byte of a word
-    /// belongs to the word: whoever stores one stores all four.
+    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A store to
+    /// a byte of a word stores all four bytes.
     #[inline]
     pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
@@ -329,7 +329,8 @@ impl<'a> Vram<'a> {
         Some(units)
     }
 
-    /// Returns the word that contains a range, and the position of the range in it, or `None` if several units do.
+    /// Returns the word that contains a range, and the position of the range in it, or `None` if several units
+    /// contain it.
     #[inline]
     fn inside(self, at: usize, length: usize) -> Option<(&'a AtomicU32, usize)> {
         let start =
@@ -361,8 +362,8 @@ struct Covered {
     tail: Range<usize>,
 }
 
-/// Returns how many of `length` bytes are in the first word, if `skipped` bytes before them are in it as well. Returns 0 if
-/// none are skipped.
+/// Returns the number of `length` bytes that are in the first word, if `skipped` bytes before them are also in it.
+/// Returns 0 if none are skipped.
 #[inline]
 fn partial(skipped: usize, length: usize) -> usize {
     if skipped == 0 { 0 } else { (WORD - skipped).min(length) }
@@ -404,9 +405,10 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
     from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(u32::from_ne_bytes(*from), Relaxed));
 }
 
-/// Copies most of `count` words, if they are many, to a range that does not overlap the first one. Returns how many.
+/// Copies most of `count` words, if there are many, to a range that does not overlap the first one. Returns the
+/// number of words copied.
 ///
-/// rustc 1.95 makes no vectors of relaxed accesses: a loop over words copies 4 bytes a cycle at most, this one 16.
+/// rustc 1.95 does not vectorize relaxed accesses: a loop over words copies up to 4 bytes per cycle, this one 16.
 ///
 /// # Safety
 /// Words can be read at `from` and written at `to`. Other threads may access the ranges at the same time, by atomic
@@ -420,8 +422,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
         return 0;
     }
     let bytes = count * WORD / PIECE * PIECE;
-    // SAFETY: the block does what a relaxed access to each word does, in some order: an aligned word lies in one line of the
-    // cache, so that the processor accesses it as a whole. The ranges have these bytes.
+    // SAFETY: the block has the effect of a relaxed access to each word, in some order. An aligned word lies in one
+    // cache line, so the processor accesses it as a whole. The ranges have these bytes.
     unsafe {
         std::arch::asm!(
             "2:",
@@ -450,10 +452,10 @@ unsafe fn copy(from: *const u8, to: *mut u8, count: usize) -> usize {
     bytes / WORD
 }
 
-/// Copies none of `count` words: other processors than x86-64 copy word by word, and Miri checks that.
+/// Copies none of `count` words: processors other than x86-64 copy word by word, and Miri checks that.
 ///
 /// # Safety
-/// None is needed.
+/// No requirement.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {

@@ -1,5 +1,5 @@
-//! Observers chosen at run time. An engine is compiled for four of them, in the crate of its machine, and not again for each
-//! observer of each crate.
+//! Observers chosen at run time. The crate of a machine compiles its engine for four of them, so other crates do not
+//! compile it again for each of their observers.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer, hand_on};
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Watch<'_> {
 }
 
 impl<'a> Watch<'a> {
-    /// An observer, and what its constants say that it takes.
+    /// Returns an observer with the events that its constants request.
     pub fn of<O: Observer>(observer: &'a mut O) -> Watch<'a> {
         match (O::ENABLED, O::DATA, O::PATHS) {
             (true, true, _) => Watch::Data(observer),
@@ -74,7 +74,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// The events without those of registers and memory, for what announces no others; `None` where none are taken.
+    /// Returns the events without those of registers and memory, for code that does not announce others; `None` if
+    /// none are requested.
     pub fn flow(self) -> Option<Told<'a, false>> {
         match self {
             Watch::Nothing | Watch::Paths(_) => None,
@@ -83,7 +84,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A listener as an observer of events. Engines are compiled for it; [`watched!`](crate::watched) makes it.
+/// A listener as an observer of events. Engines are compiled for it; [`watched!`](crate::watched) creates it.
 pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 
 impl<const DATA: bool> Observer for Told<'_, DATA> {
@@ -92,7 +93,7 @@ impl<const DATA: bool> Observer for Told<'_, DATA> {
     hand_on!(self, Listener, self.0);
 }
 
-/// Evaluates an expression with the observer of a [`Watch`]: it is compiled four times.
+/// Evaluates an expression with the observer of a [`Watch`]. The expression is compiled four times.
 #[macro_export]
 macro_rules! watched {
     ($watch:expr, |$observer:ident| $run:expr) => {
@@ -125,8 +126,8 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression with one of three observers: they take no events, events without data, or all events. Code that does
-/// not announce paths is compiled for these three only. An observer that takes no events is replaced by
+/// Evaluates an expression with one of three observers: they take no events, events without data, or all events. Code
+/// that does not announce paths is compiled for these three only. An observer that takes no events is replaced by
 /// [`Silent`](crate::Silent).
 #[macro_export]
 macro_rules! announced {
@@ -143,18 +144,19 @@ macro_rules! announced {
     };
 }
 
-/// The methods that step a launch, in an implementation that has `observed_step` for any observer. They are compiled in the
-/// crate of the machine.
+/// Defines the methods that step a launch, in an implementation that has `observed_step` for any observer. They are
+/// compiled in the crate of the machine.
 ///
-/// With `advance`, the implementation has `observed_advance` as well. With `groups`, that is one group after another: the
-/// implementation has the field `done` and the methods `statistics`, `lowered`, `group_number` and `advance_group`.
+/// With `advance`, the implementation also has `observed_advance`. With `groups`, `observed_advance` runs one group
+/// after another, and the implementation has the field `done` and the methods `statistics`, `lowered`, `group_number`
+/// and `advance_group`.
 #[macro_export]
 macro_rules! stepping {
     ($Cause:ty) => {
         /// Executes one instruction.
         ///
         /// # Errors
-        /// The program trapped; the group stays at the instruction that did.
+        /// The program trapped; the group stays at the trapping instruction.
         pub fn step<O: $crate::Observer>(
             &mut self,
             observer: &mut O,
@@ -165,7 +167,7 @@ macro_rules! stepping {
         /// [`Run::step`] with an observer that is chosen at run time.
         ///
         /// # Errors
-        /// Those of [`Run::step`].
+        /// As for [`Run::step`].
         pub fn step_watched(
             &mut self,
             watch: $crate::Watch<'_>,
@@ -176,11 +178,11 @@ macro_rules! stepping {
     ($Cause:ty, advance) => {
         $crate::stepping!($Cause);
 
-        /// Executes instructions on the engine of the options (the reference interpreter, or else the fast engine), up to
-        /// `most`, fewer only at the end. Data events are not announced.
+        /// Executes up to `most` instructions, fewer only at the end. The engine is that of the options: the
+        /// reference interpreter, or else the fast engine. Data events are not announced.
         ///
         /// # Errors
-        /// The program trapped; the group stays at the instruction that did.
+        /// The program trapped; the group stays at the trapping instruction.
         pub fn advance(
             &mut self,
             most: u64,
@@ -201,7 +203,7 @@ macro_rules! stepping {
             observer: &mut O,
         ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
             let end = self.statistics().instructions.saturating_add(most);
-            // Made by the first call, for all copies.
+            // The first call lowers the program, for all copies.
             let fast = self.lowered();
             while !self.done {
                 let left = end.saturating_sub(self.statistics().instructions);

@@ -1,8 +1,8 @@
-//! What is written differently for each [level](Kind) of the host's vector instructions, for rows of any number
-//! of lanes that is a multiple of 16: the compiler makes vector code of most loops over lanes, but not of these, or not
-//! with certainty.
+//! Functions that are implemented separately for each [level](Kind) of the host's vector instructions. They process
+//! rows of any number of lanes that is a multiple of 16. The compiler vectorizes most loops over lanes, but not
+//! these, or not reliably.
 
-// Intrinsics are unsafe: each block says which level has them, and that its accesses stay inside their arrays.
+// Intrinsics are unsafe. Each block states which level has them, and that its accesses stay inside their arrays.
 #![allow(unsafe_code)]
 
 use std::fmt;
@@ -20,12 +20,13 @@ reconverge_isa::choices! {
     }
 }
 
-/// Something to do in code compiled for a level.
+/// A task that runs in code compiled for a level.
 pub trait Task {
     /// The result.
     type Output;
 
-    /// Does it. To be marked `#[inline(always)]`, so that it becomes part of the code for the level.
+    /// Runs the task. Implementations must be marked `#[inline(always)]`, so that they become part of the code for
+    /// the level.
     fn run<W: Wide>(self, wide: W) -> Self::Output;
 }
 
@@ -33,31 +34,32 @@ mod eight;
 
 pub use eight::{Eight, Words8};
 
-/// A level of vector instructions, as a token: a value exists only where the processor has the level.
+/// A level of vector instructions, as a token: a value exists only if the processor has the level.
 pub trait Wide: Copy + fmt::Debug {
     /// The level.
     const KIND: Kind;
 
-    /// Whether a multiply-add of singles with one rounding is one instruction, so that [`multiply_add`] is quick.
+    /// Whether a multiply-add of singles with one rounding is a single instruction, which makes [`multiply_add`]
+    /// fast.
     const FUSED: bool;
 
-    /// The token.
+    /// Returns the token.
     ///
     /// # Safety
     /// The processor has the level.
     unsafe fn assume() -> Self;
 
-    /// Runs a task in a function of its own, compiled for the level.
+    /// Runs a task in a separate function that is compiled for the level.
     fn call<T: Task>(self, task: T) -> T::Output;
 
-    /// The level for what reads and writes words of single lanes: a vector of sixteen lanes that is taken apart takes longer
-    /// than two of eight.
+    /// The level for code that reads and writes words of single lanes. Splitting a vector of sixteen lanes takes
+    /// longer than splitting two of eight.
     type Eight: Eight;
 
-    /// Its token.
+    /// Returns the token of the level for eight lanes.
     fn eight(self) -> Self::Eight;
 
-    /// All ones for the lanes of a set, zeros for the others, in rows of bytes.
+    /// Returns all ones for the lanes of a set and zeros for the others, in rows of bytes.
     #[inline(always)]
     fn spread_bytes<const N: usize>(self, bits: u64) -> [u8; N] {
         let words = spread::<N>(bits);
@@ -68,8 +70,8 @@ pub trait Wide: Copy + fmt::Debug {
         bytes
     }
 
-    /// Writes the lanes of a set, bit n for lane n; the others keep what they have. All lanes are asked for first: they
-    /// need not the old words.
+    /// Writes the lanes of a set, bit n for lane n; the others keep their words. The case of all lanes is checked
+    /// first: it does not need the old words.
     #[inline(always)]
     fn write<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         const { assert!(N <= 64, "a set has a bit for each lane") };
@@ -80,7 +82,7 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
-    /// [`Wide::write`] for a set that is not likely to be all lanes.
+    /// [`Wide::write`] for a set that rarely contains all lanes.
     #[inline(always)]
     fn merge<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         let members = spread::<N>(bits);
@@ -89,13 +91,13 @@ pub trait Wide: Copy + fmt::Debug {
         }
     }
 
-    /// The lanes whose word has its highest bit set.
+    /// Returns the lanes whose word has its highest bit set.
     fn signs<const N: usize>(self, words: &[u32; N]) -> u64;
 
-    /// The lanes for whose byte, a number below 16, the table says yes.
+    /// Returns the lanes whose byte, a number below 16, is set in the table.
     fn select<const N: usize>(self, table: &Table, bytes: &[u8; N]) -> u64;
 
-    /// The words of a table's pairs, of which each lane names one modulo their number.
+    /// Returns the words of a table's pairs. Each lane selects a pair by number, modulo the number of pairs.
     #[inline(always)]
     fn pairs<const N: usize, const M: usize>(
         self,
@@ -109,8 +111,8 @@ pub trait Wide: Copy + fmt::Debug {
         words
     }
 
-    /// Of numbers of 15 bits, the squares by 2^14, of which each partial product is cut: the sum of `x >> (14 - n)` over
-    /// the set bits n of x.
+    /// Returns the squares of 15-bit numbers divided by 2^14, each partial product truncated: the sum of `x >> (14 -
+    /// n)` over the set bits n of x.
     #[inline(always)]
     fn cut_squares<const N: usize>(self, numbers: &[u32; N]) -> [u32; N] {
         let mut sums = [0; N];
@@ -129,23 +131,24 @@ pub trait Wide: Copy + fmt::Debug {
 pub struct Sum {
     /// Sign bits to flip: of the product, and of the addend.
     pub flip: Option<[u32; 2]>,
-    /// A source may be a denormal, and counts as zero.
+    /// Whether a source may be a denormal, which counts as zero.
     pub flush: bool,
-    /// Zero times anything is zero.
+    /// Whether zero times anything is zero.
     pub zero_wins: bool,
-    /// A factor that is a power of two, with which A and C are multiplied first. If the bits of a magnitude lie among as
-    /// many as the second number from the first on, that is not exact: its exponent leaves the range.
+    /// A power of two with which A and C are multiplied first, and a range: its first magnitude and its size. The
+    /// scaling is not exact if the bits of a magnitude lie in this range, because the exponent then leaves the range
+    /// of the format.
     pub scale: Option<(f32, [u32; 2])>,
-    /// The bits of the NaN that comes out.
+    /// The bits of a NaN result.
     pub nan: u32,
 }
 
-/// A truth table over the numbers below 16, as [`Wide::select`] reads it: all ones for yes.
+/// A truth table over the numbers below 16, as [`Wide::select`] reads it: all ones for true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table(pub [u8; 16]);
 
 impl Table {
-    /// Yes for the numbers of the set bits.
+    /// Returns the table that is true for the numbers of the set bits.
     pub const fn of(bits: u16) -> Table {
         let mut table = [0; 16];
         let mut number = 0;
@@ -157,7 +160,7 @@ impl Table {
     }
 }
 
-/// All ones for the lanes of a set, zeros for the others.
+/// Returns all ones for the lanes of a set and zeros for the others.
 #[inline(always)]
 pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     let mut words = [0; N];
@@ -170,10 +173,10 @@ pub fn spread<const N: usize>(bits: u64) -> [u32; N] {
     words
 }
 
-/// A * B + C, rounded once, with denormals flushed and the one NaN of the [`Sum`]; and whether it may be wrong for some lane
-/// because of [`Sum::scale`].
+/// Returns A * B + C, rounded once, with denormals flushed and the one NaN of the [`Sum`]; and whether the result may
+/// be wrong for some lane because of [`Sum::scale`].
 ///
-/// The compiler makes vector code of it, since no choice depends on a lane.
+/// The compiler vectorizes the function, since no branch depends on a lane.
 #[inline(always)]
 pub fn multiply_add<const N: usize>(src: &[[u32; N]; 3], sum: Sum) -> ([u32; N], bool) {
     const SIGN: u32 = 1 << 31;
@@ -207,7 +210,7 @@ pub fn multiply_add<const N: usize>(src: &[[u32; N]; 3], sum: Sum) -> ([u32; N],
     (result, exceptions != 0)
 }
 
-/// What every processor has.
+/// The instructions that every processor of the target has.
 #[derive(Clone, Copy, Debug)]
 pub struct Baseline;
 
@@ -328,7 +331,7 @@ impl Wide for Avx2 {
             // SAFETY: the processor has AVX2; the store needs no alignment and stays inside 32 bytes.
             unsafe {
                 let words = _mm256_set1_epi32((bits >> (32 * chunk)) as i32);
-                // Eight times the byte with the lanes' bits, then each lane's bit of it.
+                // Eight copies of the byte with the lanes' bits, then each lane's bit of it.
                 let ones = 0x0101_0101_0101_0101;
                 let byte = _mm256_shuffle_epi8(words, _mm256_set_epi64x(3 * ones, 2 * ones, ones, 0));
                 let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
@@ -418,8 +421,8 @@ impl Wide for Avx2 {
     }
 }
 
-/// [`Wide::pairs`], eight lanes at a time, with a load a lane; two places leave their vector at once. A tenth of the time that
-/// the loop over lanes takes: it moves every word alone.
+/// [`Wide::pairs`], eight lanes at a time, with one load per lane; two indices leave their vector at once. It takes a
+/// tenth of the time of the loop over lanes, which moves every word separately.
 ///
 /// # Safety
 /// The processor has AVX2.
@@ -436,7 +439,7 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
         let at = |place: u64| table[place as usize % M].as_ptr();
         let [two, four, six, eight] =
             [0, 1, 2, 3].map(|two: usize| u64::from(places[2 * two]) | u64::from(places[2 * two + 1]) << 32);
-        // SAFETY: the processor has AVX2, as the caller says; each load reads a pair, each store eight words.
+        // SAFETY: the caller guarantees that the processor has AVX2; each load reads a pair, each store eight words.
         unsafe {
             let both = |two: u64| {
                 let lower = _mm_castsi128_pd(_mm_loadl_epi64(at(two & 0xffff_ffff).cast()));
@@ -452,7 +455,7 @@ unsafe fn pairs_by_eight<const N: usize, const M: usize>(
 }
 
 /// [`Wide::cut_squares`], sixteen lanes at a time, in halves: bit n of x, moved to bit n + 2, times x has the part of that
-/// bit as the upper half of the product; bit 14 has no place there. The loop over lanes takes four times as long.
+/// bit as the upper half of the product; bit 14 does not fit. The loop over lanes takes four times as long.
 ///
 /// # Safety
 /// The processor has AVX2.
@@ -463,7 +466,7 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
     let mut sums = [0; N];
     for (numbers, sums) in numbers.as_chunks::<16>().0.iter().zip(sums.as_chunks_mut::<16>().0) {
         let [lower, upper] = [&numbers[..8], &numbers[8..]];
-        // SAFETY: the processor has AVX2, as the caller says; loads and stores need no alignment and stay inside eight words.
+        // SAFETY: the caller guarantees that the processor has AVX2; loads and stores need no alignment and stay inside eight words.
         unsafe {
             let load = |words: &[u32]| _mm256_loadu_si256(words.as_ptr().cast());
             let x = _mm256_packus_epi32(load(lower), load(upper));
@@ -568,7 +571,7 @@ mod tests {
         std::array::from_fn(|_| random.next())
     }
 
-    /// What the functions give for `N` lanes, as they are defined lane by lane.
+    /// Expected results for `N` lanes, from the definitions for single lanes.
     struct AsDefined<const N: usize>;
 
     impl<const N: usize> Task for AsDefined<N> {
@@ -635,7 +638,7 @@ mod tests {
         for round in 0..2000 {
             let mut word = || match random.below(4) {
                 0 => random.one_of(&special) | random.next() << 31,
-                // Close to one another, so that sums cancel.
+                // Operands close to one another, so that sums cancel.
                 1 => 0x3f00_0000 + (random.next() & 0x80ff_0001),
                 _ => random.next(),
             };
@@ -647,7 +650,7 @@ mod tests {
                 scale: (round & 8 != 0).then_some((2.0, [0x7f00_0000, 0x00ff_ffff])),
                 nan: 0x7fff_ffff,
             };
-            // The baseline, which a build need not have as a level.
+            // The baseline, which a build may not have as a level.
             let expected = Baseline.call(MultiplyAdd(&src, sum));
             for level in Level::available() {
                 let found = level.run(MultiplyAdd(&src, sum));

@@ -1,4 +1,4 @@
-//! Work in pieces for the threads of the host, handed out in order.
+//! Distributes pieces of work to the threads of the host, in order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,20 +7,20 @@ use rayon::prelude::*;
 
 use crate::pool;
 
-/// What the pieces and the workers gave.
+/// Results of the pieces and the workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done<R, W> {
-    /// By piece, in the order of the pieces.
+    /// Result of each piece, in the order of the pieces.
     pub results: Vec<R>,
     /// The workers, in no order.
     pub workers: Vec<W>,
 }
 
 /// Hands out pieces, in order and one at a time, to `workers` threads of the pool of [`pool::install`]
-/// ([`Options::workers`](crate::Options::workers)). Each makes a worker, which serves for all its pieces.
+/// ([`Options::workers`](crate::Options::workers)). Each thread creates one worker for all its pieces.
 ///
-/// A piece is handed out only after all before it, so that a result may cancel later pieces only. Pieces split among the
-/// threads beforehand would leave one without work while another is still in its part.
+/// A piece is handed out only after all earlier ones, so a result may cancel only later pieces. A fixed division of
+/// the pieces among the threads would leave one thread idle while another still works on its share.
 ///
 /// ```
 /// use reconverge_simt::workers::hand_out;
@@ -51,7 +51,7 @@ where
         (results, worker)
     };
     let parts: Vec<_> = match workers {
-        // On this thread, which need not belong to a pool.
+        // Run on this thread, which may not belong to a pool.
         0 | 1 => vec![run(0)],
         _ => pool::install(|| (0..workers).into_par_iter().with_max_len(1).map(run).collect()),
     };
@@ -71,7 +71,7 @@ where
 /// [`hand_out`] for work that can fail: after a failure no more pieces are handed out.
 ///
 /// # Errors
-/// That of the first piece, in order, that failed, whatever the number of workers.
+/// Returns the error of the first piece, in order, that failed, whatever the number of workers.
 pub fn try_hand_out<I, R, E, W>(
     workers: usize,
     pieces: I,
@@ -84,7 +84,7 @@ where
     E: Send,
     W: Send,
 {
-    // All pieces before one that has failed have been handed out, so that the first failure is among the results.
+    // All pieces before a failed one have been handed out, so the first failure is among the results.
     let failed = AtomicBool::new(false);
     let pieces = pieces.take_while(|_| !failed.load(Ordering::Relaxed));
     let Done { results, workers } = hand_out(workers, pieces, worker, |worker, piece| {

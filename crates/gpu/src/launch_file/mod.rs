@@ -1,7 +1,7 @@
-//! Launch files of what was launched elsewhere: everything that a program started from, as text and files beside it.
+//! Writes launch files for launches of other programs: all inputs of a launch, as text and files next to it.
 //!
-//! What is written here `reconverge run` and the others read as the same launch (docs/launch-files.md). A few numbers are
-//! written in place, as bits; more of them go to a file, through a [`Store`].
+//! `reconverge run` and other commands read such a file as the same launch (docs/launch-files.md). A few numbers are
+//! written inline, as bits; larger lists go to a file, through a [`Store`].
 
 mod r500;
 mod r700;
@@ -16,33 +16,34 @@ use reconverge_simt::texture::{Compare, Image, Sampler, Shape};
 
 use crate::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
 
-/// Takes the files that launch files name.
+/// Storage of the files that launch files refer to.
 pub trait Store {
-    /// Takes a file and gives its name, which ends as asked; a file of the same content may have been taken before.
+    /// Stores a file and returns its name, which has the given extension. It may return an earlier file of the same
+    /// content.
     ///
     /// # Errors
-    /// Why it cannot be taken, for people.
+    /// The reason why the file cannot be stored, as text.
     fn put(&mut self, kind: &str, ending: &str, bytes: Vec<u8>) -> Result<String, String>;
 }
 
-/// Words that are written in place.
+/// Maximum number of words that are written inline.
 const IN_PLACE: usize = 64;
 
-/// A launch file while it is written.
+/// A launch file under construction.
 #[derive(Clone, Debug, Default)]
 pub struct LaunchText {
-    /// Fields of the launch itself: in TOML they come first.
+    /// Fields of the launch itself: they come first in TOML.
     fields: String,
-    /// Tables behind them.
+    /// Tables after the fields.
     tables: String,
 }
 
 impl LaunchText {
-    /// A launch that was captured: its program, what it started from, what its lanes are, and what must come out. Of a draw
-    /// that `trap` has ended, a launch without results is what trapped.
+    /// Writes a captured launch: its program, inputs and lanes, and its expected outputs. If `trap` has ended the
+    /// draw, the launch without results is the one that trapped.
     ///
     /// # Errors
-    /// The store's, and what no launch file can say, by name.
+    /// The store's error, or the name of a feature that launch files cannot describe.
     pub fn captured(
         launched: &Launched,
         trap: Option<&str>,
@@ -70,10 +71,10 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// A launch with its program.
+    /// Writes a launch with its program.
     ///
     /// # Errors
-    /// The store's, and what no launch file can say, by name.
+    /// The store's error, or the name of a feature that launch files cannot describe.
     pub fn of(
         program: &ChipProgram,
         machine: &Machine,
@@ -83,7 +84,7 @@ impl LaunchText {
         let mut text = LaunchText::default();
         let (ending, bytes) = match program.isa {
             Isa::R700 => ("bin", program.words.iter().flat_map(|word| word.to_le_bytes()).collect()),
-            // Registers and addresses go with the words.
+            // The file also contains registers and addresses.
             Isa::R500 | Isa::Tesla => {
                 let (ending, file) = program.file();
                 (ending, file.into_bytes())
@@ -107,7 +108,7 @@ impl LaunchText {
         Ok(text)
     }
 
-    /// x, y and whether the primitive covers it (1), of the pixel of each lane.
+    /// Writes x, y and whether the primitive covers it (1) for the pixel of each lane.
     fn pixels(&mut self, pixels: &[[i32; 3]], store: &mut dyn Store) -> Result<(), String> {
         let bytes = pixels.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect();
         let file = store.put("pixels", "bin", bytes)?;
@@ -115,28 +116,28 @@ impl LaunchText {
         Ok(())
     }
 
-    /// Index and instance of the vertex of each lane.
+    /// Writes index and instance of the vertex of each lane.
     fn vertices(&mut self, vertices: &[[u32; 2]], store: &mut dyn Store) -> Result<(), String> {
         let values = typed("vertices", "u32", (2, vertices.as_flattened()), store)?;
         self.field("vertices", format_args!("{values}"));
         Ok(())
     }
 
-    /// Words that must come out.
+    /// Writes expected words.
     fn expect(&mut self, output: &str, rows: &Rows, store: &mut dyn Store) -> Result<(), String> {
         let values = typed(output, "bits", (rows.width, &rows.words), store)?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", values)]);
         Ok(())
     }
 
-    /// A flag a lane that must come out.
+    /// Writes one expected flag per lane.
     fn expect_flags(&mut self, output: &str, flags: &[bool], store: &mut dyn Store) -> Result<(), String> {
         let file = store.put(output, "bin", flags.iter().map(|flag| u8::from(*flag)).collect())?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", format!("\"{file}:u8\""))]);
         Ok(())
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> String {
         format!("{}{}", self.fields, self.tables)
     }
@@ -153,12 +154,12 @@ impl LaunchText {
     }
 }
 
-/// Words by row, as bits: in place, or the name of a file of them.
+/// Returns words by row, as bits: inline, or the name of a file that contains them.
 fn bits<const N: usize>(kind: &str, rows: &[[u32; N]], store: &mut dyn Store) -> Result<String, String> {
     typed(kind, "bits", (N, rows.as_flattened()), store)
 }
 
-/// Words, so many a row.
+/// Returns rows of words: inline, or the name of a file that contains them.
 fn typed(
     kind: &str,
     dtype: &str,
@@ -174,7 +175,7 @@ fn typed(
     Ok(format!("\"{}:{dtype}\"", store.put(kind, "bin", bytes)?))
 }
 
-/// The fields of `[[texture]]` that its image decides: sizes, levels and texels.
+/// Returns the fields of `[[texture]]` that describe its image: sizes, levels and texels.
 fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static str, String)>, String> {
     let Some(first) = image.levels().first() else { return Err(format!("texture {unit} has no level")) };
     let (width, height, depth) = (first.width, first.height, first.depth);
@@ -200,7 +201,7 @@ fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static
     Ok(fields)
 }
 
-/// A `[[sampler]]`.
+/// Writes a `[[sampler]]`.
 fn sampler(
     text: &mut LaunchText,
     number: u8,
@@ -239,7 +240,7 @@ fn sampler(
     Ok(())
 }
 
-/// The name of a value in the list that has them all.
+/// Returns the name of a value in the list of all names.
 fn named<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
     names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }

@@ -5,7 +5,7 @@ use reconverge_r500::pvs;
 
 use super::{LaunchText, Store, bits, image, sampler};
 
-/// Writes what a launch of the fragment unit has.
+/// Writes the fields of a launch of the fragment unit.
 pub(super) fn fragments(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
     let Environment { constants: all, textures, hardware } = &*launch.environment;
     let Hardware { group_width, limits, scope } = *hardware;
@@ -27,7 +27,7 @@ pub(super) fn fragments(text: &mut LaunchText, launch: &Launch, store: &mut dyn 
     Ok(())
 }
 
-/// Writes what a launch of the vertex unit has.
+/// Writes the fields of a launch of the vertex unit.
 pub(super) fn vertices(
     text: &mut LaunchText,
     launch: &pvs::launch::Launch,
@@ -41,7 +41,7 @@ pub(super) fn vertices(
     constants(text, &launch.environment.constants, store)
 }
 
-/// Constants that are not zero.
+/// Writes the constants that are not zero.
 fn constants(
     text: &mut LaunchText,
     constants: &[(u8, [u32; 4])],

@@ -5,7 +5,7 @@ use reconverge_r700::texture::Texture;
 
 use super::{LaunchText, Store, bits};
 
-/// Writes all that a launch of this machine has of its own.
+/// Writes the fields that only launches of this machine have.
 pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
     let environment = &*launch.environment;
     let whole = Environment::new(environment.chip, environment.stage);
@@ -45,7 +45,7 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
         let file = store.put("fetch", "bin", bytes)?;
         text.field("fetch_program", format_args!("{{ words = \"{file}:u32\", start = {} }}", fetch.start));
     }
-    // All that has no field.
+    // Properties without a field.
     for (differs, what) in [
         (launch.first_lane != 0, "a first lane other than 0"),
         (environment.alternate != whole.alternate, "alternate constants"),

@@ -10,7 +10,7 @@ use reconverge_tesla::texture::{Component, Texture};
 use super::{LaunchText, Store, image, sampler, typed};
 use crate::nv50::buffer_name;
 
-/// Writes what a launch of fragments has.
+/// Writes the fields of a launch of fragments.
 pub(super) fn fragments(
     text: &mut LaunchText,
     launch: &Fragment,
@@ -41,7 +41,7 @@ pub(super) fn fragments(
     resources(text, &launch.setup, store)
 }
 
-/// Writes what a launch of vertices has.
+/// Writes the fields of a launch of vertices.
 pub(super) fn vertices(text: &mut LaunchText, launch: &Vertex, store: &mut dyn Store) -> Result<(), String> {
     text.field("lanes", format_args!("{}", launch.lanes));
     setup(text, &launch.setup)?;
@@ -51,7 +51,7 @@ pub(super) fn vertices(text: &mut LaunchText, launch: &Vertex, store: &mut dyn S
     resources(text, &launch.setup, store)
 }
 
-/// Writes what a grid has.
+/// Writes the fields of a grid.
 pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Store) -> Result<(), String> {
     let Compute { grid, block, grid_id, params, segments, memory, .. } = launch;
     text.field("grid", format_args!("{grid:?}"));
@@ -111,7 +111,7 @@ fn input(text: &mut LaunchText, word: u16, values: &[u32], store: &mut dyn Store
     Ok(())
 }
 
-/// The fields of what every stage has.
+/// Writes the fields of all stages.
 fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
     let Modes { mul_zero_wins, .. } = setup.modes;
     if setup.limits != Limits::default() || setup.modes != (Modes { mul_zero_wins, ..Modes::default() }) {
@@ -123,10 +123,10 @@ fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
-/// Constants, textures and samplers.
+/// Writes constants, textures and samplers.
 fn resources(text: &mut LaunchText, setup: &Setup, store: &mut dyn Store) -> Result<(), String> {
     for bank in 0..16 {
-        // What lies beyond reads as zero.
+        // Bytes past the end read as zero.
         let bytes = setup.constants.bank(bank);
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         if used == 0 {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Stage;
 
-/// A stage of the pipeline: the methods that say what it runs.
+/// A stage of the pipeline: the methods that select its program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -22,7 +22,7 @@ pub(super) struct Unit {
 /// The bindings that methods set one at a time.
 #[derive(Clone, Debug)]
 pub(super) struct Bindings {
-    /// CB_DEF_SET, by number: where a constant buffer is and how many bytes it has.
+    /// CB_DEF_SET, by number: address and number of bytes of a constant buffer.
     pub(super) buffers: Vec<(usize, usize)>,
     /// SET_PROGRAM_CB, by program and slot: the number of a constant buffer.
     pub(super) constants: [[Option<u8>; 16]; 16],
@@ -44,7 +44,7 @@ impl Default for Bindings {
 }
 
 impl Bindings {
-    /// CB_DEF_SET of a constant buffer at `start`.
+    /// CB_DEF_SET: defines a constant buffer at `start`.
     pub(super) fn define(&mut self, start: usize, word: u32) {
         let size = match word & 0xffff {
             0 => 0x1_0000,
@@ -53,7 +53,8 @@ impl Bindings {
         self.buffers[(word >> 16 & 0x7f) as usize] = (start, size);
     }
 
-    /// CB_DATA at a word of CB_ADDR. Returns the range of the stored word, if it is in the buffer.
+    /// CB_DATA: stores a word at the position in CB_ADDR. Returns the range of the stored word, if it is in the
+    /// buffer.
     pub(super) fn store(&self, memory: Vram<'_>, address: u32, word: u32) -> Option<Range<usize>> {
         let (start, size) = self.buffers[(address & 0x7f) as usize];
         let offset = (address >> 8) as usize * 4;

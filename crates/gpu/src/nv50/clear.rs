@@ -15,7 +15,7 @@ use super::surface::Slices;
 /// Bytes of a word.
 const WORD: usize = 4;
 
-/// Clears the surfaces that a word of CLEAR_BUFFERS names. Returns the memory that it may have written to.
+/// Clears the surfaces that a word of CLEAR_BUFFERS selects. Returns the memory that it may have written to.
 pub(super) fn clear(
     state: &State,
     unknown: &mut Unknown,
@@ -29,7 +29,8 @@ pub(super) fn clear(
     [color.flatten(), depth.flatten()]
 }
 
-/// Returns the memory of a surface with elements of `bytes` bytes. Slices are written back elsewhere: then it is all memory.
+/// Returns the memory of a surface with elements of `bytes` bytes. If slices are used, they are written back
+/// elsewhere, and the result is all memory.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {
@@ -47,7 +48,7 @@ fn clear_color(
     let mut slices = Slices::new(memory.len());
     let found = color_surface((state, unknown, &mut slices), what.rt.into(), what.layer.into());
     let (surface, color) = found?;
-    // A component that a format does not have, X, is one.
+    // X, a component that a format does not have, is one.
     let mut values = [color.format.numbers[0].one(); 4];
     let mut mask = if what.color == 0xf { 0xf } else { 0 };
     for (chan, place) in color.places.iter().enumerate() {
@@ -79,7 +80,7 @@ fn clear_depth(
     let target = zeta((state, unknown, &mut slices), what.layer.into())?;
     let (format, depth) = (target.format, state.float(m::CLEAR_DEPTH, 0));
     let (code, value) = (format.code(depth), state.word(m::CLEAR_STENCIL) as u8);
-    // Bit 0 of CLEAR_FLAGS: the mask of stencil writes holds.
+    // Bit 0 of CLEAR_FLAGS: the mask of stencil writes applies.
     let mask = if state.flag(m::CLEAR_FLAGS) { state.nth(m::STENCIL_ENABLE, 6) as u8 } else { u8::MAX };
     slices.take(memory);
     let element = |depth: u32, stencil: u8| {
@@ -87,7 +88,7 @@ fn clear_depth(
         format.write(&mut element[..format.bytes()], depth, stencil);
         u128::from_le_bytes(element)
     };
-    // All bits of an element that depth and stencil have are written through these two.
+    // These two cover all bits of an element that depth and stencil have.
     let stencil = if what.s { element(0, mask) } else { 0 };
     let depths = if what.z { element(u32::MAX, 0) } else { 0 };
     let bits = element(if what.z { code } else { 0 }, value);
@@ -103,7 +104,7 @@ fn clear_depth(
     Some(cleared)
 }
 
-/// Writes bits of the elements of a surface inside of a rectangle: those of `written` become those of `bits`.
+/// Writes bits of the elements of a surface inside a rectangle: those in `written` get the values in `bits`.
 fn fill(
     surface: &Surface,
     bytes: usize,
@@ -136,14 +137,14 @@ fn fill(
             return;
         }
     }
-    // A row of the elements, and of the bits of them that are written.
+    // A row of the elements, and of their bits that are written.
     let count = (inside.x1 - inside.x0) as usize;
     let [bits, written] = [bits & written, written].map(|bits| bits.to_le_bytes()[..bytes].repeat(count));
     let (mut row, keeps) = (bits.clone(), written.iter().any(|bits| *bits != u8::MAX));
     for y in inside.y0..inside.y1 {
         let first = y as usize * surface.pitch + inside.x0 as usize;
         let at = surface.start.saturating_add(first * bytes);
-        // A row that memory does not have to its end is written as far as it goes.
+        // If memory ends within a row, the row is written up to there.
         let length = (memory.len().saturating_sub(at) / bytes * bytes).min(row.len());
         let row = &mut row[..length];
         if keeps {

@@ -1,9 +1,9 @@
 //! The compute object: launches of compute programs over grids of blocks.
 //!
-//! The object shares constant buffers, textures and samplers with the 3D object. Its program takes the place of the fragment
-//! program: the code is in the window of fragment programs, and uses their bindings. A launch reads and writes the buffers in place.
-//! Segments of g[] contain no byte outside of buffers. Sources: Mesa
-//! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from it.
+//! The object shares constant buffers, textures and samplers with the 3D object. Its program replaces the fragment
+//! program: the code is in the window of fragment programs, and uses their bindings. A launch reads and writes the
+//! buffers in place. Segments of g[] do not contain bytes outside buffers. Sources: Mesa `nv50_compute.c`,
+//! `nv50_compute.xml.h`, and streams captured from it.
 
 use std::ops::Range;
 
@@ -25,15 +25,15 @@ use super::texture;
 use crate::Fault;
 use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
 
-/// Instructions that a warp of a compute program may issue before it counts as hung: about a second on a host of 2023. Draws
-/// have fewer, since a chip that draws answers sooner.
+/// Maximum number of instructions of a warp of a compute program before it counts as hung: about a second on a host
+/// of 2023. Draws have a lower limit, since a chip that draws must respond sooner.
 const WATCHDOG: u64 = 1 << 28;
 
-/// The words of an entry of GLOBAL, and bytes from one to the next.
+/// Offsets of the words of an entry of GLOBAL, and bytes from one entry to the next.
 const SEGMENT: [u32; 5] = [0, 4, 8, 12, 16];
 const SEGMENT_STEP: u32 = 0x20;
 
-/// The segment that is all of the memory.
+/// The segment that covers all of the memory.
 const FLAT: usize = 15;
 
 /// Numbers of two constant buffers: plain uniforms, which are c0[] of compute programs, and the driver's own, c15[].
@@ -41,7 +41,7 @@ const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
-/// In c15[]: where descriptions of segments begin, and bytes of one.
+/// Offset in c15[] of the descriptions of segments, and bytes of one.
 const DESCRIPTION: usize = 0x3c4;
 const DESCRIPTION_BYTES: usize = 0x30;
 
@@ -50,12 +50,12 @@ const DESCRIPTION_BYTES: usize = 0x30;
 struct Description([u32; 12]);
 
 impl Description {
-    /// Whether a tile has several slices.
+    /// Returns whether a tile has several slices.
     fn is_deep(&self) -> bool {
         self.0[10] != 0
     }
 
-    /// The rows of an image without depth, of all its layers.
+    /// Returns the number of rows of all layers of an image without depth.
     fn rows(&self) -> u32 {
         let [_, height, layers, _, of_a_layer, ..] = self.0;
         if of_a_layer == 0 { height } else { of_a_layer.saturating_mul(layers) }
@@ -114,8 +114,8 @@ impl Nv50 {
         }
     }
 
-    /// Defines the buffer of uniforms, if nothing has: the driver has one piece of memory for all buffers of constants, and the
-    /// start-up that it may forget to submit defines this one (`nv50_screen_compute_setup`).
+    /// Defines the buffer of uniforms, if no method has: the driver has one piece of memory for all buffers of
+    /// constants, and the start-up that it may fail to submit defines this one (`nv50_screen_compute_setup`).
     fn define_uniforms(&mut self) {
         let (start, _) = self.bindings.buffers[AUXILIARY];
         if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
@@ -123,13 +123,13 @@ impl Nv50 {
         }
     }
 
-    /// Whether COND_MODE lets launches run.
+    /// Returns whether COND_MODE allows launches.
     fn compute_runs(&self, memory: Vram<'_>) -> bool {
         let at = self.compute.address(c::COND_ADDRESS_HIGH);
         condition(memory, at, self.compute.word(c::COND_MODE))
     }
 
-    /// Writes the sequence of a query: everything before is done.
+    /// Writes the sequence of a query. Everything before it is done.
     fn query(&mut self, memory: Vram<'_>, word: u32) {
         let at = self.compute.address(c::QUERY_ADDRESS_HIGH);
         let sequence = self.compute.word(c::QUERY_SEQUENCE).to_le_bytes();
@@ -146,7 +146,7 @@ impl Nv50 {
     fn launch(&mut self, memory: Vram<'_>) {
         let dimensions = self.compute.word(c::GRIDDIM);
         let grid = [dimensions & 0xffff, dimensions >> 16];
-        // A grid with a zero side has no block.
+        // A grid with a zero side does not have blocks.
         if grid.contains(&0) {
             return;
         }
@@ -204,7 +204,7 @@ impl Nv50 {
         self.faults.look_at(program.code(), fixes);
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
-        // Not more than the program uses: nothing else reads l[], and sizes of many threads add up.
+        // Not more than the program uses: no other code reads l[], and the sizes of many threads add up.
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
         setup.driver_fixes = self.faults.handled.then_some(fixes);
@@ -291,7 +291,7 @@ impl Nv50 {
     }
 }
 
-/// Whether a condition of COND_MODE holds.
+/// Returns whether a condition of COND_MODE holds.
 pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
     match mode {
@@ -303,16 +303,16 @@ pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
     }
 }
 
-/// The bytes of USER_PARAM, which go to s\[0x10\] on.
+/// Returns the bytes of USER_PARAM, which go to s\[0x10\] and above.
 fn user_params(state: &State) -> Vec<u8> {
     let count = (state.word(c::USER_PARAM_COUNT) >> 8 & 0xff).min(64) as usize;
     (0..count).flat_map(|number| state.nth(c::USER_PARAM, number).to_le_bytes()).collect()
 }
 
-/// The segments that GLOBAL states.
+/// Returns the segments that GLOBAL describes.
 ///
-/// Here a surface whose tiles have one slice has plain rows, see `surface`. GLOBAL does not state slices, since a program computes
-/// their places itself; the driver's description does.
+/// Here a surface whose tiles have one slice has plain rows, see `surface`. GLOBAL does not describe slices, since a
+/// program computes their addresses itself; the driver's description does.
 fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {
@@ -333,13 +333,14 @@ fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) ->
             (false, true) => Some(Tiling { pitch, rows }),
             (false, false) => Some(Tiling { pitch: pitch >> rows, rows: 0 }),
         };
-        // OpenGL asks for zeros where a program reads beyond a buffer or an image, and the driver leaves that to the chip.
+        // OpenGL requires zeros if a program reads past the end of a buffer or an image, and the driver leaves that
+        // to the chip.
         *segment = Some(Segment { base, limit, tiling, lenient: number != FLAT });
     }
     segments
 }
 
-/// The parts of the buffers that segments reach, in ascending order and apart from each other.
+/// Returns the parts of the buffers that segments cover, in ascending order and disjoint.
 fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Range<usize>> {
     let reached = (0..16).filter(|number| reached >> number & 1 != 0).filter_map(|n| segments.0[n]);
     let mut all = Vec::new();
@@ -369,7 +370,7 @@ fn output(buffer: Buffer) -> (String, Output) {
     (buffer_name(buffer.address), Output::Words(Rows { width: 1, words }))
 }
 
-/// The name of a buffer in a launch file.
+/// Returns the name of a buffer in a launch file.
 pub(crate) fn buffer_name(address: u32) -> String {
     format!("buffer-{address:08x}")
 }

@@ -21,7 +21,7 @@ impl Side {
     fn new(state: &State, is_linear: u32, high: u32, low: u32, pitch: u32) -> Side {
         let start = ((u64::from(state.word(high) & 0xff) << 32) | u64::from(state.word(low))) as usize;
         if state.flag(is_linear) {
-            // The pitch may run upwards.
+            // The pitch may be negative.
             let layout = Layout::Linear { pitch: state.word(pitch) as i32 as isize as usize };
             return Side { start, layout, x: 0, y: 0, z: 0 };
         }
@@ -50,10 +50,12 @@ impl Side {
     }
 }
 
-/// The most rows of a copy: the driver divides larger ones. (Mesa `nv50_transfer.c`, `nv50_m2mf_transfer_rect`)
+/// Maximum number of rows of a copy: the driver splits larger ones. (Mesa `nv50_transfer.c`,
+/// `nv50_m2mf_transfer_rect`)
 const MOST_ROWS: usize = 2047;
 
-/// Executes the copy of the methods. Parts outside of memory are left out. Returns the memory that it may have written to.
+/// Executes the copy of the methods. Parts outside memory are skipped. Returns the memory that it may have written
+/// to.
 pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Range<usize> {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);
@@ -88,7 +90,7 @@ mod tests {
     use super::*;
     use crate::nv50::methods::Object;
 
-    /// Between linear and tiled memory, with a pitch that may run upwards.
+    /// Copies between linear and tiled memory, with a pitch that may be negative.
     #[test]
     fn bytes_that_change_are_in_the_range_of_a_copy() {
         const MEMORY: usize = 1 << 16;

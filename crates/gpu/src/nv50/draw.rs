@@ -1,4 +1,4 @@
-//! From methods to a [`Draw`]: what the fixed-function units do, and what programs leave and read.
+//! Translates methods to a [`Draw`]: the state of the fixed-function units, and the inputs and results of programs.
 
 use std::sync::Arc;
 
@@ -34,7 +34,8 @@ use crate::capture::{FragmentRecording, Recording};
 /// 1.0 as bits.
 const ONE: u32 = 1f32.to_bits();
 
-/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
+/// Maximum of x and y, in multiples of w, before a primitive is clipped. Window coordinates then stay within 2^22 for
+/// a viewport of 8192.
 const BAND: f32 = 256.;
 
 /// The range of sizes of points that the driver advertises.
@@ -43,7 +44,7 @@ const POINT_SIZES: [f32; 2] = [1., 64.];
 /// The mode of polygons that are drawn as points.
 const POINTS: u32 = 0x1b00;
 
-/// How primitives are made; `None` for a number that is none.
+/// Returns the kind of primitives; `None` for an unassigned number.
 pub(super) fn topology(number: u32) -> Option<Topology> {
     Some(match number {
         0x0 => Topology::Points,
@@ -64,12 +65,12 @@ pub(super) fn topology(number: u32) -> Option<Topology> {
     })
 }
 
-/// Comparison by its number of OpenGL.
+/// Returns the comparison with OpenGL's number.
 fn compare(word: u32) -> Compare {
     Compare::ALL[(word & 7) as usize]
 }
 
-/// The pixels that may be drawn through a viewport.
+/// Returns the pixels that may be drawn through a viewport.
 fn scissor(state: &State, viewport: usize) -> Rectangle {
     let from_size = |horiz: u32, vert: u32| {
         let (x, w) = ((horiz & 0xffff) as i32, (horiz >> 16) as i32);
@@ -84,7 +85,8 @@ fn scissor(state: &State, viewport: usize) -> Rectangle {
     }
 }
 
-/// A rectangle of two words: the first column and the one after the last, the first row and the one after the last.
+/// Returns the rectangle of two words: the first column and the one after the last, the first row and the one after
+/// the last.
 fn from_ends(horiz: u32, vert: u32) -> Rectangle {
     let low = |word: u32| (word & 0xffff) as i32;
     let high = |word: u32| (word >> 16) as i32;
@@ -94,7 +96,7 @@ fn from_ends(horiz: u32, vert: u32) -> Rectangle {
 /// Number of window rectangles.
 const WINDOW_RECTANGLES: usize = 8;
 
-/// Window rectangles and the stipple of polygons, if they are on.
+/// Returns the window rectangles and the stipple of polygons, if they are on.
 fn mask(state: &State) -> Option<Box<PixelMask>> {
     let rectangle = |number: usize| {
         from_ends(state.nth(m::CLIP_RECT_HORIZ, 2 * number), state.nth(m::CLIP_RECT_HORIZ, 2 * number + 1))
@@ -110,7 +112,7 @@ fn mask(state: &State) -> Option<Box<PixelMask>> {
     (rectangles.is_some() || stipple.is_some()).then(|| PixelMask { rectangles, stipple }.into())
 }
 
-/// The pattern of lines, if it is on. Lines of a list have the whole pattern each. (OpenGL 3.0, 3.5.2)
+/// Returns the line pattern, if it is on. Each line of a list has the whole pattern. (OpenGL 3.0, 3.5.2)
 fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
     let word = state.word(m::LINE_STIPPLE);
     state.flag(m::LINE_STIPPLE_ENABLE).then(|| Stipple {
@@ -120,7 +122,7 @@ fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
     })
 }
 
-/// The rectangle of a clear.
+/// Returns the rectangle of a clear.
 pub(super) fn clear_rectangle(state: &State) -> Rectangle {
     let pair = |method: u32| (state.word(method), state.word(method + 4));
     let of = |(x, y): (u32, u32)| Rectangle {
@@ -136,7 +138,7 @@ pub(super) fn clear_rectangle(state: &State) -> Rectangle {
     }
 }
 
-/// A surface as the rows that it is drawn to; `None` where memory has no room for them.
+/// Returns a surface as the rows that are drawn to; `None` if memory does not have room for them.
 fn rows(
     (unknown, slices): (&mut Unknown, &mut Slices),
     start: usize,
@@ -164,7 +166,7 @@ fn rows(
     Some(Surface { start, end, pitch, rows, order })
 }
 
-/// A colour target's surface and format.
+/// Returns a colour target's surface and format.
 pub(super) fn color_surface(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     number: usize,
@@ -198,7 +200,7 @@ pub(super) fn color_surface(
     Some((surface, color))
 }
 
-/// The depth buffer, if there is one.
+/// Returns the depth buffer, if there is one.
 pub(super) fn zeta(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     layer: usize,
@@ -228,7 +230,7 @@ pub(super) fn zeta(
     Some(DepthTarget { surface, format })
 }
 
-/// The part of the window system's numbers that a primitive is drawn to.
+/// Layer and viewport of a primitive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Window {
     /// Layer of the targets.
@@ -237,7 +239,7 @@ pub(super) struct Window {
     pub(super) viewport: usize,
 }
 
-/// All that a draw depends on.
+/// Returns the state of a draw.
 pub(super) fn draw(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
@@ -280,7 +282,7 @@ pub(super) fn draw(
         .flag(m::ALPHA_TEST_ENABLE)
         .then(|| (compare(state.word(m::ALPHA_TEST_FUNC)), state.float(m::ALPHA_TEST_REF, 0)));
     let logic = match state.flag(m::LOGIC_OP_ENABLE) {
-        // OpenGL counts the table's bits from the other end.
+        // OpenGL numbers the bits of the table in the opposite order.
         true => LogicOp(((state.word(m::LOGIC_OP) & 0xf) as u8).reverse_bits() >> 4),
         false => LogicOp::COPY,
     };
@@ -315,8 +317,8 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver gives twice OpenGL's units, and OpenGL's smallest resolvable difference is two steps of 24 bits: NV92 passes
-    // piglit's `gl-1.4-polygon-offset`, which measures it.
+    // The driver writes twice OpenGL's units, and OpenGL's smallest resolvable difference is two steps of 24 bits.
+    // NV92 passes piglit's `gl-1.4-polygon-offset`, which measures it.
     let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
         0x13 => (libm::exp2(-16.), false),
@@ -469,16 +471,16 @@ fn blend((state, unknown): (&State, &mut Unknown), number: usize, kind: Number) 
 /// A word of v[] that a fragment program reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
-    /// Its input, and the component.
+    /// Index of the input, and the component.
     input: usize,
     chan: usize,
-    /// The same of back faces, where it is another.
+    /// Input and component for back faces, if different.
     back: Option<(usize, usize)>,
-    /// Whether it is divided by w: the program multiplies by w itself.
+    /// Whether the word is divided by w: the program multiplies by w itself.
     divides: bool,
 }
 
-/// What a fragment program reads of its vertices.
+/// Vertex attributes that a fragment program reads.
 #[derive(Clone, Debug)]
 pub(super) struct Reads {
     /// Interpolated vectors. Attribute `n` of a vertex is that of input `n`.
@@ -487,14 +489,14 @@ pub(super) struct Reads {
     slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
-    /// Bit n: input n is taken at the centroid of what is covered.
+    /// Bit n: input n is read at the centroid of the covered samples.
     centroids: u64,
-    /// Whether the position is taken at the centroid, and at the sample.
+    /// Whether the position is read at the centroid, and at the sample.
     position: (bool, bool),
 }
 
 impl Reads {
-    /// `centroids`: the words of v[] that the program takes at the centroid.
+    /// `centroids`: the words of v[] that the program reads at the centroid.
     pub(super) fn new(
         (state, unknown): (&State, &mut Unknown),
         topology: Topology,
@@ -506,7 +508,7 @@ impl Reads {
         let two_sided = state.flag(m::VERTEX_TWO_SIDE_ENABLE);
         let points = topology == Topology::Points;
         let modes = [m::POLYGON_MODE_FRONT, m::POLYGON_MODE_BACK].map(|mode| state.word(mode));
-        // A polygon may be drawn as points on one side of it.
+        // Polygons may be drawn as points on one of their sides.
         let may_be_points = points || list_of(topology) == Topology::Triangles && modes.contains(&POINTS);
         let sprites = may_be_points && state.flag(m::POINT_SPRITE_ENABLE);
         let several = state.word(m::MULTISAMPLE_MODE) != 0;
@@ -535,12 +537,13 @@ impl Reads {
                 () if linear => How::Linear,
                 () => How::Perspective,
             };
-            // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
-            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes:
-            // [`Erratum::FlatColours`].
+            // Inferred: a flat colour is the provoking vertex's value of the plane, that is, the value divided by
+            // that vertex' w. The program multiplies by w at its own position. NV92 fails all tests of flat colours
+            // in which w changes: [`Erratum::FlatColours`].
             let flat_color = how == How::Flat && !by_program && !linear;
             let divided = flat_color && state.errata.has(Erratum::FlatColours);
-            // At the centroid, the plane of the value divided by w: the program multiplies by w of another place, the centre.
+            // At the centroid, the plane of the value divided by w: the program multiplies by w at another position,
+            // the centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
                 How::Perspective if centroid => (How::Linear, true),
@@ -555,8 +558,9 @@ impl Reads {
                 1..=4 => (reads.sprite(state, (!points).then_some((slot, divided))), replaced as usize - 1),
                 _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
-            // Inferred: an input that the program has as flat is the front colour's, unless SHADE_MODEL is flat. NV92 fails the eight
-            // tests of such a gl_Back*Color with a smooth model, and none with a flat one: [`Erratum::FlatBack`].
+            // Inferred: an input that the program declares as flat has the front colour, unless SHADE_MODEL is flat.
+            // NV92 fails the eight tests of such a gl_Back*Color with a smooth model, and none with a flat one:
+            // [`Erratum::FlatBack`].
             let is_front = by_program && !flat_colors && state.errata.has(Erratum::FlatBack);
             let two_sided = two_sided && !is_front;
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
@@ -586,7 +590,7 @@ impl Reads {
         })
     }
 
-    /// Returns the input of a point's coordinates. Other primitives have a slot there, in all components.
+    /// Returns the input of a point's coordinates. For other primitives, all components of the input are a slot.
     fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
         let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
         let known = self
@@ -595,7 +599,7 @@ impl Reads {
             .zip(&self.slots)
             .position(|(input, slots)| matches!(input, Input::Sprite { .. }) && *slots == of_slot);
         known.unwrap_or_else(|| {
-            // Where t is 0 at the lower left, it is 1 at the first row.
+            // If t is 0 at the lower left, it is 1 at the first row.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
             let index = self.inputs.len();
             self.inputs.push(Input::Sprite { otherwise: otherwise.map(|_| index), top_is_one });
@@ -632,7 +636,7 @@ impl Reads {
             };
             vertex.position = [0, 1, 2, 3].map(float);
             vertex.point_size = float(size);
-            // CLIP_DISTANCE_ENABLE says which of them count.
+            // CLIP_DISTANCE_ENABLE selects those that are used.
             vertex.distances = std::array::from_fn(|plane| float(first + plane));
             vertex.attributes.clear();
             vertex.attributes.extend(self.slots.iter().map(attribute));
@@ -645,10 +649,10 @@ impl Reads {
 pub(super) struct FragmentResults {
     control: FpControl,
     count: usize,
-    /// Whether a register has a mask of samples, and whether it counts.
+    /// Whether a register has a mask of samples, and whether the mask is used.
     sample_mask: bool,
     masks_samples: bool,
-    /// By colour: whether it is clamped to [0, 1].
+    /// Whether each colour is clamped to [0, 1].
     clamps: [bool; 8],
 }
 
@@ -662,7 +666,8 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            // Fractions from 0 on are clamped anyway, and integers are not. NV92 passes piglit's `gl_rgba8_snorm-drawpixels`.
+            // Fractions from 0 on are clamped anyway, and integers are not clamped. NV92 passes piglit's
+            // `gl_rgba8_snorm-drawpixels`.
             let clamps = format::color(code)
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps
@@ -672,15 +677,15 @@ impl FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: program.export_sample_mask,
-            // Inferred from OpenGL, where a mask of the program counts if multisampling is on: the driver does not change the program
-            // with the flag.
+            // Inferred from OpenGL, in which a program's mask is used if multisampling is on: the driver does not
+            // change the program with the flag.
             masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }
     }
 }
 
-/// The fragment stage as the raster sees it.
+/// The fragment stage, in the form that the raster uses.
 pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
     reads: &'a Reads,
@@ -733,7 +738,7 @@ impl FragmentProgram for FragmentStage<'_> {
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let w = &fragments.positions[3];
-        // None where each is 1.
+        // `None` if all are 1.
         let divided = w.iter().fold(0, |differs, w| differs | (w ^ ONE)) != 0;
         let reciprocals: Option<Vec<f32>> =
             divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
@@ -749,7 +754,7 @@ impl FragmentProgram for FragmentStage<'_> {
         }
         let FragmentResults { control, count, sample_mask, masks_samples, clamps } = self.results;
         launch.kept = Some(count);
-        // Where every w is 1, the first word need not be given. A captured launch has all inputs.
+        // If every w is 1, the first word can be omitted. A captured launch has all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
         let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
@@ -761,7 +766,7 @@ impl FragmentProgram for FragmentStage<'_> {
                 (3, Some(reciprocals)) => {
                     Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
                 }
-                // Where every w is 1, so is every reciprocal.
+                // If every w is 1, so is every reciprocal.
                 _ => fragments.positions[component].clone(),
             });
         }
@@ -800,7 +805,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let colors = count.saturating_sub(others).div_ceil(4).min(8);
         let last = count.saturating_sub(1);
         let depth = control.exports_z.then(|| left.column(last));
-        // The mask of samples is before depth.
+        // The mask of samples is before the depth.
         let mask = masks_samples.then(|| left.column(count.saturating_sub(others)));
         let killed = left.dead();
         let color = |number: usize| {
@@ -835,7 +840,7 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// The word of v[] that a program reads of a colour, and whether it is divided by w of the vertex.
+    /// Returns the word of v[] that a program reads for a colour, and whether it is divided by w of the vertex.
     fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
         let mut state = State::new(Object::Tesla);
         // One colour of two slots, front and back.

@@ -1,5 +1,5 @@
-//! Faults of Mesa's driver that show when compute programs run. Each is named once. With `--driver-fixes`, programs run as with a
-//! driver that has no faults.
+//! Faults of Mesa's driver that show when compute programs run. Each is reported once. With `--driver-fixes`,
+//! programs run as with a driver without these faults.
 //!
 //! | fault | handled |
 //! |---|---|
@@ -31,7 +31,7 @@ pub(super) enum DriverFault {
     OnePlace,
     /// Several programs fit a launch.
     SeveralPrograms,
-    /// Loads of arguments have no type.
+    /// Loads of arguments do not have a type.
     Form,
     /// Registers of small values have numbers of 32-bit registers.
     Half,
@@ -65,7 +65,7 @@ impl DriverFault {
         }
     }
 
-    /// Returns a description of the fault with its place in the driver.
+    /// Returns a description of the fault with its position in the driver.
     fn text(self) -> &'static str {
         match self {
             DriverFault::StartUp => {
@@ -129,9 +129,9 @@ impl DriverFault {
 /// Properties of a launch that depend on the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Signature {
-    /// Bytes of parameters, the driver's own word included.
+    /// Number of bytes of parameters, including the driver's own word.
     pub(super) parameters: usize,
-    /// Threads of a block. A program of OpenGL has them fixed.
+    /// Number of threads of a block. It is fixed in a program of OpenGL.
     pub(super) block: [u32; 3],
     pub(super) registers: u32,
     pub(super) shared_bytes: u32,
@@ -140,12 +140,12 @@ pub(super) struct Signature {
 }
 
 impl Signature {
-    /// Whether it is a kernel of OpenCL: programs of OpenGL have no arguments.
+    /// Returns whether it is a kernel of OpenCL: programs of OpenGL do not have arguments.
     fn is_kernel(&self) -> bool {
         self.parameters > 4
     }
 
-    /// Whether one program can have both.
+    /// Returns whether one program can have both signatures.
     fn fits(&self, other: &Signature) -> bool {
         let same = (self.parameters, self.registers, self.shared_bytes)
             == (other.parameters, other.registers, other.shared_bytes);
@@ -158,35 +158,35 @@ impl Signature {
 struct Uploaded {
     words: Arc<[u32]>,
     signature: Signature,
-    /// The number of its last launch.
+    /// Number of its last launch.
     launched: u64,
-    /// The number of the program that ran after it.
+    /// Number of the program that ran after it.
     next: Option<usize>,
 }
 
 /// The faults of the driver of a chip.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// Whether they are handled.
+    /// Whether the faults are handled.
     pub(super) handled: bool,
-    /// The end of the start-up of the 3D object in memory. The driver writes the start-up of the compute object there. `None` after
-    /// it is found.
+    /// The end of the start-up of the 3D object in memory. The driver writes the start-up of the compute object
+    /// there. `None` after it has been found.
     pub(super) unsent: Option<usize>,
-    /// Whether the driver has said since the last launch that the program is another one.
+    /// Whether the driver has reported another program since the last launch.
     pub(super) flushed: bool,
     named: Vec<DriverFault>,
     remarks: Vec<String>,
     programs: Vec<Uploaded>,
-    /// The number of the program that was launched last.
+    /// Number of the program that was launched last.
     last: usize,
     launches: u64,
 }
 
-/// Programs whose words are kept.
+/// Maximum number of programs whose words are kept.
 const MOST_PROGRAMS: usize = 256;
 
 impl Faults {
-    /// Names a fault, the first time.
+    /// Reports a fault, the first time.
     pub(super) fn name(&mut self, fault: DriverFault) {
         if !self.named.contains(&fault) {
             self.named.push(fault);
@@ -199,11 +199,12 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Finds out whether the driver means another program than the one at `place`: it has said that the program is another one,
-    /// and has not uploaded it. OpenGL's state tracker says so only if it is another one; OpenCL's before each launch.
+    /// Determines whether the driver intends another program than the one at `place`: it has reported another
+    /// program, and has not uploaded it. OpenGL's state tracker only reports an actual change; OpenCL's reports one
+    /// before each launch.
     pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
-        // Code that was uploaded since is that of the program.
+        // If code was uploaded since then, it is the code of the program.
         if !memory.holds_words(place, &last.words) {
             return;
         }
@@ -216,7 +217,7 @@ impl Faults {
         }
         let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
         let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
-        // The program that followed before, or the one that ran longest ago.
+        // The program that followed last time, or else the one with the oldest launch.
         let followed = meant.iter().find(|number| last.next == Some(**number));
         let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
         let Some(&number) = followed.or(oldest) else { return };
@@ -227,7 +228,7 @@ impl Faults {
         }
     }
 
-    /// Takes the program of a launch.
+    /// Records the program of a launch.
     pub(super) fn launched(&mut self, words: &Arc<[u32]>, signature: Signature) {
         self.flushed = false;
         self.launches += 1;
@@ -247,7 +248,7 @@ impl Faults {
         }
     }
 
-    /// Names the faults of a program.
+    /// Reports the faults of a program.
     pub(super) fn look_at(&mut self, code: &Code, fixes: DriverFixes) {
         if [
             DriverFault::Offset,
@@ -290,7 +291,7 @@ impl Faults {
         }
     }
 
-    /// Maps g0[] of a kernel with arguments that reaches it.
+    /// Maps g0[] for a kernel with arguments that accesses it.
     pub(super) fn map_first_segment(&mut self, segments: &mut Segments, reached: u16, arguments: usize) {
         // The first word is the driver's own.
         if reached & 1 == 0 || segments.0[0].is_some() || arguments <= 4 {

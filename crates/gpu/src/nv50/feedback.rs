@@ -9,27 +9,27 @@ use super::methods::tesla as m;
 use super::query::Counters;
 use super::state::State;
 
-/// How many buffers there are.
+/// Number of buffers.
 pub(super) const BUFFERS: usize = 4;
 
-/// Where feedback goes on.
+/// State of transform feedback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Feedback {
-    /// By buffer: bytes that are written.
+    /// Number of bytes written to each buffer.
     pub(super) offsets: [u32; BUFFERS],
-    /// Primitives since STRMOUT_PARAMS_LATCH.
+    /// Number of primitives since STRMOUT_PARAMS_LATCH.
     primitives: u32,
 }
 
 impl Feedback {
-    /// STRMOUT_PARAMS_LATCH: feedback begins where the methods say.
+    /// STRMOUT_PARAMS_LATCH: starts feedback at the offsets that the methods set.
     pub(super) fn latch(&mut self, state: &State) {
         self.offsets = std::array::from_fn(|buffer| state.nth(m::STRMOUT_OFFSET, buffer));
         self.primitives = 0;
     }
 
-    /// Writes the primitives of runs of vertices, by the words of the slots of each. The vertex that provokes is the first or the
-    /// last, as of a list of the primitives.
+    /// Writes the primitives of runs of vertices, from the words of the slots of each. The provoking vertex is the
+    /// first or the last, as in a list of the primitives.
     pub(super) fn write(
         &mut self,
         state: &State,
@@ -49,7 +49,7 @@ impl Feedback {
             stride if interleaved && stride != 0 => stride,
             _ => 4 * words(buffer),
         };
-        // Where each buffer's words begin among all positions.
+        // The index of each buffer's first word among all positions.
         let mut first = [0; BUFFERS + 1];
         for buffer in 0..BUFFERS {
             first[buffer + 1] = first[buffer] + words(buffer).next_multiple_of(4);
@@ -99,13 +99,13 @@ mod tests {
     use super::super::methods::Object;
     use super::*;
 
-    /// EXT_transform_feedback: a list of what is written has the same flat colours.
+    /// EXT_transform_feedback: a list of the written vertices has the same flat colours.
     #[test]
     fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
         const BUFFER: usize = 0x1000;
         let written = |last_provokes: bool| {
             let (mut state, mut memory) = (State::new(Object::Tesla), vec![0; 0x2000]);
-            // Slot 0 of each vertex, one word a vertex, into one buffer.
+            // Slot 0 of each vertex, one word per vertex, into one buffer.
             state.set(m::STRMOUT_BUFFERS_CTRL, 0x10 | 2 | 4 << 8);
             state.set(m::STRMOUT_ADDRESS_HIGH + 4, BUFFER as u32);
             state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);

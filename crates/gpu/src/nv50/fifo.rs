@@ -5,19 +5,19 @@
 //! non-incrementing      40000000h | n << 18 | subchannel << 13 | method     n words, all to method
 //! long                  00030000h | subchannel << 13 | method, n            the same, n in a word of its own
 //! ```
-//! Header and words of a packet may lie in different segments. Source: Mesa `nv50_winsys.h` and captured streams; the forms
-//! that the driver never sends (jump, call, return) are refused.
+//! The header and the words of a packet may be in different segments. Source: Mesa `nv50_winsys.h` and captured
+//! streams. The forms that the driver never sends (jump, call, return) are rejected.
 
 /// Words of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
-    /// Which object.
+    /// Subchannel of the object.
     pub(super) subchannel: usize,
     /// Byte address of the method.
     pub(super) method: u32,
 }
 
-/// Where in a packet the reader is: it goes on with the next segment, or the next submission.
+/// State within a packet. Reading continues with the next segment, or the next submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Fifo {
     packet: Option<Packet>,
@@ -32,15 +32,15 @@ struct Packet {
     increments: bool,
 }
 
-/// A word that begins no packet.
+/// A word that is not a valid header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoHeader(pub(super) u32);
 
 impl Fifo {
-    /// Takes the next word; gives where it goes if it is a method's.
+    /// Reads the next word. Returns its destination if it is a word of a method.
     ///
     /// # Errors
-    /// It should be a header and is none.
+    /// A header is expected, but the word is not a header.
     pub(super) fn take(&mut self, word: u32) -> Result<Option<Call>, NoHeader> {
         if let Some(packet) = &mut self.packet {
             let call = packet.call;
@@ -67,7 +67,7 @@ impl Fifo {
         Ok(None)
     }
 
-    /// Whether the next word is a header.
+    /// Returns whether the next word is a header.
     pub(super) fn is_between_packets(&self) -> bool {
         self.packet.is_none() && self.long.is_none()
     }

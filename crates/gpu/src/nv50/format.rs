@@ -1,4 +1,4 @@
-//! The chip's numbers of formats, as the formats that they mean.
+//! The chip's format numbers, and their formats.
 //!
 //! Source: Mesa `nv50_formats.c` and `nv50_defs.xml.h`. Components are from byte 0 up.
 
@@ -9,9 +9,9 @@ use reconverge_raster::format::{Format, Number};
 /// Elements of a colour surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
-    /// Where components lie.
+    /// Format of the elements.
     pub(super) format: Format,
-    /// The component that red, green, blue and alpha are.
+    /// Component of the element for red, green, blue and alpha.
     pub(super) places: [Option<u8>; 4],
 }
 
@@ -23,7 +23,7 @@ const RG: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 const R: [Option<u8>; 4] = [Some(0), None, None, None];
 const A: [Option<u8>; 4] = [None, None, None, Some(0)];
 
-/// The format of a colour surface; `None` for a number that is none.
+/// Returns the format of a colour surface; `None` for an unassigned number.
 pub(super) fn color(number: u32) -> Option<Color> {
     use Number::{Float, Sint, Snorm, Srgb, Uint, Unorm};
     let (bits, kind, places) = match number {
@@ -87,9 +87,9 @@ pub(super) fn color(number: u32) -> Option<Color> {
     Some(Color { format: Format::new(bits, kind), places })
 }
 
-/// Returns whether the chip blends colours in a format; colours replace what is stored otherwise. Mesa's table of formats has integers,
-/// SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's `fbo-blending-formats` for exactly these:
-/// [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
+/// Returns whether the chip blends colours in a format. Otherwise colours replace the stored ones. Mesa's table of
+/// formats has integers, SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's
+/// `fbo-blending-formats` for exactly these: [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
 pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     let all = !errata.has(Erratum::NoBlending);
     match format.numbers[0] {
@@ -100,8 +100,8 @@ pub(super) fn blends(format: &Format, errata: Errata) -> bool {
     }
 }
 
-/// The format of a depth surface; `None` for a number that is none. Formats with coverage, which the driver does not have, are not
-/// known.
+/// Returns the format of a depth surface; `None` for an unassigned number. Formats with coverage, which the driver
+/// does not have, are not known.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     Some(match number {
         0x0a => DepthFormat::Float32,
@@ -113,7 +113,7 @@ pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     })
 }
 
-/// Widths of the components of a vertex attribute's format.
+/// Returns the widths of the components of a vertex attribute's format.
 pub(super) fn vertex(number: u32) -> Option<[u8; 4]> {
     Some(match number {
         0x01 => [32; 4],
@@ -134,7 +134,7 @@ pub(super) fn vertex(number: u32) -> Option<[u8; 4]> {
     })
 }
 
-/// What the components of a vertex attribute are.
+/// Returns the type of the components of a vertex attribute.
 pub(super) fn vertex_number(number: u32) -> Option<Number> {
     Some(match number {
         0x09 => Number::Snorm,
@@ -148,8 +148,8 @@ pub(super) fn vertex_number(number: u32) -> Option<Number> {
     })
 }
 
-/// Widths of the components of a texture's elements, from the low bits upward; `None` for those in blocks and for those that
-/// are not known.
+/// Returns the widths of the components of a texture's elements, from the low bits upward; `None` for compressed and
+/// unknown formats.
 pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
     Some(match number {
         0x01 => [32; 4],
@@ -173,7 +173,7 @@ pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
         0x1d => [8, 0, 0, 0],
         0x1e => [4, 4, 0, 0],
         0x21 => [11, 11, 10, 0],
-        // Stencil below depth, and depth below stencil.
+        // 29h: stencil below depth. 2ah and 2bh: depth below stencil.
         0x29 => [8, 24, 0, 0],
         0x2a | 0x2b => [24, 8, 0, 0],
         0x2f => [32, 0, 0, 0],
@@ -182,7 +182,7 @@ pub(super) fn texture(number: u32) -> Option<[u8; 4]> {
     })
 }
 
-/// What a component of a texture is.
+/// Returns the type of a component of a texture.
 pub(super) fn texture_number(number: u32) -> Number {
     match number {
         1 | 5 => Number::Snorm,

@@ -1,5 +1,5 @@
-//! Geometry programs: primitives in, runs of vertices out. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp` (`a[]` of a
-//! geometry program holds, for every vertex of its primitive, where its words are in `p[]`).
+//! Geometry programs: primitives in, runs of vertices out. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp`
+//! (`a[]` of a geometry program holds, for every vertex of its primitive, the address of its words in `p[]`).
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::{Map, Slots};
 use crate::Fault;
 use crate::capture::Watch;
 
-/// What a run depends on.
+/// State on which a run depends.
 pub(super) struct Context<'a> {
     pub(super) chip: Chip,
     pub(super) state: &'a State,
@@ -29,7 +29,7 @@ pub(super) struct Context<'a> {
     pub(super) options: Options,
 }
 
-/// What a geometry program made.
+/// Results of a geometry program.
 pub(super) struct Made {
     pub(super) topology: Topology,
     pub(super) slots: Slots,
@@ -39,13 +39,13 @@ pub(super) struct Made {
     pub(super) launches: u64,
 }
 
-/// Words of p[] that address registers reach.
+/// Number of words of p[] that address registers reach.
 const P_WORDS: usize = (1 << 16) / 4;
 
 /// The word of a[] with the number of the primitive.
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
-/// The vertices of the primitives of a run, in the order in which a geometry program finds them, neighbours included.
+/// Returns the vertices of the primitives of a run, in the order of a geometry program, neighbours included.
 ///
 /// Inferred: every other triangle of a strip begins with its provoking vertex, if that is the first one. NV92 fails piglit's
 /// `gl-3.2-adj-prims` with the first vertex and not with the last one: [`Erratum::StripAdjacency`].
@@ -90,7 +90,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Er
     }
 }
 
-/// A launch of some primitives, of which none has more than `most` vertices. `first` is the number of the first one.
+/// Returns a launch of some primitives, each with up to `most` vertices. `first` is the number of the first one.
 fn launch(
     primitives: &[Vec<usize>],
     most: usize,
@@ -110,7 +110,7 @@ fn launch(
     }
     let mut inputs: LiteMap<u16, Vec<u32>> = LiteMap::new();
     for number in 0..most {
-        // A vertex's words in p[], by their byte address.
+        // The byte address of a vertex's words in p[].
         let address = |primitive: usize| (4 * vertices.size * (primitive * most + number)) as u32;
         inputs.insert(number as u16, (0..primitives.len()).map(address).collect());
     }
@@ -118,7 +118,7 @@ fn launch(
     Geometry { setup, lanes: primitives.len(), inputs, vertices: words }
 }
 
-/// Runs the geometry program on the slots of vertices that a vertex program left.
+/// Runs the geometry program on the slots of vertices that a vertex program has computed.
 pub(super) fn run(
     context: &Context<'_>,
     (unknown, watch, cache): (&mut Unknown, &mut Watch, &mut Cache),
@@ -141,7 +141,7 @@ pub(super) fn run(
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
     let (mut slots, mut runs) = (map.empty(), Vec::new());
     let most = found.iter().map(Vec::len).max().unwrap_or(0);
-    // Address registers have 16 bits, so the vertices of a launch have to fit into as many bytes.
+    // Address registers have 16 bits, so the vertices of a launch must fit into 64 KiB.
     let at_once = (P_WORDS / (vertices.size * most).max(1)).max(1);
     for (number, part) in found.chunks(at_once).enumerate() {
         let launch = launch(part, most, vertices, (number * at_once) as u32, shader.setup());
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!([true, false].map(in_order), [adjacent(true), adjacent(true)]);
     }
 
-    /// Address registers have 16 bits: a launch of as many primitives as fit has its last vertex within 64 KiB. NV92 passes piglit's
+    /// Address registers have 16 bits, so the last vertex of a launch lies within 64 KiB. NV92 passes piglit's
     /// `texelFetch gs`, a draw of more than 2,048 vertices of eight words.
     #[test]
     fn the_vertices_of_a_launch_are_where_addresses_reach() {

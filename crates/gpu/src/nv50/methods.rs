@@ -1,7 +1,7 @@
-//! The methods of the objects: those that are read, and those that change no result.
+//! The methods of the objects: those that are read, and those that do not change results.
 //!
-//! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h`, `nv_m2mf.xml.h` and `nv50_compute.xml.h`; addresses are byte addresses. A method that is called and
-//! not listed here is named once and counted.
+//! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h`, `nv_m2mf.xml.h` and `nv50_compute.xml.h`. Addresses are byte
+//! addresses. A call of a method that is not listed here is reported by name once, and counted.
 
 use std::sync::LazyLock;
 
@@ -260,8 +260,8 @@ methods! {
     }
 }
 
-/// Whether a method of the 3D object acts when it is called, or is an argument of one that does, and no draw depends on its last
-/// word otherwise.
+/// Returns whether a method of the 3D object acts when it is called, or is an argument of one that does while no draw
+/// otherwise depends on its last word.
 pub(super) fn acts(method: u32) -> bool {
     use tesla as m;
     matches!(
@@ -381,7 +381,7 @@ const COMPUTE: &[Method] = &[
 
 const M2MF: &[Method] = &[ignored("FORMAT", 0x0324, 1, FIXED)];
 
-/// What methods of the 3D object hold after a reset.
+/// Values of methods of the 3D object after a reset.
 const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::COND_MODE, 1),
     (tesla::RASTERIZE_ENABLE, 1),
@@ -394,8 +394,8 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
-/// Values of the compute object after a reset. They are those of the driver's start-up, which Mesa 22.3.6 does not submit (see
-/// `faults`).
+/// Values of the compute object after a reset. They are those of the driver's start-up, which Mesa 22.3.6 does not
+/// submit (see `faults`).
 const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::COND_MODE, 1),
     (compute::LOCAL_SIZE_LOG, 0xb),
@@ -404,7 +404,7 @@ const COMPUTE_INITIAL: &[(u32, u32)] = &[
     (compute::GLOBAL + 0x20 * 15 + 16, 1),
 ];
 
-/// The same of the 2D object: pixels are copied.
+/// Values of methods of the 2D object after a reset: pixels are copied.
 const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 
 /// The objects that execute something.
@@ -421,10 +421,10 @@ pub(super) enum Object {
 }
 
 impl Object {
-    /// All, in the order of their numbers.
+    /// All objects, in the order of their numbers.
     const ALL: [Object; 4] = [Object::Tesla, Object::TwoD, Object::M2mf, Object::Compute];
 
-    /// The object of a handle: the driver's end in the class.
+    /// Returns the object of a handle. The lower half of the driver's handles is the class.
     pub(super) fn of_handle(handle: u32) -> Option<Object> {
         match handle & 0xffff {
             0x5097 | 0x8297 | 0x8397 | 0x8597 | 0x8697 => Some(Object::Tesla),
@@ -435,7 +435,7 @@ impl Object {
         }
     }
 
-    /// Its name in messages.
+    /// Returns the name of the object in messages.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Object::Tesla => "3D",
@@ -454,14 +454,14 @@ impl Object {
         }
     }
 
-    /// The methods at an address, if they are known.
+    /// Returns the methods at an address, if they are known.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
         static TABLES: LazyLock<[RegisterTable; 4]> =
             LazyLock::new(|| Object::ALL.map(|object| RegisterTable::new(&object.methods())));
         TABLES[self as usize].get(method)
     }
 
-    /// What methods hold after a reset that the driver relies on.
+    /// Returns the values of methods after a reset on which the driver relies.
     pub(super) const fn initial(self) -> &'static [(u32, u32)] {
         match self {
             Object::Tesla => TESLA_INITIAL,
@@ -473,7 +473,7 @@ impl Object {
 }
 
 word! {
-    /// Which outputs of a fragment program go to which target.
+    /// Targets of the outputs of a fragment program.
     pub(super) struct RtControl(u32) = "RT_CONTROL" {
         count: u8 [3:0],
         map: u32 [27:4],
@@ -483,7 +483,7 @@ word! {
         layers: u16 [15:0],
         has_depth: bool [16:16],
     }
-    /// What a clear clears.
+    /// Surfaces that a clear affects.
     pub(super) struct ClearBuffers(u32) = "CLEAR_BUFFERS" {
         z: bool [0:0],
         s: bool [1:1],
@@ -521,7 +521,7 @@ word! {
         linear: bool [0:0],
         tile_rows: u8 [11:8],
     }
-    /// How vertices become an attribute.
+    /// Format and source of a vertex attribute.
     pub(super) struct Attrib(u32) = "VERTEX_ARRAY_ATTRIB" {
         buffer: u8 [3:0],
         is_const: bool [4:4],
@@ -530,21 +530,21 @@ word! {
         number: u8 [30:25],
         bgra: bool [31:31],
     }
-    /// What a fragment program reads.
+    /// Inputs of a fragment program.
     pub(super) struct Interpolants(u32) = "FP_INTERPOLANT_CTRL" {
         count: u8 [7:0],
         offset: u8 [15:8],
         count_nonflat: u8 [23:16],
         umask: u8 [27:24],
     }
-    /// Where colours are among the slots.
+    /// Positions of colours among the slots.
     pub(super) struct SemanticColor(u32) = "SEMANTIC_COLOR" {
         ffc0: u8 [7:0],
         bfc0: u8 [15:8],
         count: u8 [23:16],
         clamp: bool [24:24],
     }
-    /// What a fragment program does.
+    /// Properties of a fragment program.
     pub(super) struct FpControl(u32) = "FP_CONTROL" {
         multiple_results: bool [0:0],
         exports_z: bool [8:8],
@@ -560,12 +560,12 @@ word! {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],
     }
-    /// Samplers of all units: GT200 and later filter over the edges of a cube's faces, or not. A sampler has no bit of its own
-    /// (Mesa, `nv50_tex.c`).
+    /// Sampler state of all units: whether GT200 and later filter across the edges of a cube's faces. Samplers do not
+    /// have this bit themselves (Mesa, `nv50_tex.c`).
     pub(super) struct TexMisc(u32) = "TEX_MISC" {
         seamless_cube_map: bool [2:2],
     }
-    /// Where a query's result comes from.
+    /// Source of a query's result.
     pub(super) struct QueryGet(u32) = "QUERY_GET" {
         mode: u8 [1:0],
         fence: bool [4:4],
@@ -583,7 +583,7 @@ word! {
         unit: u8 [8:1],
         id: u32 [30:9],
     }
-    /// A sampler of a program. Headers name nine bits of the number; the driver has 2,048 entries.
+    /// A sampler of a program. Headers have nine bits for the number; the driver has 2,048 entries.
     pub(super) struct BindTsc(u32) = "BIND_TSC" {
         valid: bool [0:0],
         unit: u8 [7:4],

@@ -1,19 +1,19 @@
-//! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects that its methods belong to.
+//! NVIDIA's Tesla chips, G80 to GT215: the FIFO, and the objects whose methods it calls.
 //!
 //! | read | for |
 //! |---|---|
 //! | `fifo` | packets of commands |
-//! | `methods`, `state` | every method with its fields, and those that change nothing; what they have set |
-//! | `vertex`, `shader`, `texture` | what programs read, and their runs |
-//! | `draw`, `multisample` | from methods to a draw |
+//! | `methods`, `state` | every method with its fields, and those that do not change results; values that they have set |
+//! | `vertex`, `shader`, `texture` | operands of programs, and their runs |
+//! | `draw`, `multisample` | translation of methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
 //! | `twod`, `copy` | the 2D object and the copying one |
 //! | `compute`, `multiprocessor`, `faults` | the compute object, its counters, and faults of the driver that show in it |
-//! | `surface`, `format` | where the bytes of a surface are, and what they mean |
+//! | `surface`, `format` | addresses of the bytes of a surface, and their meaning |
 //!
-//! A program that traps ends its draw; the commands after it are executed, fences among them, as on the chip. Addresses are
-//! those of memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with its headers of methods) and
-//! streams captured from it.
+//! A program that traps ends its draw. The commands after it are executed, including fences, as on the chip.
+//! Addresses are those of memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with its
+//! headers of methods) and streams captured from it.
 
 mod bindings;
 mod clear;
@@ -70,16 +70,16 @@ use surface::Slices;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
 
-/// Instructions that a warp may issue before it counts as hung.
+/// Maximum number of instructions of a warp before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Positions go to the nearest of the 256 steps a pixel that the driver advertises.
+/// Positions are rounded to the nearest of the 256 steps per pixel that the driver advertises.
 ///
-/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same ones upside down. Some pixels would differ if positions
-/// were truncated; RV770, which truncates them, fails.
+/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same ones upside down. If positions were
+/// truncated, some pixels would differ; RV770, which truncates them, fails.
 const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
-/// What elements the words of VB_ELEMENT_U16 and VB_ELEMENT_U8 have where a set-up counts them.
+/// Elements in the words of VB_ELEMENT_U16 and VB_ELEMENT_U8 that a set-up word selects.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup {
     left: u32,
@@ -87,7 +87,7 @@ struct Setup {
 }
 
 impl Setup {
-    /// Of a set-up word; `skip` is its part that names the first element.
+    /// Returns the selection of a set-up word. `skip` is its field for the first element.
     fn new(word: u32, skip: u32) -> Setup {
         Setup { left: word & 0x3fff_ffff, skip }
     }
@@ -100,7 +100,7 @@ struct KeptDraw {
     fragment: Option<Box<FragmentParts>>,
 }
 
-/// The vertex program, with the changes and options that it was made after.
+/// The vertex program, with the change numbers and options for which it was prepared.
 #[derive(Debug)]
 struct VertexParts {
     made_from: (u64, Options),
@@ -118,13 +118,13 @@ struct FragmentParts {
     shader: Shader,
 }
 
-/// The subchannel on which the driver has the compute object.
+/// The subchannel to which the driver binds the compute object.
 const COMPUTE_SUBCHANNEL: usize = 6;
 
-/// The most words of the compute object's start-up: the driver's are 177.
+/// Maximum number of words of the compute object's start-up: the driver's has 177.
 const MOST_START_UP: usize = 1024;
 
-/// Vertices whose memory is kept from draw to draw, at most.
+/// Maximum number of vertices in a buffer that is kept for the next draw.
 const KEPT: usize = 1 << 12;
 
 /// A chip of the family.
@@ -133,25 +133,25 @@ pub struct Nv50 {
     chip: Chip,
     options: Options,
     fifo: Fifo,
-    /// By subchannel.
+    /// Object of each subchannel.
     objects: [Option<Object>; 8],
     tesla: State,
     twod: State,
     m2mf: State,
     compute: State,
     faults: Faults,
-    /// All buffers, as the last submission gave them.
+    /// All buffers, as listed in the last submission.
     buffers: Vec<Range<usize>>,
     unknown: Unknown,
     bindings: Bindings,
     cache: Cache,
     current: [[u32; 4]; ATTRIBUTES],
-    /// A number that grows when they change.
+    /// A number that increases when they change.
     current_changes: u64,
     batch: Option<Box<Batch>>,
-    /// What VERTEX_DATA is read with, until a method changes.
+    /// Fetch for VERTEX_DATA, until a method changes.
     fetch: Option<Box<Fetch>>,
-    /// Fetch and batch of the last draw: the fetch may serve the next one, the batch gives it its memory.
+    /// Fetch and batch of the last draw. The next draw may reuse the fetch, and reuses the batch's memory.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -165,16 +165,16 @@ pub struct Nv50 {
     counters: Counters,
     multiprocessor: multiprocessor::MpCounters,
     feedback: Feedback,
-    /// Whether the submission binds the 3D object: it is the driver's start-up.
+    /// Whether the submission binds the 3D object, as the driver's start-up does.
     starts: bool,
-    /// Draws and launches.
+    /// Number of draws and launches.
     draws: u64,
     fault: Option<Fault>,
     watch: Watch,
 }
 
 impl Nv50 {
-    /// A chip after its reset.
+    /// Returns a chip after its reset.
     pub fn new(chip: Chip) -> Nv50 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
@@ -215,14 +215,15 @@ impl Nv50 {
         }
     }
 
-    /// Returns the chip with the errata that are on. All are on without this.
+    /// Returns the chip with only these errata. By default, all are on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> Nv50 {
         self.tesla.errata = errata;
         self
     }
 
-    /// Returns the chip with the known faults of Mesa's compute driver handled, as a driver without them would do.
+    /// Returns the chip with or without handling of the known faults of Mesa's compute driver. With it, the chip
+    /// behaves as if the driver did not have them.
     #[must_use]
     pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
         self.faults.handled = handled;
@@ -234,8 +235,8 @@ impl Nv50 {
         self.draws
     }
 
-    /// Executes the start-up of the compute object, which the driver has left in its push buffer after the start-up of the 3D object.
-    /// The words after it are zero.
+    /// Executes the start-up of the compute object, which the driver has left in its push buffer after the start-up
+    /// of the 3D object. The words after it are zero.
     fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
         let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
         let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
@@ -253,7 +254,7 @@ impl Nv50 {
         Ok(())
     }
 
-    /// Takes a word of commands, which lies at `at`.
+    /// Executes a word of commands at the address `at`.
     fn take(&mut self, memory: Vram<'_>, word: u32, at: usize) -> Result<(), Fault> {
         match self.fifo.take(word) {
             Ok(None) => {}
@@ -275,7 +276,7 @@ impl Nv50 {
         }
         let object = match self.objects[subchannel] {
             Some(object) => object,
-            // The object exists, and the driver's words that bind it were never submitted.
+            // The object exists, but the driver's words that bind it were never submitted.
             None if subchannel == COMPUTE_SUBCHANNEL => {
                 self.faults.name(faults::DriverFault::StartUp);
                 Object::Compute
@@ -297,7 +298,7 @@ impl Nv50 {
             Object::Tesla => self.tesla_method(memory, method, word),
             Object::TwoD => {
                 self.twod.set(method, word);
-                // The last words of set-up start uploads and blits.
+                // The last set-up words start uploads and blits.
                 match method {
                     0x085c => twod::begin(&self.twod, &mut self.upload),
                     d2::SIFC_DATA => {
@@ -335,7 +336,7 @@ impl Nv50 {
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
                     self.cache.images.written(&(at..at.saturating_add(4)));
                 }
-                // Everything before is done.
+                // Everything before this method is done.
                 1 | 4 => {}
                 other => self.unknown.note(format!("semaphore trigger {other}")),
             },
@@ -405,7 +406,7 @@ impl Nv50 {
         }
     }
 
-    /// A word of the current value of an attribute. Attribute 0 completes a vertex.
+    /// Sets a word of the current value of an attribute. Attribute 0 completes a vertex.
     fn attribute(&mut self, method: u32, word: u32) {
         let (first, stride, count) = match method {
             ..m::VTX_ATTR_2F => (m::VTX_ATTR_1F, 4, 1),
@@ -493,11 +494,11 @@ impl Nv50 {
         }
     }
 
-    /// Whether COND_MODE lets something be drawn.
+    /// Returns whether COND_MODE allows drawing.
     fn draws_conditionally(&self, memory: Vram<'_>, tesla: bool) -> bool {
         let (state, method) =
             if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
-        // The 2D object has no mode in which it never draws.
+        // The 2D object does not have a mode in which it never draws.
         let mode = state.word(method + 8);
         (mode == 0 && !tesla) || compute::condition(memory, state.address(method), mode)
     }
@@ -553,7 +554,7 @@ impl Nv50 {
                 Box::new(VertexParts { made_from, shader, map })
             }
         };
-        // A draw that names something unknown names it again next time, and is therefore not kept.
+        // A draw with an unknown feature must report it again next time, so it is not kept.
         let is_known = !is_new || unknown.times() == named;
         let vertex = &known.shader;
         let launch =
@@ -568,7 +569,7 @@ impl Nv50 {
         self.counters.vertex_launches += batch.ids.len() as u64;
         self.counters.primitives += query::primitives(topology, &batch.runs);
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
-        // Slots of the vertices that primitives are made of, and the runs of these.
+        // Slots of the vertices of primitives, and the runs of these.
         let slots = known.map.slots(&lanes);
         let (slots, runs): (Slots, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
             false => (slots, Cow::from(&batch.runs)),
@@ -593,8 +594,9 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
-        // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query` without feedback, and
-        // passes `generatemipmap prims_generated`, whose blits it does not count: [`Erratum::GeneratedCounter`].
+        // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query`
+        // without feedback, and passes `generatemipmap prims_generated`, whose blits it does not count:
+        // [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -607,7 +609,8 @@ impl Nv50 {
         } else if !state.errata.has(Erratum::GeneratedCounter) {
             self.counters.generated += query::primitives(topology, &runs);
         }
-        // Without a geometry program the chip gives the number of the primitive, in a slot that vertex programs leave.
+        // Without a geometry program, the chip writes the number of the primitive to a slot that vertex programs do
+        // not write.
         let number_slot = (state.word(m::SEMANTIC_PRIM_ID) & 0xff) as usize;
         let (topology, slots, runs) = match number_slot != 0 && !state.flag(m::GP_ENABLE) {
             false => (topology, slots, runs),
@@ -662,7 +665,8 @@ impl Nv50 {
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
         };
-        // A draw that names something unknown names it again next time. One with slices borrows memory for rows. Neither is kept.
+        // A draw with an unknown feature must report it again next time. A draw with slices borrows memory for rows.
+        // Neither is kept.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -694,7 +698,8 @@ impl Nv50 {
     }
 }
 
-/// Primitives with vertices of their own, whose slot `number_slot` is the number of the primitive. A quad and a polygon have one.
+/// Returns primitives with separate vertices, whose slot `number_slot` is the number of the primitive. Quads and
+/// polygons have a single number.
 fn numbered(
     topology: Topology,
     number_slot: usize,
@@ -726,10 +731,10 @@ fn numbered(
     (all, vec![vertices])
 }
 
-/// Viewports of the chip.
+/// Number of viewports of the chip.
 const VIEWPORTS: u32 = 16;
 
-/// Layers of a target, at most.
+/// Maximum number of layers of a target.
 const LAYERS: u32 = 512;
 
 /// Primitives with one layer and viewport.
@@ -740,8 +745,8 @@ struct WindowRuns {
     runs: Vec<Vec<usize>>,
 }
 
-/// The primitives of runs by the layer and the viewport that slots of their vertices name, in their order for each layer. Inferred:
-/// the provoking vertex names them, as OpenGL 4.1 lets a chip choose.
+/// Returns the primitives of runs by the layer and the viewport in slots of their vertices, in their order for each
+/// layer. Inferred: the provoking vertex determines both, which OpenGL 4.1 permits.
 fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;
@@ -782,7 +787,7 @@ fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]
     all.into_iter().flat_map(|(_, parts)| parts).collect()
 }
 
-/// Which elements of a word count.
+/// Returns the elements of a word that are used.
 fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     if word & 0x3fff_ffff == 0 {
         return 0..most as usize;
@@ -793,7 +798,7 @@ fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
     first as usize..(first + count) as usize
 }
 
-/// The words of a[] of a vertex program: enabled components one behind another, then ids.
+/// Returns the words of a[] of a vertex program: enabled components in order, then ids.
 fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     let mut inputs = LiteMap::with_capacity(ATTRIBUTES);
     let mut add = |values: Vec<u32>| {
@@ -816,7 +821,7 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
     inputs
 }
 
-/// A result map: which word of o[] each slot is.
+/// A result map: the word of o[] for each slot.
 #[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
@@ -831,12 +836,12 @@ impl Map {
         Map { sources: (0..count).map(source).collect(), constants }
     }
 
-    /// No vertices.
+    /// Returns an empty list of vertices.
     pub(crate) fn empty(&self) -> Slots {
         Slots { words: Vec::new(), size: self.sources.len(), count: 0 }
     }
 
-    /// Adds a vertex of these words of o[].
+    /// Adds a vertex with these words of o[].
     fn add(&self, words: &[u32], slots: &mut Slots) {
         let value = |source: &u8| match *source {
             source if source == self.constants => 0,
@@ -847,7 +852,7 @@ impl Map {
         slots.count += 1;
     }
 
-    /// The slots of all vertices that a program left.
+    /// Returns the slots of all vertices that a program has computed.
     fn slots(&self, lanes: &LaneResults) -> Slots {
         let mut slots = Slots { count: lanes.len(), ..self.empty() };
         slots.words.resize(slots.count * slots.size, 0);
@@ -882,7 +887,7 @@ impl Slots {
         self.count
     }
 
-    /// The words of a vertex.
+    /// Returns the words of a vertex.
     fn of(&self, vertex: usize) -> &[u32] {
         &self.words[vertex * self.size..][..self.size]
     }

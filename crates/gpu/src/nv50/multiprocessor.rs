@@ -1,14 +1,15 @@
 //! The four counters of a multiprocessor, which programs read as $pm0 to $pm3.
 //!
-//! The driver sets counters to 0, chooses their signals, launches programs, stops the counters, and launches a program that stores
-//! them. Here one multiprocessor runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and `nv50_compute.xml.h`.
+//! The driver sets counters to 0, chooses their signals, launches programs, stops the counters, and launches a
+//! program that stores them. Here one multiprocessor runs all blocks. Sources: Mesa `nv50_query_hw_sm.c` and
+//! `nv50_compute.xml.h`.
 
 use reconverge_simt::observe::Statistics;
 
 use super::methods::MpPmControl;
 use super::state::Unknown;
 
-/// The functions that are true where the counter's own signal is, by counter.
+/// Functions that are true if the counter's own signal is, by counter.
 const OWN: [u16; 4] = [0xaaaa, 0xcccc, 0xf0f0, 0xff00];
 
 /// A signal that is counted.
@@ -20,7 +21,7 @@ enum Signal {
 }
 
 impl Signal {
-    /// The signal of a number and a unit, or the name of one that is not counted.
+    /// Returns the signal of a number and a unit, or the name of one that is not counted.
     fn of(number: u8, unit: u8) -> Result<Signal, String> {
         match (number, unit) {
             (0x04, 4) => Ok(Signal::Instructions),
@@ -42,7 +43,7 @@ pub(super) struct MpCounters {
 }
 
 impl MpCounters {
-    /// The values that programs read.
+    /// Returns the values that programs read.
     pub(super) fn values(&self) -> [u32; 4] {
         self.values
     }

@@ -1,7 +1,8 @@
 //! Pixels of several samples.
 //!
-//! Each pixel of a surface is a rectangle of elements, one for each sample. A texture unit and the 2D object see a larger surface
-//! whose pixels have one sample. Source: Mesa `nv50_miptree.c`, `nv50_tex.c`, `nv50_state_validate.c`.
+//! Each pixel of a surface is a rectangle of elements, one for each sample. For a texture unit and the 2D object, it
+//! is a larger surface whose pixels have one sample. Source: Mesa `nv50_miptree.c`, `nv50_tex.c`,
+//! `nv50_state_validate.c`.
 
 use reconverge_raster::draw::{Multisample, SampleOrder};
 use reconverge_raster::setup::{PIXEL, Rectangle};
@@ -9,14 +10,15 @@ use reconverge_raster::setup::{PIXEL, Rectangle};
 use super::methods::{FpMultisample, MultisampleCtrl, tesla as m};
 use super::state::{State, Unknown, fields};
 
-/// The places of two, four and eight samples from the centre of a pixel, in sixteenths, in the order of [`SampleOrder`].
+/// Positions of two, four and eight samples relative to the centre of a pixel, in sixteenths, in the order of
+/// [`SampleOrder`].
 const PLACES: [&[[i8; 2]]; 3] = [
     &[[-4, -4], [4, 4]],
     &[[-2, -6], [6, -2], [-6, 2], [2, 6]],
     &[[-7, -1], [-3, -5], [-5, 5], [-1, 3], [1, -3], [7, -7], [3, 7], [5, 1]],
 ];
 
-/// log2 of the number of samples of a pixel.
+/// Returns log2 of the number of samples of a pixel.
 fn mode(state: &State) -> usize {
     match state.word(m::MULTISAMPLE_MODE) {
         mode @ 0..=3 => mode as usize,
@@ -24,27 +26,27 @@ fn mode(state: &State) -> usize {
     }
 }
 
-/// The order of samples in surfaces.
+/// Returns the order of samples in surfaces.
 pub(super) fn order(state: &State) -> SampleOrder {
     SampleOrder::Rectangles([[0, 0], [1, 0], [1, 1], [2, 1]][mode(state)])
 }
 
-/// A rectangle of pixels as one of elements.
+/// Converts a rectangle of pixels to one of elements.
 pub(super) fn elements(state: &State, pixels: Rectangle) -> Rectangle {
     let [x, y] = [[1, 1], [2, 1], [2, 2], [4, 2]][mode(state)];
     let Rectangle { x0, y0, x1, y1 } = pixels;
     Rectangle { x0: x0 * x, y0: y0 * y, x1: x1 * x, y1: y1 * y }
 }
 
-/// Samples of a pixel, and what becomes of them. `centroids`: see [`Multisample::at_centroid`].
+/// Returns the samples of a pixel, and their use. `centroids`: see [`Multisample::at_centroid`].
 pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) -> Multisample {
     if state.word(m::MULTISAMPLE_MODE) > 3 {
         unknown.note(format!("MULTISAMPLE_MODE {}", state.word(m::MULTISAMPLE_MODE)));
     }
-    // A word for each pixel of a quad, all the same.
+    // One word for each pixel of a quad, all the same.
     let mask = state.word(m::MSAA_MASK) as u8;
     let Some(places) = mode(state).checked_sub(1).map(|at| PLACES[at]) else {
-        // Unknown: whether the mask counts for pixels of one sample. The driver has all bits set for those.
+        // Unknown: whether the mask is used for pixels of one sample. The driver sets all bits for those.
         return Multisample::default();
     };
     if (1..4).any(|pixel| state.nth(m::MSAA_MASK, pixel) as u8 != mask) {
@@ -61,7 +63,7 @@ pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) 
         alpha_to_coverage: control.alpha_to_coverage,
         alpha_to_one: control.alpha_to_one,
         shades_samples,
-        // The centroid of a sample is its place.
+        // The centroid of a sample is its position.
         at_centroid: centroids,
         at_sample: if shades_samples { centroids } else { 0 },
         position: (false, false),

@@ -6,29 +6,30 @@ use reconverge_simt::vram::Vram;
 use super::methods::{QueryGet, tesla as m};
 use super::state::{State, Unknown, fields};
 
-/// What the chip counts.
+/// Counters of the chip.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counters {
-    /// Samples that passed all tests while they were counted.
+    /// Samples that passed all tests while counting was on.
     pub(super) samples: u64,
-    /// Vertices that were fetched, and primitives made of them.
+    /// Vertices that were fetched, and their primitives.
     pub(super) vertices: u64,
     pub(super) primitives: u64,
     /// Runs of the vertex program.
     pub(super) vertex_launches: u64,
-    /// Runs of the geometry program, and primitives that it gave.
+    /// Runs of the geometry program, and the primitives that it emitted.
     pub(super) geometry_launches: u64,
     pub(super) geometry_primitives: u64,
     /// Primitives before and after clipping.
     pub(super) clip_in: u64,
     pub(super) clip_out: u64,
-    /// Pixels that fragment programs gave. Inferred: those that the tests drop do not count, because the tests run first.
+    /// Pixels that fragment programs output. Inferred: pixels that the tests drop do not count, because the tests run
+    /// first.
     pub(super) pixels: u64,
-    /// Primitives that transform feedback was given.
+    /// Primitives that transform feedback received.
     pub(super) generated: u64,
     /// Primitives that transform feedback wrote.
     pub(super) written: u64,
-    /// The time in nanoseconds: one for each word of commands. Results do not depend on the host's clock.
+    /// Time in nanoseconds: one for each word of commands. Results do not depend on the host's clock.
     pub(super) time: u64,
 }
 
@@ -50,10 +51,10 @@ pub(super) fn primitives<T>(topology: Topology, runs: &[Vec<T>]) -> u64 {
     runs.iter().map(count).sum()
 }
 
-/// Bytes that a result has, at most.
+/// Maximum number of bytes of a result.
 pub(super) const MOST_BYTES: usize = 16;
 
-/// Writes what a word of QUERY_GET asks for.
+/// Writes the result that a word of QUERY_GET requests.
 pub(super) fn get(
     state: &State,
     unknown: &mut Unknown,
@@ -93,7 +94,7 @@ pub(super) fn get(
     } else if what.counter {
         memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &counters.time.to_le_bytes())
     } else {
-        // The value is there before the sequence that announces it.
+        // The value is written before the sequence that announces it.
         memory.write(at + 4, &(value as u32).to_le_bytes())
             && memory.write(at + 8, &counters.time.to_le_bytes())
             && memory.write(at, &sequence.to_le_bytes())

@@ -1,4 +1,4 @@
-//! Runs programs: what a stage reads, from methods and memory.
+//! Runs programs: reads the operands of a stage from methods and memory.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -36,10 +36,10 @@ use crate::observe::{Captured, ChipProgram, Machine, Rows};
 /// Bytes of the window of a stage's code.
 pub(super) const WINDOW: u32 = 0x8_0000;
 
-/// The word of v[] that says which side is seen.
+/// The word of v[] that contains the visible side.
 pub(super) const FACING: u16 = 0xff;
 
-/// Bytes of a constant buffer that are copied by way of an array.
+/// Maximum number of bytes of a constant buffer that are copied through an array.
 const FEW: usize = 256;
 
 /// Vertex programs.
@@ -64,7 +64,7 @@ pub(super) const GEOMETRY: Unit = Unit {
     textures: 1,
 };
 
-/// Compute programs. They take the place of fragment programs; the compute object has the start and the registers.
+/// Compute programs. They replace fragment programs; the compute object has the start and the registers.
 pub(super) const COMPUTE: Unit = Unit {
     stage: Stage::Compute,
     name: "compute program",
@@ -86,14 +86,14 @@ pub(super) const FRAGMENT: Unit = Unit {
     textures: 2,
 };
 
-/// A stage's program with all that it reads.
+/// A stage's program with all its operands.
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
-    /// Place of the program in memory, and its words.
+    /// Offset of the program in memory, and its words.
     place: usize,
     words: Arc<[u32]>,
-    /// The constant buffers that it reads: slots, and places in memory.
+    /// The constant buffers that it reads: slots, and ranges in memory.
     buffers: Vec<(usize, Range<usize>)>,
     /// The textures that it reads.
     textures: Vec<BoundTexture>,
@@ -106,7 +106,7 @@ pub(super) struct Shader {
     centroids: SortedSet<u16>,
 }
 
-/// Programs of draws before.
+/// Programs of earlier draws.
 pub(super) type Programs = Kept<Key, KeptProgram>;
 
 /// The state on which decoding a program depends.
@@ -131,28 +131,28 @@ pub(super) struct KeptProgram {
     pub(super) local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
-    /// Whether what covered lanes leave may depend on which lanes are covered.
+    /// Whether the results of covered lanes may depend on which lanes are covered.
     sees_coverage: bool,
     /// Whether it may read [`FACING`].
     reads_facing: bool,
     /// Whether it reads the number of its sample.
     reads_sample: bool,
-    /// The words of v[] that it takes at the centroid of what is covered.
+    /// The words of v[] that it reads at the centroid of the covered samples.
     centroids: SortedSet<u16>,
     /// Two bit sets of segments of g[]: the segments that it may access, and the segments that it may write.
     pub(super) segments: [u16; 2],
-    /// Lowered for set-ups, which have no constants.
+    /// The program lowered for set-ups, without constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
 
-/// Programs and images of draws before.
+/// Programs and images of earlier draws.
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     pub(super) programs: Programs,
     pub(super) images: Images,
 }
 
-/// The program at an address of a window of code.
+/// Returns the program at an address of a window of code.
 pub(super) fn program<'p>(
     programs: &'p mut Programs,
     (unit, chip): (Unit, Chip),
@@ -207,12 +207,12 @@ pub(super) fn program<'p>(
 }
 
 impl KeptProgram {
-    /// The program, decoded.
+    /// Returns the decoded program.
     pub(super) fn code(&self) -> &Code {
         &self.code
     }
 
-    /// The program lowered for a set-up, which it gets.
+    /// Returns the program lowered for a set-up, with this set-up.
     ///
     /// # Errors
     /// The set-up does not fit the machine.
@@ -234,7 +234,8 @@ impl KeptProgram {
         lowered.with_setup(setup.into())
     }
 
-    /// Places what it may read of the constant buffers that are bound. Returns their slots and places in memory.
+    /// Finds the parts of the bound constant buffers that the program may read. Returns their slots and ranges in
+    /// memory.
     pub(super) fn place_constants(
         &self,
         setup: &mut Setup,
@@ -248,7 +249,7 @@ impl KeptProgram {
             let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
                 continue;
             };
-            // An observer gets everything.
+            // An observer receives whole buffers.
             let size = if all { size } else { size.min(self.constants[slot]) };
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, &memory.bytes(start..end));
@@ -261,7 +262,7 @@ impl KeptProgram {
 }
 
 impl Shader {
-    /// The program that the methods name, with what it reads.
+    /// Returns the program that the methods select, with its operands.
     pub(super) fn new(
         unit: Unit,
         chip: Chip,
@@ -306,8 +307,9 @@ impl Shader {
         Ok(shader)
     }
 
-    /// Takes the constants that memory has now. Returns whether the program and its textures are still those in memory: if they are
-    /// not, or are not known, it is another shader. No method that a shader depends on may have changed since it was made.
+    /// Reads the constants from memory again. Returns whether the program and its textures are still those in memory.
+    /// If they are not, or are not known, the shader must be created anew. No method on which the shader depends may
+    /// have changed since it was created.
     pub(super) fn renew(&mut self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = memory.holds_words(self.place, &self.words)
             && self.textures.iter().all(|bound| bound.is_there(images, memory));
@@ -317,7 +319,7 @@ impl Shader {
         let constants = self.loaded.constants_mut();
         for (slot, range) in &self.buffers {
             match range.len() <= FEW {
-                // Without an allocation.
+                // Avoids an allocation.
                 true => memory
                     .read(range.start, &mut [0; FEW][..range.len()])
                     .is_some_and(|bytes| constants.place(*slot, 0, bytes)),
@@ -327,7 +329,7 @@ impl Shader {
         true
     }
 
-    /// The program as it is observed.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         let Setup { chip, code_base, .. } = *self.loaded.environment().setup;
         chip_program(self.unit, chip, code_base, &self.words)
@@ -338,7 +340,7 @@ impl Shader {
         self.is_plain
     }
 
-    /// Returns whether what covered lanes leave may depend on which lanes are covered.
+    /// Returns whether the results of covered lanes may depend on which lanes are covered.
     pub(super) fn sees_coverage(&self) -> bool {
         self.sees_coverage
     }
@@ -353,7 +355,7 @@ impl Shader {
         self.reads_sample
     }
 
-    /// Returns the words of v[] that it takes at the centroid of what is covered.
+    /// Returns the words of v[] that the program reads at the centroid of the covered samples.
     pub(super) fn centroids(&self) -> &SortedSet<u16> {
         &self.centroids
     }
@@ -363,23 +365,23 @@ impl Shader {
         self.loaded.environment().setup.clone()
     }
 
-    /// A recording of vertices: index and instance of each.
+    /// Returns a recording of vertices, with index and instance of each.
     pub(super) fn vertices(&self, vertices: Vec<[u32; 2]>) -> Recording {
         let launch = Vertex { setup: self.setup(), lanes: 0, inputs: LiteMap::new() };
         Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
-    /// A recording of the fragments of a draw, of which so many registers are results.
+    /// Returns a recording of the fragments of a draw, of which `results` registers are results.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
         let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs it, and adds that to what is captured; of fragments, with their pixels.
+    /// Runs the program, and adds the run to the recording, with the pixels of fragments.
     ///
     /// # Errors
-    /// It traps, or runs too long.
+    /// The program traps, or runs too long.
     pub(super) fn run(
         &self,
         launch: Launch,
@@ -401,7 +403,8 @@ impl Shader {
     }
 }
 
-/// Whether an instruction gives lanes with the same inputs the same results. Accesses to memory are another question.
+/// Returns whether lanes with the same inputs get the same results from an instruction. Accesses to memory are not
+/// checked.
 fn is_plain(inst: &Inst) -> bool {
     let reads_special = inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)));
     let by_lane = match inst.op {
@@ -412,8 +415,8 @@ fn is_plain(inst: &Inst) -> bool {
     !reads_special && !by_lane && inst.lanes == 15
 }
 
-/// Whether an instruction may do something else in a lane that is not covered, or make covered lanes depend on the lanes that do.
-/// Flow is not looked at.
+/// Returns whether an instruction may act differently in lanes that are not covered, or make covered lanes depend on
+/// them. Flow is not checked.
 fn sees_coverage(inst: &Inst) -> bool {
     match inst.op {
         Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
@@ -428,13 +431,13 @@ pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> 
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
-/// How many lanes a launch has, and the words that they start from.
+/// Returns the number of lanes of a launch, and the words of their inputs.
 fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     match launch {
         Launch::Fragment(Fragment { lanes, varyings, .. }) => {
             let words = varyings.iter().filter_map(|(word, varying)| match varying {
                 Varying::Lanes(values) => Some((*word, &values[..])),
-                // Planes are made by nothing here.
+                // No code here creates planes.
                 Varying::Plane { .. } => None,
             });
             (*lanes, words.collect())
@@ -446,7 +449,7 @@ fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
     }
 }
 
-/// What lanes have left, by the names that launches of the machine have for it.
+/// Returns the results of lanes, by their names in launches of the machine.
 fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, Rows)> {
     let lanes = || lanes.iter();
     let rows = |width: usize, words: Vec<u32>| Rows { width, words };
@@ -472,7 +475,7 @@ fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, R
     found.into_iter()
 }
 
-/// What can be seen of a program in memory.
+/// Properties of a program in memory.
 #[derive(Default)]
 struct Found {
     words: Vec<u32>,
@@ -499,16 +502,17 @@ struct Found {
 
 /// The l[] of a program that uses any.
 ///
-/// Inferred: the driver leaves LOCAL_SIZE_LOG at 64 bytes for programs that index arrays of 160 bytes and more, and NV92
-/// passes the tests that they are from. So the size is a matter of where lanes lie in memory, and not of what is allowed.
+/// Inferred: the driver leaves LOCAL_SIZE_LOG at 64 bytes for programs that index arrays of 160 bytes and more, and
+/// NV92 passes the tests with these programs. So the size determines the positions of lanes in memory, and does not
+/// limit accesses.
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads as far as the program goes: to an end that no branch passes. `word` gives the word at an address.
+    /// Reads the program up to an end that no branch passes. `word` returns the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
-        // Whether everything that can run is found, and where branches go.
+        // Whether all reachable code has been found, and the targets of branches.
         let (mut complete, mut targets) = (true, Vec::new());
         while at < WINDOW {
             let words = [word(at), word(at + 4)];
@@ -517,7 +521,7 @@ impl Found {
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
                 (found.is_special, found.sees_coverage) = (true, true);
-                // A trap when it is reached. Where a branch goes further, there may be more.
+                // The instruction traps when it is reached. If a branch leads further, there may be more.
                 complete = false;
                 let goes_on = stage == Stage::Compute && is_indexed_argument(words, chip);
                 if at > furthest && !goes_on {
@@ -525,7 +529,7 @@ impl Found {
                 }
                 continue;
             };
-            // Two words must start at an even one.
+            // Instructions of two words must start at an even word.
             if count == 1 || at.is_multiple_of(8) {
                 found.insts.push((found.words.len() - count as usize, inst));
             }
@@ -537,11 +541,11 @@ impl Found {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
-                    // A read of several words can only end there.
+                    // A read of several words reaches FACING only with its end.
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
-                        // From an address register on, which may be any.
+                        // From an address register on, whose value may be any.
                         let first = place.offset as u32 / 4;
                         let last = if fixed { first } else { u32::from(FACING) - 1 };
                         for word in (first..=last).filter(|_| at_centroid) {
@@ -567,7 +571,7 @@ impl Found {
                 }
             }
             let always = inst.guard == Guard::ALWAYS;
-            // The marker ends all lanes, whatever the instruction's own guard says.
+            // The marker ends all lanes, regardless of the instruction's own guard.
             let mut ends = inst.end == End::Exit;
             match inst.op {
                 Op::Control(control) => {

@@ -16,7 +16,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// An object after its creation.
+    /// Returns an object after its creation.
     pub(super) fn new(object: Object) -> State {
         let mut state = State { words: vec![0; 0x800], changes: 0, errata: Errata::default() };
         for (method, word) in object.initial() {
@@ -25,27 +25,27 @@ impl State {
         state
     }
 
-    /// The word of a method; 0 if it was never called.
+    /// Returns the word of a method; 0 if it was never called.
     pub(super) fn word(&self, method: u32) -> u32 {
         self.words.get(method as usize / 4).copied().unwrap_or(0)
     }
 
-    /// Method `number` of those that begin at `method`.
+    /// Returns the word of method `number` of those that begin at `method`.
     pub(super) fn nth(&self, method: u32, number: usize) -> u32 {
         self.word(method + 4 * number as u32)
     }
 
-    /// The word as a flag.
+    /// Returns the word as a flag.
     pub(super) fn flag(&self, method: u32) -> bool {
         self.word(method) & 1 != 0
     }
 
-    /// The word as a float.
+    /// Returns the word as a float.
     pub(super) fn float(&self, method: u32, number: usize) -> f32 {
         f32::from_bits(self.nth(method, number))
     }
 
-    /// An address of 40 bits: its upper bits, then its lower ones.
+    /// Returns an address of 40 bits: its upper bits, then its lower ones.
     pub(super) fn address(&self, high: u32) -> usize {
         ((u64::from(self.word(high) & 0xff) << 32) | u64::from(self.word(high + 4))) as usize
     }
@@ -56,19 +56,19 @@ impl State {
         }
     }
 
-    /// [`State::set`] of a method on which draws depend by its word.
+    /// Calls [`State::set`] for a method whose word affects draws, and counts the change.
     pub(super) fn change(&mut self, method: u32, word: u32) {
         self.changes += u64::from(self.word(method) != word);
         self.set(method, word);
     }
 
-    /// A number that grows with each [change](State::change).
+    /// Returns a number that increases with each [change](State::change).
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
 }
 
-/// The fields of a method's word; bits that no field has are noted and left out.
+/// Unpacks the fields of a method's word. Bits outside the fields are reported and ignored.
 macro_rules! fields {
     ($unknown:expr, $Word:ident, $raw:expr) => {{
         let raw: u32 = $raw;
@@ -78,14 +78,14 @@ macro_rules! fields {
         }
         match $Word::unpack_lenient(raw) {
             Ok(word) => word,
-            // All fields are numbers and flags, which have no codes without a meaning.
+            // All fields are numbers and flags, so every code has a meaning.
             Err(error) => unreachable!("{error}"),
         }
     }};
 }
 pub(super) use fields;
 
-/// The little-endian word at a place; 0 where there is none.
+/// Returns the little-endian word at an address; 0 outside memory.
 pub(super) fn load(memory: Vram<'_>, at: usize) -> u32 {
     memory.word(at).unwrap_or(0)
 }

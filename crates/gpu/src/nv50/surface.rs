@@ -1,16 +1,17 @@
-//! Where the bytes of a surface are.
+//! Addresses of the bytes of a surface.
 //!
-//! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Nothing maps tiled memory, so that the
-//! order inside is the chip's own business; what the driver computes itself must hold: sizes of levels, and where slices
-//! of a level begin. One slice a tile: rows lie one behind another, as wide as the tiles of a row. Otherwise tiles lie as
-//! on the chip, with plain rows inside. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
+//! A tiled surface consists of tiles of 64 bytes by 4 << y rows by 1 << z slices. Tiled memory is never mapped, so
+//! the chip is free to choose the order inside. Values that the driver computes must hold: the sizes of levels, and
+//! the starts of a level's slices. If tiles have one slice, rows are contiguous and as wide as a row of tiles.
+//! Otherwise tiles have the order of the chip, with plain rows inside. Source: Mesa `nv50_miptree.c` and
+//! `nv50_tex.c`.
 
 use reconverge_simt::vram::Vram;
 
 /// The width of a tile in bytes.
 const TILE_WIDTH: usize = 64;
 
-/// TILE_MODE: how high and how deep tiles are.
+/// TILE_MODE: height and depth of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TileMode {
     /// log2 of rows / 4.
@@ -20,22 +21,22 @@ pub(super) struct TileMode {
 }
 
 impl TileMode {
-    /// Of a method's word.
+    /// Returns the mode in a method's word.
     pub(super) fn new(word: u32) -> TileMode {
         TileMode { y: (word >> 4 & 0xf).min(5), z: (word >> 8 & 0xf).min(5) }
     }
 
-    /// Rows of a tile.
+    /// Returns the number of rows of a tile.
     pub(super) fn height(self) -> usize {
         4 << self.y
     }
 
-    /// Slices of a tile.
+    /// Returns the number of slices of a tile.
     pub(super) fn depth(self) -> usize {
         1 << self.z
     }
 
-    /// The mode of a level of `rows` rows of blocks, in `slices` slices if the texture has depth.
+    /// Returns the mode of a level of `rows` rows of blocks, in `slices` slices if the texture has depth.
     pub(super) fn of_level(rows: usize, slices: Option<usize>) -> TileMode {
         let doubled = 2 * rows;
         let y = [64, 32, 16, 8].iter().position(|most| doubled > *most).map_or(0, |at| 4 - at as u32);
@@ -53,46 +54,46 @@ impl TileMode {
     }
 }
 
-/// How a level lies in memory.
+/// Layout of a level in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// Rows of so many bytes from one to the next.
+    /// Rows at a constant distance.
     Linear {
-        /// In bytes.
+        /// Distance from one row to the next, in bytes.
         pitch: usize,
     },
     /// Tiles.
     Tiled {
-        /// Their size.
+        /// Size of the tiles.
         mode: TileMode,
         /// Bytes of a row of tiles.
         pitch: usize,
-        /// Rows, in whole tiles.
+        /// Number of rows, rounded up to whole tiles.
         rows: usize,
     },
 }
 
 impl Layout {
-    /// A level whose rows have `row_bytes` bytes.
+    /// Returns the layout of a level whose rows have `row_bytes` bytes.
     pub(super) fn tiled(mode: TileMode, row_bytes: usize, rows: usize) -> Layout {
         let pitch = row_bytes.max(1).next_multiple_of(TILE_WIDTH);
         Layout::Tiled { mode, pitch, rows: rows.max(1).next_multiple_of(mode.height()) }
     }
 
-    /// Bytes from one row to the next, where rows lie so.
+    /// Returns the number of bytes from one row to the next, if the level has rows.
     pub(super) fn pitch(&self) -> usize {
         match self {
             Layout::Linear { pitch } | Layout::Tiled { pitch, .. } => *pitch,
         }
     }
 
-    /// Whether rows lie one behind another.
+    /// Returns whether the level consists of contiguous rows.
     pub(super) fn has_rows(&self) -> bool {
         !matches!(self, Layout::Tiled { mode, .. } if mode.z > 0)
     }
 
-    /// Where a byte is, from the start of the level. `z` is a slice of a level with depth. Beyond any memory for registers that
-    /// say so.
+    /// Returns the offset of a byte from the start of the level. `z` is a slice of a level with depth. Registers can
+    /// hold values for which the offset is beyond any memory.
     pub(super) fn place(&self, x: usize, y: usize, z: usize) -> usize {
         match *self {
             Layout::Linear { pitch } => y.saturating_mul(pitch).saturating_add(x),
@@ -107,12 +108,12 @@ impl Layout {
         }
     }
 
-    /// How many bytes from `x` on lie one behind another.
+    /// Returns the number of contiguous bytes from `x` on.
     pub(super) fn run(&self, x: usize) -> usize {
         if self.has_rows() { usize::MAX } else { TILE_WIDTH - x % TILE_WIDTH }
     }
 
-    /// Bytes of a level with so many slices.
+    /// Returns the number of bytes of a level with `slices` slices.
     pub(super) fn bytes(&self, slices: usize) -> usize {
         match *self {
             Layout::Linear { pitch } => pitch.saturating_mul(slices),
@@ -123,8 +124,8 @@ impl Layout {
     }
 }
 
-/// Slices of targets whose tiles hold several, drawn to as rows in a borrowed place: at the end of memory, whose contents are
-/// put back.
+/// Slices of targets whose tiles hold several. Draws use them as rows in borrowed memory at its end, whose contents
+/// are restored later.
 #[derive(Debug)]
 pub(super) struct Slices {
     end: usize,
@@ -136,14 +137,14 @@ struct Slice {
     layout: Layout,
     start: usize,
     z: usize,
-    /// Where its rows are meanwhile.
+    /// Offset of the slice's rows during the draw.
     place: usize,
-    /// What else is there.
+    /// Saved contents of that memory.
     saved: Vec<u8>,
 }
 
 impl Slice {
-    /// Moves the slice to its rows, or back.
+    /// Copies the slice to its rows, or back.
     fn copy(&self, memory: Vram<'_>, to_rows: bool) {
         let Layout::Tiled { pitch, rows, .. } = self.layout else { return };
         for (y, x) in (0..rows).flat_map(|y| (0..pitch).step_by(TILE_WIDTH).map(move |x| (y, x))) {
@@ -156,17 +157,17 @@ impl Slice {
 }
 
 impl Slices {
-    /// Whether there is no slice.
+    /// Returns whether no slice has been added.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// None, in memory of so many bytes.
+    /// Returns an empty list, for memory of `bytes` bytes.
     pub(super) fn new(bytes: usize) -> Slices {
         Slices { end: bytes, all: Vec::new() }
     }
 
-    /// The place of the rows of a slice; `None` where there is no room.
+    /// Returns the offset of the rows of a slice; `None` if memory does not have room for them.
     pub(super) fn rows(&mut self, layout: Layout, start: usize, z: usize) -> Option<usize> {
         let Layout::Tiled { pitch, rows, .. } = layout else { return None };
         self.end = self.end.checked_sub(pitch.checked_mul(rows)?)?;
@@ -174,7 +175,7 @@ impl Slices {
         Some(self.end)
     }
 
-    /// Takes all slices to their rows.
+    /// Copies all slices to their rows.
     pub(super) fn take(&mut self, memory: Vram<'_>) {
         for slice in &mut self.all {
             let Layout::Tiled { pitch, rows, .. } = slice.layout else { continue };
@@ -183,7 +184,7 @@ impl Slices {
         }
     }
 
-    /// Puts all slices back.
+    /// Copies all slices back, and restores the memory.
     pub(super) fn put(self, memory: Vram<'_>) {
         for slice in &self.all {
             slice.copy(memory, false);
@@ -196,8 +197,8 @@ impl Slices {
 mod tests {
     use super::*;
 
-    /// Captured: tile modes of the levels of a texture of 64 x 64, RGBA8, and where they are.
-    /// Registers of the copying object have 32 bits.
+    /// Captured: tile modes and addresses of the levels of a texture of 64 x 64, RGBA8. Registers of the copying
+    /// object have 32 bits.
     #[test]
     fn places_that_no_memory_has_are_the_furthest() {
         let most = u32::MAX as usize;
@@ -227,7 +228,7 @@ mod tests {
             assert!(!std::mem::replace(&mut seen[place], true), "{x} {y} {z}");
         }
         assert!(seen.iter().all(|seen| *seen));
-        // Slice z begins where the driver says.
+        // Slice z begins at the driver's offset.
         assert_eq!(layout.place(0, 0, 5), 4 * 192 * 24 + 64 * 8);
     }
 

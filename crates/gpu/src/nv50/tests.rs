@@ -1,4 +1,4 @@
-//! Rules of state: from the words of methods and entries to what they mean.
+//! Tests of the meaning of state: words of methods and entries.
 
 use reconverge_isa::sets::SortedSet;
 use reconverge_raster::depth::DepthFormat;
@@ -12,7 +12,7 @@ use super::*;
 
 const ONE: u32 = 1f32.to_bits();
 
-/// State without targets, after some methods.
+/// Returns a state without targets, after some methods.
 fn state(methods: &[(u32, u32)]) -> State {
     let mut state = State::new(Object::Tesla);
     methods.iter().for_each(|(method, word)| state.set(*method, *word));
@@ -72,7 +72,7 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
             part(Topology::Points, third, vec![point(4), point(5)]),
         ]
     );
-    // A run that is for one window stays as it is.
+    // A run for a single window is unchanged.
     assert_eq!(
         windows(&state, Topology::TriangleStrip, &slots, &[vec![0, 1, 2]]),
         [part(Topology::TriangleStrip, first, vec![vec![0, 1, 2]])]
@@ -87,8 +87,8 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
     );
 }
 
-/// NV92 passes piglit's `gl-1.4-polygon-offset`, for which a unit has to be two steps of 24 bits; the driver writes twice OpenGL's
-/// units (Mesa `nv50_rasterizer_state_create`).
+/// NV92 passes piglit's `gl-1.4-polygon-offset`, for which a unit must be two steps of 24 bits. The driver writes
+/// twice OpenGL's units (Mesa `nv50_rasterizer_state_create`).
 #[test]
 fn a_unit_of_polygon_offset_is_a_step_of_depth() {
     let units = [
@@ -149,7 +149,7 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };
-    // A quad on its other side, or a point of another draw, has the slots: one input for each.
+    // A quad on its other side, or a point of another draw, uses the slots: one input for each.
     assert_eq!(sprites(0x1b00, Topology::Quads), 2);
     assert_eq!(sprites(0x1b02, Topology::Quads), 0);
     assert_eq!(sprites(0x1b00, Topology::Lines), 0);
@@ -183,7 +183,7 @@ fn fractions_blend_without_the_erratum_and_integers_do_not() {
     assert!(blends(Number::Unorm) && blends(Number::Snorm) && !blends(Number::Uint) && !blends(Number::Sint));
 }
 
-/// NV92 fails `texwrap bordercolor` of all formats of integers, where the driver writes integers.
+/// NV92 fails `texwrap bordercolor` of all formats of integers, for which the driver writes integers.
 #[test]
 fn the_border_of_a_texture_of_integers_is_what_the_driver_writes_without_the_erratum() {
     let border = |errata: Errata| {
@@ -222,8 +222,8 @@ fn a_sampler_has_a_number_of_eleven_bits() {
     assert_eq!((2047 << 12 | 3 << 4 | 1) & !BindTsc::OWNED, 0);
 }
 
-/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbers go on from run to run, and both halves of a quad
-/// have one.
+/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbers continue from run to run, and
+/// both halves of a quad have the same number.
 #[test]
 fn primitives_have_numbers_without_a_geometry_program() {
     let slots = Slots { words: (0..8).flat_map(|vertex| [vertex, 77]).collect(), size: 2, count: 8 };

@@ -1,4 +1,5 @@
-//! Textures and samplers: from their entries (TIC, TSC) and memory to images. Source: Mesa `nv50_tex.c`, `nv50_texture.xml.h`.
+//! Textures and samplers: reads images from their entries (TIC, TSC) and memory. Source: Mesa `nv50_tex.c`,
+//! `nv50_texture.xml.h`.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,13 +22,13 @@ use super::surface::{Layout, TileMode};
 use crate::images::OwnBytes;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// Bytes of an entry.
+/// Number of bytes of an entry.
 const ENTRY: usize = 32;
 
 /// E5B9G9R9_SHAREDEXP.
 const SHARED_EXPONENT: u32 = 0x20;
 
-/// Images of draws before, by the words of their entries and whether depth is compared.
+/// Images of earlier draws, by the words of their entries and whether depth is compared.
 pub(super) type Images = crate::images::Images<([u32; 8], bool), Texture>;
 
 impl OwnBytes for Texture {
@@ -36,19 +37,19 @@ impl OwnBytes for Texture {
     }
 }
 
-/// What a texture instruction reads: numbers of a texture and of a sampler.
+/// Numbers of the texture and the sampler of a texture instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Read {
     pub(super) texture: u8,
     pub(super) sampler: u8,
-    /// Whether the sampler counts: not where single texels are fetched.
+    /// Whether the sampler is used: not if single texels are fetched.
     pub(super) samples: bool,
 }
 
-/// A texture and a sampler of a shader, with what they were made of.
+/// A texture and a sampler of a shader, with the entries from which they were created.
 #[derive(Debug)]
 pub(super) struct BoundTexture {
-    /// The entries in memory: places, and words.
+    /// The entries in memory: addresses, and words.
     entries: [Option<(usize, [u32; 8])>; 2],
     key: ([u32; 8], bool),
     range: Range<usize>,
@@ -68,7 +69,8 @@ impl BoundTexture {
     }
 }
 
-/// Binds what a program reads, and gives what can be known of it later: all of it, unless something is noted.
+/// Binds the textures of a program. Returns what later draws may reuse: everything, unless an unknown feature is
+/// reported.
 pub(super) fn bind(
     textures: &mut Textures,
     (unit, chip): (Unit, Chip),
@@ -122,9 +124,9 @@ pub(super) fn bind(
     all
 }
 
-/// The border colour of a texture of integers. A sampler has floats, which become integers of the texture's components, as
-/// Direct3D 10 asks for. The driver writes integers there as they are: NV92 fails all tests of such borders, those of stencil too:
-/// [`Erratum::IntegerBorder`].
+/// Returns the border colour of a texture of integers. A sampler has floats, which are converted to integers of the
+/// texture's components, as Direct3D 10 requires. The driver writes integers there unchanged. NV92 fails all tests of
+/// such borders, including those of stencil: [`Erratum::IntegerBorder`].
 fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     let words = Words::new(entry, Chip::Gt215);
     let bits = format::texture(words.format).unwrap_or([32; 4]);
@@ -139,15 +141,15 @@ fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     })
 }
 
-/// What is read where no texture is: one texel of zeros.
+/// Returns the texture that is read if none is bound: one texel of zeros.
 fn nothing() -> Texture {
     let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
-    // One texel is an image of this shape.
+    // A single texel is a valid image of this shape.
     let image = Image::new(Shape::D2, vec![level]).unwrap_or_else(|error| unreachable!("{error}"));
     Texture::new(Arc::new(image), false)
 }
 
-/// What the words of an entry say.
+/// Fields of an entry.
 struct Words {
     format: u32,
     kinds: [u32; 4],
@@ -165,7 +167,8 @@ struct Words {
 impl Words {
     fn new(words: &[u32; 8], chip: Chip) -> Words {
         let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
-        // Chip 50 does not have levels in word 7: word 5 names the last one. On later chips the levels 0 and 0 are the first alone.
+        // Chip 50 does not have levels in word 7: word 5 has the last one. On later chips, levels 0 and 0 select only
+        // the first.
         let (first, last) = match chip {
             Chip::G80 => (0, field(5, 31, 28)),
             Chip::G84 | Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (field(7, 3, 0), field(7, 7, 4)),
@@ -186,14 +189,14 @@ impl Words {
     }
 }
 
-/// The elements of a texture.
+/// Returns the elements of a texture.
 ///
 /// # Errors
-/// A format that is not known, by its number.
+/// The number of an unknown format.
 fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    // The curve is for red, green and blue of the texel, whatever component they come from: the driver has luminance with alpha as
-    // R, R, R and G of a format with two components, and one bit for the curve.
+    // The curve applies to red, green and blue of the texel, whatever component they come from. For luminance with
+    // alpha, the driver uses R, R, R and G of a format with two components, and one bit for the curve.
     let block = |block: Block| match words.srgb {
         true => TexelElement::CurvedBlock(block),
         false => TexelElement::Block { block, srgb: false },
@@ -206,12 +209,12 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
         0x27 => block(Block::One { signed }),
         0x28 => block(Block::Two { signed }),
         number => {
-            // Z16 came with GT200. (Mesa `nv50_screen_is_format_supported`)
+            // Z16 exists since GT200. (Mesa `nv50_screen_is_format_supported`)
             let is_known = number != 0x3a || !matches!(chip, Chip::G80 | Chip::G84);
             let bits = format::texture(number).filter(|_| is_known);
             let bits = bits.ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                // Depth as a float, with components beside it that are none.
+                // Depth as a float; the other components are not floats.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
                 number => number,
             };
@@ -222,26 +225,26 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     })
 }
 
-/// Most texels of a level.
+/// Maximum number of texels of a level.
 const MOST: usize = 1 << 26;
 
-/// Most texels of a level whose texels are read from its bytes: the driver's largest buffer has 2^27.
+/// Maximum number of texels of a level whose texels are read from its bytes: the driver's largest buffer has 2^27.
 const MOST_IN_PLACE: usize = 1 << 29;
 
-/// Most bytes of a texture.
+/// Maximum number of bytes of a texture.
 const MOST_BYTES: usize = 1 << 32;
 
 /// A level in memory.
 struct Stored {
     size: [usize; 3],
     layout: Layout,
-    /// Bytes from the start of the texture.
+    /// Offset in bytes from the start of the texture.
     start: usize,
 }
 
 impl Stored {
-    /// The level among the bytes of its texture, with `stride` bytes from one layer to the next. Tiles of several slices are
-    /// put into rows first.
+    /// Returns the level among the bytes of its texture, with `stride` bytes from one layer to the next. Tiles of
+    /// several slices are first converted to rows.
     fn level(
         &self,
         bytes: &Arc<Vec<u8>>,
@@ -277,10 +280,10 @@ impl Stored {
     }
 }
 
-/// A texture, and the range of its bytes.
+/// Returns a texture, and the range of its bytes.
 ///
 /// # Errors
-/// What is not supported of it, by name.
+/// The name of the unsupported feature.
 fn image(
     images: &mut Images,
     (chip, entry): (Chip, &[u32; 8]),
@@ -305,7 +308,7 @@ fn image(
     let integer = words.kinds.iter().all(|kind| matches!(kind, 3 | 4));
     let one = |source: u32| if source == 6 { 1 } else { 1f32.to_bits() };
     let select = words.sources.map(|source| match source {
-        // Depth is compared, and the sources choose from what comes of it.
+        // Depth is compared, and the sources select components of the result.
         _ if compares => Select::Component(depth_component(words.format) as u8),
         2..=5 => Select::Component(source as u8 - 2),
         6 | 7 => Select::Word(one(source)),
@@ -328,7 +331,7 @@ fn image(
             if number == 0 { words.mode } else { TileMode::of_level(high, has_depth.then_some(depth)) };
         Layout::tiled(mode, wide * bytes, high)
     };
-    // How far the storage goes: word 5.
+    // Last level in memory: word 5.
     let stored = (entry[5] >> 28) as usize;
     let mut starts = Vec::new();
     let mut at = 0;
@@ -344,7 +347,7 @@ fn image(
         true => 0,
         false => at.next_multiple_of(layout(0).pitch().min(64) * words.mode.height() * words.mode.depth()),
     };
-    // All that is read lies within.
+    // End of the bytes that are read.
     let most = if has_depth { 1 } else { layers };
     let size = most.saturating_sub(1).saturating_mul(layer_stride).saturating_add(at);
     let levels: Vec<Stored> = levels
@@ -356,14 +359,14 @@ fn image(
         .collect();
     let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
     let range = words.address..words.address.saturating_add(size);
-    // Texels that are read in place take no memory of their own.
+    // Texels that are read in place do not need additional memory.
     let in_place = element.is_in_place(select) && range.end <= memory.len();
     let most = if in_place { MOST_IN_PLACE } else { MOST };
     if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
         return Err("textures of that many texels".to_owned());
     }
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
-        // Tiles of a level with depth hold several slices, or there is one.
+        // Either tiles of a level with depth hold several slices, or there is one.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
         let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;
@@ -380,19 +383,19 @@ fn image(
     Ok((texture, range))
 }
 
-/// The component of an element that is depth.
+/// Returns the index of an element's depth component.
 fn depth_component(format: u32) -> usize {
     // Stencil lies below depth.
     usize::from(format == 0x29)
 }
 
-/// The largest number of places of an anisotropic filter that the entry of a texture has instead of the sampler's: the driver resolves
-/// eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
+/// Returns the maximum number of positions of an anisotropic filter, if the texture's entry sets it instead of the
+/// sampler: the driver resolves eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
 fn anisotropy_of_texture(words: &[u32; 8]) -> Option<u8> {
     (words[3] >> 29 & 1 != 0).then(|| 1 << (words[6] >> 27 & 7).min(4))
 }
 
-/// A sampler. Whether coordinates count texels is a property of the texture.
+/// Returns a sampler. Whether coordinates count texels is a property of the texture.
 fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     const WRAPS: [Wrap; 8] = [
@@ -452,8 +455,8 @@ mod tests {
         }
     }
 
-    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the view's levels
-    /// there, from 0 to 0 if there is one.
+    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the
+    /// view's levels there, from 0 to 0 if there is one.
     #[test]
     fn a_view_of_the_first_level_has_one_level() {
         let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
@@ -467,8 +470,8 @@ mod tests {
         assert_eq!(levels(Chip::G80), 7);
     }
 
-    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes piglit's
-    /// `teximage-colors GL_SLUMINANCE8_ALPHA8`.
+    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes
+    /// piglit's `teximage-colors GL_SLUMINANCE8_ALPHA8`.
     #[test]
     fn alpha_beside_luminance_is_not_on_the_curve() {
         // A linear texture of one texel, and the words of the sources.
@@ -490,7 +493,7 @@ mod tests {
         let floats = [3.7f32, -2., 300., -300.].map(f32::to_bits);
         assert_eq!(integers(floats, &entry(4)), [3, 0, 255, 0]);
         assert_eq!(integers(floats, &entry(3)).map(|word| word as i32), [3, -2, 127, -128]);
-        // Small integers are floats that are next to nothing.
+        // As floats, small integers are nearly zero.
         assert_eq!(integers([25, 200, 1, 0], &entry(4)), [0; 4]);
     }
 

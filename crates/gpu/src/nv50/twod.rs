@@ -1,6 +1,6 @@
-//! The 2D object: words of the commands, and blits, to a surface.
+//! The 2D object: uploads of command words, and blits, to a surface.
 //!
-//! The driver asks for no scale but 1 and -1, so that a texel is the nearest one. Source: Mesa `nv50_surface.c`,
+//! The driver uses only the scales 1 and -1, so the nearest texel is exact. Source: Mesa `nv50_surface.c`,
 //! `nv50_transfer.c`, and captured streams.
 
 use std::ops::Range;
@@ -12,11 +12,11 @@ use super::methods::twod as m;
 use super::state::{State, Unknown};
 use super::surface::{Layout, TileMode};
 
-/// Words of an upload that are on their way.
+/// Words of an upload in progress.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Upload {
     bytes: Vec<u8>,
-    /// How many there will be.
+    /// Number of words of the complete upload.
     wanted: usize,
 }
 
@@ -32,7 +32,7 @@ struct Surface {
 }
 
 impl Surface {
-    /// The surface whose methods begin at `base`.
+    /// Returns the surface whose methods begin at `base`.
     fn new(state: &State, unknown: &mut Unknown, base: u32, z: usize) -> Option<Surface> {
         let word = |number: usize| state.nth(base, number);
         let Some(color) = format::color(word(0)) else {
@@ -47,7 +47,7 @@ impl Surface {
         Some(Surface { start: state.address(base + 0x20), layout, z, width, height, number: word(0), color })
     }
 
-    /// The place of an element; `None` outside of the surface.
+    /// Returns the offset of an element; `None` outside the surface.
     fn place(&self, x: i64, y: i64) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let inside = x < self.width && y < self.height;
@@ -59,7 +59,7 @@ impl Surface {
         self.color.format.bytes.into()
     }
 
-    /// The memory from the first element to the last one.
+    /// Returns the memory from the first element to the last one.
     fn range(&self) -> Range<usize> {
         let (x, y) = (self.width.saturating_sub(1), self.height.saturating_sub(1));
         let last = match self.layout {
@@ -69,7 +69,7 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// Returns which of `count` elements of a row, from `x` on, are inside of the surface.
+    /// Returns the elements inside the surface among `count` elements of a row from `x` on.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -78,13 +78,13 @@ impl Surface {
         0..0
     }
 
-    /// Returns the place of an element that is inside, and the number of contiguous bytes from there on.
+    /// Returns the offset of an element inside the surface, and the number of contiguous bytes that start there.
     fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
         Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
     }
 }
 
-/// Begins an upload of what SIFC_DATA brings.
+/// Begins an upload of words from SIFC_DATA.
 pub(super) fn begin(state: &State, upload: &mut Upload) {
     let row = row_bytes(state).next_multiple_of(4);
     upload.bytes.clear();
@@ -96,7 +96,8 @@ fn row_bytes(state: &State) -> usize {
     (state.nth(m::SIFC_WIDTH, 0) as usize).saturating_mul(bytes)
 }
 
-/// Takes the next word of an upload, and stores it all when it is complete. Returns the memory that it may have written to.
+/// Adds the next word of an upload, and stores all words when the upload is complete. Returns the memory that it may
+/// have written to.
 pub(super) fn data(
     state: &State,
     unknown: &mut Unknown,
@@ -129,7 +130,7 @@ pub(super) fn data(
             let elements = (run / bytes).clamp(1, (end - x) as usize);
             let run = &from[x as usize * bytes..][..elements * bytes];
             if !memory.write(place, run) {
-                // As far as memory goes.
+                // Elements past the end of memory are dropped.
                 for (number, element) in run.chunks_exact(bytes).enumerate() {
                     memory.write(place.saturating_add(number * bytes), element);
                 }
@@ -162,7 +163,7 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -
     let same = source.number == target.number;
     let inside = |at: i64, first: i64, size: i64| at >= first && at < first + size;
     const ONE: i64 = 1 << 32;
-    // Elements of surfaces in one place are read after others are written.
+    // If surfaces overlap, elements may be read after others are written.
     let (one, other) = (source.range(), target.range());
     let apart = one.end <= other.start || other.end <= one.start;
     let there = one.end.max(other.end) <= memory.len();
@@ -230,12 +231,12 @@ fn copy_row(
     }
 }
 
-/// What becomes of a colour on its way.
+/// Operation on the colours of a blit.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
-    /// Nothing.
+    /// Colours are copied.
     Copy,
-    /// Bits of a mask only.
+    /// Only the bits of a mask are written.
     Masked(u32),
     /// Components are multiplied.
     Multiplied([f32; 4]),
@@ -272,7 +273,7 @@ impl Operation {
         }
     }
 
-    /// An element of the source as one of the target.
+    /// Converts an element of the source to one of the target.
     fn convert(self, source: &Surface, target: &Surface, element: &[u8]) -> u128 {
         let values = source.color.format.read(element);
         let one = source.color.format.numbers[0].one();
@@ -286,7 +287,7 @@ impl Operation {
         if let Operation::Multiplied(factors) = self {
             color = std::array::from_fn(|chan| (f32::from_bits(color[chan]) * factors[chan]).to_bits());
         }
-        // What a format has and the colour has not, such as X, is one.
+        // A component that only the format has, such as X, is one.
         let mut stored = [target.color.format.numbers[0].one(); 4];
         for (place, value) in target.color.places.iter().zip(color) {
             if let Some(place) = place {
@@ -307,7 +308,7 @@ mod tests {
     /// Bytes of memory.
     const MEMORY: usize = 1 << 17;
 
-    /// The numbers of all formats.
+    /// Returns the numbers of all formats.
     fn formats() -> Vec<u32> {
         (0..=0xff).filter(|number| format::color(*number).is_some()).collect()
     }
@@ -317,7 +318,7 @@ mod tests {
         let linear = random.once_in(2);
         let bytes = u32::from(format::color(number).unwrap().format.bytes);
         let (width, height) = (1 + random.below(50), 1 + random.below(40));
-        // Some begin between two elements, and the rows of some overlap.
+        // Some surfaces begin between two elements, and the rows of some overlap.
         let pitch = (bytes * (width + random.below(4))).saturating_sub(random.one_of(&[0, 0, 0, 1, 9]));
         let start = start + random.one_of(&[0, 0, 1, 6, 64]);
         let mode = random.below(3) << 4 | u32::from(random.once_in(3)) << 8;
@@ -333,7 +334,7 @@ mod tests {
         (0..MEMORY).map(|_| random.next() as u8).collect()
     }
 
-    /// Whether all bytes that differ are in a range.
+    /// Returns whether all bytes that differ are in a range.
     fn changes_within(before: &[u8], after: &[u8], range: Option<Range<usize>>) -> bool {
         let range = range.unwrap_or_default();
         let mut both = before.iter().zip(after).enumerate();
@@ -363,7 +364,7 @@ mod tests {
             let turned = if random.once_in(3) { u32::MAX } else { 1 };
             let [x, y, u, v] = [(); 4].map(|()| at(&mut random));
             let [width, height] = [(); 2].map(|()| random.below(50));
-            // Half of a texel is left over.
+            // An offset of half a texel remains.
             let half = if random.once_in(2) { 1 << 31 } else { 0 };
             let words = [x, y, width, height, 0, scale, 0, turned, half, u, half, v];
             set(&mut state, m::BLIT_DST_X, &words);
@@ -384,7 +385,7 @@ mod tests {
         assert!(changed > 800, "{changed}");
     }
 
-    /// [`data`] of all words of an upload, element by element.
+    /// Performs an upload like [`data`], element by element.
     fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
         let mut unknown = Unknown::default();
         let target =

@@ -1,4 +1,4 @@
-//! Vertices: what a vertex program reads, from arrays and from the commands.
+//! Vertices: operands of a vertex program from arrays and from commands.
 
 use std::collections::HashMap;
 
@@ -10,13 +10,13 @@ use super::format;
 use super::methods::{Attrib, tesla as m};
 use super::state::{State, Unknown, fields, load};
 
-/// How many attributes there are.
+/// Number of attributes.
 pub(super) const ATTRIBUTES: usize = 16;
 
 /// The bit of FETCH that turns an array on.
 const FETCHES: u32 = 1 << 29;
 
-/// An attribute of some vertices.
+/// An attribute of several vertices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttributeColumn {
     first: [u32; 4],
@@ -25,7 +25,7 @@ pub(super) struct AttributeColumn {
 }
 
 impl AttributeColumn {
-    /// Adds the value of the vertex of this number.
+    /// Adds the value of the vertex with this number.
     fn push(&mut self, number: usize, value: [u32; 4]) {
         if self.all.is_empty() {
             if number == 0 {
@@ -50,10 +50,10 @@ impl AttributeColumn {
     }
 }
 
-/// Indices whose vertices are found without a search.
+/// Number of indices whose vertices are found without a search.
 const DENSE: u32 = 1 << 18;
 
-/// No vertex.
+/// Marks an index without a vertex.
 const NONE: u32 = u32::MAX;
 
 /// The vertices between VERTEX_BEGIN_GL and VERTEX_END_GL.
@@ -62,22 +62,22 @@ pub(super) struct Batch {
     /// The word of VERTEX_BEGIN_GL.
     pub(super) begin: u32,
     pub(super) instance: u32,
-    /// The vertex ids: each vertex once.
+    /// The vertex ids; each vertex occurs once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
-    /// The largest number of attributes that a vertex has. All further attributes are zeros.
+    /// Maximum number of attributes of a vertex. All further attributes are zeros.
     most: usize,
-    /// Which of them primitives are made of, in runs without a restart.
+    /// Vertices of the primitives, in runs without a restart.
     pub(super) runs: Vec<Vec<usize>>,
-    /// For each index below [`DENSE`], the place of its vertex, or [`NONE`]. `known` has the places for larger indices.
+    /// Number of the vertex of each index below [`DENSE`], or [`NONE`]. `known` has the numbers for larger indices.
     dense: Vec<u32>,
     known: HashMap<u32, usize>,
-    /// Words of VERTEX_DATA that do not make a vertex yet.
+    /// Words of VERTEX_DATA that do not yet form a vertex.
     partial: Vec<u32>,
 }
 
 impl Batch {
-    /// Becomes a batch without vertices, in the same memory.
+    /// Clears the batch. Its memory is reused.
     pub(super) fn begin(&mut self, begin: u32, instance: u32) {
         let Batch { ids, attributes, runs, dense, known, partial, .. } = self;
         ids.clear();
@@ -112,12 +112,12 @@ impl Batch {
         }
     }
 
-    /// The next primitive begins.
+    /// Starts the next primitive.
     pub(super) fn restart(&mut self) {
         self.runs.push(Vec::new());
     }
 
-    /// A vertex of the arrays, by its index; `id` is its vertex id.
+    /// Adds a vertex of the arrays, by its index. `id` is its vertex id.
     pub(super) fn fetched(&mut self, fetch: &Fetch, memory: Vram<'_>, index: u32, id: u32) {
         let known = match index < DENSE {
             true => {
@@ -142,7 +142,7 @@ impl Batch {
         self.dense[index as usize] = place as u32;
     }
 
-    /// A word of VERTEX_DATA; whether it completes a vertex.
+    /// Adds a word of VERTEX_DATA. Returns whether it completes a vertex.
     pub(super) fn data(&mut self, fetch: &Fetch, word: u32, id: u32) -> bool {
         self.partial.push(word);
         if self.partial.len() < fetch.inline_words() {
@@ -154,13 +154,13 @@ impl Batch {
         true
     }
 
-    /// A vertex of the current values.
+    /// Adds a vertex with the current values.
     pub(super) fn current(&mut self, current: &[[u32; 4]; ATTRIBUTES], id: u32) {
         self.push(current, id);
     }
 }
 
-/// An attribute.
+/// Source of an attribute.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     /// The current value.
@@ -178,7 +178,7 @@ struct Array {
     enabled: bool,
     start: usize,
     stride: usize,
-    /// The place behind the last byte.
+    /// End offset of the array.
     end: usize,
     divisor: Option<u32>,
 }
@@ -189,10 +189,11 @@ fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
     [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word))
 }
 
-/// How all attributes are read.
+/// Sources of all attributes.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
-    /// The numbers of changes that it was made after, if it may serve until the next one: not where something of it is not known.
+    /// The change numbers after which it was created, if it may be used until the next change: `None` if it has
+    /// unknown features.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     /// Number of sources up to the last one that is not [`Source::None`].
@@ -249,7 +250,7 @@ impl Fetch {
         }
     }
 
-    /// Returns whether it is what would be made now. Takes what memory has now.
+    /// Returns whether it equals a newly created one. Reads the present contents of memory.
     pub(super) fn renew(&mut self, state: &State, memory: Vram<'_>, changes: [u64; 2]) -> bool {
         let same = self.made_after == Some(changes);
         if same {
@@ -258,7 +259,7 @@ impl Fetch {
         same
     }
 
-    /// The values of the first attributes of a vertex of the arrays.
+    /// Reads the first attributes of a vertex of the arrays.
     fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32, values: &mut [[u32; 4]]) {
         let value = |source: &Source| match source {
             Source::Current(value) => *value,
@@ -282,7 +283,7 @@ impl Fetch {
         values.iter_mut().zip(&self.sources).for_each(|(place, source)| *place = value(source));
     }
 
-    /// Words of VERTEX_DATA that make a vertex; every attribute begins with a word of its own.
+    /// Returns the number of words of VERTEX_DATA that form a vertex. Every attribute begins with a new word.
     fn inline_words(&self) -> usize {
         let words = |source: &Source| match source {
             Source::Array(array) => usize::from(array.format.bytes).div_ceil(4),
@@ -308,7 +309,7 @@ impl Fetch {
 }
 
 impl Array {
-    /// The four components of an element; missing ones are 0, 0, 0, 1.
+    /// Returns the four components of an element; missing ones are 0, 0, 0, 1.
     fn value(&self, bytes: &[u8]) -> [u32; 4] {
         let mut value = self.format.read(bytes);
         if self.format.bits[3] == 0 {

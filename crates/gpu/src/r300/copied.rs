@@ -1,4 +1,4 @@
-//! Fragment programs that only read a texel and put it out, as the driver's blits do.
+//! Fragment programs that only read a texel and output it, as the driver's blits do.
 //!
 //! ```text
 //! TEX temp[0].rgba = LD tex[0], temp[0].rgaa
@@ -11,20 +11,20 @@ use reconverge_r500::words::{
     AlphaOp, CmnInst, CodeAddr, CodeOffset, Imod, InstType, Omod, PredSel, RgbOp, Swiz, Target, TexOp,
 };
 
-/// A texel that a program puts out.
+/// A texel that a program outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TexelRead {
     pub(super) unit: u8,
-    /// The temporary and channel that is each coordinate.
+    /// Temporary and channel of each coordinate.
     pub(super) axes: [(u8, u8); 2],
     /// Whether coordinates count texels.
     pub(super) unscaled: bool,
-    /// The channels of the texel that red, green, blue and alpha are.
+    /// Channels of the texel for red, green, blue and alpha.
     pub(super) select: [u8; 4],
 }
 
-/// Returns the texel that a program puts out in target A, if that is all that it does. The words begin at slot `first`;
-/// `code` is US_CODE_ADDR and `offset` US_CODE_OFFSET.
+/// Returns the texel that a program outputs in target A, if that is all that it does. The words begin at slot
+/// `first`; `code` is US_CODE_ADDR and `offset` US_CODE_OFFSET.
 pub(super) fn texel_read(words: &[u32], first: usize, code: u32, offset: u32) -> Option<TexelRead> {
     let (code, offset) = (CodeAddr::unpack(code).ok()?, CodeOffset::unpack(offset).ok()?);
     let start = usize::from(offset.offset_addr) + usize::from(code.start_addr);
@@ -50,7 +50,7 @@ fn is_unpredicated(common: &CmnInst) -> bool {
     common.rgb_pred_sel == PredSel::NONE && common.alpha_pred_sel == PredSel::NONE
 }
 
-/// The channels of a temporary that are put out in target A; `None` if something else is done.
+/// Returns the channels of a temporary that are output in target A; `None` if the instruction does anything else.
 fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     let common = &inst.common;
     let whole = common.rgb_omask == 7 && common.alpha_omask && common.r#type == InstType::OUT;
@@ -62,7 +62,7 @@ fn put_out(inst: &Inst, alu: &Alu, temp: u8) -> Option<[u8; 4]> {
     Some([red, green, blue, alpha])
 }
 
-/// The channels of a temporary that a MAD of one unit gives as they are: times 1, plus 0.
+/// Returns the channels of a temporary that a MAD of one unit passes unchanged: times 1, plus 0.
 fn unchanged<Op>(half: &Half<Op>, sources: &Sources, temp: u8, count: usize) -> Option<[u8; 3]> {
     let [a, b, c] = &half.operands;
     let source = sources.src.get(a.sel as usize)?;
@@ -108,7 +108,7 @@ mod tests {
         for (code, offset) in [(0x2_0000, 0), (0x1_0000, 1), (0x2_0001, 0)] {
             assert_eq!(texel_read(&BLIT, 0, code, offset), None, "another entry or end");
         }
-        // Any bit that is read means something else, unless it is about timing, a mask of temporaries or an unused source.
+        // Every bit has a meaning, except for those of timing, masks of temporaries and unused sources.
         let mut same = 0;
         for bit in 0..12 * 32 {
             let mut words = BLIT;

@@ -1,4 +1,5 @@
-//! From registers to a [`Draw`]: what the fixed-function units do, and what the fragment program reads and writes.
+//! Translates registers to a [`Draw`]: the state of the fixed-function units, and the inputs and outputs of the
+//! fragment program.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,17 +31,17 @@ use crate::Fault;
 use crate::capture::FragmentRecording;
 use crate::sampling::STENCIL_OPS;
 
-/// Steps of a pixel that window coordinates are rounded to: the kernel clears SUBPIXEL of GB_TILE_CONFIG.
+/// Steps per pixel to which window coordinates are rounded: the kernel clears SUBPIXEL of GB_TILE_CONFIG.
 const STEPS: u16 = 12;
-/// Colour targets.
+/// Number of colour targets.
 pub(super) const TARGETS: usize = 4;
-/// END_TYPE of GA_LINE_CNTL for ends at right angles to the line. The driver sets it for smooth lines: RV530 fails `line-aa-width`,
-/// whose lines have too many pixels then.
+/// END_TYPE of GA_LINE_CNTL for ends at right angles to the line. The driver sets it for smooth lines. RV530 fails
+/// `line-aa-width`, whose lines then have too many pixels.
 const PERPENDICULAR: u32 = 3;
-/// The number of the colour that the depth unit stores in a clear, behind those of the targets.
+/// Number of the colour that the depth unit stores in a clear, after those of the targets.
 const CLEAR: usize = TARGETS;
 
-/// How primitives are made; `None` for a type that draws nothing.
+/// Returns the kind of primitives; `None` for a type that does not draw anything.
 pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
     Some(match prim_type {
         0 => return None,
@@ -62,7 +63,7 @@ pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
     })
 }
 
-/// A draw, with what the fragment program's inputs and outputs are.
+/// A draw, with the inputs and outputs of the fragment program.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) draw: Draw,
@@ -71,17 +72,17 @@ pub(super) struct Prepared {
     pub(super) outputs: Outputs,
 }
 
-/// All that a draw depends on.
+/// Returns the state of a draw.
 ///
 /// # Errors
-/// A buffer that is too small for the rows of the scissor, as the kernel refuses it (`r100_cs_track_check`).
+/// A buffer is too small for the rows of the scissor. The kernel rejects the same case (`r100_cs_track_check`).
 pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) -> Result<Prepared, Fault> {
     let clip = layout.clip();
     let vte = fields!(state, VteCntl, state.word(reg::VAP_VTE_CNTL));
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    // Without the vertex unit, VTE_CNTL may still be what it was after a reset.
+    // Without the vertex unit, VTE_CNTL may still have its value after a reset.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
         true => state.float(reg::SE_VPORT_XSCALE, number),
@@ -113,7 +114,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    // The chip has no number of rows: the scissor bounds them.
+    // The chip does not have a number of rows: the scissor limits them.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
     let (depth, tests) = depth(state, rows)?;
     let (mut targets, outputs) = targets(state, rows)?;
@@ -136,7 +137,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         depth,
         tests,
         depth_bounds: None,
-        // The fragment program's outputs are not in the order of the targets' components yet: see `Outputs`.
+        // The fragment program's outputs are not yet in the order of the targets' components: see `Outputs`.
         alpha_test: None,
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
@@ -150,20 +151,21 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
 }
 
-/// How often w x and y may be before a primitive is cut: VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to
-/// all four registers and sets no scissor at the viewport, so that the cut bounds what is drawn.
+/// Returns the maximum of x and y, in multiples of w, before a primitive is clipped: VAP_GB_HORZ_CLIP_ADJ and
+/// VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to all four registers and does not set a scissor at the viewport, so
+/// this clipping limits the drawn area.
 ///
-/// The second result is that of VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ, if one of them is less: a primitive that is outside of
-/// a side with all vertices is dropped, as by the registers of R600 with these names. Further outside than the cut it has no pixels
-/// anyway.
+/// The second result is that of VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ, if one of them is less. A primitive
+/// with all vertices outside one side is dropped, as by the registers of R600 with these names. Further outside than
+/// the clip limit it does not have pixels anyway.
 fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     let drops = x_discards < x || y_discards < y;
     ([x, y], drops.then_some([x_discards, y_discards]))
 }
 
-/// The pixels inside of the scissor and of the clip rectangles. SC_CLIP_RULE has a bit for each set of rectangles that a pixel may be
-/// in; rules that are not "inside of all of these" are named.
+/// Returns the pixels inside the scissor and the clip rectangles. SC_CLIP_RULE has a bit for each set of rectangles
+/// that a pixel may be in. Rules other than "inside all of these" are reported.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
     let rectangle = |address: u32, number: usize| {
@@ -197,7 +199,7 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     let offset = |number: usize| {
         let [scale, units] =
             [0, 1].map(|at| f64::from(state.float(reg::SU_POLY_OFFSET_FRONT_SCALE, 2 * number + at)));
-        // The slope is that of a step of a pixel.
+        // The register holds the slope for one step of a pixel.
         Offset { slope: scale / f64::from(STEPS), constant: units / most, of_float: false, clamp: 0. }
     };
     let fill = |kind: u8| match kind {
@@ -220,10 +222,11 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     ]
 }
 
-/// The pattern of lines, if there is one.
+/// Returns the line pattern, if there is one.
 ///
-/// STIPPLE_SCALE is taken for the bits of the pattern per pixel. Mesa writes the factor of OpenGL less one, so that a line of factor
-/// 1 has the first bit everywhere. RV530 passes the part of `linestipple` with a solid pattern, and fails with the other five.
+/// STIPPLE_SCALE is interpreted as the bits of the pattern per pixel. Mesa writes the factor of OpenGL minus one, so
+/// a line of factor 1 has the first bit everywhere. RV530 passes the part of `linestipple` with a solid pattern, and
+/// fails the other five.
 fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<Stipple> {
     let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
     let config = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
@@ -264,7 +267,7 @@ fn points(state: &State, layout: &Layout) -> Points {
     }
 }
 
-/// In the order in which the depth unit numbers them.
+/// Comparisons, in the order in which the depth unit numbers them.
 const DEPTH_COMPARES: [Compare; 8] = [
     Compare::Never,
     Compare::Less,
@@ -276,7 +279,7 @@ const DEPTH_COMPARES: [Compare; 8] = [
     Compare::Always,
 ];
 
-/// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
+/// Returns the depth buffer and its tests. The buffer is `None` if neither depth nor stencil is tested.
 fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
@@ -310,7 +313,7 @@ fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests),
     Ok((depth_target(state, rows)?, tests))
 }
 
-/// The depth buffer.
+/// Returns the depth buffer.
 fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
@@ -325,7 +328,7 @@ fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, F
     Ok(Some(DepthTarget { surface, format }))
 }
 
-/// A surface at `offset` in a buffer, whose rows have `pitch` pixels of `bytes` bytes.
+/// Returns a surface at `offset` in a buffer, whose rows have `pitch` pixels of `bytes` bytes.
 fn surface(
     name: &str,
     buffer: &Range<usize>,
@@ -345,8 +348,8 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
-/// Turns a draw into a resolve if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve stores the mean of the samples of the first target in another
-/// buffer. The results of the program do not count.
+/// Turns a draw into a resolve if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve stores the mean of the samples
+/// of the first target in another buffer. The results of the program are ignored.
 fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
     let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
     if !control.aaresolve_mode {
@@ -386,20 +389,20 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     }))
 }
 
-/// What becomes of the fragment program's outputs before they are stored.
+/// Conversion of the fragment program's outputs before they are stored.
 #[derive(Clone, Debug)]
 pub(super) struct Outputs {
-    /// For each target the output, and the channels of it that C0 to C3 are.
+    /// For each target, the output and its channels for C0 to C3.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
-    /// For each target the bits of a component, if signed fractions are blended.
+    /// For each target, the bits of a component, if signed fractions are blended.
     signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0.
     alpha: Option<Alpha>,
-    /// What the depth unit stores in a clear.
+    /// Value that the depth unit stores in a clear.
     clear: Option<u32>,
-    /// Whether depth is that of the program.
+    /// Whether the program supplies depth.
     depth: bool,
-    /// The number of samples of a pixel, if alpha of output 0 is the share of them that is covered.
+    /// Number of samples of a pixel, if alpha of output 0 is the share of covered samples.
     covers: Option<usize>,
 }
 
@@ -408,21 +411,21 @@ pub(super) struct Outputs {
 struct Alpha {
     compare: Compare,
     reference: Reference,
-    /// The channel of output 0 that is compared.
+    /// Channel of output 0 for the comparison.
     channel: u8,
 }
 
 /// The value that an alpha test compares with.
 #[derive(Clone, Copy, Debug)]
 enum Reference {
-    /// A half, for alpha as a half.
+    /// A half-precision float, for alpha in that format.
     Float(f32),
-    /// Eight bits, for bits 31 to 24 of the first word of a pixel, as the fragment unit puts it out. If components have eight
-    /// bits, these are alpha: see [`upper_byte`].
+    /// Eight bits, compared with bits 31 to 24 of the first word of a pixel, as the fragment unit outputs it. If
+    /// components have eight bits, these are alpha: see [`upper_byte`].
     Byte(u8, OutputFormat),
 }
 
-/// The format of a component as the fragment unit puts it out.
+/// Format in which the fragment unit outputs a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputFormat {
     Fraction,
@@ -434,7 +437,8 @@ enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// Returns the format of US_OUT_FMT, and which of C0 to C3 has bits 31 to 24 of a pixel. With ten bits a component that is alpha.
+    /// Returns the format of US_OUT_FMT, and the index among C0 to C3 of the component with bits 31 to 24 of a pixel.
+    /// If components have ten bits, that is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -448,11 +452,11 @@ impl OutputFormat {
     }
 }
 
-/// The upper eight bits of a component.
+/// Returns the upper eight bits of a component.
 ///
-/// The alpha test of eight bits has no other component for wider formats. The evidence is `fbo-alphatest-formats` on an RV530. It
-/// fails with all signed and floating-point formats, and with R, RG, RGB and RGBA of 16 bits. It passes with LA of 16 bits, whose second
-/// component is alpha.
+/// For wider formats, the alpha test of eight bits always uses the component in these bits. The evidence is
+/// `fbo-alphatest-formats` on an RV530. It fails with all signed and floating-point formats, and with R, RG, RGB and
+/// RGBA of 16 bits. It passes with LA of 16 bits, whose second component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -477,7 +481,7 @@ impl Alpha {
     }
 }
 
-/// The colour targets, and what they get.
+/// Returns the colour targets and their outputs.
 fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
@@ -506,7 +510,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
     for number in 0..TARGETS {
-        // Where output 0 goes to several targets, the formats of the others say that they are not used.
+        // If output 0 goes to several targets, the formats of the other outputs mark them as unused.
         let shared = control.num_multiwrites > 0 && number <= usize::from(control.num_multiwrites);
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
@@ -546,13 +550,13 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     Ok((found, outputs))
 }
 
-/// The channel of the fragment program's output, 0 red to 3 alpha, by its code in US_OUT_FMT.
+/// Returns the channel of the fragment program's output, 0 red to 3 alpha, from its code in US_OUT_FMT.
 fn channel(code: u32) -> u8 {
     const ORDER: [(OutSel, u8); 4] = [(OutSel::A, 3), (OutSel::R, 0), (OutSel::G, 1), (OutSel::B, 2)];
     ORDER[code as usize & 3].1
 }
 
-/// Blending, if it is on. Colours are C0 to C3.
+/// Returns the blending, if it is on. Colours are C0 to C3.
 fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     let range = blend_range(target.format.numbers[0]);
     let is_byte = target.is_byte();
@@ -565,7 +569,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
         false => color,
     };
     let mut factor = |code: u8| match code {
-        // 0 and 1 are zero and one as well. (REG)
+        // 0 and 1 also mean zero and one. (REG)
         0 | 32 => Factor::Zero,
         1 | 33 => Factor::One,
         34 => Factor::Source,
@@ -600,7 +604,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     };
     let (color, alpha) = (part(color), part(alpha));
     let [red, green] = [0, 1].map(|number| state.nth(reg::RB3D_CONSTANT_COLOR_AR, number));
-    // Ten bits of a fraction, or a half for targets of floats.
+    // A fraction of ten bits, or a half-precision float for targets of floats.
     let value = |bits: u32| match range {
         Some(_) => (bits & 0xffff) as f32 / 1023.,
         None => f16::from_bits(bits as u16).to_f32(),
@@ -612,9 +616,9 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
 
 /// Returns the unsigned fraction that has the same `bits` bits as a signed one.
 ///
-/// The fragment unit's format has the sign, and the colour buffer's has none: so blending takes all fractions for unsigned ones.
-/// RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a signed fraction, and `fbo-blending-formats` with
-/// all signed formats; it passes `fbo-colormask-formats`, which stores them.
+/// The fragment unit's format has the sign, but the colour buffer's does not, so blending treats all fractions as
+/// unsigned. RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a signed fraction, and
+/// `fbo-blending-formats` with all signed formats. It passes `fbo-colormask-formats`, which stores them.
 fn unsigned(word: u32, bits: u8) -> u32 {
     let value = f32::from_bits(word);
     let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
@@ -623,18 +627,18 @@ fn unsigned(word: u32, bits: u8) -> u32 {
     ((f64::from(code) / f64::from(most)) as f32).to_bits()
 }
 
-/// Where a temporary of the fragment program comes from.
+/// Source of a temporary of the fragment program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// Components of coordinates.
     Coordinates([Component; 4]),
     /// A colour: the inputs of front and back, and its format.
     Color { front: usize, back: usize, format: u8 },
-    /// A colour that no vertex has: its format's constants, with zeros.
+    /// A colour that vertices do not have: the constants of its format, with zeros.
     NoColor { format: u8 },
     /// x and y in the frame buffer.
     Position,
-    /// 1 for the back.
+    /// The side: 1 for the back.
     Side,
 }
 
@@ -646,7 +650,8 @@ enum Component {
     Bits(u32),
 }
 
-/// From what is interpolated to temporaries: the rasteriser's instructions. The column is an empty one, which is zero.
+/// The rasteriser's instructions, which route interpolated values to temporaries. The column is an empty one, which
+/// is zero.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
@@ -655,14 +660,14 @@ const ZERO: u8 = 62;
 const ONE: u8 = 63;
 
 impl Routes {
-    /// The routes, and the inputs that they need.
+    /// Returns the routes, and the inputs that they need.
     fn new(state: &mut State, layout: &Layout, shading: &ColorControl) -> (Routes, Vec<Input>) {
         let enable = fields!(state, GbEnable, state.word(reg::GB_ENABLE));
         let count = fields!(state, RsInstCount, state.word(reg::RS_INST_COUNT));
         let corner = |number: usize| state.float(reg::GA_POINT_S0, number);
         let ([s0, t0], [s1, t1]) = ([corner(0), corner(1)], [corner(2), corner(3)]);
         let stretched = Input::Stretched { low: [s0, t1], high: [s1, t0] };
-        // Components in the order of the sets: their set and channel.
+        // Components in the order of the sets: set and channel of each.
         let mut components = Vec::new();
         let mut sets = [stretched; SETS];
         for (set, input) in sets.iter_mut().enumerate() {
@@ -750,7 +755,7 @@ impl Routes {
         reads
     }
 
-    /// The input and component that a channel of a temporary is, if it is one.
+    /// Returns the input and component of a channel of a temporary, if it is interpolated directly.
     fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
         let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
         let Source::Coordinates(all) = source else { return None };
@@ -760,7 +765,7 @@ impl Routes {
         }
     }
 
-    /// The columns of the temporaries that the rasteriser writes. Channels that are not `needed` are zero.
+    /// Returns the columns of the temporaries that the rasteriser writes. Channels that are not `needed` are zero.
     fn temporaries(&self, fragments: &Fragments, needed: impl Fn(u8, usize) -> bool) -> Vec<Columns> {
         let one = 1f32.to_bits();
         let everywhere = |word: u32| match word {
@@ -811,7 +816,8 @@ impl Routes {
     }
 }
 
-/// The components of a colour in a format of the rasteriser: COL_FMT. [`Component::Input`] names a channel of the colour.
+/// Returns the components of a colour in a format of the rasteriser: COL_FMT. [`Component::Input`] is a channel of
+/// the colour.
 fn formatted(format: u8, one: u32) -> [Component; 4] {
     let [r, g, b, a] = [0, 1, 2, 3].map(|channel| Component::Input(0, channel));
     let [zero, one] = [0, one].map(Component::Bits);
@@ -828,12 +834,12 @@ fn formatted(format: u8, one: u32) -> [Component; 4] {
     }
 }
 
-/// The fragment unit as the raster sees it.
+/// The fragment unit, in the form that the raster uses.
 pub(super) struct PixelProgram<'a> {
     pub(super) shader: &'a Shader,
     pub(super) routes: &'a Routes,
     pub(super) outputs: &'a Outputs,
-    /// How many inputs the draw has.
+    /// Number of inputs of the draw.
     pub(super) inputs: usize,
     pub(super) recording: FragmentRecording,
 }
@@ -851,7 +857,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn is_uniform(&self) -> bool {
-        // What is captured is whole.
+        // A captured launch has all lanes.
         !self.recording.is_on()
     }
 
@@ -956,7 +962,7 @@ mod tests {
         assert!(state.unknown.list().is_empty());
     }
 
-    /// Formats with which an RV530 fails `fbo-alphatest-formats`, and those with which it passes. An alpha of 0.4 is 66h.
+    /// Formats for which RV530 fails `fbo-alphatest-formats`, and those for which it passes. An alpha of 0.4 is 66h.
     #[test]
     fn the_alpha_test_of_eight_bits_reads_the_upper_byte_of_a_word() {
         // RGBA8, RGB10_A2, RGBA8_SNORM, RG16, LA16, R16_SNORM, LA16F, LA32F.
@@ -989,8 +995,8 @@ mod tests {
         assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
-    /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes `fbo-blending-formats` with
-    /// them.
+    /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes
+    /// `fbo-blending-formats` with them.
     #[test]
     fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
         let mut state = State::default();

@@ -1,4 +1,4 @@
-//! The chip's numbers of formats, as the formats that they mean.
+//! The chip's format numbers, and their formats.
 //!
 //! Source: Mesa `r300_reg.h` (R300_COLOR_FORMAT_*, R300_US_OUT_FMT_*, R300_TX_FORMAT_*, R300_DEPTHFORMAT_*) and
 //! `r300_texture.c`.
@@ -7,19 +7,19 @@ use reconverge_raster::block::Block;
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// A colour target: its elements, and the component of them that C0 to C3 of the fragment unit's output go to.
+/// A colour target: its elements, and their components for C0 to C3 of the fragment unit's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color {
     pub(super) format: Format,
     pub(super) places: [Option<u8>; 4],
-    /// For each of C0 to C3 the bit of RB3D_COLOR_CHANNEL_MASK that guards it.
+    /// Bit of RB3D_COLOR_CHANNEL_MASK for each of C0 to C3.
     pub(super) mask_bits: [u8; 4],
 }
 
 impl Color {
-    /// Whether it is a single byte. Its blending reads the stored byte as alpha as well, and takes the constant of C1. Mesa sets that
-    /// constant for R8, L8, I8 and A8 (`r300_set_blend_color`); RV530 passes `fbo-blending-formats` with them, and fails with
-    /// R8_SNORM, for which it does not.
+    /// Returns whether the element is a single byte. Its blending also reads the stored byte as alpha, and uses the
+    /// constant of C1. Mesa sets that constant for R8, L8, I8 and A8 (`r300_set_blend_color`). RV530 passes
+    /// `fbo-blending-formats` with them, and fails with R8_SNORM, for which Mesa does not set it.
     pub(super) fn is_byte(&self) -> bool {
         self.format.bytes == 1
     }
@@ -29,15 +29,15 @@ const ALL: [Option<u8>; 4] = [Some(0), Some(1), Some(2), Some(3)];
 const FIRST: [Option<u8>; 4] = [Some(0), None, None, None];
 const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 
-/// The format of a colour target, by COLORFORMAT and US_OUT_FMT; `None` for one that is not known.
+/// Returns the format of a colour target, by COLORFORMAT and US_OUT_FMT; `None` for an unknown one.
 ///
-/// Where the fragment unit puts out 16 or 32 bits a component, its format says what the bits are, and COLORFORMAT only how
-/// many there are.
+/// If the fragment unit outputs 16 or 32 bits per component, its format determines the meaning of the bits, and
+/// COLORFORMAT only their number.
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
-        // Mesa found by trial that red of two components of 16 and 32 bits has bits 1 and 2, and the other one bits 0 and 3
-        // (`grrg_cmask`, `arra_cmask`). The bits taken here are those of UV88, whose components are C2 and C0.
+        // Mesa found by trial that red of two components of 16 and 32 bits has bits 1 and 2, and the other one bits 0
+        // and 3 (`grrg_cmask`, `arra_cmask`). The bits chosen here are those of UV88, whose components are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
             [Some(0), None, Some(1), None] => [2, 1, 0, 3],
@@ -53,7 +53,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
         17 => return made([16, 16, 0, 0], Number::Float, FIRST_TWO),
         18 => return made([16; 4], Number::Float, ALL),
         19 => return made([32, 0, 0, 0], Number::Float, FIRST),
-        // Two singles are those of C0 and C2.
+        // Two singles have C0 and C2.
         20 => return made([32, 32, 0, 0], Number::Float, [Some(0), None, Some(1), None]),
         21 => return made([32; 4], Number::Float, ALL),
         // C4_8, C4_10, C4_10 with gamma.
@@ -74,7 +74,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
     }
 }
 
-/// The format of a depth buffer; `None` for one that is not known.
+/// Returns the format of a depth buffer; `None` for an unknown one.
 pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     match format {
         0 => Some(DepthFormat::Unorm16),
@@ -86,16 +86,16 @@ pub(super) fn depth(format: u8) -> Option<DepthFormat> {
 /// The elements of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Texel {
-    /// One a texel.
+    /// One element per texel.
     Plain(Format),
-    /// Stencil below, depth above: the depth is read.
+    /// Stencil below, depth above. The depth is read.
     Depth,
     /// Blocks of 4 x 4 texels.
     Block(Block),
 }
 
 impl Texel {
-    /// Bytes of an element or block.
+    /// Returns the number of bytes of an element or block.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Texel::Plain(format) => format.bytes.into(),
@@ -105,8 +105,8 @@ impl Texel {
     }
 }
 
-/// The format of a texture: TXFORMAT, with its further bit as bit 5; `None` for one that is not known. The components that
-/// are `curved` are on the sRGB curve.
+/// Returns the format of a texture: TXFORMAT, with its additional bit as bit 5; `None` for an unknown one. The
+/// components in `curved` are on the sRGB curve.
 pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel> {
     let (bits, float) = match format {
         0x00 => ([8, 0, 0, 0], false),
@@ -185,7 +185,7 @@ mod tests {
     fn small_targets_store_their_components() {
         assert_eq!(color(0x9, 0, false).map(|color| color.places), Some([None, None, Some(0), None]));
         assert_eq!(color(0xd, 0, false).map(|color| color.places), Some([Some(1), None, Some(0), None]));
-        // Half floats through the same number of bits.
+        // The output format has half-precision floats, of the same number of bits.
         assert_eq!(color(0xd, 16, false).map(|color| color.format.numbers[0]), Some(Number::Float));
         assert_eq!(color(0x6, 15, false), None);
     }

@@ -3,17 +3,17 @@
 //! | read | for |
 //! |---|---|
 //! | `packet` | packets of a submission, with their relocations |
-//! | `registers` | every register with its fields, and those that change nothing |
+//! | `registers` | every register with its fields, and those that do not change results |
 //! | `state` | the registers, and the memories of the two program units |
-//! | `vertex` | from arrays to vectors, from vectors to vertices |
+//! | `vertex` | conversion of arrays to vectors, and of vectors to vertices |
 //! | `program` | vertex programs |
-//! | `draw`, `multisample` | from registers to a draw, from what is interpolated to temporaries |
-//! | `shader`, `texture`, `format` | fragment programs, and what they read |
+//! | `draw`, `multisample` | translation of registers to a draw, and of interpolated values to temporaries |
+//! | `shader`, `texture`, `format` | fragment programs and their operands |
 //!
-//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, `r300_reg.h` above all), AMD's R5xx 3D register reference,
-//! and streams captured from the driver.
+//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, mainly `r300_reg.h`), AMD's R5xx 3D register
+//! reference, and streams captured from the driver.
 //!
-//! With `RADEON_DEBUG=notcl` the driver shades vertices on the host's processor, and they come past the vertex unit.
+//! With `RADEON_DEBUG=notcl` the driver shades vertices on the host's processor. They then bypass the vertex unit.
 
 mod copied;
 mod draw;
@@ -53,20 +53,20 @@ use state::{State, fields};
 use texture::Images;
 use vertex::{Layout, Stream, Vectors};
 
-/// Instructions that a group may issue before it counts as hung.
+/// Maximum number of instructions of a group before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
-/// Vertices whose memory is kept from draw to draw, at most.
+/// Maximum number of vertices in a buffer that is kept for the next draw.
 const SHADED: usize = 1 << 12;
 
-/// Where vertices come from: PRIM_WALK.
+/// Sources of vertices: PRIM_WALK.
 mod walk {
     pub(super) const INDICES: u8 = 1;
     pub(super) const LIST: u8 = 2;
     pub(super) const EMBEDDED: u8 = 3;
 }
 
-/// A vertex array: how many words of it a vertex takes, from where, in bytes.
+/// A vertex array: its number of words per vertex, start and stride in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Array {
     size: usize,
@@ -74,7 +74,7 @@ struct Array {
     place: Range<usize>,
 }
 
-/// A chip.
+/// An R500 chip.
 #[derive(Debug)]
 pub struct R300 {
     chip: Chip,
@@ -82,24 +82,24 @@ pub struct R300 {
     state: State,
     images: Images,
     arrays: Vec<Array>,
-    /// A draw whose indices the next INDX_BUFFER names.
+    /// A draw whose indices the next INDX_BUFFER selects.
     waiting: Option<u32>,
     /// Pixels that passed since the counter was set.
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// The vertex stream of the last draw, with the number of the state that it was made from.
+    /// The vertex stream of the last draw, with the number of the state for which it was created.
     stream: Option<(u64, Stream)>,
     /// State that the last draw depended on.
     known: KeptDraw,
-    /// Vertices of the last draw, whose memory serves the next one.
+    /// Vertices of the last draw. The next draw reuses their memory.
     shaded: Vec<Vertex>,
 }
 
 /// State that draws depend on, apart from vertices, constants and texels. A part is empty until a draw needs it after a change.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// State and options that it was made from.
+    /// State and options from which the rest was computed.
     made_from: Option<(u64, Options, Topology)>,
     layout: Option<Layout>,
     vertex: Option<VertexProgram>,
@@ -108,7 +108,7 @@ struct KeptDraw {
 }
 
 impl R300 {
-    /// A chip after its reset.
+    /// Returns a chip after its reset.
     pub fn new(chip: Chip) -> R300 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
@@ -128,14 +128,14 @@ impl R300 {
         }
     }
 
-    /// Returns the chip with the errata that are on. All are on without this.
+    /// Returns the chip with only these errata. By default, all are on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R300 {
         self.state.errata = errata;
         self
     }
 
-    /// How many draws were executed.
+    /// Returns the number of draws that were executed.
     pub fn draws(&self) -> u64 {
         self.draws
     }
@@ -209,7 +209,7 @@ impl R300 {
         control
     }
 
-    /// How many vertices there are.
+    /// Returns the number of vertices.
     fn count(&self, control: &VfCntl) -> u32 {
         match control.use_alt_num_verts {
             true => self.state.word(reg::VAP_ALT_NUM_VERTICES) & 0xff_ffff,
@@ -217,7 +217,7 @@ impl R300 {
         }
     }
 
-    /// A draw of vertices that are in the packet.
+    /// Draws vertices that are in the packet.
     fn draw_embedded(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::EMBEDDED);
         let size = (self.state.word(reg::VAP_VTX_SIZE) & 0x7f).max(1) as usize;
@@ -232,7 +232,7 @@ impl R300 {
         self.draw(memory, &control, Vertices { vectors, targets, numbers, places })
     }
 
-    /// Returns the vertex stream: the way from the words of a vertex to vectors.
+    /// Returns the vertex stream, which converts the words of a vertex to vectors.
     fn stream(&mut self) -> Stream {
         let changes = self.state.changes();
         match self.stream.take() {
@@ -243,21 +243,22 @@ impl R300 {
 
     /// Keeps a stream for the next draw.
     fn keep(&mut self, stream: Stream) {
-        // A draw that names something unknown names it again next time, and is therefore not kept.
+        // A draw with an unknown feature must report it again next time, so it is not kept.
         if stream.is_known() {
             self.stream = Some((self.state.changes(), stream));
         }
     }
 
-    /// A draw of indices: words of one or two of them.
+    /// Draws with indices: one or two per word.
     fn draw_indexed(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::INDICES);
         let count = self.count(&control) as usize;
         let (low, high) =
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
-        // The sum has 24 bits, and is clamped then: RV515 and RV530 pass `arb_draw_elements_base_vertex-negative-index`, whose
-        // indices are -1 and less with an offset that takes them back to 0 and more.
+        // The sum has 24 bits, and is then clamped. RV515 and RV530 pass
+        // `arb_draw_elements_base_vertex-negative-index`, whose indices are -1 and less, with an offset that brings
+        // them back to 0 and more.
         let bias = self.state.word(reg::VAP_INDEX_OFFSET);
         let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
@@ -270,7 +271,7 @@ impl R300 {
         self.draw_arrays(memory, &control, &indices)
     }
 
-    /// A draw of these vertices of the arrays.
+    /// Draws these vertices of the arrays.
     fn draw_arrays(&mut self, memory: Vram<'_>, control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
         let stream = self.stream();
         let (mut vectors, mut numbers, mut places) =
@@ -358,14 +359,14 @@ impl R300 {
         if self.shaded.len() > SHADED {
             self.shaded = Vec::new();
         }
-        // A draw that names something unknown names it again next time, and is therefore not kept.
+        // A draw with an unknown feature must report it again next time, so it is not kept.
         if !self.watch.is_on() && named.is_none_or(|before| before == self.state.unknown.times()) {
             self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }
         Ok(())
     }
 
-    /// Runs the vertex program, the one at hand or that of the unit.
+    /// Runs the vertex program: the known one, or that of the unit.
     fn shade(
         &mut self,
         known: &mut Option<VertexProgram>,
@@ -391,17 +392,17 @@ impl R300 {
 
 /// The vertices of a draw.
 struct Vertices {
-    /// What the arrays or the packet have of each.
+    /// Vectors of each vertex, from the arrays or the packet.
     vectors: Vec<Vectors>,
     /// Mask of the vectors that the stream writes: bit n is vector n.
     targets: u32,
-    /// The index of each.
+    /// Index of each vertex.
     numbers: Vec<u32>,
-    /// Which of them primitives are made of.
+    /// Vertices of the primitives, in order.
     places: Vec<usize>,
 }
 
-/// ZB_ZPASS_ADDR: the counter of the pipe that is selected goes to memory. The first pipe counts everything.
+/// ZB_ZPASS_ADDR: stores the counter of the selected pipe in memory. The first pipe counts everything.
 fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, buffer: Option<&Range<usize>>) {
     let Some(buffer) = buffer else {
         state.unknown.note("ZB_ZPASS_ADDR without a relocation");
@@ -416,12 +417,12 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
     }
 }
 
-/// The place in memory at an offset into the buffer of a packet's relocation `number`, to the end of that buffer.
+/// Returns the range from an offset in the buffer of a packet's relocation `number` to the end of that buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
     packet.place(number, offset as usize, ["a packet", ""])
 }
 
-/// The word at a place; 0 behind the end.
+/// Returns the word at an offset; 0 past the end.
 fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
     if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }

@@ -1,7 +1,8 @@
 //! Pixels of several samples.
 //!
-//! A multisampled surface is never a texture, so that the order of its samples is free: those of a pixel are contiguous here. The
-//! driver allocates the memory of all. Source: Mesa `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
+//! A multisampled surface is never a texture, so the order of its samples is free. Here the samples of a pixel are
+//! contiguous. The driver allocates the memory of all samples. Source: Mesa `r300_emit.c`, `r300_blit.c`,
+//! `r300_reg.h`.
 
 use reconverge_raster::draw::{Draw, Multisample, SampleOrder};
 use reconverge_raster::setup::{Corner, PIXEL};
@@ -9,13 +10,14 @@ use reconverge_raster::setup::{Corner, PIXEL};
 use super::registers::{self as reg, AaConfig};
 use super::state::{State, fields};
 
-/// The number of samples of a pixel, if there are several.
+/// Returns the number of samples of a pixel, if there are several.
 pub(super) fn samples(state: &mut State) -> Option<usize> {
     let config = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
     config.aa_enable.then(|| [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)])
 }
 
-/// The place of a sample, from the centre of its pixel. The registers have twelfths from the upper left corner.
+/// Returns the position of a sample, relative to the centre of its pixel. The registers contain twelfths from the
+/// upper left corner.
 fn place(state: &State, sample: usize) -> Corner {
     let word = state.nth(reg::GB_MSPOS0, sample / 3);
     [0, 4].map(|axis| {

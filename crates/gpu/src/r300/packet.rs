@@ -1,7 +1,7 @@
 //! Packets of the command processor of R300 to R500 (PM4), with the buffers that their relocations name.
 //!
-//! Source: Mesa `r300_reg.h` and `r300_cs.h`; the order of relocations from captured streams. A relocation is a NOP packet
-//! that completes the packet before it.
+//! Source: Mesa `r300_reg.h` and `r300_cs.h`. The order of relocations follows captured streams. A relocation is a
+//! NOP packet that completes the packet before it.
 
 use crate::{Fault, Submission, pm4};
 
@@ -15,14 +15,14 @@ pub(super) mod op {
     pub(crate) const DRAW_INDX_2: u8 = 0x36;
 }
 
-/// What a packet does.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Type 0: writes registers from a byte address on, or the one at that address again and again.
+    /// Type 0: writes contiguous registers from a byte address on, or repeatedly the one at that address.
     Registers {
-        /// Byte address of the first.
+        /// Byte address of the first register.
         first: u32,
-        /// All values go to the first.
+        /// Whether all values go to the first register.
         one: bool,
     },
     /// Type 3: a command, by its opcode.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 /// A packet of type 0 or 3.
 pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Kind>;
 
-/// The packets of a submission.
+/// Returns the packets of a submission.
 ///
 /// # Errors
 /// See [`pm4::read`]; packets of type 1 are an error.

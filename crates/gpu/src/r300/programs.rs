@@ -25,9 +25,9 @@ pub(super) struct DecodedFrom {
 pub(super) struct KeptFragmentProgram {
     /// The constants that it reads.
     pub(super) constants: Arc<[u8]>,
-    /// Whether it may read each channel of a temporary.
+    /// Whether the program may read each channel of a temporary.
     pub(super) read: Arc<[bool]>,
-    /// The texel that it puts out, if that is all that it does.
+    /// The texel that the program outputs, if that is all that it does.
     pub(super) texel: Option<TexelRead>,
     /// The program, decoded without constants and textures.
     pub(super) decoded: Loaded,

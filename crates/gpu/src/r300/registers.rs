@@ -1,7 +1,7 @@
-//! The registers that a draw depends on, with their fields, and those that change no result.
+//! The registers that a draw depends on, with their fields, and those that do not change results.
 //!
-//! Source: Mesa `r300_reg.h` and the state files of its driver, AMD's R5xx 3D register reference; addresses are byte
-//! addresses. A register that is written and not listed here is named once and counted.
+//! Source: Mesa `r300_reg.h` and the state files of its driver, AMD's R5xx 3D register reference. Addresses are byte
+//! addresses. A write to a register that is not listed here is reported by name once, and counted.
 
 use std::sync::LazyLock;
 
@@ -110,7 +110,7 @@ const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
 const REDUNDANT: &str = "another register says the same";
 
-/// The registers that change no result.
+/// The registers that do not change results.
 const IGNORED: &[Register] = &[
     ignored("WAIT_UNTIL", 0x1720, 1, "everything before is done"),
     ignored("VAP_PVS_STATE_FLUSH_REG", 0x2284, 1, SPEED),
@@ -149,14 +149,14 @@ const IGNORED: &[Register] = &[
     ignored("ZB_DEPTHXY_OFFSET", 0x4f60, 1, FIXED),
 ];
 
-/// The register at a byte address, if it is known.
+/// Returns the register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
     static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
 }
 
 word! {
-    /// A draw: how vertices make primitives, and where they come from.
+    /// A draw: source of vertices, and kind of primitives.
     pub(super) struct VfCntl(u32) = "VAP_VF_CNTL" {
         prim_type: u8 [3:0],
         /// 1 indices, 2 vertices in order, 3 vertices in the packet.
@@ -168,13 +168,13 @@ word! {
         use_alt_num_verts: bool [14:14],
         num_vertices: u16 [31:16],
     }
-    /// What vertices hold after the vertex program.
+    /// Vectors of a vertex after the vertex program.
     pub(super) struct OutputVtxFmt0(u32) = "VAP_OUTPUT_VTX_FMT_0" {
         pos_present: bool [0:0],
         colors_present: u8 [4:1],
         pt_size_present: bool [16:16],
     }
-    /// From clip space to the window.
+    /// Transformation of clip space to the window.
     pub(super) struct VteCntl(u32) = "VAP_VTE_CNTL" {
         x_scale_ena: bool [0:0],
         x_offset_ena: bool [1:1],
@@ -182,17 +182,17 @@ word! {
         y_offset_ena: bool [3:3],
         z_scale_ena: bool [4:4],
         z_offset_ena: bool [5:5],
-        /// x and y are divided by w already.
+        /// x and y are already divided by w.
         vtx_xy_fmt: bool [8:8],
         vtx_z_fmt: bool [9:9],
-        /// w is w: without it, 1/w.
+        /// Whether w is w; otherwise it is 1/w.
         vtx_w0_fmt: bool [10:10],
         serial_proc_ena: bool [11:11],
     }
     /// The vertex unit.
     pub(super) struct CntlStatus(u32) = "VAP_CNTL_STATUS" {
         vc_swap: u8 [1:0],
-        /// Vertices are in the window already.
+        /// Vertices are already in window coordinates.
         tcl_bypass: bool [8:8],
     }
     /// The size of the vertex unit's stores, and clip space.
@@ -205,7 +205,7 @@ word! {
         dx_clip_space_def: bool [22:22],
         tcl_state_optimization: bool [23:23],
     }
-    /// Where a vertex program begins and ends.
+    /// First and last instruction of a vertex program.
     pub(super) struct PvsCodeCntl0(u32) = "VAP_PVS_CODE_CNTL_0" {
         pvs_first_inst: u16 [9:0],
         pvs_xyzw_valid_inst: u16 [19:10],
@@ -220,13 +220,13 @@ word! {
         boundary_edge_flag_ena: bool [18:18],
         color_is_tex: u8 [21:20],
     }
-    /// Where texture coordinates come from.
+    /// Sources of texture coordinates.
     pub(super) struct GbEnable(u32) = "GB_ENABLE" {
         point_stuff_enable: bool [0:0],
         line_stuff_enable: bool [1:1],
         triangle_stuff_enable: bool [2:2],
         stencil_auto: u8 [5:4],
-        /// Two bits a set: 0 of the vertices, 1 s and t of a point, 2 s, t and r.
+        /// Two bits per set: 0 from the vertices, 1 s and t of a point, 2 s, t and r.
         tex_source: u16 [31:16],
     }
     /// Multisampling.
@@ -235,42 +235,42 @@ word! {
         /// 0 to 3: two, three, four and six samples.
         num_aa_subsamples: u8 [2:1],
     }
-    /// Flat shading of colours, and whose colour it is.
+    /// Flat shading of colours, and the provoking vertex.
     pub(super) struct ColorControl(u32) = "GA_COLOR_CONTROL" {
-        /// Four bits a colour: two of red, green and blue, two of alpha; 0 solid, 1 flat, 2 Gouraud.
+        /// Four bits per colour: two for red, green and blue, two for alpha; 0 solid, 1 flat, 2 Gouraud.
         shading: u16 [15:0],
         /// 0 the first vertex, 1 the second, 2 the third, 3 the last.
         provoking_vertex: u8 [17:16],
     }
     /// Line stipple.
     pub(super) struct LineStippleConfig(u32) = "GA_LINE_STIPPLE_CONFIG" {
-        /// Where the pattern begins again: 0 nowhere, 1 with each line, 2 with each packet.
+        /// Restart of the pattern: 0 never, 1 with each line, 2 with each packet.
         line_reset: u8 [1:0],
         /// Upper bits of a float.
         stipple_scale: u32 [31:2],
     }
-    /// What is drawn of polygons.
+    /// Drawing mode of polygons.
     pub(super) struct PolyMode(u32) = "GA_POLY_MODE" {
         dual_mode: u8 [1:0],
         front_ptype: u8 [6:4],
         back_ptype: u8 [9:7],
     }
-    /// Which sides have polygon offset.
+    /// Sides with polygon offset.
     pub(super) struct PolyOffsetEnable(u32) = "SU_POLY_OFFSET_ENABLE" {
         front_enable: bool [0:0],
         back_enable: bool [1:1],
         para_enable: bool [2:2],
     }
-    /// Which sides are drawn.
+    /// Culled sides of polygons.
     pub(super) struct CullMode(u32) = "SU_CULL_MODE" {
         cull_front: bool [0:0],
         cull_back: bool [1:1],
-        /// The front runs clockwise.
+        /// Whether the front is clockwise.
         face: bool [2:2],
     }
-    /// How many instructions the rasteriser has.
+    /// Number of instructions of the rasteriser.
     pub(super) struct RsInstCount(u32) = "RS_INST_COUNT" {
-        /// Less one.
+        /// Number of instructions, minus one.
         inst_count: u8 [3:0],
         tx_offset: u8 [7:5],
     }
@@ -285,13 +285,13 @@ word! {
         col_fmt: u8 [30:27],
         offset_en: bool [31:31],
     }
-    /// Where interpolated values go.
+    /// Destinations of interpolated values.
     pub(super) struct RsInst(u32) = "RS_INST_0" {
         tex_id: u8 [3:0],
         tex_cn: bool [4:4],
         tex_addr: u8 [11:5],
         col_id: u8 [15:12],
-        /// 0 none, 1 the colour, 2 the place in the frame buffer, 3 the side.
+        /// 0 none, 1 the colour, 2 the position in the frame buffer, 3 the side.
         col_cn: u8 [17:16],
         col_addr: u8 [24:18],
         tex_adj: bool [25:25],
@@ -308,9 +308,9 @@ word! {
         dith_en: bool [20:20],
         alpha_thresh_use_16bit: bool [28:28],
     }
-    /// What all colour targets share.
+    /// State that all colour targets share.
     pub(super) struct Cctl(u32) = "RB3D_CCTL" {
-        /// Less one: targets that colour 0 goes to.
+        /// Number of targets that colour 0 goes to, minus one.
         num_multiwrites: u8 [6:5],
         clrcmp_flipe_enable: bool [7:7],
         aa_compression_enable: bool [9:9],
@@ -319,7 +319,7 @@ word! {
         write_compression_disable: bool [13:13],
         independent_colorformat_enable: bool [14:14],
     }
-    /// Blending; of alpha alone in RB3D_ABLEND.
+    /// Blending; RB3D_ABLEND has the same fields for alpha.
     pub(super) struct BlendControl(u32) = "RB3D_CBLEND" {
         alpha_blend_enable: bool [0:0],
         separate_alpha_enable: bool [1:1],
@@ -338,7 +338,7 @@ word! {
     }
     /// Elements of a colour target.
     pub(super) struct ColorPitch(u32) = "RB3D_COLORPITCH0" {
-        /// Halves of a row.
+        /// Pitch in units of two elements.
         colorpitch: u16 [13:1],
         colortile: bool [16:16],
         colormicrotile: u8 [18:17],
@@ -392,14 +392,14 @@ word! {
         fast_fill: bool [2:2],
         rd_comp_enable: bool [3:3],
         wr_comp_enable: bool [4:4],
-        /// The depth unit stores its clear value where the colour unit stores a colour.
+        /// Whether the depth unit stores its clear value for each colour that the colour unit stores.
         zb_cb_clear: bool [5:5],
         /// Caches and compression on R500.
         others: u32 [31:6],
     }
     /// Rows of the depth buffer.
     pub(super) struct DepthPitch(u32) = "ZB_DEPTHPITCH" {
-        /// Quarters of a row.
+        /// Pitch in units of four elements.
         depthpitch: u16 [13:2],
         depthmacrotile: bool [16:16],
         depthmicrotile: u8 [18:17],
@@ -419,11 +419,11 @@ word! {
         max_aniso: u8 [23:21],
         id: u8 [31:28],
     }
-    /// Bias of the level of detail, and details.
+    /// Bias of the level of detail, and other filter state.
     pub(super) struct TxFilter1(u32) = "TX_FILTER1_0" {
         chroma_key_mode: u8 [1:0],
         mc_coord_truncate: bool [2:2],
-        /// In 1/32.
+        /// Bias in units of 1/32.
         lod_bias: i32 [12:3],
         mc_speedup: u8 [14:14],
         tri_perf: u8 [16:15],
@@ -436,10 +436,10 @@ word! {
     }
     /// Size of a texture.
     pub(super) struct TxFormat0(u32) = "TX_FORMAT0_0" {
-        /// Less one.
+        /// Width in texels, minus one.
         txwidth: u16 [10:0],
         txheight: u16 [21:11],
-        /// Exponent of two.
+        /// Base-2 logarithm of the depth.
         txdepth: u8 [25:22],
         num_levels: u8 [29:26],
         projected: bool [30:30],
@@ -448,7 +448,7 @@ word! {
     /// Format of a texture.
     pub(super) struct TxFormat1(u32) = "TX_FORMAT1_0" {
         txformat: u8 [4:0],
-        /// Bit n: component n.
+        /// Bit n: component n is signed.
         signed: u8 [8:5],
         sel_alpha: u8 [11:9],
         sel_red: u8 [14:12],
@@ -461,21 +461,21 @@ word! {
         tex_coord_type: u8 [26:25],
         cache: u8 [31:27],
     }
-    /// Pitch and further bits of a texture.
+    /// Pitch and other bits of a texture.
     pub(super) struct TxFormat2(u32) = "TX_FORMAT2_0" {
-        /// Less one.
+        /// Pitch in texels, minus one.
         txpitch: u16 [12:0],
         txformat_msb: bool [14:14],
         txwidth_11: bool [15:15],
         txheight_11: bool [16:16],
         us_aggressive: u16 [31:17],
     }
-    /// Place of a texture.
+    /// Address of a texture.
     pub(super) struct TxOffset(u32) = "TX_OFFSET_0" {
         endian_swap: u8 [1:0],
         macro_tile: bool [2:2],
         micro_tile: u8 [4:3],
-        /// In 32 bytes.
+        /// Offset in units of 32 bytes.
         txoffset: u32 [31:5],
     }
 }

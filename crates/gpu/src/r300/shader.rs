@@ -1,4 +1,4 @@
-//! Runs fragment programs: what the unit has in its memories and registers, as a launch of the machine.
+//! Runs fragment programs: reads the memories and registers of the unit, as a launch of the machine.
 
 use std::borrow::Cow;
 use std::mem::take;
@@ -30,7 +30,7 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// State registers of the fragment unit that its programs run by, with their names in the machine.
+/// State registers that affect programs of the fragment unit, with their names in the machine.
 const REGISTERS: [(u32, &str); 6] = [
     (reg::US_CONFIG, "US_CONFIG"),
     (reg::US_PIXSIZE, "US_PIXSIZE"),
@@ -43,7 +43,7 @@ const REGISTERS: [(u32, &str); 6] = [
 /// Integer constants.
 const INTEGERS: usize = 32;
 
-/// FragmentRegisters that a program runs by: those of [`REGISTERS`], the integer constants, the boolean ones and FG_DEPTH_SRC.
+/// Registers that affect a program: those of [`REGISTERS`], the integer constants, the boolean ones and FG_DEPTH_SRC.
 type FragmentRegisters = [u32; REGISTERS.len() + INTEGERS + 2];
 
 fn registers(state: &State) -> FragmentRegisters {
@@ -55,7 +55,7 @@ fn registers(state: &State) -> FragmentRegisters {
     found
 }
 
-/// The registers with their names in the machine.
+/// Returns the registers with their names in the machine.
 fn named(registers: &[u32]) -> Vec<(String, u32)> {
     let names = REGISTERS.iter().map(|(_, name)| (*name).to_owned());
     let integers = (0..INTEGERS).map(|at| format!("US_FC_INT_CONST_{at}"));
@@ -63,17 +63,17 @@ fn named(registers: &[u32]) -> Vec<(String, u32)> {
     names.chain(integers).chain(last).zip(registers.iter().copied()).collect()
 }
 
-/// The fragment program with all that it reads; it runs on any number of lanes.
+/// The fragment program with all its operands. It runs on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     chip: Chip,
     key: DecodedFrom,
     loaded: Loaded,
-    /// Whether it may read each channel of a temporary.
+    /// Whether the program may read each channel of a temporary.
     read: Arc<[bool]>,
     /// The constants that it reads.
     constants: Arc<[u8]>,
-    /// The texel that it puts out, if that is all that it does.
+    /// The texel that the program outputs, if that is all that it does.
     texel: Option<TexelRead>,
     /// The units of its textures, in the order of the environment.
     units: Vec<texture::TextureUnit>,
@@ -81,10 +81,10 @@ pub(super) struct Shader {
 }
 
 impl Shader {
-    /// The program that the unit holds, with its constants and textures.
+    /// Returns the program in the unit, with its constants and textures.
     ///
     /// # Errors
-    /// The registers name no program.
+    /// The registers do not select a program.
     pub(super) fn new(
         chip: Chip,
         (state, images): (&mut State, &mut Images),
@@ -144,7 +144,7 @@ impl Shader {
             )?;
             let constants = match watch.is_on() {
                 false => constants.clone(),
-                // An observer gets everything.
+                // An observer receives all constants.
                 true => (0..=u8::MAX).collect(),
             };
             Ok((key.clone(), read.clone(), *texel, constants, lowered.clone()))
@@ -158,14 +158,14 @@ impl Shader {
         Ok(shader)
     }
 
-    /// Takes the constants that the unit has now.
+    /// Reads the present constants of the unit.
     fn take_constants(&mut self, state: &State) {
         let constants = self.constants.iter().map(|number| (*number, state.us_constant(*number)));
         self.loaded.set_constants(constants);
     }
 
-    /// Takes the constants that the unit has now. Returns whether the textures are still those in memory: if they are not, or are
-    /// not known, the program is another one.
+    /// Reads the present constants of the unit. Returns whether the textures are still those in memory. If they are
+    /// not, or are not known, the shader must be created anew.
     pub(super) fn renew(&mut self, state: &State, images: &mut Images, memory: Vram<'_>) -> bool {
         let textures = &self.loaded.environment().textures;
         let mut units = self.units.iter().zip(textures);
@@ -176,18 +176,19 @@ impl Shader {
         same
     }
 
-    /// Whether the program may read a channel of a temporary.
+    /// Returns whether the program may read a channel of a temporary.
     pub(super) fn reads(&self, temp: u8, channel: usize) -> bool {
         self.read[usize::from(temp) * 4 + channel]
     }
 
-    /// The program as it is observed.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
     }
 
-    /// Returns the texels that the program copies to target A, if that is all that it does. `select` has the channels of the
-    /// output that the components of the colour are, and `input` returns the input that is a channel of a temporary.
+    /// Returns the texels that the program copies to target A, if that is all that it does. `select` contains the
+    /// channels of the output for the components of the colour. `input` returns the input for a channel of a
+    /// temporary.
     pub(super) fn copied(
         &self,
         select: [u8; 4],
@@ -205,17 +206,17 @@ impl Shader {
         copied::texels(&texture.image, level, select, coordinates, !unnormalised)
     }
 
-    /// A recording of the fragments of a draw.
+    /// Returns a recording of the fragments of a draw.
     pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
         let environment = self.loaded.environment().clone();
         let machine = Machine::R500(Box::new(Launch { environment, ..Launch::default() }));
         Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
-    /// Runs the program on lanes with these temporaries, and adds that to what is captured.
+    /// Runs the program on lanes with these temporaries, and adds the run to the recording.
     ///
     /// # Errors
-    /// It traps, or runs too long.
+    /// The program traps, or runs too long.
     pub(super) fn run(
         &self,
         fragments: &Fragments,
@@ -241,7 +242,7 @@ impl Shader {
     }
 }
 
-/// The texel that a program puts out, if that is all that it does.
+/// Returns the texel that a program outputs, if that is all that it does.
 fn texel_of(key: &DecodedFrom) -> Option<TexelRead> {
     let DecodedFrom { words, first, registers, .. } = key;
     let register = |address: u32| {
@@ -262,7 +263,7 @@ fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &[u32]) -> C
     }
 }
 
-/// What lanes have left, by the names that launches of the machine have for it.
+/// Returns the results of lanes, by their names in launches of the machine.
 fn named_outputs(left: &Outputs) -> Vec<(String, Rows)> {
     let mut found = Vec::new();
     for target in 0..TARGETS {

@@ -1,4 +1,4 @@
-//! The registers of the chip, its program memories, and the buffers that its addresses are in.
+//! The registers of the chip, its program memories, and the buffers that contain its addresses.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -15,20 +15,20 @@ pub(super) use crate::unknown::fields;
 
 /// Bytes of the register space: 13 bits of words.
 const SPACE: usize = 0x8000;
-/// Words of an instruction of the fragment unit, and instructions and constants that it has.
+/// Words per instruction of the fragment unit, and its number of instructions and constants.
 pub(super) const US_WORDS: usize = 6;
 const US_SLOTS: usize = 512;
 const US_CONSTANTS: usize = 256;
-/// Vectors of the vertex unit's memory: code, constants, planes.
+/// Number of vectors of the vertex unit's memory: code, constants, planes.
 const PVS_VECTORS: usize = 2048;
-/// Where constants and user planes begin in it. (R500)
+/// First vectors of constants and user planes in this memory. (R500)
 pub(super) const PVS_CONSTANTS: usize = 1024;
 pub(super) const PVS_PLANES: usize = 1536;
 
-/// A memory behind a port: an index register and a data register that counts on.
+/// A port to a memory: an index register, and a data register that increments the index.
 #[derive(Clone, Debug)]
 struct Port {
-    /// The word that comes next.
+    /// Index of the next word.
     next: usize,
 }
 
@@ -44,7 +44,8 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     /// The errata of the chip that are on.
     pub(super) errata: Errata,
-    /// Number of changes to what draws depend on. Constants, planes and registers that only one packet reads do not count.
+    /// Number of changes to state on which draws depend. Constants, planes and registers that only one packet reads
+    /// do not count.
     changes: u64,
     /// Programs that were loaded.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
@@ -83,7 +84,7 @@ impl DerefMut for State {
     }
 }
 
-/// Registers that each draw reads anew, or that write to memories.
+/// Registers that each draw reads again, or that write to memories.
 const READ_ANEW: [u32; 10] = [
     reg::GA_US_VECTOR_INDEX,
     reg::GA_US_VECTOR_DATA,
@@ -97,10 +98,11 @@ const READ_ANEW: [u32; 10] = [
     reg::ZB_ZPASS_ADDR,
 ];
 
-/// PVS_CONST_BASE_OFFSET of VAP_PVS_CONST_CNTL: the driver stores the constants of each draw after those of the draw before.
+/// PVS_CONST_BASE_OFFSET of VAP_PVS_CONST_CNTL: the driver stores the constants of each draw after those of the
+/// previous one.
 pub(super) const CONST_BASE: u32 = 0xff;
 
-/// Puts words into a memory, as far as there is room. Returns whether that changes one before `end`.
+/// Writes words to a memory, as far as it has room. Returns whether that changes a word before `end`.
 fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
     let room = memory.get_mut(start..).unwrap_or_default();
     let count = room.len().min(words.len());
@@ -111,8 +113,8 @@ fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
 }
 
 impl State {
-    /// A number that stays the same as long as all stays the same that draws depend on, apart from constants, planes, vertices and
-    /// texels.
+    /// Returns a number that changes if state on which draws depend changes, apart from constants, planes, vertices
+    /// and texels.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -135,30 +137,30 @@ impl State {
         self.pvs_port.next += words.len();
     }
 
-    /// Instructions of the fragment unit: words of slots in order.
+    /// Returns instructions of the fragment unit: words of slots in order.
     pub(super) fn us_code(&self, slots: Range<usize>) -> &[u32] {
         self.us_code.get(slots.start * US_WORDS..slots.end * US_WORDS).unwrap_or(&[])
     }
 
-    /// A constant of the fragment unit.
+    /// Returns a constant of the fragment unit.
     pub(super) fn us_constant(&self, number: u8) -> [u32; 4] {
         let (all, _) = self.us_constants.as_chunks::<4>();
         all.get(usize::from(number)).copied().unwrap_or_default()
     }
 
-    /// Vectors of the vertex unit's memory: their words in order.
+    /// Returns the words of vectors of the vertex unit's memory, in order.
     pub(super) fn pvs_words(&self, vectors: Range<usize>) -> &[u32] {
         self.pvs.get(vectors.start * 4..vectors.end * 4).unwrap_or(&[])
     }
 
-    /// A vector of the vertex unit's memory.
+    /// Returns a vector of the vertex unit's memory.
     pub(super) fn pvs(&self, number: usize) -> [u32; 4] {
         let (all, _) = self.pvs.as_chunks::<4>();
         all.get(number).copied().unwrap_or_default()
     }
 
-    /// Executes a packet that writes registers. `each` is handed each address with the value and its relocation, after the
-    /// register has it.
+    /// Executes a packet that writes registers. `each` receives each address with the value and its relocation, after
+    /// the register is set.
     pub(super) fn write(
         &mut self,
         packet: &Packet<'_>,
@@ -233,7 +235,7 @@ mod tests {
         assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
         assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
-        // The place of constants, but not their number.
+        // The position of constants, but not their number.
         assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
         assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
         for (port, data, constants, code) in [

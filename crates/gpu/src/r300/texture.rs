@@ -1,7 +1,8 @@
-//! Textures: from the registers of a unit and memory to images.
+//! Textures: reads images from the registers of a unit and memory.
 //!
-//! Levels lie in memory as the driver lays them out; within a level, elements lie row by row, since the driver never maps a
-//! tiled one. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and `r300_state.c` for the registers.
+//! Levels have the driver's layout in memory. Within a level, elements are stored row by row, since the driver never
+//! maps a tiled one. Source: Mesa `r300_texture_desc.c` for the layout, `r300_texture.c` and `r300_state.c` for the
+//! registers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,21 +21,22 @@ use super::state::{State, fields};
 use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
-/// Bytes by which the padding of a texture may lie behind the end of its buffer.
+/// Maximum number of padding bytes of a texture past the end of its buffer.
 const SLACK: usize = 1 << 20;
 
-/// The code of an anisotropic filter, which is linear at each of its places.
+/// The code of an anisotropic filter, which is linear at each of its positions.
 const ANISOTROPIC: u8 = 3;
 
-/// The difference between a level of detail of OpenGL and that of the chip, in steps of LOD_BIAS: 1/32. No document has it. Mesa adds
-/// one step to every bias, to correct glean's pointSprite (`r300_create_sampler_state`), and with that step the chip shows none
-/// of the next level at a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
+/// The difference between a level of detail of OpenGL and that of the chip, in steps of LOD_BIAS: 1/32. It is not
+/// documented. Mesa adds one step to every bias, to correct glean's pointSprite (`r300_create_sampler_state`). With
+/// that step, the chip does not show the next level at a whole number: RV530 and RV515 pass `compressedteximage` in
+/// all formats.
 const LOD_BEHIND: f32 = 1.;
 
-/// Images of the last textures, by the registers of the unit and the place of the texture.
+/// Images of the last textures, by the registers of the unit and the range of the texture.
 pub(super) type Images = crate::images::Images<([u32; 5], Range<usize>), Arc<Image>>;
 
-/// How elements lie in tiles: what sizes are rounded up to.
+/// Layout of elements in tiles, which determines the padding of sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tiling {
     macro_tile: bool,
@@ -43,7 +45,8 @@ struct Tiling {
 }
 
 impl Tiling {
-    /// Elements of a row and rows that a level is rounded up to, by the bytes of an element.
+    /// Returns the row length in elements and the number of rows to which a level is rounded up, for elements of
+    /// `bytes` bytes.
     fn unit(self, bytes: usize) -> (usize, usize) {
         let log = bytes.max(1).ilog2() as usize;
         let square = self.micro_tile == 2 && log == 1;
@@ -58,7 +61,7 @@ impl Tiling {
     }
 }
 
-/// What a texture unit's registers say of what is in memory.
+/// Layout of a texture in memory, from the registers of its unit.
 #[derive(Clone, Copy, Debug)]
 struct Layout {
     size: [usize; 3],
@@ -69,7 +72,7 @@ struct Layout {
     /// Whether signed RGTC decompresses without a sign, see [`Erratum::SignedRgtc`].
     unsigned_rgtc: bool,
     tiling: Tiling,
-    /// Texels of a row of the first level, where it has its own.
+    /// Texels per row of the first level, if the registers set it.
     pitch: Option<usize>,
 }
 
@@ -84,7 +87,7 @@ struct Place {
 }
 
 impl Layout {
-    /// A level.
+    /// Returns a level.
     fn level(&self, number: usize) -> Place {
         let [width, height, depth] = self.size.map(|size| (size >> number).max(1));
         let depth = if self.shape == Shape::Cube { 6 } else { depth };
@@ -112,18 +115,19 @@ impl Layout {
         Place { width, height, depth, stride, layer: stride * rows }
     }
 
-    /// Bytes of all levels.
+    /// Returns the number of bytes of all levels.
     fn bytes(&self) -> usize {
         (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
     }
 
-    /// The image in these bytes, of which `length` are the buffer's, with the components of its texels selected.
+    /// Returns the image in these bytes, with the components of its texels selected. `length` is the number of bytes
+    /// in the buffer.
     fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
         let (element, select) = match self.texel {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
-            // The sign is that of a component, not of the compression. Until 2015 Mesa's driver read signed RGTC1 without the
-            // sign, and its program gave the result one; with the sign RV530 still fails the two tests of blocks with ends of
-            // both signs, `rgtc-teximage-01` and `-02`, and passes all those without.
+            // The sign belongs to a component, not to the compression. Until 2015 Mesa's driver read signed RGTC1
+            // without the sign, and its program added it to the result. With the sign, RV530 still fails the two
+            // tests of blocks with ends of both signs, `rgtc-teximage-01` and `-02`, and passes all others.
             Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
@@ -131,7 +135,7 @@ impl Layout {
                 (TexelElement::SignedAfter(Block::Two { signed: false }), select)
             }
             Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
-            // The depth is red.
+            // The depth is in red.
             Texel::Depth => {
                 let depth = select.map(|select| match select {
                     Select::Component(0) => Select::Component(1),
@@ -157,7 +161,7 @@ impl Layout {
 /// The image and sampler of a texture unit.
 #[derive(Clone, Debug)]
 pub(super) struct TextureUnit {
-    /// The registers that texels depend on, and the place of the texture: the key of its image.
+    /// Key of the image: the registers on which texels depend, and the range of the texture.
     key: ([u32; 5], Range<usize>),
     /// The bytes of the image.
     range: Range<usize>,
@@ -167,34 +171,34 @@ pub(super) struct TextureUnit {
 }
 
 impl TextureUnit {
-    /// The image, as memory has it now.
+    /// Returns the image, with the present contents of memory.
     ///
     /// # Errors
-    /// The name of what is unknown.
+    /// The name of the unknown feature.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
         let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
         images.get(key.clone(), range.clone(), memory, make)
     }
 
-    /// Whether an image is kept as that of the unit, and memory still has its bytes.
+    /// Returns whether an image is kept for the unit, and memory still has its bytes.
     pub(super) fn has(&self, image: &Arc<Image>, images: &mut Images, memory: Vram<'_>) -> bool {
         images.find(&self.key, &self.range, memory).is_some_and(|found| Arc::ptr_eq(&found, image))
     }
 
-    /// The texture, as memory has it now.
+    /// Returns the texture, with the present contents of memory.
     ///
     /// # Errors
-    /// The name of what is unknown.
+    /// The name of the unknown feature.
     pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
         Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
     }
 }
 
-/// The texture unit of a number.
+/// Returns the texture unit with a number.
 ///
 /// # Errors
-/// The name of what is unknown.
+/// The name of the unknown feature.
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
@@ -229,7 +233,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         .place(reg::TX_OFFSET_0, unit, offset.txoffset as usize * 32)
         .ok_or_else(|| "TX_OFFSET_0 without a place in memory".to_owned())?;
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
-    // The unit exchanges x and z of a decoded block, as the driver's selection does: both together are plain.
+    // The unit exchanges x and z of a decoded block, and so does the driver's selection: the two cancel out.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
     let select = select.map(|select| match select {
         0 if exchanged => Select::Component(2),
@@ -243,7 +247,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         reg::TX_FORMAT1_0,
         reg::TX_FORMAT2_0,
         reg::TX_OFFSET_0,
-        // Of the filters, the exchange alone changes texels.
+        // Among the filter fields, only the exchange changes texels.
         reg::TX_FILTER1_0,
     ]
     .map(|address| state.nth(address, unit));
@@ -258,22 +262,22 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     Ok(TextureUnit { key: (words, place), range, layout, select, sampler })
 }
 
-/// The components of a border colour, which is packed as the texture's class has it.
+/// Returns the components of a border colour, which is packed as the texture's class requires.
 ///
-/// The driver writes the colour of an sRGB texture encoded. RV530 fails `texwrap bordercolor` of all of them, as if it did not decode
-/// the colour: [`Erratum::SrgbBorder`].
+/// The driver writes the colour of an sRGB texture encoded. RV530 fails `texwrap bordercolor` of all of them, as if
+/// it did not decode the colour: [`Erratum::SrgbBorder`].
 fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
     let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
         Texel::Plain(format) => {
             let numbers = format.numbers.map(|number| if number == Number::Srgb { curve } else { number });
             match format.bits {
-                // As many bits as there are.
+                // Formats of up to four bytes use as many bits as they have.
                 bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
                 [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
-                // Inferred: the driver packs eight bits of a fraction for four halves and for two and more singles.
+                // Inferred: the driver packs fractions of eight bits for four halves, and for two or more singles.
                 _ => {
                     let numbers = numbers.map(|number| match number {
                         Number::Float => Number::Unorm,
@@ -287,7 +291,7 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
             let depth = f64::from(word >> 8) / 16_777_215.;
             [(depth as f32).to_bits(), 0, 0, 0]
         }
-        // The component of four bits that would be y: Mesa, `r300_get_border_color`, which rounds to them.
+        // The component of four bits at the position of y: Mesa, `r300_get_border_color`, which rounds to it.
         Texel::Block(Block::One { signed }) => {
             let number = if signed { Number::Snorm } else { Number::Unorm };
             [Format::new([4; 4], number).read(&word.to_le_bytes())[1], 0, 0, 0]
@@ -307,8 +311,8 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
 fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sampler {
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
-    // Inferred from Mesa's `r500_anisotropy`, which maps 1 to 16 to numbers up to 63, for its option of a better filter: the field of
-    // R500 replaces the other one, in steps of a quarter.
+    // Inferred from Mesa's `r500_anisotropy`, which maps 1 to 16 to numbers up to 63, for its option of a better
+    // filter. The field of R500 replaces the other one, in steps of a quarter.
     let most = match filter1.aniso {
         0 => sampling::anisotropy(filter0.max_aniso.into()),
         finer => 1 + finer / 4,
@@ -321,7 +325,8 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         border,
         min_lod: f32::from(filter0.max_mip_level),
         lod_bias: (filter1.lod_bias as f32 - LOD_BEHIND) / 32.,
-        // The driver has a linear filter for magnification without one for minification anisotropic too: it has no use there.
+        // The driver makes a linear magnification filter anisotropic even if the minification filter is not linear.
+        // It has no effect there.
         anisotropy: if filter0.min_filter == ANISOTROPIC { most } else { 0 },
         ..Sampler::default()
     }

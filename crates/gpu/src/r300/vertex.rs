@@ -1,7 +1,7 @@
-//! Vertices: what arrays and packets hold, as vectors of the vertex unit, and what that leaves, as vertices to draw.
+//! Vertices: the words of arrays and packets as vectors of the vertex unit, and its results as vertices to draw.
 //!
-//! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c` for what is
-//! in which vector.
+//! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c`
+//! for the contents of the vectors.
 
 use std::mem::take;
 
@@ -11,40 +11,40 @@ use reconverge_raster::vertex::Vertex;
 use super::registers::{self as reg, *};
 use super::state::{PVS_PLANES, State, fields};
 
-/// Vectors that a vertex has before and after the vertex unit.
+/// Number of vectors of a vertex before and after the vertex unit.
 pub(super) const VECTORS: usize = 16;
 /// The vectors of a vertex.
 pub(super) type Vectors = [[u32; 4]; VECTORS];
 
-/// Colours of a vertex, and sets of texture coordinates: attributes in this order.
+/// Numbers of colours and of sets of texture coordinates of a vertex: attributes in this order.
 pub(super) const COLORS: usize = 4;
 pub(super) const SETS: usize = 8;
 
-/// Where a vertex without the vertex unit has what: position, size of a point, colours, coordinates.
+/// Vectors of a vertex that bypasses the vertex unit: position, size of a point, colours, coordinates.
 const WINDOW_POINT_SIZE: usize = 1;
 const WINDOW_COLORS: usize = 2;
 const WINDOW_SETS: usize = 6;
 
-/// One vector of the input: how its words are read, and where it goes.
+/// One vector of the input: format of its words, and destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Element {
     /// DATA_TYPE.
     kind: u8,
-    /// Words that are skipped behind it.
+    /// Words that are skipped after it.
     skip: usize,
-    /// The vector.
+    /// Number of the destination vector.
     target: usize,
     signed: bool,
     normalized: bool,
-    /// 0 -1 at the lowest code but one, 1 the same clamped, 2 without a zero.
+    /// 0: the lowest code but one is -1. 1: the same, clamped. 2: no code is zero.
     method: u8,
-    /// Of x, y, z, w: a component, 4 zero, 5 one.
+    /// For x, y, z and w: the number of a component, 4 for zero, 5 for one.
     select: [u8; 4],
-    /// Which of them are written.
+    /// Mask of the components that are written.
     mask: u8,
 }
 
-/// How the words of a vertex become vectors.
+/// Conversion of the words of a vertex to vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stream(Vec<Element>);
 
@@ -81,12 +81,12 @@ impl Stream {
         self.0.iter().fold(0, |targets, element| targets | 1 << element.target)
     }
 
-    /// Whether all of it is known.
+    /// Returns whether all formats of the stream are known.
     pub(super) fn is_known(&self) -> bool {
         self.0.iter().all(|element| !matches!(element.kind, 13..=15))
     }
 
-    /// The vectors of a vertex of these words; words that are not there read as 0.
+    /// Returns the vectors of a vertex of these words; missing words read as 0.
     pub(super) fn vectors(&self, words: &[u32]) -> Vectors {
         let (mut vectors, mut at) = ([[0; 4]; VECTORS], 0);
         for element in &self.0 {
@@ -109,7 +109,7 @@ impl Stream {
 }
 
 impl Element {
-    /// The components, and how many words they take.
+    /// Returns the components, and the number of their words.
     fn values(&self, word: impl Fn(usize) -> u32) -> ([u32; 4], usize) {
         let mut values = [0, 0, 0, 1f32.to_bits()];
         let half = |number: usize| (word(number / 2) >> (16 * (number % 2))) as u16;
@@ -131,7 +131,7 @@ impl Element {
                 count / 2
             }
             8 | 9 => {
-                // VECTOR_3_TTT and VECTOR_3_EET: T for ten bits, E for eleven, x lowest as in other formats.
+                // VECTOR_3_TTT and VECTOR_3_EET: T is ten bits, E is eleven, and x is lowest as in other formats.
                 let widths = if self.kind == 8 { [10; 3] } else { [11, 11, 10] };
                 let mut first = 0;
                 for (value, width) in values.iter_mut().zip(widths) {
@@ -154,7 +154,7 @@ impl Element {
         (values, used)
     }
 
-    /// An integer of so many bits as a float.
+    /// Converts an integer of `bits` bits to a float.
     fn number(&self, raw: u32, bits: u32) -> u32 {
         let signed = f64::from((raw << (32 - bits)) as i32 >> (32 - bits));
         let most = f64::from((1u32 << bits) - 1);
@@ -173,13 +173,13 @@ impl Element {
     }
 }
 
-/// What vertices hold behind the vertex unit.
+/// Vectors of vertices after the vertex unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     format: OutputVtxFmt0,
-    /// Three bits a set: how many components.
+    /// Three bits per set: its number of components.
     sets: u32,
-    /// Vertices come without the vertex unit: each vector has its fixed place.
+    /// Whether vertices bypass the vertex unit. Each vector then has a fixed index.
     bypass: bool,
     clip: ClipCntl,
 }
@@ -205,34 +205,34 @@ impl Layout {
         }
     }
 
-    /// Whether vertices come without the vertex unit.
+    /// Returns whether vertices bypass the vertex unit.
     pub(super) fn bypasses(&self) -> bool {
         self.bypass
     }
 
-    /// Clipping.
+    /// Returns the clip state.
     pub(super) fn clip(&self) -> ClipCntl {
         self.clip
     }
 
-    /// Whether each vertex has the size of its point.
+    /// Returns whether each vertex has a point size.
     pub(super) fn has_point_size(&self) -> bool {
         self.format.pt_size_present
     }
 
-    /// Whether there is a colour.
+    /// Returns whether vertices have the colour.
     pub(super) fn has_color(&self, number: usize) -> bool {
         self.format.colors_present >> number & 1 != 0
     }
 
-    /// Components of a set of coordinates, at most 4; 0 where there is none.
+    /// Returns the number of components of a set of coordinates, up to 4; 0 if vertices do not have the set.
     pub(super) fn components(&self, set: usize) -> usize {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
     /// Replaces `vertices` by those that the vectors describe. The memory of the old ones is reused.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
-        // Place of what there is: one vector behind the other, or each at its own.
+        // Index of the next vector: contiguous, or fixed for each kind.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
         let mut place = |present: bool, fixed: usize| {
             let place = if self.bypass { fixed } else { next };

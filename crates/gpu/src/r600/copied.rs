@@ -19,13 +19,13 @@ use crate::texels::Select;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TexelRead {
     pub(super) resource: u8,
-    /// The components of the colour, of the resource's components.
+    /// For each component of the colour, the component of the resource.
     pub(super) select: [Select; 4],
-    /// Registers and components that are the coordinates along s and t.
+    /// Registers and components with the coordinates along s and t.
     pub(super) axes: [(u8, u8); 2],
-    /// The register and component that is the level, unless level 0 is read.
+    /// The register and component with the level, unless level 0 is read.
     pub(super) level: Option<(u8, u8)>,
-    /// The sampler, and whether coordinates run from 0 to 1; `None` if a texel is read by its numbers.
+    /// The sampler, and whether coordinates run from 0 to 1; `None` if a texel is fetched by its numbers.
     pub(super) sampler: Option<(u8, bool)>,
 }
 
@@ -34,9 +34,9 @@ pub(super) struct TexelRead {
 enum CopiedValue {
     /// A component of a register at the start.
     Input(u8, u8),
-    /// The whole number below it.
+    /// The whole number below the component.
     Below(u8, u8),
-    /// An integer: the same, or the input rounded somehow.
+    /// An integer: the component itself, or the component rounded in any way.
     Whole {
         gpr: u8,
         chan: u8,
@@ -48,7 +48,7 @@ enum CopiedValue {
     Unknown,
 }
 
-/// The longest program that is looked at, in ALU groups.
+/// Maximum length of a program that is examined, in ALU groups.
 const GROUPS: usize = 8;
 
 /// Values of registers and of the previous group.
@@ -67,7 +67,7 @@ pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
-        // In order, and nothing after the colour.
+        // The instructions must be in order, with nothing after the colour.
         (addr as usize == number && exported.is_none()).then_some(())?;
         match &cf.op {
             CfOp::Alu(clause) => {
@@ -116,7 +116,7 @@ impl CopiedValues {
         }
     }
 
-    /// Computes a group; `None` if it does more than that.
+    /// Computes a group; returns `None` if it has other effects.
     fn compute(&mut self, group: Group<'_>) -> Option<()> {
         let results: Vec<CopiedValue> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
         (self.vector, self.scalar) = ([CopiedValue::Unknown; 4], CopiedValue::Unknown);
@@ -163,7 +163,7 @@ impl CopiedValues {
         })
     }
 
-    /// Reads the texel; `None` if it is read in another way, or if it is not the only one.
+    /// Reads the texel; returns `None` if it is read in another way, or if it is not the only one.
     fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
         let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
         let still = (third.offset_x, third.offset_y) == (0, 0);
@@ -213,7 +213,7 @@ impl CopiedValues {
         Some(())
     }
 
-    /// The components of the colour that is exported; `None` if something else is.
+    /// Returns the components of the exported colour; `None` if something else is exported.
     fn export(&self, export: &Export) -> Option<[Select; 4]> {
         let color = (export.kind, export.base, export.burst, export.rel) == (ExportKind::Pixel, 0, 1, false);
         color.then_some(())?;

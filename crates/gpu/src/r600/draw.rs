@@ -1,4 +1,4 @@
-//! From registers to a [`Draw`]: what the fixed-function units do, and what programs read and write.
+//! Translates registers to a [`Draw`]: the state of the fixed-function units, and the inputs and outputs of programs.
 
 use std::array;
 use std::mem::take;
@@ -32,19 +32,20 @@ use crate::sampling::STENCIL_OPS;
 const POSITION: u16 = 60;
 /// ARRAY_BASE of computed depth and stencil.
 const COMPUTED_Z: u16 = 61;
-/// How often w x and y may be at most before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
+/// Maximum of x and y, in multiples of w, before a primitive is clipped. Window coordinates then stay within 2^22 for
+/// a viewport of 8192.
 const BAND: f32 = 256.;
-/// The most attributes of a vertex.
+/// Maximum number of attributes of a vertex.
 const MOST_PARAMS: usize = 32;
-/// How many viewports there are.
+/// Number of viewports.
 const VIEWPORTS: u32 = 16;
 
-/// What the vertex program's exports mean.
+/// Meaning of the vertex program's exports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VertexLayout {
     out: VsOutCntl,
     clip: ClipCntl,
-    /// Attributes: how many PARAM exports there are.
+    /// Number of attributes, which is the number of PARAM exports.
     params: usize,
 }
 
@@ -56,11 +57,11 @@ pub(super) struct Part {
     pub(super) runs: Vec<Vec<usize>>,
     /// The viewport.
     pub(super) viewport: usize,
-    /// The slice of each target, from the first one that is drawn to.
+    /// The slice of each target, relative to the first slice of the view.
     pub(super) layer: u32,
 }
 
-/// How primitives are made; `None` for a type that draws nothing.
+/// Returns the kind of primitives; `None` for a type that does not draw anything.
 pub(super) fn topology(state: &mut State) -> Option<Topology> {
     Some(match state.word(reg::VGT_PRIMITIVE_TYPE) & 0x3f {
         0x01 => Topology::Points,
@@ -94,8 +95,7 @@ impl VertexLayout {
         }
     }
 
-    /// The vertices that a run of the vertex program left, by lane.
-    /// The memory of `vertices` is used again.
+    /// Replaces `vertices` by the results of a run of the vertex program, by lane. Its memory is reused.
     pub(super) fn vertices(
         &self,
         state: &State,
@@ -147,8 +147,8 @@ impl VertexLayout {
         vertices.extend((vertices.len()..lanes).map(|lane| vertex(lane, Vec::new())));
     }
 
-    /// The draw in parts: where vertices choose viewport and layer, primitives in their order, as lists. The provoking
-    /// vertex of a primitive chooses for it.
+    /// Returns the draw in parts. If vertices choose the viewport and layer, the parts are lists of primitives, in
+    /// their order. The provoking vertex of a primitive chooses for it.
     pub(super) fn parts(
         &self,
         state: &State,
@@ -190,7 +190,7 @@ impl VertexLayout {
         None.into_iter().chain(parts)
     }
 
-    /// The planes that cut.
+    /// Returns the clip planes.
     fn planes(&self) -> u8 {
         self.out.clip_dist_ena | self.clip.ucp_ena
     }
@@ -204,9 +204,9 @@ mod special_op {
     pub(super) const RESOLVE_BOX: u8 = 7;
 }
 
-/// Samples of a pixel, and what becomes of them.
+/// Samples of a pixel, and their use.
 ///
-/// Samples are stored as they are, without the compression of FMASK and CMASK: to expand them changes nothing.
+/// Samples are stored without the compression of FMASK and CMASK, so an expansion does not change anything.
 fn multisample(
     state: &mut State,
     mode: &ScMode,
@@ -228,7 +228,7 @@ fn multisample(
         return found;
     }
     let shared = [0, 1].map(|number| state.nth(reg::PA_SC_AA_SAMPLE_LOCS_MCTX, number));
-    // The first R600 has words for each count instead.
+    // The first R600 has separate words for each count.
     let own = match count {
         2 => [0, 0],
         4 => [1, 1],
@@ -242,7 +242,7 @@ fn multisample(
     };
     found.places = (0..count).map(|sample| [0, 1].map(|axis| place(sample, axis))).collect();
     found.by_sample = mode.msaa_enable;
-    // A byte for each pixel of a quad, all the same.
+    // One byte for each pixel of a quad, all the same.
     found.mask = state.word(reg::PA_SC_AA_MASK) as u8;
     found.alpha_to_coverage = alpha.alpha_to_mask_enable;
     found.shades_samples = mode.msaa_enable && mode.ps_iter_sample;
@@ -252,8 +252,8 @@ fn multisample(
         found.at_sample |= u64::from(input.sel_sample) << number;
     }
     if inputs.baryc_sample_cntl == 0 {
-        // CENTROIDS_ONLY, which the driver leaves unless a program reads the position. RV770 fails `interpolation N non-centroid-deriv`, which
-        // finds differences between pixels that are covered in part.
+        // CENTROIDS_ONLY, which the driver leaves unless a program reads the position. RV770 fails `interpolation N
+        // non-centroid-deriv`, which computes differences between pixels that are covered in part.
         found.at_centroid = !0;
     }
     found.position = (inputs.position_centroid, inputs.position_sample);
@@ -267,7 +267,7 @@ fn stipple(state: &mut State) -> Stipple {
     Stipple { pattern, factor: u16::from(word.repeat_count) + 1, restarts }
 }
 
-/// All that a draw depends on; `None` where nothing can be drawn.
+/// Returns the state of a draw; `None` if nothing can be drawn.
 pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Option<Draw> {
     let topology = part.topology;
     let clip = layout.clip;
@@ -313,7 +313,7 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
         _ => linear,
     });
     let cut = !clip.clip_disable && topology != Topology::Rectangles && viewport.divides;
-    // How often w x and y may be.
+    // Maximum of x and y, in multiples of w.
     let adjust = |x, y| [x, y].map(|register| state.float(register, 0));
     let cut = cut.then(|| Clip {
         near: (!clip.zclip_near_disable).then_some(clip.dx_clip_space_def),
@@ -365,7 +365,7 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
     })
 }
 
-/// The pixels inside of all scissors.
+/// Returns the pixels inside all scissors.
 fn scissor(state: &State, viewport: usize) -> Rectangle {
     let pairs = [
         (reg::PA_SC_SCREEN_SCISSOR_TL, 0),
@@ -447,7 +447,8 @@ fn tests(state: &mut State) -> Tests {
     }
 }
 
-/// A layer of a colour or depth buffer of elements of `bytes` bytes, with all their samples; `None` where no relocation says where it is.
+/// Returns a layer of a colour or depth buffer of elements of `bytes` bytes, with all their samples; `None` if no
+/// relocation gives its address.
 fn surface(
     state: &mut State,
     (base, number): (u32, usize),
@@ -460,7 +461,7 @@ fn surface(
     let view = fields!(state, View, state.nth(view, number));
     let pitch = (usize::from(size.pitch_tile_max) + 1) * 8;
     let elements = (size.slice_tile_max as usize + 1) * 64;
-    // A layer that the view does not have is the nearest that it has.
+    // If the view does not have the layer, its nearest layer is used.
     let slice =
         (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
     let start = place.start + slice as usize * elements * bytes;
@@ -561,7 +562,7 @@ fn blend(state: &mut State, word: u32, range: Option<(f32, f32)>) -> Blend {
     Blend { color, alpha, constant, range }
 }
 
-/// What the fragment program reads of its vertices: input i goes to register i.
+/// Returns the vertex attributes that the fragment program reads: input i goes to register i.
 fn inputs(state: &mut State) -> Vec<Input> {
     let control = fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0));
     let interp = fields!(state, InterpControl, state.word(reg::SPI_INTERP_CONTROL_0));
@@ -620,7 +621,7 @@ impl PixelControl {
     }
 }
 
-/// The pixel stage as the raster sees it.
+/// The pixel stage, in the form that the raster uses.
 pub(super) struct PixelProgram<'a> {
     shader: &'a Shader,
     control: PsInControl0,
@@ -630,11 +631,11 @@ pub(super) struct PixelProgram<'a> {
     rooms: &'a PixelRooms,
 }
 
-/// Memory of runs of the pixel stage that have ended, for later ones.
+/// Buffers of ended runs of the pixel stage, for reuse.
 #[derive(Debug, Default)]
 pub(super) struct PixelRooms(Mutex<Vec<PixelRoom>>);
 
-/// Memory of a run of the pixel stage.
+/// Buffers of a run of the pixel stage.
 #[derive(Debug, Default)]
 struct PixelRoom {
     outcome: Outcome,
@@ -664,7 +665,7 @@ impl FragmentProgram for PixelProgram<'_> {
     type Error = Fault;
 
     fn reads(&self) -> ReadColumns {
-        // What is captured is whole.
+        // A captured launch has all inputs.
         if self.recording.is_on() {
             return ReadColumns::default();
         }
@@ -682,7 +683,7 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn is_uniform(&self) -> bool {
         let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
-        // What is captured is whole.
+        // A captured launch has all lanes.
         !self.recording.is_on() && !own && self.shader.is_uniform()
     }
 
@@ -702,7 +703,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        // What is not interpolated, by register; the rest goes on as it is.
+        // Registers that are not interpolated. All others keep their columns.
         let mut own: Vec<(u8, [LaneColumn; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);
@@ -721,7 +722,8 @@ impl FragmentProgram for PixelProgram<'_> {
             let [one, other] = [1f32, -1.].map(f32::to_bits);
             let sides = (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { one } else { other });
             own[place].1[usize::from(self.side.front_face_chan)] = Arc::new(sides.collect());
-            // Which samples are covered goes beside it. (Mesa `r600_shader.c`, allocate_system_value_inputs)
+            // The covered samples are the third component of the same register. (Mesa `r600_shader.c`,
+            // allocate_system_value_inputs)
             let samples = (0..fragments.lanes).map(|lane| u32::from(fragments.samples(lane)));
             own[place].1[2] = Arc::new(samples.collect());
         }
@@ -774,7 +776,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 }
 
-/// The components of all lanes by column.
+/// Returns the components of all lanes by column.
 fn columns_of(values: &[[u32; 4]]) -> [LaneWords; 4] {
     [0, 1, 2, 3].map(|chan| values.iter().map(|value| value[chan]).collect())
 }

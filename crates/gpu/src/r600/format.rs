@@ -1,4 +1,4 @@
-//! The chip's numbers of formats, as the formats that they mean.
+//! The chip's format numbers, and their formats.
 //!
 //! Source: Mesa `r600d.h` (V_0280A0_COLOR_*, V_028010_DEPTH_*, V_0280A0_NUMBER_*, V_0280A0_SWAP_*) and the manual's
 //! DATA_FORMAT table. A name lists the most significant component first for packed formats.
@@ -6,7 +6,7 @@
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
-/// Widths of the components from the least significant bit upward, and whether they are floats.
+/// Returns the widths of the components from the least significant bit upward, and whether they are floats.
 fn layout(number: u8) -> Option<([u8; 4], bool)> {
     Some(match number {
         0x01 => ([8, 0, 0, 0], false),
@@ -48,9 +48,9 @@ fn layout(number: u8) -> Option<([u8; 4], bool)> {
     })
 }
 
-/// The format of a colour buffer: FORMAT and NUMBER_TYPE. `None` for one that cannot be drawn to.
+/// Returns the format of a colour buffer: FORMAT and NUMBER_TYPE. `None` if it cannot be a target.
 pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
-    // A depth and stencil in colour's clothes: a single, then a byte of stencil.
+    // Depth and stencil in a colour format: a single, then a byte of stencil.
     if format == 0x1c {
         let numbers = [Number::Float, Number::Uint, Number::Uint, Number::Uint];
         return Some(Format { bits: [32, 8, 0, 0], numbers, bytes: 8 });
@@ -70,10 +70,10 @@ pub(super) fn color(format: u8, number_type: u8) -> Option<Format> {
     Some(Format::new(bits, number))
 }
 
-/// The component of memory to which red, green, blue and alpha go: COMP_SWAP, by the number of components.
+/// Returns the component of memory for red, green, blue and alpha: COMP_SWAP, by the number of components.
 pub(super) fn places(format: &Format, comp_swap: u8) -> [Option<u8>; 4] {
     let count = format.bits.iter().filter(|width| **width != 0).count();
-    // For each component of memory, what goes there.
+    // The colour component in each component of memory.
     let memory: &[usize] = match (count, comp_swap) {
         (1, 0) => &[0],
         (1, 1) => &[1],
@@ -99,7 +99,7 @@ pub(super) fn places(format: &Format, comp_swap: u8) -> [Option<u8>; 4] {
     places
 }
 
-/// The format of a depth buffer; `None` where there is none.
+/// Returns the format of a depth buffer; `None` for an unassigned number.
 pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     match format {
         1 => Some(DepthFormat::Unorm16),
@@ -110,10 +110,10 @@ pub(super) fn depth(format: u8) -> Option<DepthFormat> {
     }
 }
 
-/// What a texture's words say of its components.
+/// Fields of a texture that describe its components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Components {
-    /// FORMAT_COMP of each: whether it is signed.
+    /// FORMAT_COMP of each component: whether it is signed.
     pub(super) signed: [bool; 4],
     /// NUM_FORMAT_ALL: 0 a fraction, 1 an integer, 2 an integer as a float.
     pub(super) num_format: u8,
@@ -121,7 +121,7 @@ pub(super) struct Components {
     pub(super) srgb: bool,
 }
 
-/// The format of a texture's elements; `None` for compressed formats and for those that are not known.
+/// Returns the format of a texture's elements; `None` for compressed and unknown formats.
 pub(super) fn texture(format: u8, components: &Components) -> Option<Format> {
     if format == 0x1c {
         return color(0x1c, 0);

@@ -1,11 +1,11 @@
-//! Geometry programs: from the vertices of a draw to those that a geometry program emits.
+//! Geometry programs: from the vertices of a draw to the emitted vertices.
 //!
 //! ```text
 //! vertices --> vertex program as ES --> ring --> geometry program, a lane a primitive --> ring --> copy program as VS
 //! ```
-//! Source: Mesa `r600_shader.c` (`fetch_gs_input`, `emit_gs_ring_writes`, `generate_gs_copy_shader`) and `r600_state.c`
-//! (`r600_update_gs_state`, `r600_emit_shader_stages`). A ring holds nothing beyond its draw here: each stage gets the records
-//! that the stage before wrote, one after another, and addresses in dwords as on the chip.
+//! Source: Mesa `r600_shader.c` (`fetch_gs_input`, `emit_gs_ring_writes`, `generate_gs_copy_shader`) and
+//! `r600_state.c` (`r600_update_gs_state`, `r600_emit_shader_stages`). Here a ring contains only the records of its
+//! draw: each stage receives the records of the previous stage, in order, and addresses in dwords as on the chip.
 
 use reconverge_r700::outcome::{Emission, Outcome};
 use reconverge_raster::primitive::{Topology, assemble};
@@ -21,14 +21,14 @@ use crate::{Fault, capture};
 pub(super) enum Mode {
     /// There is no geometry program, and vertices are shared between primitives.
     Off,
-    /// There is none, but vertices know the number of their primitive. (Scenario A)
+    /// There is no geometry program, but vertices have the number of their primitive. (Scenario A)
     Numbered,
-    /// There is one. (Scenario G)
+    /// There is a geometry program. (Scenario G)
     Program,
 }
 
 impl Mode {
-    /// The mode of a draw.
+    /// Returns the mode of a draw.
     pub(super) fn of(state: &mut State) -> Mode {
         match state.word(reg::VGT_GS_MODE) & 3 {
             0 => Mode::Off,
@@ -42,10 +42,12 @@ impl Mode {
     }
 }
 
-/// The vertices of each primitive as a geometry program gets them, by place in the run; adjacent ones between.
+/// Returns the vertices of each primitive in the order of a geometry program, as indices into the run. Adjacent
+/// vertices are in between.
 ///
-/// Source: OpenGL 3.2, 2.12.1. Every other triangle of a strip with adjacency begins with its first vertex and has the other
-/// two the other way round: Mesa (`gs_tri_strip_adj_fix`) turns just those, from the chip's order to OpenGL's.
+/// Source: OpenGL 3.2, 2.12.1. Every other triangle of a strip with adjacency begins with its first vertex and has
+/// the other two in exchanged order: Mesa (`gs_tri_strip_adj_fix`) rotates only those, from the chip's order to
+/// OpenGL's.
 pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     match topology {
         Topology::LinesAdjacency => {
@@ -57,7 +59,8 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
             let triangles = count.saturating_sub(4) / 2;
             let one = |number: usize| {
                 let first = 2 * number;
-                // The neighbours: before, behind, and across the side that the next triangle shares.
+                // The neighbours before and after the triangle, and across the side that the next
+                // triangle shares.
                 let before = if number == 0 { 1 } else { first - 2 };
                 let across = if number + 1 == triangles { first + 5 } else { first + 6 };
                 match number % 2 {
@@ -74,7 +77,7 @@ pub(super) fn primitives(topology: Topology, count: usize, last_provokes: bool) 
     }
 }
 
-/// How emitted vertices make primitives: VGT_GS_OUT_PRIM_TYPE.
+/// Returns the kind of primitives of emitted vertices: VGT_GS_OUT_PRIM_TYPE.
 fn emitted_topology(state: &mut State) -> Topology {
     match state.word(reg::VGT_GS_OUT_PRIM_TYPE) & 0x3f {
         0 => Topology::Points,
@@ -87,7 +90,7 @@ fn emitted_topology(state: &mut State) -> Topology {
     }
 }
 
-/// The records of some lanes one behind another, `dwords` each.
+/// Returns the contiguous records of some lanes, of `dwords` dwords each.
 fn ring<'a>(records: impl Iterator<Item = &'a [u32]>, dwords: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for record in records {
@@ -97,7 +100,7 @@ fn ring<'a>(records: impl Iterator<Item = &'a [u32]>, dwords: usize) -> Vec<u8> 
     bytes
 }
 
-/// The vertices that each lane emitted, strip by strip, by their number among the lane's.
+/// Returns the vertices that each lane emitted, strip by strip, by their number in the lane.
 fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usize>>> {
     let mut found = vec![vec![Vec::new()]; lanes];
     let mut counts = vec![0; lanes];
@@ -119,8 +122,8 @@ fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usiz
     found
 }
 
-/// Runs ES, the geometry program and the copy program on a draw's vertices. The outcome of the last takes the place of what
-/// `outcome` holds.
+/// Runs ES, the geometry program and the copy program on a draw's vertices. The outcome of the last one replaces the
+/// contents of `outcome`.
 ///
 /// # Errors
 /// A program is missing, traps, or runs too long.
@@ -144,7 +147,7 @@ pub(super) fn run(
     export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
-    // A lane a primitive: where its vertices are in the ring, and its number.
+    // One lane per primitive: the offsets of its vertices in the ring, and its number.
     let (mut first, mut second) = (Vec::new(), Vec::new());
     let runs_an_instance = places.len() / instances.max(1);
     let mut number = 0;
@@ -170,7 +173,7 @@ pub(super) fn run(
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
-        // R600 has no such register: as many as an item of the ring has room for.
+        // R600 does not have this register: the number follows from the size of an item of the ring.
         0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };
@@ -201,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// OpenGL 3.2, table 2.4, for the even ones; odd ones begin with the first vertex of the strip's order.
+    /// OpenGL 3.2, table 2.4, for even triangles; odd ones begin with the first vertex in the strip's order.
     #[test]
     fn neighbours_lie_between_the_vertices_of_a_triangle() {
         let found = primitives(Topology::TriangleStripAdjacency, 10, true);
@@ -222,7 +225,7 @@ mod tests {
             emission(&[0, 1], true, false),
             emission(&[0, 1], true, false),
         ];
-        // The second lane has room for three only.
+        // The second lane has room for only three.
         assert_eq!(strips(&all, 2, 3), [vec![vec![0, 1, 2]], vec![vec![0, 1], vec![2]]]);
     }
 }

@@ -3,14 +3,14 @@
 //! | read | for |
 //! |---|---|
 //! | `packet` | packets of a submission, with their relocations |
-//! | `registers` | every register with its fields, and those that change nothing |
+//! | `registers` | every register with its fields, and those that do not change results |
 //! | `state` | the registers of a context |
-//! | `draw` | from registers to a draw |
-//! | `program`, `shader`, `texture`, `format` | programs, and what they read |
+//! | `draw` | translation of registers to a draw |
+//! | `program`, `shader`, `texture`, `format` | programs and their operands |
 //! | `geometry` | geometry programs, between vertices and primitives |
-//! | `stream` | what vertex programs write |
+//! | `stream` | stream-out of vertex programs |
 //!
-//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, `r600d.h` above all) and streams captured from it.
+//! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, mainly `r600d.h`) and streams captured from it.
 
 mod copied;
 mod draw;
@@ -50,13 +50,13 @@ use shader::{Context, PIXEL, Shader, Unit, VERTEX};
 use state::State;
 use stream::Streams;
 
-/// Colour and depth backends that a query is spread over.
+/// Number of colour and depth backends that contribute to a query.
 pub const BACKENDS: usize = 4;
 
-/// The bit of a query's value that says that it is there.
+/// Bit of a query's value that marks it as valid.
 const VALID: u64 = 1 << 63;
 
-/// Instructions that a wavefront may issue before it counts as hung.
+/// Maximum number of instructions of a wavefront before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
 
 /// Events of EVENT_WRITE.
@@ -79,12 +79,12 @@ struct Statistics {
     geometry_primitives: u64,
     clipper_in: u64,
     clipper_out: u64,
-    /// Pixels that passed all tests: those that are not shaded do not count.
+    /// Pixels that passed all tests, without those that are not shaded.
     pixels: u64,
 }
 
 impl Statistics {
-    /// The words of SAMPLE_PIPELINESTAT. (Mesa `r600_query.c`, PIPE_QUERY_PIPELINE_STATISTICS)
+    /// Returns the words of SAMPLE_PIPELINESTAT. (Mesa `r600_query.c`, PIPE_QUERY_PIPELINE_STATISTICS)
     fn words(&self) -> [u64; 8] {
         [
             self.pixels,
@@ -110,44 +110,44 @@ pub struct R600 {
     instances: u32,
     /// Whether packets with a predicate are skipped.
     skips: bool,
-    /// What predicates of queries have added up to.
+    /// Sum of the queries of the predicate.
     predicate: u64,
-    /// Pixels that passed while they were counted.
+    /// Pixels that passed while counting was on.
     passed: u64,
     streams: Streams,
     statistics: Statistics,
     /// Whether pipeline statistics are counted, and those of streams.
     counts_statistics: bool,
-    /// Words of commands so far, in place of time: results do not depend on the host's clock.
+    /// Number of command words so far. It replaces time, so that results do not depend on the host's clock.
     time: u64,
     draws: u64,
     watch: Watch,
     /// State that the last draw depended on.
     known: KeptDraw,
-    /// Memory of the last draw.
+    /// Buffers of the last draw.
     memory: Option<Box<DrawMemory>>,
     indices: Vec<u32>,
     pixel_rooms: PixelRooms,
 }
 
-/// Memory of a draw, which serves the next one: allocations take a tenth of the time of a small draw.
+/// Buffers of a draw, which the next draw reuses: allocations take a tenth of the time of a small draw.
 #[derive(Debug, Default)]
 struct DrawMemory {
-    /// Registers of vertices, and runs of them.
+    /// Registers of vertices, and runs of vertices.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
-    /// Results of the vertex program, and the vertices that they are.
+    /// Results of the vertex program, and the vertices read from them.
     outcome: Outcome,
     vertices: Vec<Vertex>,
 }
 
-/// Vertices whose memory serves the next draw, at most.
+/// Maximum number of vertices in a buffer that is kept for the next draw.
 const SHADED: usize = 1 << 16;
 
 /// State that draws depend on, apart from constants, vertices and texels. A part is empty until a draw needs it after a change.
 #[derive(Debug, Default)]
 struct KeptDraw {
-    /// Registers and options that it was made from.
+    /// Registers and options from which the state was computed.
     made_from: Option<(u64, Options)>,
     layout: Option<VertexLayout>,
     vertex: Option<Box<Shader>>,
@@ -157,7 +157,7 @@ struct KeptDraw {
 }
 
 impl R600 {
-    /// A chip after its reset.
+    /// Returns a chip after its reset.
     pub fn new(chip: Chip) -> R600 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
@@ -183,14 +183,14 @@ impl R600 {
         }
     }
 
-    /// Returns the chip with the errata that are on. All are on without this.
+    /// Returns the chip with only these errata. By default, all are on.
     #[must_use]
     pub fn with_errata(mut self, errata: Errata) -> R600 {
         self.state.errata = errata;
         self
     }
 
-    /// How many draws were executed.
+    /// Returns the number of draws that were executed.
     pub fn draws(&self) -> u64 {
         self.draws
     }
@@ -208,14 +208,14 @@ impl R600 {
             | op::SURFACE_SYNC
             | op::SURFACE_BASE_UPDATE
             | op::STRMOUT_BASE_UPDATE => {}
-            // Everything before is done when the next packet is read.
+            // Everything before the next packet is done when it is read.
             op::WAIT_REG_MEM => {}
             op::INDEX_TYPE => self.wide_indices = word(0) & 1 != 0,
             op::NUM_INSTANCES => self.instances = word(0),
             op::DRAW_INDEX_AUTO => {
                 let mut count = word(0);
                 if word(1) >> 6 & 1 != 0 {
-                    // As many vertices as stream-out has filled: offset, filled size and stride, in dwords.
+                    // The number of vertices that stream-out has filled: offset, filled size and stride, in dwords.
                     let of = |number| self.state.nth(reg::VGT_STRMOUT_DRAW_OPAQUE_OFFSET, number);
                     count = of(1).saturating_sub(of(0)) / of(2).max(1);
                 }
@@ -319,7 +319,7 @@ impl R600 {
             }
             event::SAMPLE_STREAMOUTSTATS => {
                 let place = place()?;
-                // The driver reads the first as needed, the second as written.
+                // The driver reads the first word as needed, the second as written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
                     self.store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
@@ -341,7 +341,7 @@ impl R600 {
         Ok(())
     }
 
-    /// Stores bytes, if their place has room for all of them.
+    /// Stores bytes, if the range has room for all of them.
     fn store(&mut self, memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
         if bytes.len() <= place.len() {
             memory.write(place.start, bytes);
@@ -349,7 +349,8 @@ impl R600 {
         }
     }
 
-    /// STRMOUT_BUFFER_UPDATE: the place where a buffer goes on, from the packet or from memory, or to memory.
+    /// STRMOUT_BUFFER_UPDATE: sets the offset at which a buffer continues, from the packet or from memory, or stores
+    /// it in memory.
     fn update_stream(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let word = |number: usize| packet.payload.get(number).copied().unwrap_or(0);
         let buffer = (word(0) >> 8 & 3) as usize;
@@ -364,13 +365,13 @@ impl R600 {
                 self.streams.offsets[buffer] =
                     load(memory, &address(packet, number, word(3), word(4) & 0xff)?);
             }
-            // As it is, and none.
+            // Offset unchanged, and no store.
             _ => {}
         }
         Ok(())
     }
 
-    /// SET_PREDICATION: whether packets with a predicate are skipped, by the values of a query.
+    /// SET_PREDICATION: sets whether packets with a predicate are skipped, from the values of a query.
     fn set_predication(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let control = packet.payload.get(1).copied().unwrap_or(0);
         let kind = control >> 16 & 7;
@@ -403,7 +404,8 @@ impl R600 {
         Ok(())
     }
 
-    /// Whether a draw of so many vertices has no more than a launch can have; one that has more is noted, and nothing is drawn.
+    /// Returns whether a draw of `vertices` vertices fits into a launch. A larger one is reported, and nothing is
+    /// drawn.
     fn fits(&mut self, vertices: usize) -> bool {
         let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
@@ -509,7 +511,7 @@ impl R600 {
         if kept.vertices.len() <= SHADED {
             self.memory = Some(kept);
         }
-        // A draw that names something unknown names it again next time, and is therefore not kept.
+        // A draw with an unknown feature must report it again next time, so it is not kept.
         if !self.watch.is_on() && self.state.unknown.times() == named {
             let is_whole = mode != geometry::Mode::Program;
             self.known = KeptDraw { vertex: is_whole.then_some(program), ..known };
@@ -550,24 +552,24 @@ impl R600 {
     }
 }
 
-/// Number of primitives of runs of vertices.
+/// Returns the number of primitives of runs of vertices.
 fn primitives(topology: Topology, runs: &[Vec<usize>]) -> u64 {
     runs.iter().map(|run| primitive::count(topology, run.len()) as u64).sum()
 }
 
-/// What runs the programs of a draw.
+/// Runs the programs of a draw.
 struct Machine<'a, 'm> {
     context: Context<'a, 'm>,
     captured: &'a mut Option<Captured>,
-    /// The vertex program of the draw before, if no register of it has changed.
+    /// The vertex program of the previous draw, if none of its registers has changed.
     known: Option<Box<Shader>>,
 }
 
 /// The results of a draw's vertex programs, without their outcome.
 struct Shaded {
-    /// The last of them, whose outcome counts.
+    /// The last program, whose outcome is used.
     program: Box<Shader>,
-    /// How many vertices there are.
+    /// Number of vertices.
     lanes: usize,
     topology: Topology,
     /// Runs of vertices, by lane.
@@ -575,18 +577,18 @@ struct Shaded {
 }
 
 impl Machine<'_, '_> {
-    /// A stage's program.
+    /// Returns a stage's program.
     fn shader(&mut self, unit: Unit) -> Result<Shader, Fault> {
         Shader::new(unit, &mut self.context, None)
     }
 
-    /// A stage's program for vertices with these registers.
+    /// Returns a stage's program for vertices with these registers.
     fn shader_of(&mut self, unit: Unit, vertices: &[[u32; 4]]) -> Result<Shader, Fault> {
         let numbers = self.largest(vertices);
         Shader::new(unit, &mut self.context, Some(numbers))
     }
 
-    /// The vertex program for vertices with these registers: the one at hand, if it is the same.
+    /// Returns the vertex program for vertices with these registers: the known one, if it is the same.
     fn vertex_shader(&mut self, vertices: &[[u32; 4]]) -> Result<Box<Shader>, Fault> {
         let numbers = self.largest(vertices);
         if let Some(mut shader) = self.known.take()
@@ -597,7 +599,7 @@ impl Machine<'_, '_> {
         Ok(Shader::new(VERTEX, &mut self.context, Some(numbers))?.into())
     }
 
-    /// The largest numbers of vertices with these registers: index and instance are the first and the last.
+    /// Returns the largest numbers of vertices with these registers: index and instance are the first and the last.
     fn largest(&self, vertices: &[[u32; 4]]) -> Largest {
         let first_instance = self.context.state.first_instance();
         let mut numbers = Largest { index: 0, instance: 0, first_instance };
@@ -608,7 +610,7 @@ impl Machine<'_, '_> {
         numbers
     }
 
-    /// Runs the vertex program alone. `outcome` becomes the outcome.
+    /// Runs only the vertex program. `outcome` becomes the outcome.
     fn vertices(
         &mut self,
         outcome: &mut Outcome,
@@ -626,7 +628,8 @@ impl Machine<'_, '_> {
     }
 }
 
-/// The vertices of a draw once for each primitive, with its number beside the index, and the runs of lists of such primitives.
+/// Returns the vertices of a draw once for each primitive, with its number next to the index, and the runs of lists
+/// of such primitives.
 fn numbered(
     state: &State,
     topology: Topology,
@@ -642,7 +645,7 @@ fn numbered(
         if runs_an_instance != 0 && place % runs_an_instance == 0 {
             number = 0;
         }
-        // The triangles of a quad have one number, as have those of a polygon.
+        // The triangles of a quad have the same number, and so have those of a polygon.
         let list = primitive::list(topology, run.len(), last);
         let halves = match topology {
             Topology::Quads | Topology::QuadStrip => 2,
@@ -663,15 +666,15 @@ fn numbered(
     (found, places, primitive::list_of(topology))
 }
 
-/// The indices between restarts.
+/// Returns the indices between restarts.
 fn runs<'a>(state: &State, indices: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + Clone + use<'a> {
     let restarts = state.word(reg::VGT_MULTI_PRIM_IB_RESET_EN) & 1 != 0;
     let restart = restarts.then(|| state.word(reg::VGT_MULTI_PRIM_IB_RESET_INDX));
     indices.split(move |index| Some(*index) == restart)
 }
 
-/// Finds the vertices to shade, each once, as values of their first register: index and instance are the first and the last.
-/// For every run of every instance `places` gets which of them it is made of.
+/// Collects the vertices to shade, each once, as values of their first register: index and instance are the first and
+/// the last. For every run of every instance, `places` gets the indices of its vertices.
 fn lanes(
     state: &State,
     indices: &[u32],
@@ -684,7 +687,7 @@ fn lanes(
     let moved = |index: &u32| (*index).clamp(low, high.max(low)).wrapping_add(offset);
     let runs = runs(state, indices);
     let all = runs.clone().flatten().map(moved);
-    // Indices that ascend come up once each.
+    // Ascending indices are all distinct.
     let ascend = all.clone().is_sorted_by(|one, next| one < next);
     let mut count = 0;
     values.clear();
@@ -711,14 +714,14 @@ fn lanes(
     places.truncate(count);
 }
 
-/// The place in memory that a packet's address names in the buffer of its relocation `number`, to the end of that buffer.
+/// Returns the range from the address of a packet in the buffer of its relocation `number` to the end of that buffer.
 fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Range<usize>, Fault> {
     let offset = usize::try_from(u64::from(low) | u64::from(high) << 32).unwrap_or(usize::MAX);
     let named = format!("packet {:#04x}", packet.kind.op);
     packet.place(number, offset, [&named, &format!("{named}: ")])
 }
 
-/// The word at a place; 0 where there is none.
+/// Returns the word at the start of a range; 0 if the range is shorter.
 fn load(memory: Vram<'_>, place: &Range<usize>) -> u32 {
     if place.len() < 4 { 0 } else { memory.word(place.start).unwrap_or(0) }
 }

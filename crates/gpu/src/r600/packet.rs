@@ -1,7 +1,7 @@
 //! Packets of the command processor (PM4), with the buffers that their relocations name.
 //!
-//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes); the order of relocations from captured streams. A relocation is a
-//! NOP packet that completes the packet before it.
+//! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes). The order of relocations follows captured streams. A
+//! relocation is a NOP packet that completes the packet before it.
 
 use crate::{Fault, Submission, pm4};
 
@@ -39,19 +39,19 @@ pub(super) mod op {
 /// The header of a type-3 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Command {
-    /// Its opcode.
+    /// Opcode of the packet.
     pub(super) op: u8,
-    /// Skipped where the predicate says that nothing is drawn.
+    /// Whether the packet is skipped if the predicate disables drawing.
     pub(super) predicated: bool,
 }
 
 /// A type-3 packet.
 pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 
-/// The packets of a submission.
+/// Returns the packets of a submission.
 ///
 /// # Errors
-/// See [`pm4::read`]; the driver sends packets of types 2 and 3 only.
+/// See [`pm4::read`]. The driver sends only packets of types 2 and 3.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
     let command = |header: u32| match header >> 30 {
         3 => Ok(Command { op: (header >> 8) as u8, predicated: header & 1 != 0 }),

@@ -1,4 +1,4 @@
-//! Programs in memory: how far they go, and what they read.
+//! Programs in memory: their lengths, and their operands.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::copied::{TexelRead, texel_read};
 
 use crate::kept::Kept;
 
-/// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
+/// Returns the words of a program: those of its buffer from its start on, without the zeros at the end.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
@@ -25,16 +25,16 @@ pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     words
 }
 
-/// Programs of draws before, each only as far as it goes.
+/// Programs of earlier draws, each up to its end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 
-/// Programs that are kept, at most.
+/// Maximum number of programs that are kept.
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of the program at a place in memory, as far as it goes. They are those of earlier draws, unless
-    /// memory has changed.
+    /// Returns the words of the program at an offset in memory, up to its end. They are those of earlier draws,
+    /// unless memory has changed.
     pub(super) fn words(
         &mut self,
         memory: Vram<'_>,
@@ -47,7 +47,7 @@ impl Reached {
         }
         let mut words = words(memory, place);
         let code = Code::new(&words, 0, options);
-        // A program with words that cannot be decoded may go further: keep all of them.
+        // A program with words that cannot be decoded may be longer, so all of them are kept.
         if code.faults().next().is_none() {
             words.truncate(2 * length(&code));
         }
@@ -61,7 +61,7 @@ impl Reached {
     }
 }
 
-/// Returns the number of instruction slots, of two words each, that a program reaches.
+/// Returns the length of a program in instruction slots of two words, up to its last reachable slot.
 fn length(code: &Code) -> usize {
     let end = |(at, cf): (u32, &Cf)| {
         let clause = match &cf.op {
@@ -88,7 +88,7 @@ pub(super) struct ComponentsRead {
 }
 
 impl ComponentsRead {
-    /// Finds the components that a program, or its fetch program, may read as they are at its start.
+    /// Returns the components whose initial values a program, or its fetch program, may read.
     pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ComponentsRead {
         let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
             CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
@@ -127,26 +127,26 @@ impl ComponentsRead {
 pub(super) struct ResourcesRead {
     /// Dwords of each constant buffer, from the first on.
     pub(super) constants: [usize; 16],
-    /// Vertex buffers. Elements are listed if vertices and instances choose all that is read.
+    /// Vertex buffers. Elements are listed if all reads are selected by vertices and instances.
     pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
     /// Textures and samplers.
     pub(super) textures: Vec<u8>,
     pub(super) samplers: Vec<u8>,
 }
 
-/// An element of a vertex buffer, which a vertex or instance chooses.
+/// An element of a vertex buffer, selected by a vertex or instance.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     by_instance: bool,
-    /// INSTANCE_DATA: the number of the first instance is added.
+    /// Whether the number of the first instance is added (INSTANCE_DATA).
     based: bool,
     /// CONST_BUF_NO_STRIDE
     no_stride: bool,
-    /// Bytes from its start to the last that may be read.
+    /// Number of bytes from its start to the last one that may be read.
     size: usize,
 }
 
-/// The largest numbers that vertices of a draw have.
+/// The largest numbers of a draw's vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Largest {
     pub(super) index: u32,
@@ -156,10 +156,11 @@ pub(super) struct Largest {
 }
 
 impl Element {
-    /// The most bytes that an element has.
+    /// Maximum number of bytes of an element.
     const MOST: usize = 16;
 
-    /// The element of a fetch, and its buffer; `None` if another register chooses, or the program may have changed it.
+    /// Returns the element of a fetch, and its buffer; `None` if another register selects it, or if the program may
+    /// have changed the register.
     fn of(fetch: &Fetch, intact: [bool; 4]) -> Option<Element> {
         let FetchOp::Vertex(low, _, third) = &fetch.op else { return None };
         let (chan, by_instance) = match low.src_sel_x {
@@ -175,7 +176,7 @@ impl Element {
         })
     }
 
-    /// The bytes of a buffer that vertices with these numbers reach at most.
+    /// Returns the end offset in a buffer of the bytes that vertices with these numbers can read.
     pub(super) fn end(&self, numbers: Largest, stride: usize) -> usize {
         let number = if self.by_instance { numbers.instance } else { numbers.index };
         let base = if self.based { numbers.first_instance } else { 0 };
@@ -187,7 +188,7 @@ impl Element {
 }
 
 impl ResourcesRead {
-    /// Finds the resources that a program reads, and its fetch program.
+    /// Returns the resources that a program and its fetch program read.
     pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ResourcesRead {
         let mut found = ResourcesRead {
             constants: [0; 16],
@@ -197,7 +198,8 @@ impl ResourcesRead {
         };
         found.add(code, |_| [false; 4]);
         if let Some(fetch_code) = fetch_code {
-            // R0 has the numbers of the vertex where the fetch program begins, if that is called first and once.
+            // R0 contains the numbers of the vertex at the start of the fetch program, if that is called first and
+            // only once.
             let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
             let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
             let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;
@@ -223,7 +225,8 @@ impl ResourcesRead {
         found
     }
 
-    /// Adds what a program reads. `intact` states for each fetch, in order, which components of R0 are as at the start.
+    /// Adds the resources that a program reads. `intact` returns for each fetch, in order, which components of R0
+    /// still have their initial values.
     fn add(&mut self, code: &Code, mut intact: impl FnMut(&Fetch) -> [bool; 4]) {
         for (_, cf) in code.instructions() {
             match &cf.op {
@@ -233,7 +236,7 @@ impl ResourcesRead {
                             KcacheMode::NOP => continue,
                             KcacheMode::LOCK_1 => 1,
                             KcacheMode::LOCK_2 => 2,
-                            // A loop moves the window.
+                            // A loop may move the window.
                             KcacheMode::LOCK_LOOP_INDEX => usize::MAX,
                         };
                         let end = lines.saturating_add(window.line.into()).saturating_mul(LINE);
@@ -284,7 +287,7 @@ const LINE: usize = 64;
 /// The state on which decoding a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
-    /// The words, and those of the fetch program: the same list for the same place in memory.
+    /// The words, and those of the fetch program: the same list for the same address.
     pub(super) words: Arc<[u32]>,
     pub(super) fetch: Option<Arc<[u32]>>,
     pub(super) stage: Stage,
@@ -295,19 +298,19 @@ pub(super) struct ProgramKey {
     pub(super) options: Options,
 }
 
-/// A program of draws before.
+/// A program of earlier draws.
 #[derive(Clone, Debug)]
 pub(super) struct KeptProgram {
     /// The program, decoded for an environment without resources.
     pub(super) decoded: Loaded,
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,
-    /// Lowered for resources, which have no contents.
+    /// The program lowered for resources, without their contents.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }
 
 impl KeptProgram {
-    /// A program that is decoded.
+    /// Returns a kept program from its decoded form.
     pub(super) fn new(decoded: Loaded) -> KeptProgram {
         let (code, fetch) = decoded.codes();
         KeptProgram {

@@ -1,7 +1,7 @@
-//! The registers that a draw depends on, with their fields, and those that change no result.
+//! The registers that a draw depends on, with their fields, and those that do not change results.
 //!
-//! Source: Mesa `r600d.h` and `r600_state.c`; addresses are byte addresses, as in AMD's register manual. A register that is
-//! written and not listed here is named once and counted.
+//! Source: Mesa `r600d.h` and `r600_state.c`. Addresses are byte addresses, as in AMD's register manual. A write to a
+//! register that is not listed here is reported by name once, and counted.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ use crate::register::{RegisterTable, addresses, ignored};
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
     VGT_PRIMITIVE_TYPE = 0x8958 * 1;
-    /// The first R600 only: two samples, four, then two words of eight.
+    /// Only on the first R600: two samples, four, then two words for eight.
     PA_SC_AA_SAMPLE_LOCS_2S = 0x8b40 * 4;
     SQ_CONFIG = 0x8c00 * 1;
     SQ_GPR_RESOURCE_MGMT_1 = 0x8c04 * 1;
@@ -124,7 +124,7 @@ const META: &str = "metadata of compression, which is not used";
 const SCRATCH: &str = "where the scratch memory of lanes lies: each lane has its own here";
 const RINGS: &str = "where records of vertices lie between stages: each stage gets them as it asks for them";
 
-/// The registers that change no result.
+/// The registers that do not change results.
 const IGNORED: &[Register] = &[
     ignored("CB_SHADER_CONTROL", 0x287a0, 1, "what is exported shows in the program"),
     ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "what is exported shows in the program"),
@@ -192,7 +192,7 @@ const IGNORED: &[Register] = &[
     ignored("VGT_VERTEX_REUSE_BLOCK_CNTL", 0x28c58, 2, SPEED),
 ];
 
-/// The register at a byte address, if it is known.
+/// Returns the register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
     static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
@@ -201,12 +201,12 @@ pub(super) fn register(address: u32) -> Option<&'static Register> {
 word! {
     /// Size of a colour or depth buffer.
     pub(super) struct Size(u32) = "CB_COLOR0_SIZE" {
-        /// Pitch in units of eight elements, less one.
+        /// Pitch in units of eight elements, minus one.
         pitch_tile_max: u16 [9:0],
-        /// Elements of a slice in units of 64, less one.
+        /// Elements of a slice in units of 64, minus one.
         slice_tile_max: u32 [29:10],
     }
-    /// Which slices of a colour or depth buffer are drawn to.
+    /// Slices of a colour or depth buffer for drawing.
     pub(super) struct View(u32) = "CB_COLOR0_VIEW" {
         slice_start: u16 [10:0],
         slice_max: u16 [23:13],
@@ -260,7 +260,7 @@ word! {
         stencilmask: u8 [15:8],
         stencilwritemask: u8 [23:16],
     }
-    /// What the fragment program gives besides colours.
+    /// Outputs of the fragment program other than colours.
     pub(super) struct DbShaderControl(u32) = "DB_SHADER_CONTROL" {
         z_export_enable: bool [0:0],
         stencil_ref_export_enable: bool [1:1],
@@ -284,7 +284,7 @@ word! {
         conservative_z_export: u8 [14:13],
         perfect_zpass_counts: bool [15:15],
     }
-    /// What all colour targets share.
+    /// State that all colour targets share.
     pub(super) struct ColorControl(u32) = "CB_COLOR_CONTROL" {
         fog_enable: bool [0:0],
         multiwrite_enable: bool [1:1],
@@ -329,7 +329,7 @@ word! {
         zclip_near_disable: bool [26:26],
         zclip_far_disable: bool [27:27],
     }
-    /// From clip space to the window.
+    /// Transformation of clip space to the window.
     pub(super) struct VteCntl(u32) = "PA_CL_VTE_CNTL" {
         vport_x_scale_ena: bool [0:0],
         vport_x_offset_ena: bool [1:1],
@@ -341,7 +341,7 @@ word! {
         vtx_z_fmt: bool [9:9],
         vtx_w0_fmt: bool [10:10],
     }
-    /// Which position exports there are besides the position.
+    /// Position exports in addition to the position.
     pub(super) struct VsOutCntl(u32) = "PA_CL_VS_OUT_CNTL" {
         clip_dist_ena: u8 [7:0],
         cull_dist_ena: u8 [15:8],
@@ -381,7 +381,7 @@ word! {
         pt_sprite_tex: bool [17:17],
         sel_sample: bool [18:18],
     }
-    /// How many inputs there are, and where the position goes.
+    /// Number of inputs, and destination of the position.
     pub(super) struct PsInControl0(u32) = "SPI_PS_IN_CONTROL_0" {
         num_interp: u8 [5:0],
         position_ena: bool [8:8],
@@ -395,7 +395,7 @@ word! {
         position_sample: bool [30:30],
         baryc_at_sample_ena: bool [31:31],
     }
-    /// Where the side of the polygon goes.
+    /// Destination of the polygon's side.
     pub(super) struct PsInControl1(u32) = "SPI_PS_IN_CONTROL_1" {
         gen_index_pix: bool [0:0],
         gen_index_pix_addr: u8 [7:1],
@@ -422,7 +422,7 @@ word! {
         msaa_enable: bool [0:0],
         cliprect_enable: bool [1:1],
         line_stipple_enable: bool [2:2],
-        /// Speed.
+        /// State that affects only speed.
         order: u16 [16:3],
         ps_iter_sample: bool [17:17],
         /// R700's scissor of viewports, which R600 always has.
@@ -430,7 +430,7 @@ word! {
     }
     /// Samples of a pixel.
     pub(super) struct AaConfig(u32) = "PA_SC_AA_CONFIG" {
-        /// Logarithm.
+        /// Base-2 logarithm of the number of samples.
         msaa_num_samples: u8 [1:0],
         aa_mask_centroid_dtmn: bool [4:4],
         max_sample_dist: u8 [16:13],
@@ -438,7 +438,7 @@ word! {
     /// The pattern of lines.
     pub(super) struct LineStipple(u32) = "PA_SC_LINE_STIPPLE" {
         line_pattern: u16 [15:0],
-        /// Less one.
+        /// Repeat count, minus one.
         repeat_count: u8 [23:16],
         pattern_bit_order: bool [28:28],
         auto_reset_cntl: u8 [30:29],

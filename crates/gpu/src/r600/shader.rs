@@ -1,4 +1,4 @@
-//! Runs programs: what a stage reads, from its registers and memory.
+//! Runs programs: reads the operands of a stage from registers and memory.
 
 use std::mem::take;
 use std::ops::Range;
@@ -33,7 +33,7 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 use crate::texels::Select;
 
-/// A stage of the pipeline: where its registers and resources begin.
+/// A stage of the pipeline: its first registers and resources.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unit {
     pub(super) stage: Stage,
@@ -49,7 +49,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// The stage of its programs, by the name that all machines use.
+    /// Returns the stage of its programs, in the terms that all machines use.
     fn program_stage(self) -> program::Stage {
         match self.stage {
             Stage::Pixel => program::Stage::Pixel,
@@ -105,25 +105,25 @@ pub(super) const GEOMETRY: Unit = Unit {
     borders: reg::TD_GS_SAMPLER0_BORDER_RED,
 };
 
-/// The resource by which a stage reads the ring that the stage before it wrote. (Mesa `r600_pipe.h`,
+/// The resource through which a stage reads the ring of the previous stage. (Mesa `r600_pipe.h`,
 /// R600_GS_RING_CONST_BUFFER)
 const RING: u8 = 17;
 
-/// A stage's program with all that it reads; it runs on any number of lanes.
+/// A stage's program with all its operands. It runs on any number of lanes.
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
     /// The words of the program.
     words: Arc<[u32]>,
-    /// Place of the words in memory.
+    /// Range of the words in memory.
     place: usize,
-    /// The fetch program: where it is, and its words.
+    /// The fetch program: its range, and its words.
     fetch: Option<(usize, Arc<[u32]>)>,
     /// Resources that the program and its fetch program read.
     resources: Arc<ResourcesRead>,
     /// Word 2 of each vertex buffer, in the order of the environment.
     layouts: Vec<u32>,
-    /// The program, loaded for an environment that lowers alike.
+    /// The program, loaded for an environment that is lowered in the same way.
     loaded: Loaded,
     environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
@@ -140,11 +140,11 @@ pub(super) struct Context<'a, 'm> {
 }
 
 impl Shader {
-    /// The program that the registers name, with the resources that it fetches from. `numbers`: the largest of the vertices
-    /// that it will run on.
+    /// Returns the program that the registers select, with the resources that it fetches from. `numbers`: the largest
+    /// numbers of the vertices that it runs on.
     ///
     /// # Errors
-    /// There is no program.
+    /// No program is selected.
     pub(super) fn new(
         unit: Unit,
         context: &mut Context<'_, '_>,
@@ -161,7 +161,7 @@ impl Shader {
             if !watch.is_on() {
                 return reached.words(*memory, place, options_of_code);
             }
-            // An observer gets everything, and may change it.
+            // An observer receives all words, and may change them.
             watch.program(chip_program(*chip, stage, words(*memory, place))).words.into()
         };
         let words = found(&place, unit.program_stage());
@@ -181,7 +181,7 @@ impl Shader {
             options: *options,
         };
         let mut programs = take(&mut state.programs);
-        // An observer gets whole resources.
+        // An observer receives whole resources.
         let numbers = numbers.filter(|_| !watch.is_on());
         let loaded = loaded(&mut programs, unit, context, key, numbers);
         context.state.programs = programs;
@@ -196,9 +196,9 @@ impl Shader {
         Ok(Shader { unit, words, place, fetch, resources, layouts, loaded, environment, reads, options })
     }
 
-    /// Loads constants and vertices from memory again. Returns whether the shader is still the one that the state names: program,
-    /// textures and layouts of vertex buffers are the same. No register that a shader depends on has changed, except for those
-    /// of constant buffers.
+    /// Reads constants and vertices from memory again. Returns whether the shader is still the one of the state: the
+    /// program, textures and layouts of vertex buffers are unchanged. No register on which a shader depends may have
+    /// changed, except for those of constant buffers.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
@@ -248,36 +248,37 @@ impl Shader {
         true
     }
 
-    /// The program as it is observed.
+    /// Returns the program in the form for observers.
     fn observed(&self) -> ChipProgram {
         let chip = self.environment.chip;
         chip_program(chip, self.unit.program_stage(), self.words.to_vec())
     }
 
-    /// What a run starts from, but for its lanes and their registers.
+    /// Returns the state at the start of a run, without its lanes and their registers.
     fn machine(&self) -> Machine {
         let mut launch = Launch::of(self.environment.clone(), 0, Vec::new());
         launch.environment_mut().resources.vertex_buffers.iter_mut().for_each(|(_, buffer)| shorten(buffer));
         Machine::R700(Box::new(launch))
     }
 
-    /// A recording of vertices, each with what its first register holds: index, zero, number of the primitive, instance.
+    /// Returns a recording of vertices, each with the values of its first register: index, zero, number of the
+    /// primitive, instance.
     pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
         let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
         Recording::vertices(&self.observed(), self.machine(), self.options, vertices)
     }
 
-    /// A recording of the fragments of a draw, if that is captured.
+    /// Returns a recording of the fragments of a draw, if the draw is captured.
     pub(super) fn fragments(&self, captured: Option<&mut Captured>, draw: &Draw) -> Option<Recording> {
         let captured = captured?;
         Some(Recording::fragments(&self.observed(), self.machine(), self.options, (captured, draw)))
     }
 
-    /// Makes these bytes the ring that the program reads.
+    /// Sets the bytes of the ring that the program reads.
     pub(super) fn set_ring(&mut self, state: &State, bytes: Vec<u8>) {
         let resource = state.resource(self.unit.first_resource + u32::from(RING));
         let mut words = resource.map_or([0; 7], |resource| resource.words);
-        // The size is that of the driver's ring, which is written many times over in a draw.
+        // The size is that of the driver's ring, which a draw overwrites many times.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
         let environment = Arc::make_mut(&mut self.environment);
@@ -286,12 +287,12 @@ impl Shader {
         self.loaded = loaded.expect("the registers fit as before");
     }
 
-    /// The program, decoded.
+    /// Returns the decoded program.
     pub(super) fn code(&self) -> &Code {
         self.loaded.codes().0
     }
 
-    /// The components of a register that the program reads, bit n component n.
+    /// Returns the components of a register that the program reads; bit n is component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.registers[usize::from(gpr) & 127]
     }
@@ -329,11 +330,11 @@ impl Shader {
         self.reads.is_plain
     }
 
-    /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
-    /// zeros. `outcome` becomes the outcome.
+    /// Runs the program on fragments with these registers by column, and adds the run to the recording. An empty
+    /// column is zeros. `outcome` becomes the outcome.
     ///
     /// # Errors
-    /// As [`Shader::run`].
+    /// As for [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
         outcome: &mut Outcome,
@@ -359,11 +360,11 @@ impl Shader {
         }
     }
 
-    /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
-    /// `outcome` becomes the outcome.
+    /// Runs the program on lanes with these registers, and adds the run to the recording, with the pixels of
+    /// fragments. `outcome` becomes the outcome.
     ///
     /// # Errors
-    /// It traps, or runs too long.
+    /// The program traps, or runs too long.
     pub(super) fn run(
         &self,
         outcome: &mut Outcome,
@@ -376,7 +377,7 @@ impl Shader {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        // The components that a program reads are known if it reaches no memory but what it fetches.
+        // The components that a program reads are known if it only accesses memory through fetches.
         let read = self.reads.is_plain.then(|| self.reads.components.clone());
         let launch = Launch { read, reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
         self.loaded.run_in(outcome, launch).map_err(|error| self.fault(error))?;
@@ -390,8 +391,8 @@ impl Shader {
     }
 }
 
-/// Drops zeros at the end of a buffer, which reads as zero behind its end: drivers put the vertices of many draws into
-/// one large buffer. An element, of 16 bytes at most, that is not zero stays whole.
+/// Removes zeros at the end of a buffer, which reads as zero past its end: drivers put the vertices of many draws
+/// into one large buffer. An element, of up to 16 bytes, that is not zero stays whole.
 fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
@@ -400,7 +401,7 @@ fn shorten(buffer: &mut VertexBuffer) {
     }
 }
 
-/// The values of a register at the start.
+/// Returns the initial values of a register as an input.
 pub(super) fn input(gpr: u8, values: impl Into<Arc<[[u32; 4]]>>) -> Input {
     Input { gpr, values: values.into() }
 }
@@ -409,10 +410,11 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A program, loaded for an environment that lowers alike, its environment, and the components and resources that it reads.
+/// A program, loaded for an environment that is lowered in the same way; its environment; and the components and
+/// resources that it reads.
 type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
-/// The program of a key with the resources that it reads.
+/// Returns the program of a key with the resources that it reads.
 fn loaded(
     programs: &mut Kept<ProgramKey, KeptProgram>,
     unit: Unit,
@@ -451,8 +453,8 @@ fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Op
     Some(texture::find(&mut state.images, &resource, memory))
 }
 
-/// Drops the programs that were lowered for images of which memory no longer has the bytes, if the program reads such an image
-/// now. Bytes that nothing else refers to are not copied as a whole when the image is made again.
+/// Drops the programs that were lowered for images whose bytes memory no longer holds, if the program now reads such
+/// an image. Bytes without other references are then not copied as a whole when the image is created again.
 fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
     let stale = program.resources.textures.iter().any(|id| {
         let found = find_texture(state, unit.first_resource + u32::from(*id), memory);
@@ -464,7 +466,7 @@ fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: 
     }
 }
 
-/// The environment of a program without its resources.
+/// Returns the environment of a program without its resources.
 fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environment {
     environment.set_pgm_resources(key.resources);
     environment.clause_temps = key.clause_temps;
@@ -474,7 +476,7 @@ fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environme
     environment
 }
 
-/// The environment without what lowering does not depend on.
+/// Returns the environment without the contents on which lowering does not depend.
 fn without_contents(environment: &Environment) -> Environment {
     let mut bare = environment.clone();
     bare.resources.constant_buffers = Default::default();
@@ -482,7 +484,7 @@ fn without_contents(environment: &Environment) -> Environment {
     bare
 }
 
-/// Where a constant buffer is, of which `read` bytes are read; `None` if there are none.
+/// Returns the range of a constant buffer, of which `read` bytes are read; `None` if there are none.
 fn constant_range(unit: Unit, state: &State, bank: usize, read: usize) -> Option<Range<usize>> {
     if read == 0 {
         return None;
@@ -492,12 +494,13 @@ fn constant_range(unit: Unit, state: &State, bank: usize, read: usize) -> Option
     Some(place.start..place.end.min(place.start + size))
 }
 
-/// Whether a vertex buffer is bound.
+/// Returns whether a vertex buffer is bound.
 fn is_bound(unit: Unit, state: &State, id: u8) -> bool {
     state.resource(unit.first_resource + u32::from(id)).is_some_and(|buffer| !buffer.buffers.is_empty())
 }
 
-/// Where the part of a vertex buffer is that vertices with these numbers read; `None` if no relocation named the buffer.
+/// Returns the range of a vertex buffer that vertices with these numbers read; `None` if no relocation selected the
+/// buffer.
 fn vertex_range(
     buffer: &Resource,
     elements: Option<&[Element]>,
@@ -515,7 +518,7 @@ fn vertex_range(
     Some(start..place.end.min(start.saturating_add(size)))
 }
 
-/// What the programs of a stage read.
+/// Returns the resources that the programs of a stage read.
 fn resources(
     unit: Unit,
     context: &mut Context<'_, '_>,
@@ -527,7 +530,7 @@ fn resources(
     let state = &mut *context.state;
     let mut all = Resources::default();
     for (bank, read) in reads.constants.iter().enumerate() {
-        // An observer gets everything.
+        // An observer receives whole buffers.
         let read = if observed { usize::MAX } else { read.saturating_mul(4) };
         if let Some(range) = constant_range(unit, state, bank, read) {
             all.constant_buffers[bank] = memory.words(range);

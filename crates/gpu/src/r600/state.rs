@@ -1,4 +1,4 @@
-//! The registers of a context, with the buffers that their addresses are in.
+//! The registers of a context, with the buffers that contain their addresses.
 
 use std::ops::{Deref, DerefMut, Range};
 
@@ -18,7 +18,7 @@ pub(super) use crate::unknown::fields;
 const RESOURCE_WORDS: u32 = 7;
 const SAMPLER_WORDS: u32 = 3;
 
-/// Byte addresses at which the packets that set registers begin to count.
+/// Byte addresses from which the packets that set registers count.
 const CONFIG: u32 = 0x8000;
 const CONTEXT: u32 = 0x28000;
 const ALU_CONST: u32 = 0x30000;
@@ -28,7 +28,7 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
-/// Bytes of the register space: packets name 16 bits of words from the last of the addresses above on.
+/// Bytes of the register space: packets have 16 bits for words from the last of the addresses above on.
 const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 
 /// The registers.
@@ -76,7 +76,7 @@ impl DerefMut for State {
     }
 }
 
-/// Registers that each draw reads anew: where constant buffers are, and how large.
+/// Registers that each draw reads again: addresses and sizes of constant buffers.
 const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_BUFFER_SIZE_PS_0,
     reg::ALU_CONST_BUFFER_SIZE_VS_0,
@@ -86,7 +86,7 @@ const READ_ANEW: [u32; 6] = [
     reg::ALU_CONST_CACHE_GS_0,
 ];
 
-/// Constant buffers of a stage.
+/// Number of constant buffers of a stage.
 const CONSTANT_BUFFERS: u32 = 16;
 
 fn is_read_anew(address: u32) -> bool {
@@ -94,7 +94,7 @@ fn is_read_anew(address: u32) -> bool {
 }
 
 impl State {
-    /// A number that stays the same as long as all registers do that draws depend on, and their buffers: all but those of
+    /// Returns a number that changes if a register or a buffer on which draws depend changes, except for those of
     /// constant buffers.
     pub(super) fn changes(&self) -> u64 {
         self.changes
@@ -107,7 +107,7 @@ impl State {
         self.registers.set(address, word);
     }
 
-    /// Sets the buffer that the address in a register belongs to.
+    /// Sets the buffer that contains the address in a register.
     fn set_buffer(&mut self, address: u32, buffer: Option<&Range<usize>>) {
         let changes = self.buffers.get(&address) != buffer && !is_read_anew(address);
         self.changes += u64::from(changes);
@@ -117,8 +117,9 @@ impl State {
         };
     }
 
-    /// The place that register `number` of those at an address names in 256 bytes, and the end of its buffer, as places in
-    /// memory; `None` if no relocation ever named one, or the place is behind its end.
+    /// Returns the range in memory from the address in register `number` of those at `address`, in units of 256
+    /// bytes, to the end of its buffer. Returns `None` if no relocation selected a buffer, or if the address is past
+    /// its end.
     pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
         self.registers.place(address, number, self.nth(address, number) as usize * 256)
     }
@@ -127,22 +128,22 @@ impl State {
         self.resources.get(&number)
     }
 
-    /// The words of a sampler.
+    /// Returns the words of a sampler.
     pub(super) fn sampler(&self, number: u32) -> [u32; 3] {
         [0, 1, 2].map(|word| self.nth(SAMPLER, (number * SAMPLER_WORDS + word) as usize))
     }
 
-    /// SQ_LOOP_CONST.
+    /// Returns SQ_LOOP_CONST.
     pub(super) fn loop_constant(&self, number: usize) -> u32 {
         self.nth(LOOP_CONST, number)
     }
 
-    /// SQ_VTX_START_INST_LOC: the first instance.
+    /// Returns SQ_VTX_START_INST_LOC: the first instance.
     pub(super) fn first_instance(&self) -> u32 {
         self.word(CTL_CONST + 4)
     }
 
-    /// The name of a register for messages.
+    /// Returns the name of a register for messages.
     fn name(known: &Register, address: u32) -> String {
         match (address - known.address) / 4 {
             0 => known.name.to_owned(),
@@ -150,7 +151,7 @@ impl State {
         }
     }
 
-    /// Executes a packet that sets registers; `false` if it is another.
+    /// Executes a packet that sets registers. Returns `false` if the packet does something else.
     pub(super) fn set_packet(&mut self, packet: &Packet<'_>) -> bool {
         let base = match packet.kind.op {
             op::SET_CONFIG_REG => CONFIG,

@@ -1,4 +1,4 @@
-//! Stream-out: what a vertex program exports to its streams, primitive by primitive, into buffers.
+//! Stream-out: writes the exports of a vertex program to its streams into buffers, primitive by primitive.
 //!
 //! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`): sizes, strides and offsets count dwords, and
 //! stream i goes to buffer i. OpenGL 3.0, 2.15: a primitive that does not fit into every buffer is not written at all.
@@ -13,10 +13,10 @@ use reconverge_simt::vram::Vram;
 use super::registers as reg;
 use super::state::State;
 
-/// How many buffers there are.
+/// Number of buffers.
 pub(super) const BUFFERS: usize = 4;
 
-/// Size, with the stride behind it, by buffer.
+/// Registers of the size of each buffer; the stride follows.
 const SIZES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_SIZE_0,
     reg::VGT_STRMOUT_BUFFER_SIZE_1,
@@ -24,7 +24,7 @@ const SIZES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_SIZE_3,
 ];
 
-/// Base, by buffer.
+/// Registers of the base of each buffer.
 const BASES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_BASE_0,
     reg::VGT_STRMOUT_BUFFER_BASE_1,
@@ -32,18 +32,18 @@ const BASES: [u32; BUFFERS] = [
     reg::VGT_STRMOUT_BUFFER_BASE_3,
 ];
 
-/// What the streams have taken so far.
+/// State of the streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Streams {
-    /// Where the next vertex goes in each buffer, in dwords.
+    /// Offset of the next vertex in each buffer, in dwords.
     pub(super) offsets: [u32; BUFFERS],
-    /// Primitives that storage was needed for.
+    /// Number of primitives that needed storage.
     pub(super) needed: u64,
-    /// Primitives that were written.
+    /// Number of primitives that were written.
     pub(super) written: u64,
 }
 
-/// The dwords of a vertex that a program writes to each stream.
+/// Returns the dwords of a vertex that a program writes to each stream.
 pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
     let mut found: [SortedSet<usize>; BUFFERS] = Default::default();
     for (_, cf) in code.instructions() {
@@ -65,8 +65,8 @@ pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
 }
 
 impl Streams {
-    /// Writes the primitives of runs of vertices, each a place in the outcome. The vertex that provokes is the first or the last,
-    /// as of a list of the primitives.
+    /// Writes the primitives of runs of vertices, each an index into the outcome. The provoking vertex is the first
+    /// or the last, as in a list of the primitives.
     pub(super) fn write(
         &mut self,
         memory: Vram<'_>,
@@ -126,7 +126,8 @@ mod tests {
 
     use super::*;
 
-    /// Mesa `r600_shader.c`, `emit_streamout`: y alone goes out with elements of one dword, ARRAY_BASE less one.
+    /// Mesa `r600_shader.c`, `emit_streamout`: a single y is written with elements of one dword and an ARRAY_BASE
+    /// that is one less.
     #[test]
     fn a_component_alone_goes_where_its_number_says() {
         // MEM_STREAM0 WRITE 0 = R1.y, ELEM_SIZE 0, COMP_MASK y, ARRAY_SIZE FFF; end of program.

@@ -1,6 +1,6 @@
-//! Texture resources and samplers: from their words and memory to images.
+//! Texture resources and samplers: reads images from their words and memory.
 //!
-//! Levels lie in memory as libdrm_radeon lays them out in the driver; within a level, elements lie row by row, since the
+//! Levels have the layout of libdrm_radeon in memory. Within a level, elements are stored row by row, since the
 //! driver never maps a tiled one.
 
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::texels::{self, LevelPlace, Select, TexelElement};
 /// FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
 
-/// A texture or buffer: its words, and where its memory is.
+/// A texture or buffer: its words, and its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Resource {
     pub(super) words: [u32; 7],
@@ -29,7 +29,7 @@ pub(super) struct Resource {
     pub(super) buffers: Vec<Range<usize>>,
 }
 
-/// Images of draws before.
+/// Images of earlier draws.
 pub(super) type Images = crate::images::Images<Resource, Texture>;
 
 impl OwnBytes for Texture {
@@ -57,12 +57,12 @@ pub(super) fn find(images: &mut Images, resource: &Resource, memory: Vram<'_>) -
     images.find(resource, &layout.range, memory)
 }
 
-/// What the words of a texture resource say.
+/// Fields of a texture resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Words {
     dim: u32,
     tile_mode: u32,
-    /// Elements a row of the first level.
+    /// Elements per row of the first level.
     pitch: usize,
     size: [usize; 3],
     format: u8,
@@ -95,7 +95,7 @@ impl Words {
     }
 }
 
-/// What is compressed in blocks.
+/// Returns the kind of block compression, if the format is compressed.
 fn block(words: &Words) -> Option<Block> {
     let signed = words.components.signed[0];
     match words.format {
@@ -108,10 +108,10 @@ fn block(words: &Words) -> Option<Block> {
     }
 }
 
-/// The elements of a texture.
+/// Returns the elements of a texture.
 ///
 /// # Errors
-/// A format that is not known, by its number.
+/// The number of an unknown format.
 fn element(words: &Words) -> Result<TexelElement, String> {
     if let Some(block) = block(words) {
         return Ok(TexelElement::Block { block, srgb: words.components.srgb });
@@ -123,7 +123,7 @@ fn element(words: &Words) -> Result<TexelElement, String> {
     format.map(TexelElement::Plain).ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))
 }
 
-/// A texture and its place in memory.
+/// A texture and its range in memory.
 struct TextureLayout {
     words: Words,
     shape: Shape,
@@ -131,12 +131,12 @@ struct TextureLayout {
     samples: usize,
     /// Memory with all levels.
     range: Range<usize>,
-    /// Levels, or samples of the only one, by their places in the range.
+    /// Levels, or samples of the only level, by their offsets in the range.
     levels: Vec<LevelPlace>,
 }
 
 impl TextureLayout {
-    /// The layout of a texture.
+    /// Returns the layout of a texture.
     ///
     /// # Errors
     /// The name of an unsupported feature.
@@ -165,8 +165,8 @@ impl TextureLayout {
             4 | 5 | 7 => words.layers.len().max(1),
             _ => 1,
         };
-        // LAST_LEVEL of what has samples is the logarithm of their number. Samples follow each other in a layer, and are read
-        // as levels of one size.
+        // LAST_LEVEL of a texture with samples is the logarithm of their number. The samples of a layer are
+        // contiguous, and are read as levels of one size.
         let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
         let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
         let mut levels = Vec::new();
@@ -183,7 +183,7 @@ impl TextureLayout {
             let slices = match words.dim {
                 2 => shrunk(words.size[2]).next_power_of_two(),
                 3 => 8,
-                // Captured: 5 layers take the place of 8.
+                // Captured: 5 layers occupy the space of 8.
                 4 | 5 | 7 => whole.next_power_of_two(),
                 _ => 1,
             };
@@ -215,7 +215,7 @@ impl TextureLayout {
         Ok(TextureLayout { words, shape, element, samples, range: start..end.max(start), levels })
     }
 
-    /// The texture with the elements in a copy of its range.
+    /// Returns the texture with the elements in a copy of its range.
     ///
     /// # Errors
     /// The name of an unsupported feature.
@@ -237,12 +237,12 @@ impl TextureLayout {
     }
 }
 
-/// Rows that the first level of a texture takes, of which the driver names the pitch only.
+/// Returns the number of rows of the first level of a texture. The driver only sets its pitch.
 fn padded_height(tile_mode: u32, height: usize) -> usize {
     if tile_mode >= 2 { height.next_multiple_of(8) } else { height }
 }
 
-/// How a level lies in memory.
+/// Layout of a level in memory.
 struct Place {
     pitch: usize,
     height: usize,
@@ -254,8 +254,8 @@ const BANKS: usize = 4;
 const PIPES: usize = 1;
 
 impl Place {
-    /// A level of that size, padded as its mode asks; a level that is too small for two-dimensional tiles has
-    /// one-dimensional ones, and so have all after it.
+    /// Returns a level of this size, padded as its mode requires. A level that is too small for two-dimensional tiles
+    /// has one-dimensional ones, and so do all later levels.
     fn new(tile_mode: &mut u32, width: usize, height: usize, bytes: usize) -> Place {
         let wide = (8 * BANKS).max(GROUP * BANKS / (8 * bytes));
         if *tile_mode >= 4 && (width < wide || height < 8 * PIPES) {
@@ -270,15 +270,15 @@ impl Place {
     }
 }
 
-/// A sampler; `border` is what its registers hold.
+/// Returns a sampler; `border` contains its border registers.
 ///
-/// Filters of cubes cross the edges of faces if TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, whatever CLAMP_X and CLAMP_Y are: inferred from
-/// `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets SQ_TEX_WRAP since 2023, because the modes
-/// counted on another chip of the families.
+/// Filters of cubes cross the edges of faces if TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, whatever CLAMP_X and CLAMP_Y are.
+/// Inferred from `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets SQ_TEX_WRAP
+/// since 2023, because the modes have an effect on another chip of the families.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
-    // 0 point, 1 bilinear; 4 and 5 the same with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
+    // 0 point, 1 bilinear; 4 and 5 add anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
     let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
     let is_anisotropic = |low: u32| matches!(field(0, low + 2, low), 4 | 5);
     let fixed = |value: u32| value as f32 / 64.;
@@ -301,7 +301,7 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
             seamless: cube_wrap,
-            // The driver writes both filters alike: Mesa, `r600_tex_filter`.
+            // The driver writes the same code to both filters: Mesa, `r600_tex_filter`.
             anisotropy: if is_anisotropic(12) { sampling::anisotropy(field(0, 21, 19)) } else { 0 },
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],

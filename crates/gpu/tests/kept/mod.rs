@@ -1,4 +1,4 @@
-//! Draws that are kept, as launch files that are opened and run as the command line does.
+//! Captured draws as launch files, which are opened and run as by the command line.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,14 +14,14 @@ use reconverge_workbench::open::{Known, is_source, open};
 
 use super::shelf::Shelf;
 
-/// What surfaces hold after a draw.
+/// Contents of the surfaces after a draw.
 type Contents = Vec<(Target, Vec<u8>)>;
 
-/// What an observer has seen.
+/// Data that an observer has received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) draws: Vec<Captured>,
-    /// By draw, what its surfaces hold.
+    /// Contents of the surfaces after each draw.
     pub(crate) surfaces: Vec<(u64, Contents)>,
     pub(crate) programs: Vec<ChipProgram>,
 }
@@ -61,7 +61,7 @@ impl Observer for Keeper {
     }
 }
 
-/// Has a chip looked at while it executes.
+/// Executes commands on a chip with an observer.
 pub(crate) fn seen(
     gpu: &mut dyn Gpu,
     captures: bool,
@@ -75,7 +75,7 @@ pub(crate) fn seen(
     std::mem::take(&mut *seen)
 }
 
-/// A launch file with what it names.
+/// A launch file with the files that it refers to.
 pub(crate) struct Kept {
     file: LaunchFile,
     shelf: Shelf,
@@ -90,12 +90,12 @@ impl Kept {
         Kept { file, shelf }
     }
 
-    /// Reduces it to the quad of a pixel.
+    /// Reduces the launch to the quad of a pixel.
     fn pixel(&mut self, x: i32, y: i32) -> Piece {
         self.file.choose(Asked::Pixel { x, y, fragment: None }, &self.shelf).unwrap()
     }
 
-    /// Runs it; everything that must come out does. Gives an output, a row of `N` words a lane.
+    /// Runs the launch and checks all expected outputs. Returns an output, one row of `N` words per lane.
     pub(crate) fn run<const N: usize>(&self, output: &str) -> Vec<[u32; N]> {
         let name = self.file.common.program.clone().unwrap();
         let known = Known {
@@ -113,13 +113,13 @@ impl Kept {
     }
 }
 
-/// Four fractions as bytes.
+/// Converts four fractions to bytes.
 fn bytes(color: [u32; 4]) -> [u8; 4] {
     color.map(|word| (f32::from_bits(word).clamp(0., 1.) * 255. + 0.5) as u8)
 }
 
-/// Runs the launch of all fragments of a draw: `stored` gives what the chip has stored at a place. All pixels of one quad
-/// alone give the same.
+/// Runs the launch of all fragments of a draw. `stored` returns the chip's pixel at a position. The pixels of a
+/// single quad are the same.
 pub(crate) fn every_pixel_is_that_of_its_launch(
     fragment: &Launched,
     output: &str,

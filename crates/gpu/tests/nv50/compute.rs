@@ -1,4 +1,4 @@
-//! Compute programs: methods as Mesa's driver sends them, and faults of the driver.
+//! Compute programs: methods of Mesa's driver, and faults of the driver.
 
 use reconverge_gpu::observe::Lanes;
 
@@ -10,7 +10,7 @@ const COMPUTE: u32 = 6;
 const OUT: usize = 0x10_0000 - 0x8000;
 const UNIFORMS: usize = TARGET;
 
-/// Methods of the driver: the window of code, and the buffers 0x7e and 0x7f.
+/// Returns the methods of the driver: the window of code, and the buffers 0x7e and 0x7f.
 fn started() -> Stream {
     let mut stream = Stream::new();
     stream.call(TESLA, 0x0fa4, &[0, FP_CODE as u32]);
@@ -49,7 +49,7 @@ fn launch(stream: &mut Stream, grid: [u32; 3], block: [u32; 3], arguments: &[u32
     stream.call(COMPUTE, 0x0110, &[0]);
 }
 
-/// An upload of a program to the start of the window, with both flushes.
+/// Adds an upload of a program to the start of the window, with both flushes.
 fn program(stream: &mut Stream, words: &[u32]) {
     stream.upload(FP_CODE, words);
     stream.call(COMPUTE, 0x0380, &[0]);
@@ -91,7 +91,7 @@ fn a_grid_of_three_dimensions_is_a_launch_for_each_layer() {
         (0..24).map(|number| 100 * (number / 8) + 10 * (number / 4 % 2) + number % 4).collect();
     assert_eq!((words(&memory, 24), gpu.draws()), (expected, 3));
     assert_eq!(gpu.unknown(), []);
-    // Nothing has bound the object.
+    // No method has bound the object.
     let remarks = gpu.take_remarks();
     assert!(matches!(&remarks[..], [one] if one.starts_with("F1: ")), "{remarks:?}");
     assert_eq!(gpu.take_remarks(), Vec::<String>::new());
@@ -105,7 +105,7 @@ fn the_start_up_that_is_not_submitted_is_executed_if_that_is_asked_for() {
         let mut memory = vec![0; BYTES];
         let mut behind = Stream::default();
         behind.call(COMPUTE, 0, &[0xbeef_50c0]);
-        // A limit of g15[], which the program reaches.
+        // A limit of g15[] that the program reaches.
         behind.call(COMPUTE, 0x05e0, &[0, OUT as u32, 0, 3, 1]);
         let stream = started();
         for (number, word) in behind.0.iter().enumerate() {
@@ -115,7 +115,7 @@ fn the_start_up_that_is_not_submitted_is_executed_if_that_is_asked_for() {
         let mut stream = Stream::default();
         program(&mut stream, &assembled("mov b32 $r0 0x0\nmov b32 $r1 0x7\nst b32 g15[$r0] $r1\nexit nop"));
         launch(&mut stream, [1, 1, 1], [1, 1, 1], &[]);
-        // Elsewhere, as the driver's next buffer.
+        // At another address, like the driver's next buffer.
         let next = PUSH + 0x4000;
         for (number, word) in stream.0.iter().enumerate() {
             memory[next + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
@@ -272,7 +272,7 @@ fn counters_of_a_multiprocessor_count_until_they_are_stopped() {
     assert_eq!(unknown, ["MP_PM_CONTROL: branches", "MP_PM_CONTROL: function 0x5555 of counter 3"]);
 }
 
-/// Words with which sizes and addresses begin, end and overflow.
+/// Words for sizes and addresses at their limits and on overflow.
 const EDGES: [u32; 12] =
     [0, 1, 0x3f, 0x40, 0xff, 0x200, 0xffff, 0x1_0000, 0x7fff_ffff, 0xffff_0000, 0xffff_fff8, u32::MAX];
 
@@ -291,7 +291,7 @@ fn any_words_of_any_methods_end_in_a_result_or_a_fault() {
             out(&mut stream, 0x1000);
             launch(&mut stream, [2, 1, 1], [33, 1, 1], &[OUT as u32]);
             for _ in 0..24 {
-                // All methods but the launch, and those that state sizes more often.
+                // All methods except the launch, and more often those that set sizes.
                 let method = match random.below(2) {
                     0 => 4 * (0x40 + random.below(0x9a)),
                     _ => random.one_of(&[
@@ -302,11 +302,11 @@ fn any_words_of_any_methods_end_in_a_result_or_a_fault() {
                 let word = if random.below(2) == 0 { random.one_of(&EDGES) } else { random.next() };
                 stream.call(COMPUTE, method, &[word]);
             }
-            // Many blocks are many results, not a fault.
+            // Many blocks mean many results, not a fault.
             let [x, y] = [(); 2].map(|()| 1 + random.below(3));
             stream.call(COMPUTE, 0x03a4, &[y << 16 | x]);
             stream.call(COMPUTE, 0x0368, &[0]);
-            // A fault is a result.
+            // A fault is also a result.
             let _ = stream.push(&mut gpu, &mut memory);
         }
     }

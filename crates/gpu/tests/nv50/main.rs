@@ -1,5 +1,5 @@
-//! Streams as Mesa's driver sends them to a GT215: a strip of four vertices with one varying, queries, copies, and programs
-//! that go wrong.
+//! Streams of Mesa's driver for a GT215: a strip of four vertices with one varying, queries, copies, and programs
+//! that fail.
 
 mod compute;
 #[path = "../kept/mod.rs"]
@@ -19,7 +19,7 @@ use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::text::assemble;
 
-/// Where things are in memory.
+/// Addresses in memory.
 const TARGET: usize = 0x1_0000;
 const VP_CODE: usize = 0x10_0000;
 const FP_CODE: usize = 0x18_0000;
@@ -36,7 +36,7 @@ const M2MF: u32 = 5;
 struct Stream(Vec<u32>);
 
 impl Stream {
-    /// The objects on their subchannels.
+    /// Binds the objects to their subchannels.
     fn new() -> Stream {
         let mut stream = Stream::default();
         stream.call(M2MF, 0, &[0xbeef_5039]);
@@ -45,19 +45,19 @@ impl Stream {
         stream
     }
 
-    /// An incrementing packet.
+    /// Adds an incrementing packet.
     fn call(&mut self, subchannel: u32, method: u32, words: &[u32]) {
         self.0.push((words.len() as u32) << 18 | subchannel << 13 | method);
         self.0.extend(words);
     }
 
-    /// A non-incrementing packet.
+    /// Adds a non-incrementing packet.
     fn repeat(&mut self, subchannel: u32, method: u32, words: &[u32]) {
         self.0.push(1 << 30 | (words.len() as u32) << 18 | subchannel << 13 | method);
         self.0.extend(words);
     }
 
-    /// An upload of words to a place, as the driver uploads programs.
+    /// Adds an upload of words to an address, as the driver uploads programs.
     fn upload(&mut self, at: usize, words: &[u32]) {
         let (start, x) = ((at & !0xff) as u32, (at & 0xff) as u32);
         self.call(TWOD, 0x0200, &[0xf3, 1]);
@@ -68,7 +68,7 @@ impl Stream {
         self.call(TESLA, 0x1440, &[0]);
     }
 
-    /// Executes it, with its words at [`PUSH`].
+    /// Executes the stream, with its words at [`PUSH`].
     fn push(&self, gpu: &mut dyn Gpu, memory: &mut [u8]) -> Result<(), Fault> {
         for (number, word) in self.0.iter().enumerate() {
             memory[PUSH + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
@@ -197,7 +197,7 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     let mut stream = prepared();
     strip(&mut stream);
     let before = loads();
-    // Counts are those of this thread.
+    // The counts are per thread.
     on_one_thread(|| stream.push(&mut gpu, &mut memory)).unwrap();
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
     assert_eq!((decoded, lowered), (2, 2), "each program once, whatever its batches are");
@@ -211,7 +211,8 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     assert_eq!((gpu.draws(), gpu.unknown()), (1, vec![]));
 }
 
-/// The launches of both programs give every stored pixel, and the surface after the draw is what the driver reads.
+/// The launches of both programs compute every stored pixel, and the surface after the draw equals the pixels that
+/// the driver reads.
 #[test]
 fn a_captured_draw_runs_again_from_its_launch_files() {
     let (mut gpu, mut memory) = gpu();
@@ -230,12 +231,12 @@ fn a_captured_draw_runs_again_from_its_launch_files() {
     let [(target, content)] = &surfaces[..] else { panic!("{} surfaces", surfaces.len()) };
     assert_eq!((&*target.name, target.bytes, target.rows), ("color0", 4, 250));
     assert_eq!(content[4 * (7 * target.pitch + 3)..][..4], rows[7][3]);
-    // Branches name addresses: the text says where the words lie.
+    // Branches use addresses, so the text contains the address of the words.
     let file = seen.programs[1].file();
     assert!(file.0 == "s" && file.1.contains(".base 0x7ffc0\n"), "{}", file.1);
 }
 
-/// A word that is replaced decides what is read with it.
+/// A replaced word also changes the operands that the program reads.
 #[test]
 fn a_replaced_word_runs_and_is_captured() {
     let (mut gpu, mut memory) = gpu();
@@ -278,12 +279,12 @@ fn fences_and_counts_of_samples_are_written_where_the_driver_waits_for_them() {
     assert_eq!([0, 4, 16, 20].map(|at| word(&memory, RESULT + at)), [7, 250 * 250, 8, 0]);
 }
 
-/// Mesa `nv50_hw_begin_query`: the words that read statistics of the pipeline. The counter of generated primitives runs during
-/// feedback alone: NV92 fails piglit's `primgen-query transform-feedback-disabled`.
+/// Mesa `nv50_hw_begin_query`: the words that read statistics of the pipeline. The counter of generated primitives
+/// runs only during feedback: NV92 fails piglit's `primgen-query transform-feedback-disabled`.
 #[test]
 fn each_stage_counts_its_work() {
     counts_of_stages(Nv50::new(Chip::Gt215), 0);
-    // Without the erratum, the counter runs without feedback as well.
+    // Without the erratum, the counter also runs without feedback.
     let errata = Errata::ALL.without(Erratum::GeneratedCounter);
     counts_of_stages(Nv50::new(Chip::Gt215).with_errata(errata), 2);
 }
@@ -309,7 +310,7 @@ fn counts_of_stages(mut gpu: Nv50, generated: u32) {
     stream.push(&mut gpu, &mut memory).unwrap();
     let counted: Vec<u32> = (0..words.len()).map(|number| word(&memory, RESULT + 16 * number)).collect();
     assert_eq!(counted, [4, 2, 4, 0, 0, 2, 2, 250 * 250, generated]);
-    // Time goes on, whatever the host's clock says.
+    // Time advances, regardless of the host's clock.
     let times: Vec<u32> = (0..words.len()).map(|number| word(&memory, RESULT + 16 * number + 8)).collect();
     assert!(times.is_sorted_by(|one, next| one < next) && times[0] > 0, "{times:?}");
     assert_eq!(gpu.unknown(), vec![]);
@@ -342,14 +343,14 @@ fn what_is_not_known_is_named_and_counted() {
     assert_eq!(gpu.unknown(), expected.map(|(name, count)| (name.to_owned(), count)));
 }
 
-/// The driver divides copies into such of at most 2,047 rows. (Mesa `nv50_transfer.c`)
+/// The driver splits copies into parts of up to 2,047 rows. (Mesa `nv50_transfer.c`)
 #[test]
 fn a_copy_of_more_rows_than_the_driver_asks_for_is_named() {
     for (rows, last) in [(2047, 0x5a), (2048, 0)] {
         let (mut gpu, mut memory) = gpu();
         memory[TARGET..TARGET + 2047].fill(0x5a);
         let mut stream = Stream::new();
-        // From linear memory to linear memory, a byte a row.
+        // A copy within linear memory, one byte per row.
         stream.call(M2MF, 0x0200, &[1]);
         stream.call(M2MF, 0x021c, &[1]);
         stream.call(M2MF, 0x0238, &[0, 0]);
@@ -368,8 +369,8 @@ fn a_word_that_begins_no_packet_is_malformed() {
     assert!(matches!(&fault, Fault::Malformed(what) if what.contains("0x20000000")), "{fault}");
 }
 
-/// Captured: indices come as a segment that is a part of the index buffer, behind the header of a long packet. It begins at an
-/// odd index, so that the set-up word skips one, and its last word has one too many.
+/// Captured: indices come as a segment that is a part of the index buffer, after the header of a long packet. It
+/// begins at an odd index, so the set-up word skips one, and its last word has one too many.
 #[test]
 fn indices_of_a_segment_are_read_when_it_is_reached() {
     let (mut gpu, mut memory) = gpu();
@@ -400,7 +401,7 @@ fn indices_of_a_segment_are_read_when_it_is_reached() {
     assert_eq!((gpu.draws(), gpu.unknown()), (1, vec![]));
 }
 
-/// Mesa `nv50_query_hw.c`: 3 draws where two pairs of words are the same, 4 where they differ.
+/// Mesa `nv50_query_hw.c`: mode 3 draws if two pairs of words are equal, 4 if they differ.
 #[test]
 fn a_condition_holds_draws_back() {
     for (mode, drawn) in [(0, false), (1, true), (3, true), (4, false)] {
@@ -413,12 +414,12 @@ fn a_condition_holds_draws_back() {
     }
 }
 
-/// Where a texture of 16 x 16 is, RGBA8 in linear memory, and other bytes of its size.
+/// Address of a texture of 16 x 16, RGBA8 in linear memory, and of other bytes of the same size.
 const TEXTURE: usize = 0x8_0000;
 const OTHER: usize = RESULT + 0x6000;
 const TEXTURE_BYTES: usize = 4 * 16 * 16;
 
-/// Where programs begin in their windows: one of varyings, and one of texels.
+/// Offsets of programs in their windows: one of varyings, and one of texels.
 const PLAIN: u32 = 0x7_ffc0;
 const TEXTURED: u32 = 0x7_fe00;
 
@@ -443,7 +444,7 @@ fn with_texture(memory: &mut [u8]) -> Stream {
     let mut stream = prepared();
     let text = "texauto live $r0:$r1:$r2:$r3 $t0 $s0 $r0:$r1 0x0 0x0 0x0\nexit nop\n";
     let code = assemble(text, Chip::Gt215, Stage::Fragment).unwrap().words();
-    // As the program of a strip, and then the texel at its varyings.
+    // The program of a strip, and then the texel at its varyings.
     let varyings = [0x8000_0000, 0x9000_0004, 0x8201_0200, 0x8202_0204];
     stream.upload(FP_CODE + TEXTURED as usize, &[&varyings[..], &code].concat());
     stream.call(TESLA, 0x1574, &[0, entry as u32, 0]);
@@ -452,7 +453,8 @@ fn with_texture(memory: &mut [u8]) -> Stream {
     stream
 }
 
-/// Pixels four times as long along s as along t: four places, by the anisotropy of the sampler or by that of the texture's entry.
+/// Pixels four times as long along s as along t: four positions, from the anisotropy of the sampler or from that of
+/// the texture's entry.
 #[test]
 fn an_anisotropic_filter_reads_along_the_longer_side() {
     let drawn = |engine: Engine, of_sampler: u32, of_texture: Option<u32>| {
@@ -474,13 +476,14 @@ fn an_anisotropic_filter_reads_along_the_longer_side() {
         pixels(&mut gpu, &mut memory, 39)[54][0]
     };
     for engine in Engine::ALL {
-        // The middle is at texel 13.95 of row 2, whose red is 22. The last of four places is in texel 14, whose red is 42.
+        // The middle is at texel 13.95 of row 2, whose red is 22. The last of four positions is in texel 14, whose
+        // red is 42.
         assert_eq!([drawn(engine, 0, None), drawn(engine, 2, None)], [22, 27]);
         assert_eq!([drawn(engine, 0, Some(2)), drawn(engine, 2, Some(0))], [27, 22]);
     }
 }
 
-/// A rectangle of the other bytes to the texture: as the 2D object copies it.
+/// Adds a copy of a rectangle of the other bytes to the texture, as the 2D object copies it.
 fn blit(stream: &mut Stream) {
     for (base, start) in [(0x0230, OTHER), (0x0200, TEXTURE)] {
         stream.call(TWOD, base, &[0xd5, 1]);
@@ -490,7 +493,8 @@ fn blit(stream: &mut Stream) {
     stream.call(TWOD, 0x08b0, &[0, 0, 16, 16, 0, 1, 0, 1, 0, 0, 0, 0]);
 }
 
-/// The chip draws what a chip draws that has kept nothing, if others write only where they may, or state that they have.
+/// The chip draws the same as a chip that has kept nothing, if others write only where they may, or report their
+/// writes.
 #[test]
 fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     let (mut gpu, mut memory) = gpu();
@@ -501,7 +505,7 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
         let (mut fresh, mut expected) = (Nv50::new(Chip::Gt215), memory.clone());
         first.push(&mut fresh, &mut expected).unwrap();
         for (gpu, memory) in [(&mut fresh, &mut expected), (gpu, &mut *memory)] {
-            // It uploads nothing: after an upload, the chip compares everything.
+            // The stream does not upload: after an upload, the chip compares everything.
             strip_to(TARGET, TEXTURED).push(gpu, memory).unwrap();
             assert_eq!(gpu.unknown(), vec![]);
         }
@@ -524,7 +528,7 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
             assert!(is_current(&mut gpu, &mut memory), "{parts:?}");
         }
     }
-    // A pixel is the texel below it.
+    // A pixel has the texel below it.
     let texel: [u8; 4] = memory[TEXTURE + 64 * 2 + 4 * 3..][..4].try_into().unwrap();
     assert_eq!(pixels(&mut gpu, &mut memory, 39)[54], texel);
     gpu.share(Some(&[]));
@@ -566,7 +570,7 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
 /// Pixels of a multisampled surface.
 const SIDE: u32 = 32;
 
-/// A surface of [`SIDE`] pixels a side, of 2^x by 2^y samples each, and a strip from 0.5 to 16.5 along both axes.
+/// A surface of [`SIDE`] pixels per side, with 2^x by 2^y samples each, and a strip from 0.5 to 16.5 along both axes.
 fn multisampled(mode: u32, [x, y]: [u32; 2]) -> Stream {
     let mut stream = prepared();
     stream.call(TESLA, 0x0ff4, &[SIDE << 16; 2]);
@@ -591,23 +595,23 @@ fn four_samples(stream: &mut Stream, program: &str, pixel: [usize; 2]) -> [[u8; 
     [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(x, y)| element(&memory, 2, [2 * pixel[0] + x, 2 * pixel[1] + y]))
 }
 
-/// An element of a multisampled surface whose pixels have this number of columns.
+/// Returns an element of a multisampled surface whose pixels have `columns` columns.
 fn element(memory: &[u8], columns: usize, [x, y]: [usize; 2]) -> [u8; 4] {
     word(memory, TARGET + 4 * (y * columns * SIDE as usize + x)).to_le_bytes()
 }
 
-/// A program whose colour is 0.2, 0.4, 0.6 and an alpha.
+/// Returns a program whose colour is 0.2, 0.4, 0.6 and an alpha.
 fn constant(alpha: f32) -> String {
     let values = [0.2, 0.4, 0.6, alpha].map(f32::to_bits);
     let all = values.iter().enumerate().map(|(number, bits)| format!("mov b32 $r{number} {bits:#x}\n"));
     format!("{}exit nop", all.collect::<String>())
 }
 
-/// Mesa `nv50_context.c`, nv50_get_sample_position, and `nv50_tex.c`, msaa_sample_xy_offsets: the samples left of and above the centre are
-/// in the first columns and rows.
+/// Mesa `nv50_context.c`, nv50_get_sample_position, and `nv50_tex.c`, msaa_sample_xy_offsets: the samples left of and
+/// above the centre are in the first columns and rows.
 #[test]
 fn the_samples_of_a_pixel_are_elements_of_a_larger_surface() {
-    // Which of the samples in a pixel's first row are above its centre.
+    // The number of samples in a pixel's first row that are above its centre.
     for (mode, log2, above) in [(1, [1, 0], 1), (2, [1, 1], 2), (3, [2, 1], 4)] {
         let (mut gpu, mut memory) = gpu();
         let mut stream = multisampled(mode, log2);
@@ -681,7 +685,7 @@ fn a_program_runs_for_each_sample_and_gives_a_mask() {
     for (word, count, expected) in [
         (2, 4, [Some(0), Some(1), Some(2), Some(3)]),
         (3, 5, [None, Some(1), Some(2), Some(3)]),
-        // Without multisampling a mask counts for nothing, and pixels are shaded as a whole.
+        // Without multisampling, a mask has no effect, and pixels are shaded as a whole.
         (0, 4, [Some(0); 4]),
     ] {
         let mut stream = multisampled(2, [1, 1]);

@@ -1,4 +1,4 @@
-//! Files in memory, where launch files are written and read.
+//! Files in memory, to and from which launch files are written and read.
 
 use std::collections::BTreeMap;
 

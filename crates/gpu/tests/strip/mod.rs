@@ -1,8 +1,8 @@
-//! A stream as Mesa's driver sends it for a strip of four vertices with one varying.
+//! A stream of Mesa's driver for a strip of four vertices with one varying.
 
 use std::ops::Range;
 
-/// Where the buffers of the relocation list are.
+/// Ranges of the buffers in the relocation list.
 pub(crate) const TARGET: Range<usize> = 0x1_0000..0x5_0000;
 const VERTICES: Range<usize> = 0x5_0000..0x6_0000;
 const FETCH: Range<usize> = 0x6_0000..0x7_0000;

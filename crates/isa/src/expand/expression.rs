@@ -13,7 +13,8 @@ pub enum Value {
     Float(f64),
 }
 
-/// Writes the value as all three machines' texts have numbers: a float always has a point and never an exponent.
+/// Writes the value in the notation that the texts of all three machines accept: a float always has a point and never
+/// an exponent.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -25,7 +26,7 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Whether the value is true as a condition.
+    /// Returns whether the value is true as a condition.
     pub(super) fn is_true(self) -> bool {
         self != Value::Int(0) && self != Value::Float(0.0)
     }
@@ -38,7 +39,7 @@ impl Value {
     }
 }
 
-/// A mistake in an expression, and its place in the text.
+/// A mistake in an expression, and its position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) at: usize,
@@ -61,16 +62,17 @@ pub(super) struct Read {
 /// The part of a text that an expression may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Over the whole text.
+    /// The whole text.
     Whole,
-    /// As far as it can within other text: a binary operator has space on both sides or on none, so that `N -2` are two
-    /// operands. Comparisons and `&&`, `||` are no operators there.
+    /// The longest expression within other text. A binary operator has space on both sides or on neither, so `N -2` is
+    /// two operands. Comparisons and `&&`, `||` do not count as operators there.
     Within,
-    /// The same, after an operator with this precedence and a left side that the assembler does not compute.
+    /// The same reach as [`Reach::Within`], after an operator with this precedence and a left side that the assembler
+    /// does not compute.
     Behind(u8),
 }
 
-/// Binary operators with their precedence. One that begins with another stands before it.
+/// Binary operators with their precedence. An operator comes before the ones that it begins with.
 #[rustfmt::skip]
 const OPERATORS: [(&str, u8); 18] = [
     ("||", 1), ("&&", 2), ("==", 6), ("!=", 6), ("<<", 8), (">>", 8), ("<=", 7), (">=", 7), ("<", 7), (">", 7),
@@ -80,12 +82,12 @@ const OPERATORS: [(&str, u8); 18] = [
 /// The lowest precedence within other text: `|`.
 const PLAIN: u8 = 3;
 
-/// The precedence of the binary operator that is one character.
+/// Returns the precedence of the binary operator with one character.
 pub(super) fn precedence(operator: u8) -> Option<u8> {
     OPERATORS.iter().find(|(text, _)| text.as_bytes() == [operator]).map(|(_, precedence)| *precedence)
 }
 
-/// Parentheses and signs within each other, at most.
+/// Maximum depth of nested parentheses and signs.
 const DEPTH: usize = 100;
 
 /// Reads an expression. `constant` returns the value of a name.
@@ -145,7 +147,7 @@ impl Parser<'_> {
         self.at = self.text.len() - self.rest().trim_start().len();
     }
 
-    /// The next binary operator of at least this precedence, and where its right side begins.
+    /// Returns the next binary operator of at least this precedence, and the position of its right side.
     fn next_operator(&self, lowest: u8) -> Option<(&'static str, u8, usize)> {
         let rest = self.rest();
         let trimmed = rest.trim_start();
@@ -168,7 +170,7 @@ impl Parser<'_> {
             self.at = behind;
             let right = match self.binary(precedence + 1) {
                 Ok(right) => right,
-                // Within other text what follows may belong to that text: `N + $r1`.
+                // Within other text, the rest may belong to that text: `N + $r1`.
                 Err(_) if !self.whole && self.depth == 0 => {
                     (self.at, self.names) = (before, names);
                     break;
@@ -253,7 +255,7 @@ impl Parser<'_> {
     }
 }
 
-/// An integer, decimal, `0x…` or `0b…`, or a float.
+/// Parses an integer, decimal, `0x…` or `0b…`, or a float.
 fn number(text: &str) -> Option<Value> {
     let plain = text.replace('_', "");
     let integer = match plain.strip_prefix("0b") {

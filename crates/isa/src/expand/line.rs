@@ -1,20 +1,20 @@
-//! One line: its text with where the parts of it come from, and what is replaced in it.
+//! One line: its text with the origins of its parts, and the replacements in it.
 
 use std::collections::HashMap;
 
 use super::expression::{self, Reach, Value, Wrong, precedence};
 use crate::source::{number_len, word_len};
 
-/// A place in a file that a part of a line comes from.
+/// A range of a file from which a part of a line comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) at: usize,
     pub(super) len: usize,
-    /// Whether the part is the text that stands there, byte for byte.
+    /// Whether the part is the text of that range, byte for byte.
     pub(super) verbatim: bool,
 }
 
-/// The text of a line. Its parts begin where `parts` say.
+/// The text of a line. `parts` holds the start and origin of each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) text: String,
@@ -22,12 +22,12 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Text that stands at `at` of a file.
+    /// Returns text that occurs at offset `at` of a file.
     pub(super) fn verbatim(text: &str, at: usize) -> Shown {
         Shown { text: text.to_owned(), parts: vec![(0, Part { at, len: text.len(), verbatim: true })] }
     }
 
-    /// Text that replaces what stands at a part of a file.
+    /// Returns text that replaces a part of a file.
     pub(super) fn replaced(text: String, part: Part) -> Shown {
         Shown { text, parts: vec![(0, Part { verbatim: false, ..part })] }
     }
@@ -36,13 +36,13 @@ impl Shown {
         Shown { text: String::new(), parts: Vec::new() }
     }
 
-    /// The whole of it, in its file, as far as it is of one place.
+    /// Returns the origin of the whole line without space at its ends, as far as it has a single origin.
     pub(super) fn all(&self) -> Part {
         let start = self.text.len() - self.text.trim_start().len();
         self.part(start, self.text.trim_end().len().max(start))
     }
 
-    /// Where bytes `start` to `end` come from.
+    /// Returns the origin of bytes `start` to `end`.
     pub(super) fn part(&self, start: usize, end: usize) -> Part {
         let place = |at: usize| {
             let index = self.parts.partition_point(|(start, _)| *start <= at).max(1) - 1;
@@ -58,7 +58,7 @@ impl Shown {
         Part { at: first, len: end.saturating_sub(first), verbatim: part.verbatim }
     }
 
-    /// Bytes `start` to `end` of it.
+    /// Returns bytes `start` to `end` of the line.
     pub(super) fn cut(&self, start: usize, end: usize) -> Shown {
         let mut out = Shown::empty();
         out.push(self, start, end);
@@ -89,14 +89,14 @@ impl Shown {
         self.text.push_str(&from.text[start..end]);
     }
 
-    /// Adds a text that stands for a part.
+    /// Adds a text that replaces a part.
     fn put(&mut self, text: &str, part: Part) {
         self.parts.push((self.text.len(), Part { verbatim: false, ..part }));
         self.text.push_str(text);
     }
 }
 
-/// Bytes of the label at the start of a line, with its colon: `name:` or `@name:`.
+/// Returns the number of bytes of the label at the start of a line, with its colon: `name:` or `@name:`.
 pub(super) fn label(text: &str) -> usize {
     let trimmed = text.trim_start();
     let name = trimmed.strip_prefix('@').unwrap_or(trimmed);
@@ -107,12 +107,12 @@ pub(super) fn label(text: &str) -> usize {
     }
 }
 
-/// The texts between the commas outside brackets, without space around them.
+/// Returns the texts between the commas outside brackets, without space around them.
 pub(super) fn arguments(text: &str) -> Vec<&str> {
     argument_places(text, 0).into_iter().map(|(start, end)| &text[start..end]).collect()
 }
 
-/// The places of the texts between the commas of a line, from `from` on.
+/// Returns the ranges of the texts between the commas of a line, from `from` on.
 pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     let mut places = Vec::new();
     let (mut depth, mut start, mut quoted) = (0_i32, from, false);
@@ -141,7 +141,7 @@ pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     places
 }
 
-/// The line with `\NAME` replaced for each name that has a value.
+/// Returns the line with `\NAME` replaced for each name that has a value.
 pub(super) fn filled(line: &Shown, values: &[(String, Shown)]) -> Shown {
     let text = &line.text;
     let mut out = Shown::empty();
@@ -158,7 +158,7 @@ pub(super) fn filled(line: &Shown, values: &[(String, Shown)]) -> Shown {
     out
 }
 
-/// A `\NAME` that nothing replaced.
+/// Returns a `\NAME` that was not replaced.
 pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     let text = &line.text;
     text.match_indices('\\').find_map(|(at, _)| {
@@ -167,7 +167,7 @@ pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     })
 }
 
-/// The line with its constants, expressions and aliases replaced.
+/// Returns the line with its constants, expressions and aliases replaced.
 pub(super) fn resolved(
     line: &Shown,
     constant: &dyn Fn(&str) -> Option<Value>,
@@ -188,7 +188,7 @@ pub(super) fn resolved(
             continue;
         }
         let rest = &text[at..];
-        // `\(…)` is an expression wherever it stands.
+        // `\(…)` is an expression at any position.
         if rest.starts_with("\\(") {
             let read = expression::read(&rest[1..closing(rest)], Reach::Whole, constant);
             let read =
@@ -229,7 +229,7 @@ pub(super) fn resolved(
         // Parentheses alone belong to the machine's syntax.
         let read = read.filter(|read| {
             let end = at + read.len;
-            // A macro's arguments take part as names do; `0-15` behind a colon is a range of R700.
+            // A macro's arguments are replaced like names; `0-15` after a colon is a range of R700.
             let replaced = line.parts.iter().any(|(start, part)| !part.verbatim && (at..end).contains(start));
             let computed = replaced && read.operator && before != Some(b':');
             (read.names || computed) && (byte != b'(' || read.operator)
@@ -249,7 +249,8 @@ pub(super) fn resolved(
     Ok(out)
 }
 
-/// One past the parenthesis that closes the first of a text; its end if there is none.
+/// Returns the offset after the parenthesis that closes the first one of a text; the end of the text if there is
+/// none.
 fn closing(text: &str) -> usize {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -263,7 +264,7 @@ fn closing(text: &str) -> usize {
     text.len()
 }
 
-/// Whether the sign at a place has something on its left that it could connect.
+/// Returns whether the sign at an offset has an operand on its left.
 fn is_binary(text: &str, at: usize) -> bool {
     let before = text[..at].trim_end();
     let spaced = before.len() < at;

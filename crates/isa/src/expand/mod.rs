@@ -1,7 +1,7 @@
-//! What a source text may have whatever the machine: named constants, expressions, included files, conditions, repeated
+//! Parts of a source text that all machines share: named constants, expressions, included files, conditions, repeated
 //! lines and macros.
 //!
-//! [`expand`] resolves them. It gives a plain text for the machine's assembler and keeps from where each part of it came,
+//! [`expand`] resolves them. It returns a plain text for the machine's assembler and records the origin of each part,
 //! so that messages about the plain text become messages about the source ([`Expanded::in_source`]).
 //!
 //! ```
@@ -31,22 +31,22 @@ use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, 
 /// A file that a source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Included {
-    /// Its path from the folder of the source, as [`included_by`] returns it.
+    /// Path of the file, relative to the folder of the source, as [`included_by`] returns it.
     pub name: String,
-    /// Its text, or why it cannot be read.
+    /// Text of the file, or the reason why it cannot be read.
     pub text: Result<String, String>,
 }
 
 /// Files and constants for a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
-    /// The files that it and they include.
+    /// The files that the source and these files include.
     pub files: Vec<Included>,
     /// Constants: `NAME` is 1, `NAME=EXPRESSION` has the value of the expression.
     pub defines: Vec<String>,
 }
 
-/// The directives, with what follows them.
+/// The directives, with their operands and descriptions.
 #[rustfmt::skip]
 const DIRECTIVES: [(Directive, DirectiveRow); 13] = [
     (Directive::Equ,       DirectiveRow::new(".equ", "NAME, EXPRESSION", "the following lines use the value under this name")),
@@ -64,7 +64,7 @@ const DIRECTIVES: [(Directive, DirectiveRow); 13] = [
     (Directive::EndIf,     DirectiveRow::new(".endif", "", "ends a condition")),
 ];
 
-/// The directives that the texts of all machines have.
+/// Returns the directives of the texts of all machines.
 pub fn directives() -> impl Iterator<Item = DirectiveRow> {
     DIRECTIVES.into_iter().map(|(_, row)| row)
 }
@@ -84,7 +84,7 @@ enum Directive {
     EndIf,
 }
 
-/// The directive at the start of a line, its name, and what follows it.
+/// Returns the directive at the start of a line, its name, and the rest of the line.
 fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     let line = line.trim_start();
     if !line.starts_with('.') {
@@ -96,13 +96,13 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
     Some((*found, name, rest))
 }
 
-/// Whether a text has anything to expand. A listing has not, and costs the search for it only.
+/// Returns whether a text has anything to expand. For a listing, this search is the only cost.
 fn has_any(source: &str) -> bool {
     source.contains("\\(") || source.split('\n').any(|line| directive(line).is_some())
 }
 
-/// Returns the paths of the files that a text includes, from the folder of the source. `of` is the text's own path from
-/// there, and empty for the source itself.
+/// Returns the paths of the files that a text includes, relative to the folder of the source. `of` is the text's own
+/// path from there, and empty for the source itself.
 pub fn included_by(text: &str, of: &str) -> Vec<String> {
     let name = |(_, line)| match directive(line) {
         Some((Directive::Include, _, rest)) => Some(beside(of, quoted(rest)?)),
@@ -111,7 +111,7 @@ pub fn included_by(text: &str, of: &str) -> Vec<String> {
     lines(text).filter_map(name).collect()
 }
 
-/// Returns the path of a file that the file `of` names: from the folder of `of`, if it is relative.
+/// Returns the path of a file that the file `of` names: relative to the folder of `of`, unless it is absolute.
 pub fn beside(of: &str, name: &str) -> String {
     match of.rsplit_once(['/', '\\']) {
         Some((folder, _)) if !name.starts_with('/') => format!("{folder}/{name}"),
@@ -119,18 +119,18 @@ pub fn beside(of: &str, name: &str) -> String {
     }
 }
 
-/// The text between quotation marks that the rest of a line is.
+/// Returns the text between quotation marks, if it is the whole rest of a line.
 fn quoted(text: &str) -> Option<&str> {
     let inside = text.trim().strip_prefix('"')?.strip_suffix('"')?;
     (!inside.is_empty() && !inside.contains('"')).then_some(inside)
 }
 
-/// A source text with everything resolved.
+/// A source text with all directives and expressions resolved.
 #[derive(Clone, Debug)]
 pub struct Expanded {
     /// The plain text.
     pub text: String,
-    /// By ascending start: where the parts of the text come from.
+    /// Origins of the parts of the text, by ascending start.
     pieces: Vec<Piece>,
     contexts: Vec<Context>,
     files: Vec<Arc<SourceFile>>,
@@ -146,7 +146,7 @@ pub struct ConstantAt {
     pub value: Value,
     /// Place of the directive.
     pub span: Span,
-    /// The file of the place, if it is one that the source includes.
+    /// The file of the directive, if it is one that the source includes.
     pub file: Option<Arc<SourceFile>>,
 }
 
@@ -164,15 +164,15 @@ struct Context {
     what: String,
     /// The file of its lines; 0 is the source.
     file: usize,
-    /// The context that asked for it, and where in that.
+    /// The context that entered this one, and the part of it that did.
     parent: Option<(usize, Part)>,
 }
 
-/// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. `None`: the source has
-/// none of them, and is plain text.
+/// Resolves constants, expressions, included files, conditions, repetitions and macros of a source. Returns `None` if
+/// the source has none of them and is plain text.
 ///
 /// # Errors
-/// Everything that is wrong with them, with places in the source or in a file that it includes.
+/// All mistakes in them, with positions in the source or in a file that it includes.
 pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagnostic>> {
     if given.defines.is_empty() && !has_any(source) {
         return Ok(None);
@@ -183,7 +183,8 @@ pub fn expand(source: &str, given: &Given) -> Result<Option<Expanded>, Vec<Diagn
     }
 }
 
-/// Resolves what [`expand`] resolves, as far as it can. The text lacks the lines that are wrong; the messages say what is.
+/// Resolves the same constructs as [`expand`], as far as possible. The text omits the wrong lines; the messages
+/// describe them.
 pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>) {
     let own = Arc::new(SourceFile { name: String::new(), text: source.to_owned() });
     let mut expander = Expander {
@@ -210,7 +211,7 @@ pub fn expand_partly(source: &str, given: &Given) -> (Expanded, Vec<Diagnostic>)
 }
 
 impl Expanded {
-    /// The message about the plain text as one about the source.
+    /// Turns a message about the plain text into one about the source.
     pub fn in_source(&self, diagnostic: Diagnostic) -> Diagnostic {
         let (context, span) = self.origin(diagnostic.span);
         let diagnostic = Diagnostic { span, ..diagnostic };
@@ -226,8 +227,8 @@ impl Expanded {
         }
     }
 
-    /// Returns the place in the source for a place in the plain text. Lines of macros and included files have the place of the line
-    /// that uses the macro or includes the file.
+    /// Returns the offset in the source for an offset in the plain text. Lines of macros and included files have the
+    /// offset of the line that uses the macro or includes the file.
     pub fn offset_in_source(&self, offset: usize) -> usize {
         let (mut context, span) = self.origin(Span::new(offset, offset));
         let mut at = span.start;
@@ -237,12 +238,13 @@ impl Expanded {
         at
     }
 
-    /// The constants that `.equ` defines, in the order of their lines.
+    /// Returns the constants that `.equ` defines, in the order of their lines.
     pub fn constants(&self) -> &[ConstantAt] {
         &self.constants
     }
 
-    /// The parts of the source itself that other text replaces, with that text, in the order of the plain text.
+    /// Returns the parts of the source itself that are replaced, each with its replacement, in the order of the plain
+    /// text.
     pub fn replaced(&self) -> impl Iterator<Item = (Span, &str)> {
         let ends = self.pieces.iter().skip(1).map(|piece| piece.start).chain([self.text.len()]);
         let own = |piece: &Piece| piece.context == 0 && !piece.part.verbatim;
@@ -251,7 +253,7 @@ impl Expanded {
         })
     }
 
-    /// Where a part of the plain text comes from: the context, and the place in the context's file.
+    /// Returns the origin of a part of the plain text: the context, and the span in the context's file.
     fn origin(&self, span: Span) -> (usize, Span) {
         let index = self.pieces.partition_point(|piece| piece.start <= span.start);
         let Some(piece) = index.checked_sub(1).map(|index| self.pieces[index]) else {
@@ -273,7 +275,7 @@ impl Expanded {
         (piece.context, Span::new(start, end.max(start)))
     }
 
-    /// Adds the file of a message, and what asked for its line.
+    /// Adds the file of a message, and the macros and files that led to its line.
     fn placed(&self, mut diagnostic: Diagnostic, context: usize) -> Diagnostic {
         let file = self.contexts[context].file;
         if file > 0 {
@@ -306,7 +308,7 @@ struct Line {
     comment: Option<Shown>,
 }
 
-/// The lines of a file.
+/// Returns the lines of a file.
 fn whole(text: &str) -> Vec<Line> {
     let comment = |end: usize| {
         let comment = text[end..].split('\n').next().unwrap_or_default().trim_end_matches('\r');
@@ -327,7 +329,7 @@ fn whole(text: &str) -> Vec<Line> {
 /// A macro.
 #[derive(Clone, Debug)]
 struct Macro {
-    /// Parameters with what they are if nothing is given for them.
+    /// Parameters with their default texts.
     parameters: Vec<(String, Option<String>)>,
     lines: Vec<Line>,
     file: usize,
@@ -339,19 +341,19 @@ struct Expander<'a> {
     constants: HashMap<String, Value>,
     aliases: HashMap<String, String>,
     macros: HashMap<String, Arc<Macro>>,
-    /// Bytes and lines that came out so far, for the limit.
+    /// Bytes and lines written so far, for the limit.
     used: u64,
-    /// Macros that were used so far: `\@` in the next one.
+    /// Number of macros used so far: `\@` in the next one.
     calls: usize,
-    /// Whether the limit has been met.
+    /// Whether the limit has been reached.
     full: bool,
     errors: Vec<Diagnostic>,
 }
 
-/// Macros, repetitions and files within each other, at most.
+/// Maximum depth of nested macros, repetitions and files.
 const DEPTH: usize = 64;
 
-/// Errors after which the rest is not read.
+/// Number of errors after which the rest is not read.
 const MOST_ERRORS: usize = 20;
 
 /// State of a condition.
@@ -361,7 +363,7 @@ enum Branch {
     Taken,
     /// The assembler skips its lines, and may read those of the next branch.
     Not,
-    /// A branch before was, or what is around is not.
+    /// An earlier branch was taken, or the enclosing lines are skipped.
     Done,
 }
 
@@ -374,7 +376,7 @@ impl Expander<'_> {
         self.errors.push(self.out.placed(diagnostic, context));
     }
 
-    /// Counts what comes out. Beyond the limit there is one error, and nothing more is read.
+    /// Counts the output. Above the limit there is one error, and nothing more is read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -483,7 +485,7 @@ impl Expander<'_> {
         }
     }
 
-    /// The line that ends a macro or a repetition, which may have others inside.
+    /// Returns the line that ends a macro or a repetition, which may contain others.
     fn end_of(
         &mut self,
         lines: &[Line],
@@ -518,7 +520,7 @@ impl Expander<'_> {
         None
     }
 
-    /// The value of an expression that is the rest of a line.
+    /// Returns the value of an expression that is the rest of a line.
     fn value(&mut self, line: &Line, start: usize, context: usize) -> Option<Value> {
         let text = &line.shown.text[start..];
         match expression::read(text, Reach::Whole, &|name| self.constants.get(name).copied()) {
@@ -559,7 +561,7 @@ impl Expander<'_> {
         known == (name == ".ifdef")
     }
 
-    /// A name at the start of the rest of a line, with where what follows it (and a comma) begins.
+    /// Returns a name at the start of the rest of a line, and the position after it and a comma.
     fn name<'l>(
         &mut self,
         line: &'l Line,
@@ -642,7 +644,7 @@ impl Expander<'_> {
         }
     }
 
-    /// A context within another.
+    /// Enters a context within another one.
     fn enter(&mut self, what: String, file: usize, parent: usize, part: Part) -> Option<usize> {
         let mut depth = 0;
         let mut around = Some(parent);
@@ -734,7 +736,7 @@ impl Expander<'_> {
         }
     }
 
-    /// A line that is no directive of these: a macro is used, or it is text for the machine.
+    /// Reads a line that does not start with such a directive: a use of a macro, or text for the machine.
     fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];
@@ -752,7 +754,7 @@ impl Expander<'_> {
         self.write(line, comment.as_ref(), context, part);
     }
 
-    /// Uses a macro.
+    /// Expands a use of a macro.
     fn call(&mut self, name: &str, found: &Macro, line: &Shown, behind: usize, context: usize) {
         let given = line::argument_places(&line.text, behind);
         let part = line.all();
@@ -795,7 +797,7 @@ impl Expander<'_> {
                 Line { shown, comment: None }
             })
             .collect();
-        // The parameters of what is defined or repeated inside are filled in there.
+        // Parameters of macros and repetitions defined inside are filled in when those run.
         let inner = lines.iter().any(|line| {
             matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
         });
@@ -832,7 +834,7 @@ impl Expander<'_> {
             resolved.parts.iter().map(|(start, part)| Piece { start: base + start, context, part: *part });
         out.pieces.extend(pieces);
         out.text.push_str(&resolved.text);
-        // The end of the line has a place too: messages about what is missing point there.
+        // The end of the line also has an origin: messages about missing text point there.
         let end = resolved.part(resolved.text.len(), resolved.text.len());
         out.pieces.push(Piece { start: out.text.len(), context, part: end });
         out.text.push('\n');
@@ -846,7 +848,7 @@ fn parameters(count: usize) -> String {
     }
 }
 
-/// Whether a text is a name: letters, digits and `_`, no digit first.
+/// Returns whether a text is a name: letters, digits and `_`, with no digit first.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && word_len(text) == text.len() && !text.starts_with(|c: char| c.is_ascii_digit())
 }

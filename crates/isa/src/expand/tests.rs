@@ -1,4 +1,4 @@
-//! What comes out, and which place messages have.
+//! Expanded texts, and the positions of messages.
 
 use super::*;
 
@@ -106,7 +106,7 @@ fn conditions_choose_lines() {
         let given = Given { defines: define.map(str::to_owned).into_iter().collect(), ..Given::default() };
         assert_eq!(with(source, &given), out, "{define:?}");
     }
-    // What is not read is not looked at, but ends where it ends.
+    // Skipped lines are not read, but their constructs end at their own last lines.
     assert_eq!(plain(".if 0\n.macro m\n.endif\n.endm\n.equ X, Y\n.endif\n"), "");
 }
 

@@ -13,7 +13,7 @@ use crate::state::State;
 /// The result of [`enter`] after a fault. Results of code have 32 bits.
 const FAULT: u64 = 1 << 32;
 
-/// How a call continues after a fault: written by [`enter`], and by the handler.
+/// State with which a call continues after a fault. [`enter`] and the handler write it.
 #[derive(Debug, Default)]
 #[repr(C)]
 struct Recovery {
@@ -30,12 +30,12 @@ thread_local! {
 /// Calls code.
 ///
 /// # Safety
-/// As for the code. After a fault, the state and all that the code writes have any values.
+/// As for the code. After a fault, the state and all memory that the code writes are undefined.
 #[inline(always)]
 pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
     let recovery = UnsafeCell::new(Recovery::default());
     let outer = INNERMOST.replace(recovery.get());
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     let result = unsafe { enter(state, code, recovery.get()) };
     INNERMOST.set(outer);
     if result & FAULT == 0 {
@@ -45,7 +45,7 @@ pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> 
     Err(Fault { address, instruction })
 }
 
-/// Calls code after it has saved the registers that a function keeps, and how to come back without the code.
+/// Calls code. First saves the registers that a function preserves, and the state to return without the code.
 ///
 /// # Safety
 /// As for the code; the recovery is writable until this returns.
@@ -86,11 +86,11 @@ unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut R
     )
 }
 
-/// Addresses of code, which the handler finds while this lives.
+/// Addresses of code, which the handler finds during the lifetime of the value.
 #[derive(Debug)]
 pub(crate) struct Region(&'static Slot);
 
-/// Addresses of code, or zeros. A list of these only grows: the handler reads it at any time, and takes no lock.
+/// Addresses of code, or zeros. A list of these only grows: the handler reads it at any time, without a lock.
 #[derive(Debug, Default)]
 struct Slot {
     used: AtomicBool,
@@ -130,14 +130,14 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // An empty range at all times: the end goes first, as it comes last.
+        // The range is empty at all times: the end is cleared first, because it is set last.
         self.0.end.store(0, Ordering::Release);
         self.0.start.store(0, Ordering::Release);
         self.0.used.store(false, Ordering::Release);
     }
 }
 
-/// Whether code has this address. A thread that runs code finds its region, which lives for as long.
+/// Returns whether code has this address. A thread that runs code finds its region, which lives during the run.
 fn is_code(address: usize) -> bool {
     slots().any(|slot| {
         let end = slot.end.load(Ordering::Acquire);
@@ -147,7 +147,7 @@ fn is_code(address: usize) -> bool {
 
 const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
 
-/// The handlers that were there before, once they are known.
+/// The previous handlers, once they are known.
 static BEFORE: [Before; 2] = [Before::new(), Before::new()];
 
 struct Before {
@@ -164,13 +164,13 @@ impl Before {
     }
 
     fn get(&self) -> Option<libc::sigaction> {
-        // SAFETY: it has been written when it is known.
+        // SAFETY: if it is known, it has been written.
         self.known.load(Ordering::Acquire).then(|| unsafe { (*self.action.get()).assume_init() })
     }
 }
 
-/// Installs the handler, once for the process. A handler that is installed later gets faults first; it continues with
-/// this one if the fault is not its own, as handlers do.
+/// Installs the handler, once for the process. A handler that is installed later gets faults first. If a fault is not
+/// its own, it continues with this one, as handlers do.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -192,13 +192,13 @@ pub(crate) fn install() {
     });
 }
 
-/// Continues the call in which code has faulted, or what there was before this handler.
+/// Continues the call in which code has faulted, or calls the previous handler.
 unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the system passes both for a handler with SA_SIGINFO.
     let (info, registers) = unsafe { (&*info, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
     let instruction = registers[libc::REG_RIP as usize] as usize;
-    // The code of a signal that a process has sent is not positive. Only a thread that is in code has its own variable for
-    // certain: elsewhere the first use may allocate.
+    // The code of a signal that a process has sent is not positive. Only in a thread that runs code is the
+    // thread-local variable known to exist: elsewhere its first use may allocate.
     if info.si_code > 0 && is_code(instruction) {
         let recovery = INNERMOST.get();
         if !recovery.is_null() {
@@ -215,7 +215,7 @@ unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *
     let before = BEFORE[number].get();
     match before {
         Some(before) if before.sa_sigaction != libc::SIG_DFL && before.sa_sigaction != libc::SIG_IGN => {
-            // SAFETY: the action has the signature that its flags say.
+            // SAFETY: the action has the signature that its flags indicate.
             unsafe {
                 if before.sa_flags & libc::SA_SIGINFO != 0 {
                     type Long = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);

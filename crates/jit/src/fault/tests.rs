@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32;
 use super::*;
 use crate::pages::Pages;
 
-/// Changes every register that a function keeps, MXCSR and the stack, then reads the word at RDI.
+/// Changes every register that a function preserves, MXCSR and the stack, then reads the word at RDI.
 const READS: [u8; 33] = [
     0x31, 0xdb, 0x31, 0xed, 0x45, 0x31, 0xe4, 0x45, 0x31, 0xed, 0x45, 0x31, 0xf6, 0x45, 0x31,
     0xff, // zeros
@@ -32,7 +32,7 @@ fn mxcsr() -> u32 {
 fn run(pages: &Pages, address: usize) -> Result<u32, Fault> {
     // SAFETY: the code is a function of this signature, if it does not fault.
     let code: Entry = unsafe { std::mem::transmute(pages.address(0)) };
-    // SAFETY: the code reads at the address; if it cannot, it faults, which is what these tests are about.
+    // SAFETY: the code reads at the address. If it cannot, it faults, which these tests check.
     unsafe { call(code, std::ptr::without_provenance_mut(address)) }
 }
 
@@ -40,7 +40,7 @@ fn pages(code: &[u8]) -> Pages {
     Pages::new(code).expect("pages")
 }
 
-/// Addresses without access: near 0, and one that no processor of today translates.
+/// Addresses without access: near 0, and one that current processors do not translate.
 const NOWHERE: [usize; 2] = [0x10, 1 << 63];
 
 #[test]
@@ -52,7 +52,7 @@ fn a_fault_of_code_is_a_value_as_often_as_it_comes() {
         let Err(fault) = run(&reads, address) else { panic!("{address:#x} can be read") };
         assert_eq!(mxcsr(), mode);
         assert_eq!(fault.instruction, reads.address(30) as usize);
-        // For others the processor reports no address.
+        // For the other one, the processor does not report an address.
         if address == NOWHERE[0] {
             assert_eq!(fault.address, address);
         }
@@ -89,7 +89,7 @@ fn calls_outside() -> Pages {
 }
 
 extern "sysv64" fn faults_outside() -> u32 {
-    // SAFETY: none: it faults.
+    // SAFETY: not sound on purpose: the read faults.
     unsafe { std::ptr::without_provenance::<u32>(NOWHERE[0]).read_volatile() }
 }
 
@@ -106,7 +106,7 @@ extern "C" fn exits_with_43(_: i32) {
     unsafe { libc::_exit(43) }
 }
 
-/// Counts, and continues with the handler that was there before it.
+/// Counts, and continues with the previous handler.
 extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     SEEN.fetch_add(1, Ordering::Relaxed);
     type Long = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
@@ -115,7 +115,7 @@ extern "C" fn continues(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     ours(signal, info, context);
 }
 
-/// Sets a handler for SIGSEGV and returns the one before.
+/// Sets a handler for SIGSEGV and returns the previous one.
 fn set(handler: usize, flags: i32) -> usize {
     // SAFETY: the handler has the signature of the flags.
     unsafe {
@@ -127,7 +127,7 @@ fn set(handler: usize, flags: i32) -> usize {
     }
 }
 
-/// Installs a handler, lets code fault, and then something else. Runs in a separate process.
+/// Installs a handler, lets code fault, and then does something else. Runs in a separate process.
 fn in_a_process(handlers: &str, then: &str) -> ! {
     match handlers {
         "runtime" => {}

@@ -1,4 +1,4 @@
-//! Slices that the public interface cannot make: the verifier rejects each.
+//! Strips that cannot be created with the public interface: the verifier rejects each.
 
 use super::*;
 use crate::region::Back;
@@ -90,7 +90,7 @@ fn a_load_from_an_address_without_a_check_is_rejected() {
 
 #[test]
 fn a_load_for_more_lanes_than_were_checked_is_rejected() {
-    // The fault that this was written for: the mask of a load is not the mask of its check.
+    // The fault for which this test was written: the mask of a load is not the mask of its check.
     let Probe { mut strip, mask, .. } = probe();
     if let Node::Load { lanes, .. } = load(&mut strip) {
         *lanes = mask;
@@ -133,7 +133,7 @@ fn a_span_wider_than_the_window_is_rejected() {
     assert_eq!(verify(strip), Err(Rejected::Span(0)));
 }
 
-/// A load for lanes that `lanes` makes of the check's.
+/// Verifies a load whose lanes `lanes` computes from those of the check.
 fn load_for(lanes: impl Fn(&mut Strip, Span) -> Value) -> Result<(), Rejected> {
     let mut strip = Strip::with_window(WINDOW);
     let (base, mask) = (strip.row(Row::Group(0)), strip.row(Row::Own(0)));

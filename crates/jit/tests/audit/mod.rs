@@ -1,5 +1,5 @@
-//! Reads the bytes of a region back: only instructions of a list, which store only into the state, the group's rows, the frame
-//! and, where a plan says so, the window.
+//! Decodes the code of a region. Only listed instructions are allowed. Their stores may only go to the state, the
+//! group's rows, the frame and, if the plan allows it, the window.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use iced_x86::{
 };
 use reconverge_jit::{Level, State};
 
-/// What is emitted, besides vectors of integers and floats.
+/// Instructions that are emitted in addition to vector instructions of integers and floats.
 const SCALAR: &[Mnemonic] = &[
     Mnemonic::Adc,
     Mnemonic::Add,
@@ -86,7 +86,7 @@ const VECTOR: &[Mnemonic] = &[
     Mnemonic::Vtestps,
 ];
 
-/// What is emitted besides, or instead, with AVX-512.
+/// Instructions that are emitted with AVX-512, in addition or instead.
 const AVX512: &[Mnemonic] = &[
     Mnemonic::Kandnw,
     Mnemonic::Kandw,
@@ -108,10 +108,11 @@ const AVX512: &[Mnemonic] = &[
     Mnemonic::Vrndscaleps,
 ];
 
-/// Reads the code of a region of a level back. `rows`: bytes of the group's rows. `functions`: what it may call. `window`: it may store there.
+/// Decodes and checks the code of a region for a level. `rows`: bytes of the group's rows. `functions`: the functions
+/// that it may call. `window`: whether it may store to the window.
 ///
 /// # Panics
-/// The code does something else.
+/// Panics if the code contains anything else.
 pub(crate) fn audit(level: Level, bytes: &[u8], rows: usize, functions: &[usize], window: bool) {
     let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let all: Vec<Instruction> =
@@ -146,7 +147,7 @@ pub(crate) fn audit(level: Level, bytes: &[u8], rows: usize, functions: &[usize]
             FlowControl::IndirectCall => assert_eq!(instruction.op0_register(), Register::RAX, "{what}"),
             _ => panic!("flow: {what}"),
         }
-        // What is called is a number in the code.
+        // The address of a called function is a number in the code.
         if instruction.code() == Code::Mov_r64_imm64 {
             assert!(
                 functions.contains(&(instruction.immediate64() as usize)),
@@ -160,7 +161,7 @@ pub(crate) fn audit(level: Level, bytes: &[u8], rows: usize, functions: &[usize]
         for memory in used.used_memory().iter().filter(|memory| !writes(memory.access())) {
             loads(memory, &what);
         }
-        // Only the prologue and the epilogue move the stack pointer, by these forms.
+        // Only the prologue and the epilogue move the stack pointer, in these forms.
         if writes_stack_pointer(&instruction) {
             let code = instruction.code();
             let pair = matches!(code, Code::Add_rm64_imm8 | Code::Sub_rm64_imm8 | Code::And_rm64_imm8);
@@ -182,7 +183,7 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
         && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
 }
 
-/// Where a load may come from: the frame, the state, the rows, the pool, and the window at an offset that was checked.
+/// Checks the address of a load: the frame, the state, the rows, the pool, or the window at a checked offset.
 fn loads(memory: &UsedMemory, what: &str) {
     let index = memory.index();
     let known = match memory.base() {
@@ -196,12 +197,12 @@ fn loads(memory: &UsedMemory, what: &str) {
     assert!(known, "a load from elsewhere: {what}");
 }
 
-/// Where a store may go.
+/// Checks the address of a store.
 fn stores(memory: &UsedMemory, frame: i64, rows: usize, window: bool, what: &str) {
     let displacement = memory.displacement() as i64;
     let size = memory.memory_size().size() as i64;
     match (memory.base(), memory.index()) {
-        // Below the frame only what push and call put there.
+        // Only push and call store below the frame.
         (Register::RSP, Register::None) if displacement < 0 => {
             assert!(
                 what.contains("Push")
@@ -212,7 +213,7 @@ fn stores(memory: &UsedMemory, frame: i64, rows: usize, window: bool, what: &str
             );
         }
         (Register::RSP, Register::None) => {
-            // A function of the code's own sees the frame behind its return address.
+            // A function of the generated code accesses the frame above its return address.
             assert!(displacement + size <= frame + 8, "beyond the frame of {frame}: {what}");
         }
         (Register::RBX, index) => {
@@ -226,7 +227,7 @@ fn stores(memory: &UsedMemory, frame: i64, rows: usize, window: bool, what: &str
         (Register::R12, Register::R13) => {
             assert!(displacement >= 0 && displacement + size <= rows as i64, "beyond the rows: {what}");
         }
-        // The window's address, and a place in it that a check has seen.
+        // The window's address, with a checked offset.
         (Register::RAX, Register::RCX | Register::RDX) => assert!(window, "a store to the window: {what}"),
         _ => panic!("a store elsewhere: {what}"),
     }

@@ -1,17 +1,17 @@
-//! The bytes of a buffer: its own, or part of a memory that others have as well.
+//! The bytes of a buffer: owned, or part of a memory that others also use.
 
-// Bytes that are not the buffer's own.
+// Borrowed bytes are accessed through a pointer.
 #![allow(unsafe_code)]
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// The bytes of a buffer. They are its own, except those of [`Bytes::borrowed`]; a copy always has its own.
+/// The bytes of a buffer. They are owned, except those of [`Bytes::borrowed`]; a copy always owns its bytes.
 pub struct Bytes {
     start: NonNull<u8>,
     length: usize,
-    /// Whether they are a boxed slice, freed with this value.
+    /// Whether they are a boxed slice, which is freed with this value.
     own: bool,
 }
 
@@ -21,12 +21,12 @@ unsafe impl Send for Bytes {}
 unsafe impl Sync for Bytes {}
 
 impl Bytes {
-    /// Returns bytes that lie in the memory of a chip, so that a launch runs on them in place.
+    /// Returns bytes in the memory of a chip, so that a launch runs on them in place.
     ///
     /// # Safety
-    /// While the value exists, the range is valid for reads and writes, and nothing in this process has another reference to
-    /// it that is used. Accesses through other mappings of the same pages are those of another processor: a launch may see them
-    /// or not.
+    /// While the value exists, the range is valid for reads and writes, and no other reference to it in this process
+    /// is used. Accesses through other mappings of the same pages are like those of another processor: a launch may
+    /// see them or not.
     pub(crate) unsafe fn borrowed(start: NonNull<u8>, length: usize) -> Bytes {
         Bytes { start, length, own: false }
     }
@@ -51,7 +51,7 @@ impl Drop for Bytes {
     fn drop(&mut self) {
         if self.own {
             let slice = std::ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.length);
-            // SAFETY: they are a boxed slice of this length, and nothing uses it any more.
+            // SAFETY: they are a boxed slice of this length, which is not used any more.
             drop(unsafe { Box::from_raw(slice) });
         }
     }

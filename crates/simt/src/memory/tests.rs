@@ -60,7 +60,7 @@ fn a_view_sees_its_own_writes_and_the_memory_stays_as_it_was() {
 
 #[test]
 fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
-    // Buffers that touch, that share a page and a piece, and that reach over several pieces.
+    // Buffers that are adjacent, that share a page and a piece, and that span several pieces.
     let size = 64 * 256;
     let places =
         [(0x80, 700), (0x80 + 700, 100), (1000, 5000), (size - 100, 3 * size), (5 * size, 9), (6 * size, 0)];
@@ -146,7 +146,7 @@ fn a_commit_reaches_every_buffer_of_a_page() {
     assert_eq!(words, [Some(0x0403_0201), Some(0x0807_0605)]);
 }
 
-/// Numbers that look random.
+/// Pseudorandom numbers.
 struct Random(u32);
 
 impl Random {
@@ -156,7 +156,7 @@ impl Random {
     }
 }
 
-/// How a group accesses its picked bytes.
+/// Kind of access of a group to its picked bytes.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Read,
@@ -195,7 +195,7 @@ impl Access {
         Access { way, address, count, row, bits: if all && !row { 0 } else { bits }, size, offsets }
     }
 
-    /// The picked bytes, from the first one on.
+    /// Returns the offsets of the picked bytes, from the first byte on.
     fn picked(&self) -> Vec<usize> {
         let lanes = (0..32).filter(|lane| self.bits >> lane & 1 != 0);
         match (self.row, self.bits) {
@@ -208,7 +208,8 @@ impl Access {
         }
     }
 
-    /// Accesses a memory or a view of it; what is written depends on all that the group has read. `None`: not there.
+    /// Accesses a memory or a view of it. The written bytes depend on all earlier reads of the group. Returns `None`
+    /// if bytes do not exist.
     fn run(&self, store: &mut impl Store, seen: &mut u32) -> Option<()> {
         let picked = match (self.row, self.bits) {
             (false, 0) => Picked::All,
@@ -236,8 +237,8 @@ impl Access {
     }
 }
 
-/// Groups on buffers that touch and that share pages, near each other or far apart: as in order, and those that run
-/// again are few where they do not meet.
+/// Groups on buffers that are adjacent and that share pages, close to each other or far apart. Results are those of
+/// groups in order, and few groups run again if their accesses do not overlap.
 #[test]
 fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
@@ -290,13 +291,14 @@ fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     assert!(verdicts.iter().all(|count| *count > 50), "{verdicts:?}");
 }
 
-/// Which of the accesses there are.
+/// Returns which of the accesses succeed.
 fn run(group: &[Access], store: &mut impl Store) -> Vec<bool> {
     let mut seen = 1;
     group.iter().map(|access| access.run(store, &mut seen).is_some()).collect()
 }
 
-/// Judges a second group by what a first one wrote; with chunks that are paged if they have met before.
+/// Judges a second group by the stores of a first one: without paged chunks, and after the plan has learned from
+/// them.
 fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) -> [Verdict; 2] {
     let memory = Memory::new(vec![Buffer::new(0x1000, vec![0; 1024])]).unwrap();
     let mut plan = Plan::new(&memory);
@@ -324,13 +326,13 @@ fn neighbours_do_not_conflict() {
     assert_eq!(verdict(store(0x1000, 64), store(0x1040, 64)), [Right; 2]);
     assert_eq!(verdict(store(0x1000, 1), store(0x1001, 1)), [Right; 2]);
     assert_eq!(verdict(store(0x1000, 4), store(0x1000, 4)), [Right; 2]);
-    // Loads beside stores, and of what was stored.
+    // Loads next to stores, and loads of stored words.
     assert_eq!(verdict(store(0x1000, 64), load(0x1040)), [Unknown, Right]);
     assert_eq!(verdict(store(0x1000, 64), load(0x103c)), [Unknown, Stale]);
     assert_eq!(verdict(store(0x1003, 1), load(0x1000)), [Unknown, Stale]);
     assert_eq!(verdict(store(0x1000, 4), load(0x1100)), [Right; 2]);
     assert_eq!(verdict(load(0x1000), load(0x1000)), [Right; 2]);
-    // Updates in place: of words of its own, and of one word.
+    // Updates in place: of separate words, and of the same word.
     let update = |address| {
         move |view: &mut Tracked<'_>| {
             let bytes = view.changing(address, 128, Picked::Row(u32::MAX)).unwrap();

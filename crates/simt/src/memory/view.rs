@@ -1,20 +1,21 @@
-//! What a group sees of memory while others run: its [`Tracked`] view, and what is kept of it for the commit.
+//! The memory that a group sees while others run: its [`Tracked`] view, and the record of its accesses for the
+//! commit.
 //!
 //! A view has two ways to the bytes, by *chunk* of a buffer (256 bytes or more):
 //!
 //! * **In a chunk that no store of the group has reached**, loads go to the memory itself. All that is kept is a bit
 //!   that the chunk was read; an access that spans chunks notes them all. A buffer that a launch only reads costs no more.
-//! * **In a paged chunk**, which a store has reached, loads and stores go to the view's [`Shadow`]: room as large as the
-//!   buffer, zeroed by the system when first touched, into which a *page* (256 bytes) is copied before its first use. A
-//!   page has a bit a word for what was read before it was written and one for what was written, and a bit a byte for
-//!   stores of less than a word. Lanes that reach a row of words are marked with two shifts, others one by one.
+//! * **In a paged chunk**, which a store has reached, loads and stores use the view's [`Shadow`]: a copy of the
+//!   buffer's size that the system zeroes when it is first touched. A *page* (256 bytes) is copied into it before its
+//!   first use. A page has two bits per word: read before it was written, and written. Stores of less than a word
+//!   have a bit per byte. Lanes that reach contiguous words are marked with two shifts, others one by one.
 //!
-//! Elements lie in the shadow as far apart as in the memory, so that what a group does with the bytes is the same on both.
+//! Elements lie in the shadow at the same distances as in the memory, so the same code handles the bytes of both.
 //!
-//! A [`Footprint`] saw old bytes if words it read from pages were written by an earlier group: then it is
-//! [`Verdict::Stale`]. If an earlier group has only written to a *chunk* it read, nothing is known: [`Verdict::Unknown`].
-//! The group runs again in either case, but after an unknown one the [`Plan`] makes the chunk paged for all groups to
-//! come, and where another chunk has such a clash, the whole buffer: the next answer is exact.
+//! A [`Footprint`] is [`Verdict::Stale`] if an earlier group has since written words that it read from pages. If an
+//! earlier group has written to a *chunk* that it read directly, the verdict is [`Verdict::Unknown`]. The group runs
+//! again in either case. After an unknown verdict the [`Plan`] also makes the chunk paged for all later groups. If
+//! another chunk of the buffer has such a conflict, the plan makes the whole buffer paged: the next verdict is exact.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -36,11 +37,11 @@ const WORD: usize = 4;
 /// Pages of a piece, which one thread commits: many, so that the cost of finding a piece is small.
 const PIECE: usize = 64;
 
-/// Chunks of a buffer at most: their bits are looked through where an access spans the whole buffer.
+/// Maximum number of chunks of a buffer. Their bits are scanned if an access spans the whole buffer.
 const CHUNKS: usize = 512;
 
-/// Where a buffer lies among all pages. Places in a buffer count from the start of its first page, an address that is a
-/// multiple of [`PAGE`].
+/// Pages of a buffer among all pages. Offsets in a buffer count from the start of its first page, an address that is
+/// a multiple of [`PAGE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Layout {
     address: u32,
@@ -55,7 +56,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Those of all buffers.
+    /// Returns the layouts of all buffers.
     fn of(memory: &Memory) -> Vec<Layout> {
         let mut first_page = 0;
         let layout = |Buffer { address, bytes }: &Buffer| {
@@ -72,13 +73,13 @@ impl Layout {
         (self.lead + self.len).div_ceil(PAGE)
     }
 
-    /// Words of a set of its chunks.
+    /// Returns the number of words of a set of the buffer's chunks.
     fn chunk_words(&self) -> usize {
         ((self.lead + self.len) >> self.shift) / 64 + 1
     }
 }
 
-/// The bits of a word from one to another, which is among them.
+/// Returns a word with the bits from `first` to `last` set, both included.
 #[inline(always)]
 fn between(first: usize, last: usize) -> u64 {
     u64::MAX << (first & 63) & u64::MAX >> (63 - (last & 63))
@@ -115,7 +116,7 @@ fn has_all(set: &mut [u64], first: usize, last: usize) -> bool {
     missing == 0
 }
 
-/// The bits that are set, in runs.
+/// Returns the runs of set bits.
 fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(move || {
         let start = bits.trailing_zeros();
@@ -133,7 +134,7 @@ struct Area {
     paged: Vec<u64>,
     /// The chunks in which the group has read the memory itself.
     read: Vec<u64>,
-    /// What follows is empty until there is a page.
+    /// Bytes of the pages. This field and those after it are empty until there is a page.
     bytes: Vec<u8>,
     /// The pages that have been copied from the memory.
     open: Vec<u64>,
@@ -149,8 +150,8 @@ impl Area {
         Area { layout: layout.clone(), paged: none.clone(), read: none, ..Area::default() }
     }
 
-    /// Makes pages of those that the picked bytes from `at` on lie in, marks these, and gives all of the bytes. New pages
-    /// are added to `opened`.
+    /// Opens the pages that contain the picked bytes from `at` on, marks these bytes, and returns all of the bytes.
+    /// New pages are added to `opened`.
     #[inline(always)]
     fn bytes<const READ: bool, const WRITE: bool>(
         &mut self,
@@ -215,7 +216,7 @@ impl Area {
         self.marks = vec![[0; 2]; pages];
     }
 
-    /// Copies these pages from the buffer, unless they have been.
+    /// Copies these pages from the buffer, unless they have already been copied.
     #[inline(never)]
     fn open(&mut self, from: &[u8], opened: &mut Vec<u32>, first: usize, last: usize) {
         for page in first..=last {
@@ -253,7 +254,7 @@ impl Area {
         }
     }
 
-    /// Marks any bytes. Of words that are not whole, all counts as read.
+    /// Marks any bytes. A word that is read in part counts as read.
     #[inline(never)]
     fn mark_bytes<const READ: bool, const WRITE: bool>(&mut self, at: usize, count: usize) {
         let end = at + count;
@@ -280,7 +281,7 @@ impl Area {
         }
     }
 
-    /// Makes the chunks paged in which the picked bytes from `at` on lie.
+    /// Marks the chunks that contain the picked bytes as paged. `at` is the offset of the first byte.
     #[inline(always)]
     fn page(&mut self, at: usize, count: usize, picked: Picked<'_>) {
         let shift = self.layout.shift;
@@ -300,15 +301,15 @@ impl Area {
     }
 }
 
-/// The room of a view, which another one uses after it. Every view of it belongs to the same launch.
+/// The allocation of a view, which a later view reuses. All of its views belong to the same launch.
 #[derive(Clone, Debug, Default)]
 pub struct Shadow {
     areas: Vec<Area>,
-    /// The pages of all areas that there are, by number.
+    /// Numbers of the open pages of all areas.
     opened: Vec<u32>,
 }
 
-/// Memory as groups see it while others run: as it was, plus what they themselves wrote.
+/// Memory as groups see it while others run: the old contents, plus their own stores.
 #[derive(Clone, Debug)]
 pub struct Tracked<'a> {
     memory: &'a Memory,
@@ -318,12 +319,12 @@ pub struct Tracked<'a> {
 }
 
 impl<'a> Tracked<'a> {
-    /// A view of `memory` in which nothing has been read or written.
+    /// Returns a view of `memory` in which nothing has been read or written.
     pub fn new(memory: &'a Memory) -> Self {
         Self::with(memory, &Plan::new(memory), Shadow::default())
     }
 
-    /// The same with the room of an earlier view, or a new one.
+    /// Returns a view in the allocation of an earlier view, or in a new one.
     pub fn with(memory: &'a Memory, plan: &Plan, mut shadow: Shadow) -> Self {
         if shadow.areas.is_empty() {
             shadow.areas = plan.layouts.iter().map(Area::new).collect();
@@ -335,7 +336,7 @@ impl<'a> Tracked<'a> {
         Tracked { memory, shadow, last: 0 }
     }
 
-    /// What the groups read and wrote, and the room for another view.
+    /// Returns the accesses of the groups, and the allocation for another view.
     pub fn finish(mut self) -> (Footprint, Shadow) {
         let Shadow { areas, opened } = &mut self.shadow;
         let mut footprint = Footprint { pages: Vec::with_capacity(opened.len()), ..Footprint::default() };
@@ -372,7 +373,7 @@ impl<'a> Tracked<'a> {
         (footprint, self.shadow)
     }
 
-    /// The buffer that all of the bytes are in, and their place in it.
+    /// Returns the buffer that contains all of the bytes, and their offset in it.
     #[inline(always)]
     fn find(&mut self, address: u32, count: usize) -> Option<(usize, usize)> {
         let inside = |area: &Area| {
@@ -455,13 +456,13 @@ struct Page {
     number: u32,
     /// The words that were written.
     written: u64,
-    /// The bytes that were written of others.
+    /// The bytes that were written of other words.
     partial: [u64; PAGE / 64],
     data: [u8; PAGE],
 }
 
 impl Page {
-    /// Writes what was written to a part of the memory, which starts at this place of the page's buffer.
+    /// Writes the stores of the page to a part of the memory, which starts at this offset of the page's buffer.
     fn write(&self, layout: &Layout, start: usize, bytes: &mut [u8]) {
         let page = (self.number as usize - layout.first_page) * PAGE;
         let mut copy = |run: Range<usize>| {
@@ -473,7 +474,7 @@ impl Page {
         }
     }
 
-    /// The words of which something was written.
+    /// Returns the words that were written at least in part.
     fn words(&self) -> u64 {
         let bytes =
             self.partial.iter().enumerate().flat_map(|(number, bits)| {
@@ -483,7 +484,7 @@ impl Page {
     }
 }
 
-/// What groups read and wrote, apart from the memory they ran against.
+/// Accesses of groups, separate from the memory that they ran against.
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     pages: Vec<Page>,
@@ -498,7 +499,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// How many pages the groups wrote.
+    /// Returns the number of pages that the groups wrote.
     pub fn pages(&self) -> usize {
         self.pages.len()
     }
@@ -542,7 +543,7 @@ impl Memory {
         let write = |(layout, start, bytes, pages): (&Layout, usize, &mut [u8], &Vec<&[Page]>)| {
             pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
         };
-        // Most commits are small, and another thread costs more than they do.
+        // Most commits are small, and another thread costs more than it saves.
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(write),
             _ if pool::threads() == 1 => parts.into_iter().for_each(write),
@@ -570,34 +571,34 @@ impl Hasher for PageHasher {
     }
 }
 
-/// Whether a group saw what it would have seen in its turn.
+/// Whether a group saw the memory that it would have seen in launch order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It did.
+    /// The group saw that memory.
     Right,
-    /// It may have seen something else: an earlier group wrote near what it read.
+    /// The group may have seen something else: an earlier group wrote near the group's reads.
     Unknown,
-    /// It read a word of which an earlier group has written something since.
+    /// The group read a word that an earlier group has since written, at least in part.
     Stale,
 }
 
-/// What earlier groups have written since the views were made.
+/// Stores of earlier groups since the views were made.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     pages: HashMap<u32, u64, BuildHasherDefault<PageHasher>>,
     chunks: Vec<u64>,
-    /// Whether chunks are enough: no group has read in pages.
+    /// Whether chunks suffice: no group has read in pages.
     coarse: bool,
 }
 
 impl Written {
-    /// Nothing, to be compared with some of these only.
+    /// Returns an empty record, to be compared only with some of these footprints.
     pub fn before<'f>(footprints: impl IntoIterator<Item = &'f Footprint>) -> Written {
         let coarse = footprints.into_iter().all(|footprint| footprint.words.is_empty());
         Written { coarse, ..Written::default() }
     }
 
-    /// Whether groups with this footprint saw what they would have seen in their turn.
+    /// Returns whether groups with this footprint saw the memory that they would have seen in launch order.
     pub fn judge(&self, footprint: &Footprint) -> Verdict {
         let stale = |(page, words): &(u32, u64)| self.pages.get(page).is_some_and(|set| set & words != 0);
         if footprint.words.iter().any(stale) {
@@ -607,7 +608,7 @@ impl Written {
         if meets { Verdict::Unknown } else { Verdict::Right }
     }
 
-    /// Adds what groups wrote.
+    /// Adds the stores of groups.
     pub fn add(&mut self, footprint: &Footprint) {
         self.chunks.resize(footprint.wrote.len(), 0);
         self.chunks.iter_mut().zip(&footprint.wrote).for_each(|(all, wrote)| *all |= wrote);
@@ -623,21 +624,21 @@ impl Written {
 #[derive(Clone, Debug)]
 pub struct Plan {
     layouts: Vec<Layout>,
-    /// By buffer.
+    /// Paged chunks of each buffer.
     paged: Vec<Vec<u64>>,
-    /// The buffers that had a clash.
+    /// Buffers with a conflict between a read and a write.
     clashed: Vec<bool>,
 }
 
 impl Plan {
-    /// None: nothing is known of the launch.
+    /// Returns a plan without paged chunks, for a launch without history.
     pub fn new(memory: &Memory) -> Plan {
         let layouts = Layout::of(memory);
         let paged = layouts.iter().map(|layout| vec![0; layout.chunk_words()]).collect();
         Plan { clashed: vec![false; layouts.len()], layouts, paged }
     }
 
-    /// Learns from an unknown verdict: what was written, and the footprint.
+    /// Updates the plan after an unknown verdict, from the stores and the footprint.
     pub fn learn(&mut self, written: &Written, footprint: &Footprint) {
         let mut clashes = written.chunks.iter().zip(&footprint.read).map(|(wrote, read)| wrote & read);
         for (paged, clashed) in self.paged.iter_mut().zip(&mut self.clashed) {

@@ -1,34 +1,37 @@
-//! Anisotropic filters: a texel is the mean of several places along the longer side of the area that a pixel covers.
+//! Anisotropic filters: the result is the mean of several positions along the longer side of the area that a pixel
+//! covers.
 //!
-//! No document of the three machines gives the arithmetic. The number of places and their level of detail are those of the example in
-//! EXT_texture_filter_anisotropic: N = min(ceil(Pmax / Pmin), maximum), and log2(Pmax / N).
+//! No document of the three machines states the arithmetic. The number of positions and their level of detail are
+//! those of the example in EXT_texture_filter_anisotropic: N = min(ceil(Pmax / Pmin), maximum), and log2(Pmax / N).
 //!
-//! **Open**: where the places are, and their weights. Here they are the middles of N equal parts of the longer side, with equal weights.
-//! The example has them closer together, at i / (N + 1). Tesla supports equal parts: Mesa's driver resolves eight samples of a pixel, four in a
-//! row, with two places, and NV92 passes all tests of such resolves.
+//! **Open**: the positions, and their weights. Here the positions are the middles of N equal parts of the longer
+//! side, with equal weights. In the example they are closer together, at i / (N + 1). Tesla supports equal parts:
+//! Mesa's driver resolves eight samples of a pixel, four in a row, with two positions, and NV92 passes all tests of
+//! such resolves.
 
 use super::{Face, Image, Position, QUIET_NAN, Sampler, Shape, squares};
 
-/// Changes of s, t and r from a pixel to the one to its right, and to the one below. For a cube they are changes of the coordinates on a
-/// face, 0 to 1.
+/// Changes of s, t and r from a pixel to the one to its right, and to the one below. For a cube they are changes of
+/// the coordinates on a face, 0 to 1.
 pub type Gradients = [[f32; 3]; 2];
 
-/// A ratio this little above a whole number counts as that number, so that rounded coordinates do not make two places out of one.
+/// A ratio this little above a whole number counts as that number, so that rounded coordinates do not turn one
+/// position into two.
 const TOLERANCE: f64 = 1.0 / 64.0;
 
-/// The places that the mean of an anisotropic filter is made of.
+/// The positions whose mean an anisotropic filter computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Footprint {
-    /// The number of places; 0 is one place as well.
+    /// Number of positions; 0 also means one.
     count: u8,
     /// The longer side: changes of the coordinates.
     pub(super) longer: [f32; 3],
-    /// Subtracted from the level of detail: the logarithm of the number.
+    /// Amount that is subtracted from the level of detail: the logarithm of the number of positions.
     pub(super) finer: f32,
 }
 
 impl Footprint {
-    /// Returns the places of a pixel. Sides of length zero, infinity and NaN leave one place.
+    /// Returns the positions of a pixel. Sides of length zero, infinity and NaN leave one position.
     pub fn new(image: &Image, sampler: &Sampler, gradients: Gradients) -> Footprint {
         if sampler.anisotropy <= 1 {
             return Footprint::default();
@@ -45,12 +48,13 @@ impl Footprint {
         Footprint { count, longer, finer: libm::log2f(count.into()) }
     }
 
-    /// The number of places, at least 1.
+    /// Returns the number of positions, at least 1.
     pub fn count(&self) -> u8 {
         self.count.max(1)
     }
 
-    /// One of the places of a pixel whose middle and level of detail `at` has. A single place is `at` itself.
+    /// Returns one of the positions of a pixel. `at` has its middle and level of detail. A single position is `at`
+    /// itself.
     pub fn place(&self, image: &Image, at: &Position, number: u8) -> Position {
         if self.count() == 1 {
             return *at;
@@ -58,7 +62,7 @@ impl Footprint {
         let along = along(number, self.count().into());
         let moved = |from: [f32; 3]| [0, 1, 2].map(|axis| from[axis] + self.longer[axis] * along);
         let coordinates = match image.shape {
-            // Places beyond the edge of a face are on its plane, which other faces hide.
+            // Positions beyond the edge of a face are on its plane, which other faces hide.
             Shape::Cube | Shape::CubeArray => {
                 let face = Face::of(at.coordinates);
                 let [s, t] = face.project(at.coordinates);
@@ -70,7 +74,8 @@ impl Footprint {
         Position { coordinates, lod: at.lod - self.finer, ..*at }
     }
 
-    /// Returns the mean of the components that `read` gives of the places, as bits. The texel of a single place keeps its bits.
+    /// Returns the mean of the components that `read` returns for the positions, as bits. The texel of a single
+    /// position keeps its bits.
     pub fn mean(&self, image: &Image, at: &Position, read: impl Fn(&Position) -> [u32; 4]) -> [u32; 4] {
         if self.count() == 1 {
             return read(at);
@@ -83,14 +88,14 @@ impl Footprint {
         sum.map(|sum| self.share(sum))
     }
 
-    /// The bits of the mean, from the sum of a component.
+    /// Returns the bits of the mean, from the sum of a component.
     pub(super) fn share(&self, sum: f32) -> u32 {
         let mean = sum / f32::from(self.count());
         if mean.is_nan() { QUIET_NAN } else { mean.to_bits() }
     }
 }
 
-/// Returns the position of a place on the longer side, -1/2 to 1/2.
+/// Returns the offset of a position on the longer side, -1/2 to 1/2.
 #[inline(always)]
 pub(super) fn along(number: u8, count: f32) -> f32 {
     (f32::from(number) + 0.5) / count - 0.5
@@ -116,7 +121,7 @@ mod tests {
         Sampler { mag: filter, min: filter, mip: MipFilter::Linear, anisotropy, ..Sampler::default() }
     }
 
-    /// Changes that are `right` texels of level 0 along s, and `below` along t.
+    /// Returns changes of `right` texels of level 0 along s, and `below` along t.
     fn sides(right: f32, below: f32) -> Gradients {
         [[right / 8.0, 0.0, 0.0], [0.0, below / 8.0, 0.0]]
     }
@@ -139,7 +144,7 @@ mod tests {
         }
     }
 
-    /// EXT_texture_filter_anisotropic: N = Pmax / Pmin places at level log2(Pmax / N).
+    /// EXT_texture_filter_anisotropic: N = Pmax / Pmin positions at level log2(Pmax / N).
     #[test]
     fn a_side_four_times_the_other_has_four_places_two_levels_lower() {
         let gradients = sides(2.0, 8.0);
@@ -170,11 +175,11 @@ mod tests {
         for side in [0.0, f32::INFINITY, f32::NAN] {
             assert_eq!(Footprint::new(&image(), &sampler(16), sides(side, side)).count(), 1, "{side}");
         }
-        // A line has a length, and no width.
+        // A line has a length, but no width.
         assert_eq!(Footprint::new(&image(), &sampler(16), sides(4.0, 0.0)).count(), 16);
     }
 
-    /// A direction near the edge of a face: half of the places are on the face next to it.
+    /// A direction near the edge of a face: half of the positions are on the adjacent face.
     #[test]
     fn places_of_a_cube_continue_on_the_next_face() {
         let texels = (0..6).flat_map(|face| [[(face as f32).to_bits(); 4]; 4]).collect();

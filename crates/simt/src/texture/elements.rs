@@ -1,6 +1,6 @@
-//! Texels as they are in memory: elements whose fields become numbers when they are read.
+//! Texels in their memory format: elements whose fields are converted to numbers when they are read.
 //!
-//! [`Elements::texel`] is the plain version. The sampler over rows (`rows/source.rs`) converts lanes together.
+//! [`Elements::texel`] is the plain version. The sampler over rows (`rows/stored.rs`) converts lanes together.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use std::sync::Arc;
 pub struct Field {
     /// The byte of the element from which four bytes are read.
     byte: u8,
-    /// Bits of the four bytes below the field.
+    /// Number of bits of the four bytes below the field.
     shift: u8,
-    /// Bits of the field.
+    /// Number of bits of the field.
     width: u8,
 }
 
@@ -54,7 +54,7 @@ impl Field {
 pub enum Channel {
     /// The same word in every texel.
     Word(u32),
-    /// A fraction in [0, 1]: the field, of 24 bits at most, by its largest number, rounded once.
+    /// A fraction in [0, 1]: the field, of up to 24 bits, divided by its largest number, rounded once.
     Fraction(Field),
     /// The bits of the field.
     Bits(Field),
@@ -62,7 +62,7 @@ pub enum Channel {
     Signed(Field),
     /// A float with five bits of exponent: 16 bits with a sign, 11 or 10 bits without one.
     SmallFloat(Field),
-    /// The word of a list that the field numbers.
+    /// The word at the field's index in a list.
     Listed(Field, Arc<[u32]>),
 }
 
@@ -88,7 +88,7 @@ impl Channel {
         }
     }
 
-    /// Returns the byte of an element that the channel is, as a fraction.
+    /// Returns the byte of an element that holds the channel, as a fraction.
     pub fn as_byte(&self) -> Option<ByteChannel> {
         const ONE: u32 = 1f32.to_bits();
         match self {
@@ -101,7 +101,7 @@ impl Channel {
         }
     }
 
-    /// Returns whether numbers of the field have a meaning.
+    /// Returns whether all numbers of the field have a meaning.
     fn is_complete(&self) -> bool {
         match self {
             Channel::Word(_) | Channel::Bits(_) | Channel::Signed(_) => true,
@@ -111,7 +111,7 @@ impl Channel {
         }
     }
 
-    /// Returns the component of an element. `word` returns the four bytes from a byte of the element on.
+    /// Returns the component of an element. `word` returns the four bytes from a byte offset of the element on.
     fn read(&self, word: impl Fn(usize) -> u32) -> u32 {
         let Some(field) = self.field() else {
             return if let Channel::Word(bits) = self { *bits } else { 0 };
@@ -128,7 +128,7 @@ impl Channel {
     }
 }
 
-/// Returns by how many bits a small float is moved to become a half without a sign, or with one.
+/// Returns the number of bits by which a small float is shifted to become a half, without or with a sign.
 pub(super) fn small_float_shift(field: Field) -> u32 {
     match field.width {
         16 => 0,
@@ -148,10 +148,10 @@ pub(super) fn small_float(half: u32) -> u32 {
     (half & 0x8000) << 16 | if magnitude >= 0x7c00 { special } else { finite }
 }
 
-/// The place of the texels of a level among bytes.
+/// Offsets of the texels of a level among bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strides {
-    /// The byte of the first element.
+    /// Byte offset of the first element.
     pub start: usize,
     /// Bytes from one element of a row to the next.
     pub element: usize,
@@ -162,7 +162,7 @@ pub struct Strides {
 }
 
 impl Strides {
-    /// Returns the byte of an element.
+    /// Returns the byte offset of an element.
     pub fn place(&self, x: usize, y: usize, z: usize) -> usize {
         self.start + z * self.slice + y * self.row + x * self.element
     }
@@ -174,13 +174,13 @@ pub struct Elements {
     bytes: Arc<Vec<u8>>,
     strides: Strides,
     channels: [Channel; 4],
-    /// Bytes from the start of an element to the end of what is read for it.
+    /// Number of bytes from the start of an element to the end of its reads.
     reads: usize,
 }
 
 impl Elements {
-    /// Returns the elements of a level of a size, or `None` if a channel reads beyond the bytes or has no number for a
-    /// field.
+    /// Returns the elements of a level of a size, or `None` if a channel reads past the end of the bytes or does not
+    /// have a number for a field.
     pub fn new(
         bytes: &Arc<Vec<u8>>,
         strides: Strides,
@@ -194,7 +194,7 @@ impl Elements {
         (complete && elements.reaches(size)).then_some(elements)
     }
 
-    /// Returns whether all elements of a level of a size are among the bytes.
+    /// Returns whether all elements of a level of a size are within the bytes.
     pub(super) fn reaches(&self, [width, height, depth]: [u32; 3]) -> bool {
         let Strides { start, element, row, slice } = self.strides;
         let steps = [(width, element), (height, row), (depth, slice)];
@@ -209,7 +209,7 @@ impl Elements {
         &self.bytes
     }
 
-    /// Returns the place of the elements among the bytes.
+    /// Returns the offsets of the elements.
     pub fn strides(&self) -> Strides {
         self.strides
     }
@@ -229,12 +229,12 @@ impl Elements {
         self.channels.each_ref().map(|channel| channel.read(word))
     }
 
-    /// Returns whether elements at the same place of two levels mean the same if their bytes are equal.
+    /// Returns whether elements at the same offset of two levels have the same meaning if their bytes are equal.
     pub(super) fn is_like(&self, other: &Elements) -> bool {
         (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
     }
 
-    /// Returns the bytes of a row of elements, if all of them are there.
+    /// Returns the bytes of a row of elements, if all of them exist.
     pub(super) fn row(&self, width: usize, y: usize, z: usize) -> Option<&[u8]> {
         self.bytes.get(self.strides.place(0, y, z)..)?.get(..width * self.strides.element)
     }
@@ -244,7 +244,7 @@ impl Elements {
 mod tests {
     use super::*;
 
-    /// The number of a half, by its definition. (IEEE 754)
+    /// Returns the number of a half, from its definition. (IEEE 754)
     fn value(half: u32) -> f64 {
         let (exponent, fraction) = (half >> 10 & 0x1f, f64::from(half & 0x3ff));
         let sign = if half & 0x8000 != 0 { -1. } else { 1. };

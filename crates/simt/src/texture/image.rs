@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::elements::Elements;
 
-/// What the coordinates of an image mean.
+/// Meaning of an image's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// s.
@@ -18,16 +18,16 @@ pub enum Shape {
     D3,
     /// A direction; six layers, +x -x +y -y +z -z.
     Cube,
-    /// s; the layer is chosen apart.
+    /// s; the layer is a separate coordinate.
     D1Array,
-    /// s, t; the layer is chosen apart.
+    /// s, t; the layer is a separate coordinate.
     D2Array,
-    /// A direction; six layers an element.
+    /// A direction; six layers per element.
     CubeArray,
 }
 
 impl Shape {
-    /// Axes of a layer or face.
+    /// Returns the number of axes of a layer or face.
     pub(super) const fn axes(self) -> usize {
         match self {
             Shape::D1 | Shape::D1Array => 1,
@@ -40,7 +40,7 @@ impl Shape {
 /// One mip level.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// Texels a row.
+    /// Texels per row.
     pub width: u32,
     /// Rows.
     pub height: u32,
@@ -61,11 +61,11 @@ pub enum Texels {
     Later(Arc<LazyLock<Vec<[u32; 4]>, Decode>>),
 }
 
-/// Computes the texels of a level: as many as the level has.
+/// Computes all texels of a level.
 pub type Decode = Box<dyn FnOnce() -> Vec<[u32; 4]> + Send>;
 
 impl Texels {
-    /// Texels that the first read computes.
+    /// Returns texels that the first read computes.
     pub fn later(decode: impl FnOnce() -> Vec<[u32; 4]> + Send + 'static) -> Texels {
         Texels::Later(Arc::new(LazyLock::new(Box::new(decode))))
     }
@@ -94,7 +94,7 @@ impl fmt::Debug for Texels {
 }
 
 impl Image {
-    /// Returns how many bytes texels take that are not elements, once all are decoded.
+    /// Returns the number of bytes of the texels that are not elements, once all are decoded.
     pub fn decoded_bytes(&self) -> usize {
         let bytes = |level: &Level| match level.texels {
             Texels::Elements(_) => 0,
@@ -157,7 +157,7 @@ impl PartialEq for Level {
         };
         self.rows().all(|(y, z)| {
             let width = self.width as usize;
-            // Rows of equal bytes are equal; others can be.
+            // Rows of equal bytes are equal. Rows of different bytes may still be equal.
             let equal =
                 like.is_some_and(|(own, others)| match (own.row(width, y, z), others.row(width, y, z)) {
                     (Some(own), Some(others)) => own == others,
@@ -179,7 +179,7 @@ pub struct Image {
     of_samples: bool,
 }
 
-/// An image that cannot be.
+/// Reason why an image is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ImageError {
     /// There is no level, or one without texels.
@@ -195,10 +195,10 @@ pub enum ImageError {
         level: usize,
         /// Texels needed.
         wanted: u64,
-        /// Texels there.
+        /// Texels found.
         found: usize,
     },
-    /// Elements are beyond the end of their bytes.
+    /// Elements extend past the end of their bytes.
     #[error("level {level} is larger than the bytes of its elements")]
     Beyond {
         /// The level.
@@ -210,12 +210,12 @@ pub enum ImageError {
     Chain {
         /// The level.
         level: usize,
-        /// Width, height and depth that would be right.
+        /// Expected width, height and depth.
         wanted: [u32; 3],
         /// Width, height and depth found.
         found: [u32; 3],
     },
-    /// The level before has nothing left to halve.
+    /// The level before has one texel, so it cannot be halved.
     #[error("level {level} follows a level that cannot be halved")]
     Surplus {
         /// The level.
@@ -228,7 +228,7 @@ pub enum ImageError {
         level: usize,
         /// The shape.
         shape: Shape,
-        /// Texels a row.
+        /// Texels per row.
         width: u32,
         /// Rows.
         height: u32,
@@ -238,10 +238,10 @@ pub enum ImageError {
 }
 
 impl Image {
-    /// An image of these levels, the largest first.
+    /// Returns an image of these levels, the largest first.
     ///
     /// # Errors
-    /// Sizes and texels that do not fit together.
+    /// The sizes and texels do not fit together.
     pub fn new(shape: Shape, levels: Vec<Level>) -> Result<Image, ImageError> {
         Image::check(shape, &levels)?;
         for (before, pair) in levels.windows(2).enumerate() {
@@ -260,10 +260,11 @@ impl Image {
         Ok(Image { shape, levels, of_samples: false })
     }
 
-    /// An image of several samples a texel: sample n is read as level n, and all are of one size.
+    /// Returns an image with several samples per texel. Sample n is read as level n, and all samples have the same
+    /// size.
     ///
     /// # Errors
-    /// Sizes and texels that do not fit together.
+    /// The sizes and texels do not fit together.
     pub fn of_samples(shape: Shape, samples: Vec<Level>) -> Result<Image, ImageError> {
         Image::check(shape, &samples)?;
         let size = Level::size;
@@ -274,7 +275,7 @@ impl Image {
         }
     }
 
-    /// Each level by itself.
+    /// Checks each level by itself.
     fn check(shape: Shape, levels: &[Level]) -> Result<(), ImageError> {
         if levels.is_empty() {
             return Err(ImageError::Empty { level: 0 });
@@ -309,10 +310,10 @@ impl Image {
         Ok(())
     }
 
-    /// The faces of a cube as the layers of a 2D array, six an element; any other image unchanged.
+    /// Returns the faces of a cube as the layers of a 2D array, six per element; any other image unchanged.
     ///
-    /// For a program that has projected the direction itself and names the face, as after the CUBE instruction of
-    /// R700: s and t run from 0 to 1 on the layer, and clamp to its edge.
+    /// This is for a program that has projected the direction itself and names the face, as after the CUBE
+    /// instruction of R700: s and t run from 0 to 1 on the layer, and clamp to its edge.
     pub fn with_faces_as_layers(self) -> Image {
         let shape = match self.shape {
             Shape::Cube | Shape::CubeArray => Shape::D2Array,
@@ -321,30 +322,30 @@ impl Image {
         Image { shape, ..self }
     }
 
-    /// A 2D image of one level.
+    /// Returns a 2D image of one level.
     ///
     /// # Errors
-    /// Sizes and texels that do not fit together.
+    /// The sizes and texels do not fit together.
     pub fn flat(width: u32, height: u32, texels: Vec<[u32; 4]>) -> Result<Image, ImageError> {
         Image::new(Shape::D2, vec![Level { width, height, depth: 1, texels: texels.into() }])
     }
 
-    /// What the coordinates mean.
+    /// Returns the meaning of the coordinates.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// The mip levels, the largest first.
+    /// Returns the mip levels, the largest first.
     pub fn levels(&self) -> &[Level] {
         &self.levels
     }
 
-    /// Returns the number of samples of a texel, 1 unless the image was made of samples.
+    /// Returns the number of samples of a texel: 1 unless the image was created from samples.
     pub fn samples(&self) -> u32 {
         if self.of_samples { self.levels.len() as u32 } else { 1 }
     }
 
-    /// A texel by position; `None` outside. A level beyond the last is outside too.
+    /// Returns a texel by position; `None` if the position or the level is outside the image.
     pub fn texel(&self, level: usize, x: i64, y: i64, z: i64) -> Option<[u32; 4]> {
         let level = self.levels.get(level)?;
         let inside = |at: i64, size: u32| (0..i64::from(size)).contains(&at).then_some(at as usize);

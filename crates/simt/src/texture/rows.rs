@@ -1,16 +1,17 @@
-//! The sampler over whole rows of lanes: what [`sample`] and its kin give lane by lane, bit for bit.
+//! The sampler over whole rows of lanes. Results are those of [`sample`] and its variants lane by lane, bit for bit.
 //!
-//! A [`Plan`] is what an image and a sampler settle before any lane reads: the filter and the level where no level of
-//! detail can change them, the sizes of the levels, whether the border can be met. [`Plan::read`] then works on eight lanes at a
-//! time, in vectors: texel coordinates, wrapping and weights, one level at a time (`near.rs`); texels, which become numbers
-//! together if the level has elements (`stored.rs`); mixing. Where lanes read different levels, each level is read for all eight
-//! lanes, and each lane keeps its own. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
-//! [`Plan::fetch`] reads texels by their numbers. `lods.rs` has levels of detail.
+//! A [`Plan`] holds the properties of an image and a sampler that do not depend on a lane: the filter and the level
+//! if the level of detail cannot change them, the sizes of the levels, and whether a lane can read the border.
+//! [`Plan::read`] then processes eight lanes at a time, in vectors. It computes texel coordinates, wrapping and
+//! weights one level at a time (`near.rs`). It reads the texels and converts those of levels with elements together
+//! (`stored.rs`), then mixes them. If lanes read different levels, each level is read for all eight lanes, and each
+//! lane keeps its own result. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
+//! [`Plan::fetch`] reads texels by their numbers. `lods.rs` computes levels of detail.
 //!
-//! [`Plan::read_along`], in `along.rs`, reads the places of anisotropic filters.
+//! [`Plan::read_along`], in `along.rs`, reads the positions of anisotropic filters.
 //!
-//! Left to the sampler lane by lane: lanes that lie 2^22 texels or more from the image's origin, and those at the edges of the faces
-//! of a seamless cube. They do not slow down the rest of a fetch.
+//! The per-lane sampler handles lanes that lie 2^22 texels or more from the image's origin, and lanes at the edges of
+//! the faces of a seamless cube. They do not slow down the rest of a fetch.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -35,17 +36,17 @@ pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads, lods_on_fa
 use near::{Along, Near, reads_border};
 use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
 
-/// A row: a word a lane.
+/// A row: one word per lane.
 pub type Words<const N: usize> = [u32; N];
 
 /// Lanes of a vector. Groups of all machines are multiples of it.
 const EIGHT: usize = 8;
 /// A bit for each lane of a vector.
 const EIGHT_LANES: u64 = (1 << EIGHT) - 1;
-/// Vectors of a group, at most.
+/// Maximum number of vectors of a group.
 const VECTORS: usize = u64::BITS as usize / EIGHT;
 
-/// What lanes read.
+/// Result that lanes read.
 #[derive(Clone, Copy, Debug)]
 pub enum Read<'a, const N: usize> {
     /// [`sample`]
@@ -58,7 +59,7 @@ pub enum Read<'a, const N: usize> {
     Gather,
 }
 
-/// Where lanes read: [`Position`] as rows of bits.
+/// Positions that lanes read: [`Position`] as rows of bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Positions<'a, const N: usize> {
     /// [`Position::coordinates`]
@@ -67,12 +68,12 @@ pub struct Positions<'a, const N: usize> {
     pub layer: &'a Words<N>,
     /// [`Position::offset`]
     pub offset: [i32; 3],
-    /// [`Position::lod`]; without meaning where [`Plan::needs_lod`] says no.
+    /// [`Position::lod`]; ignored if [`Plan::needs_lod`] returns `false`.
     pub lod: &'a Words<N>,
 }
 
 impl<const N: usize> Positions<'_, N> {
-    /// Where one lane reads.
+    /// Returns the position of one lane.
     pub fn of(&self, lane: usize) -> Position {
         Position {
             coordinates: self.coordinates.map(|row| f32::from_bits(row[lane])),
@@ -83,19 +84,19 @@ impl<const N: usize> Positions<'_, N> {
     }
 }
 
-/// Texels of lanes by their numbers.
+/// Texels that lanes read by number.
 #[derive(Clone, Copy, Debug)]
 pub struct Texel<'a, const N: usize> {
-    /// Integers with a sign.
+    /// Signed integers.
     pub numbers: [&'a Words<N>; 3],
     /// Added to the numbers.
     pub offset: [i32; 3],
-    /// The level.
+    /// The mip level.
     pub level: &'a Words<N>,
 }
 
 impl<const N: usize> Texel<'_, N> {
-    /// The plain version of [`Plan::fetch`]: one lane.
+    /// The plain version of [`Plan::fetch`], for one lane.
     pub fn of(&self, image: &Image, lane: usize) -> [u32; 4] {
         let [x, y, z] =
             [0, 1, 2].map(|axis| i64::from(self.numbers[axis][lane] as i32) + i64::from(self.offset[axis]));
@@ -106,44 +107,45 @@ impl<const N: usize> Texel<'_, N> {
 /// An image and a sampler, prepared for reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// The way to read the image. The faces of a cube clamp to their edges.
+    /// Sampler of the image. The faces of a cube clamp to their edges.
     sampler: Sampler,
-    /// The filter and the level, where no level of detail can change them.
+    /// The filter and the level, if no level of detail can change them.
     fixed: Option<(Filter, usize)>,
-    /// The level for integer texels, likewise.
+    /// The level for integer texels, if no level of detail can change it.
     fixed_bits: Option<usize>,
-    /// For images that are read by rows.
+    /// Grid of each level, if the image is read by rows.
     grids: Vec<Grid>,
 }
 
-/// Sizes of a level that is read by rows, and the places of its texels.
+/// Size of a level that is read by rows, and the positions of its texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Grid {
     /// Axes that are filtered and wrapped: 1 to 3.
     axes: usize,
     /// Texels along each axis, or layers.
     size: [i32; 3],
-    /// From coordinates to texels.
+    /// Scale from coordinates to texels, by axis.
     factor: [f32; 3],
     /// The last layer; faces of cubes are layers.
     last_layer: f32,
-    /// The place of the first texel, and the steps to the next texel, row and layer: in texels, or in bytes for elements.
+    /// Position of the first texel, and the steps to the next texel, row and layer: in texels, or in bytes for
+    /// elements.
     first: i32,
     steps: [i32; 3],
     /// The fast conversion, if elements consist of fractions.
     fractions: Option<Fractions>,
 }
 
-/// Axes of this many texels and more, and images of 2^31 texels, are read lane by lane; so are lanes this far outside.
+/// Axes of this many texels or more, and images of 2^31 texels, are read lane by lane. So are lanes this far outside.
 const FAR: f32 = 4_194_304.0;
-/// Offsets up to this keep far from overflow what [`FAR`] does.
+/// With offsets up to this limit, coordinates within [`FAR`] stay far from overflow.
 const OFFSET: i32 = 1 << 16;
 
 impl Plan {
-    /// Prepares an image for a sampler.
+    /// Returns the plan of an image and a sampler.
     pub fn new(image: &Image, sampler: &Sampler) -> Plan {
         let one_level = sampler.mip == MipFilter::None || image.levels.len() == 1;
-        // The extremes of the level of detail after clamping decide, if they decide alike.
+        // The extremes of the level of detail after clamping determine the result if both give the same one.
         let ends = [f32::NEG_INFINITY, f32::INFINITY];
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
@@ -169,7 +171,7 @@ impl Plan {
         single.map(|(_, level)| level)
     }
 
-    /// Whether the level of detail can change what is read.
+    /// Returns whether the level of detail can change the result.
     pub fn needs_lod<const N: usize>(&self, read: Read<'_, N>) -> bool {
         match read {
             Read::Floats | Read::Compare(..) => self.fixed.is_none(),
@@ -178,7 +180,8 @@ impl Plan {
         }
     }
 
-    /// Reads the image that the plan was made for: four components of the given lanes. Others get any value.
+    /// Reads the image that the plan was made for: four components of the given lanes. The values of other lanes are
+    /// unspecified.
     pub fn read<W: Wide, const N: usize>(
         &self,
         wide: W,
@@ -188,7 +191,7 @@ impl Plan {
         lanes: u64,
         values: &mut [Words<N>; 4],
     ) {
-        // An offset may lead over the edge of a face of a seamless cube from anywhere.
+        // With an offset, any lane may cross the edge of a face of a seamless cube.
         let within_faces = !self.sampler.seamless || at.offset == [0; 3];
         let near = at.offset.iter().all(|offset| offset.abs() <= OFFSET);
         let by_rows = !self.grids.is_empty() && within_faces && near;
@@ -248,7 +251,7 @@ impl Plan {
         rows.at_level(level::Level::of(wide));
     }
 
-    /// The plain version of [`Plan::read`]: one lane.
+    /// The plain version of [`Plan::read`], for one lane.
     pub fn read_lane<const N: usize>(
         &self,
         image: &Image,
@@ -268,7 +271,7 @@ impl Plan {
     }
 }
 
-/// A row as vectors of lanes.
+/// Returns a row as vectors of lanes.
 fn eights<const N: usize>(row: &Words<N>) -> &[Words8] {
     row.as_chunks().0
 }
@@ -278,7 +281,7 @@ fn is_cube(image: &Image) -> bool {
     matches!(image.shape, Shape::Cube | Shape::CubeArray)
 }
 
-/// `None` for levels that are not read by rows.
+/// Returns the grid of a level; `None` if the level is not read by rows.
 fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Option<Grid> {
     let Level { width, height, depth, .. } = *level;
     let axes = image.shape.axes();
@@ -296,7 +299,7 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
             (strides.start, steps, Fractions::new(elements.channels()))
         }
     };
-    // Places are counted in 31 bits.
+    // Positions are counted in 31 bits.
     let sizes = [width, height, depth].map(|size| size as usize);
     let last =
         sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
@@ -343,7 +346,7 @@ struct ReadRows<'a> {
     values: [&'a mut [Words8]; 4],
 }
 
-/// The vectors that have some of the lanes, by number, with their lanes.
+/// Returns the vectors that contain some of the lanes, by number, with their lanes.
 fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
     let of = move |number: usize| (lanes >> (EIGHT * number) & EIGHT_LANES) as u32;
     (0..VECTORS).map(move |number| (number, of(number))).filter(|(_, lanes)| *lanes != 0)
@@ -387,7 +390,7 @@ impl Task for ReadRows<'_> {
     }
 }
 
-/// What is made of texels before they are mixed.
+/// Conversion of texels before they are mixed.
 trait Convert<const C: usize>: Copy {
     /// Whether all results are finite and not below 0, whatever the texels are.
     const TAME: bool;
@@ -396,7 +399,7 @@ trait Convert<const C: usize>: Copy {
     fn convert<E: Eight>(self, wide: E, number: usize, texels: [E::Ints; C]) -> [E::Ints; C];
 }
 
-/// Nothing.
+/// No conversion.
 #[derive(Clone, Copy)]
 struct Keep;
 
@@ -409,7 +412,7 @@ impl<const C: usize> Convert<C> for Keep {
     }
 }
 
-/// 1 where the lane's reference value and the texel pass, 0 elsewhere.
+/// Comparison: 1 if the lane's reference value and the texel pass, 0 otherwise.
 #[derive(Clone, Copy)]
 struct Pass<'a>(Compare, &'a [Words8]);
 
@@ -434,7 +437,7 @@ impl Convert<1> for Pass<'_> {
     }
 }
 
-/// Which of the level rules counts.
+/// The rule that chooses the level.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Of {
     Floats,
@@ -445,14 +448,14 @@ enum Of {
 struct Choices<E: Eight> {
     /// The larger level.
     levels: E::Ints,
-    /// Where filtering is linear.
+    /// Mask of the lanes with linear filtering.
     linear: E::Ints,
-    /// The weight of the next smaller level; 0 where nothing is mixed.
+    /// Weight of the next smaller level; 0 if the lane reads one level.
     weights: E::Floats,
 }
 
 impl<E: Eight> Choices<E> {
-    /// [`filter_of`] with [`levels_of`], or [`nearest_level`], of all lanes.
+    /// Computes [`filter_of`] with [`levels_of`], or [`nearest_level`], for all lanes.
     #[inline(always)]
     fn new(wide: E, plan: &Plan, levels: usize, lods: &Words8, of: Of) -> Choices<E> {
         let sampler = &plan.sampler;
@@ -473,7 +476,7 @@ impl<E: Eight> Choices<E> {
         let (levels, weights) = match (sampler.mip, of) {
             (MipFilter::None, _) => (wide.ints(0), zero),
             (MipFilter::Linear, Of::Floats) => {
-                // Beyond the last level nothing is mixed, and neither is a level of detail below 0.
+                // Levels beyond the last one are not mixed, and neither is a level of detail below 0.
                 let level = limited(lod, last);
                 let larger = wide.to_ints(level);
                 (larger, wide.sub(level, wide.to_floats(larger)))
@@ -481,7 +484,7 @@ impl<E: Eight> Choices<E> {
             (MipFilter::Nearest, _) | (MipFilter::Linear, Of::Bits) => {
                 let above = limited(wide.add(lod, wide.floats(0.5)), last + 1.0);
                 let whole = wide.to_ints(above);
-                // One less than the ceiling: a mask of all ones is -1.
+                // The ceiling minus 1: a mask of all ones is -1.
                 let exact = wide.equal(wide.to_floats(whole), above);
                 (wide.max_ints(wide.add_ints(whole, exact), wide.ints(0)), zero)
             }
@@ -490,7 +493,7 @@ impl<E: Eight> Choices<E> {
     }
 }
 
-/// Reads the levels that lanes choose and mixes them. Gives the lanes that are too far away.
+/// Reads the levels that lanes choose and mixes them. Returns the lanes that are too far away.
 #[inline(always)]
 fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     wide: E,
@@ -508,7 +511,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     if let Some(choice) = fixed {
         return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
     }
-    // Less room is cleared faster.
+    // Clearing a smaller array is faster.
     match at.lod.len() {
         0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
         3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
@@ -516,7 +519,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     }
 }
 
-/// [`leveled`] for a group of at most `M` vectors whose lanes choose.
+/// [`leveled`] for a group of up to `M` vectors in which each lane chooses its level.
 #[inline(always)]
 fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     wide: E,
@@ -544,7 +547,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     let Some(choice) = first else { return 0 };
     let mut others = [[[0; EIGHT]; M]; C];
     if same {
-        // Mostly all lanes read the same levels.
+        // Usually all lanes read the same levels.
         let rows = values.each_mut().map(|row| &mut **row);
         let (mut far, mut tame) = wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, rows));
         if mixed != 0 {
@@ -556,7 +559,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
         }
         return far;
     }
-    // By level and filter: the lanes that read it, as the larger of their two levels and as the smaller one.
+    // Lanes that read each level with each filter: as the larger of their two levels, and as the smaller one.
     let mut readers = [[[0u64; 2]; 2]; LEVELS];
     for lane in members(lanes) {
         let chosen = &all[lane / EIGHT];
@@ -612,7 +615,7 @@ struct Chosen {
 impl Chosen {
     const NONE: Chosen = Chosen { levels: [0; EIGHT], linear: 0, weights: [0; EIGHT], mixed: 0 };
 
-    /// The filter and larger level of a lane.
+    /// Returns the filter and larger level of a lane.
     #[inline(always)]
     fn of(&self, lane: usize) -> (Filter, usize) {
         let filter = if self.linear >> lane & 1 != 0 { Filter::Linear } else { Filter::Nearest };
@@ -647,7 +650,7 @@ impl<const C: usize, const M: usize> Task for Mixing<'_, C, M> {
     }
 }
 
-/// Levels that an image read by rows can have, and one more: its sizes have fewer bits.
+/// Maximum number of levels of an image that is read by rows, plus one: its sizes have fewer bits.
 const LEVELS: usize = 24;
 
 /// Reads one level with one filter, for all vectors with some of the lanes. It returns the lanes that are too far away, and
@@ -677,13 +680,13 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
         OneLevel { grid, level, sampler, filter, at, lanes, convert, values }
     }
 
-    /// Whether all values are finite and not below 0.
+    /// Returns whether all values are finite and not below 0.
     #[inline(always)]
     fn is_tame<S: Stored<C>>(&self) -> bool {
         V::TAME || S::TAME && !reads_border(self.sampler, self.grid)
     }
 
-    /// Reads with the form that the texels of the level have.
+    /// Runs the work with the storage form of the level's texels.
     #[inline(always)]
     fn with_stored<E: Eight>(self, wide: E, work: impl WithStored<V, C>) -> (u64, bool) {
         match (&self.level.texels, &self.grid.fractions) {
@@ -697,7 +700,7 @@ impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
     }
 }
 
-/// Work on the texels of a level, whatever form they have.
+/// Work on the texels of a level, for any storage form.
 trait WithStored<V, const C: usize> {
     fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool);
 }
@@ -816,7 +819,8 @@ fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
     mix(wide, tame, near.weights[1], low, high)
 }
 
-/// Converts the texels of a row along s and mixes them. A function, since a closure is not always compiled for the level.
+/// Converts the texels of a row along s and mixes them. It is a function because a closure is not always compiled for
+/// the level.
 #[inline(always)]
 #[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
 fn along_s<E: Eight, V: Convert<C>, const C: usize>(
@@ -886,9 +890,10 @@ fn store<E: Eight, const C: usize>(
     }
 }
 
-/// low * (1 - weight) + high * weight; at weights 0 and 1 one side alone, bit for bit.
+/// Returns low * (1 - weight) + high * weight. At weights 0 and 1 the result is one side, bit for bit.
 ///
-/// `tame`: all numbers are finite and not below 0. The sum then is one side alone at these weights, and never a NaN.
+/// `tame`: all numbers are finite and not below 0. The plain sum then gives that result at these weights, and never a
+/// NaN.
 #[inline(always)]
 fn mix<E: Eight, const C: usize>(
     wide: E,

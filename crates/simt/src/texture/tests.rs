@@ -6,7 +6,7 @@ fn bits(x: f32) -> [u32; 4] {
     [x.to_bits(); 4]
 }
 
-/// Texel n holds n.
+/// Returns an image in which texel n has the value n.
 fn ramp(shape: Shape, width: u32, height: u32, depth: u32) -> Image {
     let texels = (0..width * height * depth).map(|n| bits(n as f32)).collect();
     Image::new(shape, vec![Level { width, height, depth, texels: Texels::Words(texels) }]).unwrap()
@@ -290,7 +290,7 @@ fn a_level_mixed_with_itself_is_unchanged() {
         depth: 1,
         texels: vec![[value; 4]; size as usize].into(),
     };
-    // 0.1 * 0.7 + 0.1 * 0.3 is not 0.1 in binary32; -0 * 1 + 1 * 0 is +0.
+    // In binary32, 0.1 * 0.7 + 0.1 * 0.3 is not 0.1; -0 * 1 + 1 * 0 is +0.
     let (tenth, minus_zero) = (0.1f32.to_bits(), (-0.0f32).to_bits());
     let image = Image::new(Shape::D1, vec![level(4, 0), level(2, minus_zero), level(1, tenth)]).unwrap();
     let sampler = Sampler { mip: MipFilter::Linear, max_lod: f32::INFINITY, ..Sampler::default() };
@@ -320,7 +320,7 @@ fn a_nan_that_filtering_makes_is_the_quiet_one() {
     let image = Image::flat(2, 1, texels).unwrap();
     let linear = Sampler { mag: Filter::Linear, ..wrap(Wrap::ClampToEdge) };
     assert_eq!(sample(&image, &linear, &at([0.5, 0.5, 0.0])), [0x7fc0_0000; 4]);
-    // Nearest filtering gives the bits of the texel.
+    // Nearest filtering returns the bits of the texel.
     let nearest = wrap(Wrap::ClampToEdge);
     assert_eq!(sample(&image, &nearest, &at([0.25, 0.5, 0.0])), [0xffc1_2345; 4]);
     assert_eq!(sample(&image, &nearest, &at([0.75, 0.5, 0.0])), [0x7f80_0001; 4]);
@@ -390,7 +390,8 @@ fn on_the_edges_of_a_cube_z_wins_over_y_over_x() {
     assert_eq!(read(&image, &Sampler::default(), [1.0, -1.0, 1.0]), 19.0, "the far corner of +z");
 }
 
-/// OpenGL 3.2, 3.8.8: with TEXTURE_CUBE_MAP_SEAMLESS a filter takes texels of the adjacent face; at a corner there are three.
+/// OpenGL 3.2, 3.8.8: with TEXTURE_CUBE_MAP_SEAMLESS a filter reads texels of the adjacent face; at a corner there
+/// are three.
 #[test]
 fn seamless_filters_mix_texels_of_adjacent_faces() {
     let image = ramp(Shape::Cube, 2, 2, 6);
@@ -403,7 +404,7 @@ fn seamless_filters_mix_texels_of_adjacent_faces() {
     // The corner of +z, +x and +y: their texels there are 17, 0 and 11.
     let corner = read(&image, &seamless, [1.0, 1.0, 1.0]);
     assert!((corner - (17. + 0. + 11.) / 3.).abs() < 1e-5, "{corner}");
-    // Both sides of every edge read alike, whatever the face.
+    // Both sides of every edge have the same result on each face.
     let single = Image::new(
         Shape::Cube,
         vec![Level { width: 5, height: 5, depth: 6, texels: (0..150).map(|n| bits(n as f32)).collect() }],

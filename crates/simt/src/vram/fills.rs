@@ -1,7 +1,7 @@
-//! Fills that are outstanding: rows that are to hold a value, and that memory does not hold yet.
+//! Outstanding fills: rows that are to hold a value but have not been stored.
 //!
-//! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access reaches its
-//! rows, or when the maker of the view settles it. Rows that a later fill covers are never stored.
+//! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access
+//! reaches its rows, or when the owner of the view settles it. Rows that a later fill covers are never stored.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Vram, WORD, load, store};
 
-/// Words that get a value, in rows.
+/// Words to fill with a value, in rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowFill {
     /// Offset of the first word in bytes.
@@ -22,17 +22,17 @@ pub struct RowFill {
     pub rows: usize,
     /// The value, a little-endian word.
     pub value: u32,
-    /// Bits of each word that get those of the value. All others stay.
+    /// Bits of each word that are replaced by those of the value. All others are unchanged.
     pub mask: u32,
 }
 
 /// Number of words up to which a fill is stored at once.
 const FEW: usize = 1 << 12;
 
-/// Number of outstanding fills, at most.
+/// Maximum number of outstanding fills.
 const MOST: usize = 64;
 
-/// Words that are stored together.
+/// Number of words that are stored together.
 const PIECE: usize = 256;
 
 impl RowFill {
@@ -92,7 +92,7 @@ impl RowFill {
     }
 }
 
-/// The fills of a view of memory that are outstanding.
+/// The outstanding fills of a view of memory.
 #[derive(Debug, Default)]
 pub struct Fills {
     /// Start and end of a range that contains all fills; empty if no fill is outstanding.
@@ -117,12 +117,13 @@ impl Fills {
         range.start < self.end.load(Ordering::Acquire) && self.start.load(Ordering::Relaxed) < range.end
     }
 
-    /// Notes the end of a submission. Returns how many have ended since the last fill was added.
+    /// Records the end of a submission. Returns the number of submissions that have ended since the last fill was
+    /// added.
     pub fn pause(&self) -> u32 {
         self.pauses.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Drops all fills, which are not stored.
+    /// Drops all fills without storing them.
     pub fn forget(&self) {
         self.replace(&mut self.list(), Vec::new());
     }
@@ -187,13 +188,13 @@ impl Fills {
 }
 
 impl<'a> Vram<'a> {
-    /// Returns a view whose large [fills](Vram::fill) are outstanding until an access of this view or of its copies reaches them.
-    /// The maker of the view calls [`Vram::settle`] at the end.
+    /// Returns a view whose large [fills](Vram::fill) are outstanding until an access of this view or of its copies
+    /// reaches them. The owner of the view calls [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }
 
-    /// Returns a view of what is stored. Before an access to it, the caller [settles](Vram::settle) the range.
+    /// Returns a view of the stored bytes. Before an access to it, the caller [settles](Vram::settle) the range.
     pub fn as_stored(self) -> Vram<'a> {
         Vram { fills: None, ..self }
     }
@@ -249,7 +250,7 @@ mod tests {
     }
 
     fn random_fill(random: &mut Random) -> RowFill {
-        // Few kinds of columns, so that fills often have the same.
+        // Few kinds of columns, so that fills often have the same columns.
         let (words, pitch) = [(64, 256), (64, 256), (50, 256), (64, 512), (128, 512)][random.below(5)];
         let mask = [u32::MAX, u32::MAX, 0xff_ffff, 0xffff_ff00][random.below(4)];
         let start = random.below(150) * 256 + [0, 0, 0, 4][random.below(4)];
@@ -257,7 +258,7 @@ mod tests {
         RowFill { start, words, pitch, rows, value: (random.below(1 << 24) as u32).wrapping_mul(257), mask }
     }
 
-    /// Random fills and accesses, against memory that is filled at once.
+    /// Random fills and accesses, compared with memory that is filled at once.
     #[test]
     fn outstanding_fills_read_as_if_they_were_stored() {
         let mut random = Random(5);

@@ -1,5 +1,6 @@
-//! Vectors of eight lanes, for code that is written in vectors: work of many steps on few lanes, which stays in registers
-//! that way. Loops over rows of sixteen lanes become a mixture of single words and vectors (rustc 1.95).
+//! Vectors of eight lanes, for code that is written in vectors. Such code performs many steps on few lanes and keeps
+//! its values in registers. The compiler turns loops over rows of sixteen lanes into a mixture of single words and
+//! vectors (rustc 1.95).
 
 use super::Wide;
 
@@ -17,19 +18,19 @@ pub trait Eight: Wide {
     fn load(self, words: &Words8) -> Self::Ints;
     /// Returns words.
     fn store(self, vector: Self::Ints) -> Words8;
-    /// The same integer in all lanes.
+    /// Returns the same integer in all lanes.
     fn ints(self, value: i32) -> Self::Ints;
-    /// The same single in all lanes.
+    /// Returns the same single in all lanes.
     fn floats(self, value: f32) -> Self::Floats;
-    /// The bits of singles.
+    /// Returns the bits of singles.
     fn bits(self, a: Self::Floats) -> Self::Ints;
-    /// Singles of bits.
+    /// Returns the singles with these bits.
     fn of_bits(self, a: Self::Ints) -> Self::Floats;
-    /// Integers as singles, rounded to the nearest.
+    /// Converts integers to singles, rounded to nearest.
     fn to_floats(self, a: Self::Ints) -> Self::Floats;
-    /// Singles as integers, rounded towards zero. Any integer for a single that is none.
+    /// Converts singles to integers, rounded towards zero. The result for a NaN is any integer.
     fn to_ints(self, a: Self::Floats) -> Self::Ints;
-    /// The whole numbers below.
+    /// Rounds down to whole numbers.
     fn floor(self, a: Self::Floats) -> Self::Floats;
 
     /// a + b.
@@ -42,15 +43,15 @@ pub trait Eight: Wide {
     fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
     /// a * b + c, rounded once. Slow on a level without [`Wide::FUSED`].
     fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
-    /// The smaller one; b if there is a NaN.
+    /// The smaller operand; b if one is a NaN.
     fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// The larger one; b if there is a NaN.
+    /// The larger operand; b if one is a NaN.
     fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
-    /// Where a < b.
+    /// Mask: a < b.
     fn less(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
-    /// Where a <= b.
+    /// Mask: a <= b.
     fn less_equal(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
-    /// Where a = b.
+    /// Mask: a = b.
     fn equal(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
 
     /// a + b, modulo 2^32.
@@ -59,13 +60,13 @@ pub trait Eight: Wide {
     fn sub_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// a * b, modulo 2^32.
     fn mul_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The smaller one.
+    /// The smaller operand, as signed integers.
     fn min_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The larger one.
+    /// The larger operand, as signed integers.
     fn max_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Where a > b, as integers with a sign.
+    /// Mask: a > b, as signed integers.
     fn greater_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// Where a = b.
+    /// Mask: a = b.
     fn equal_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// a & b.
     fn and(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
@@ -77,26 +78,26 @@ pub trait Eight: Wide {
     fn xor(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
     /// a << count, for counts below 32.
     fn shl(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// a >> count without a sign, for counts below 32.
+    /// a >> count, logical, for counts below 32.
     fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// a >> count with a sign, for counts below 32.
+    /// a >> count, arithmetic, for counts below 32.
     fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
-    /// a where the mask is set, b elsewhere.
+    /// a if the mask is set, otherwise b.
     fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
-    /// The lanes whose word has its highest bit set.
+    /// Returns the lanes whose word has its highest bit set.
     fn lanes(self, a: Self::Ints) -> u32;
 
-    /// The mask of a set of lanes.
+    /// Returns the mask of a set of lanes.
     #[inline(always)]
     fn mask(self, lanes: u32) -> Self::Ints {
         let bits = self.load(&[1, 2, 4, 8, 16, 32, 64, 128]);
         self.equal_ints(self.and(self.ints(lanes as i32), bits), bits)
     }
 
-    /// The little-endian words of four bytes from each of these places on.
+    /// Returns the little-endian words at these byte offsets.
     ///
     /// # Panics
-    /// A word is not inside of the bytes.
+    /// Panics if a word is not inside the bytes.
     #[inline(always)]
     fn words_at(self, bytes: &[u8], places: Self::Ints) -> Self::Ints {
         self.check_places(bytes.len().checked_sub(size_of::<u32>()), places);
@@ -119,7 +120,7 @@ pub trait Eight: Wide {
         [self.words_at(bytes, places), self.words_at(bytes, behind)]
     }
 
-    /// [`Eight::pairs_at`] at two places of each lane, which are mostly equally far from each other in all lanes.
+    /// [`Eight::pairs_at`] at two offsets per lane. The distance between the two is usually the same in all lanes.
     ///
     /// # Panics
     /// As [`Eight::words_at`].
@@ -128,33 +129,33 @@ pub trait Eight: Wide {
         [self.pairs_at(bytes, places[0]), self.pairs_at(bytes, places[1])]
     }
 
-    /// The bytes of words that `places` names, one in each lane, above zeros: byte n for n below 4.
+    /// Returns one byte of each word, zero-extended: byte n for n below 4.
     #[inline(always)]
     fn byte(self, words: Self::Ints, byte: u32) -> Self::Ints {
         self.and(self.shr(words, 8 * (byte & 3)), self.ints(0xff))
     }
 
-    /// The elements of a list at these places, component by component.
+    /// Returns the elements of a list at these indices, component by component.
     ///
     /// # Panics
-    /// A place is not in the list.
+    /// Panics if an index is not in the list.
     #[inline(always)]
     fn elements_at(self, list: &[[u32; 4]], places: Self::Ints) -> [Self::Ints; 4] {
         let found = self.store(places).map(|place| list[place as usize]);
         [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|element| element[component])))
     }
 
-    /// Checks that all places are at most `last`. (`None`: there is no place.)
+    /// Checks that all offsets are at most `last`. (`None`: there is no valid offset.)
     #[inline(always)]
     fn check_places(self, last: Option<usize>, places: Self::Ints) {
         let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
-        // A place with a sign is beyond all that are counted.
+        // An offset with the sign bit set is beyond all valid ones.
         let beyond = self.or(self.greater_ints(places, self.ints(last)), places);
         assert!(self.lanes(beyond) == 0, "a place among the bytes");
     }
 }
 
-/// Functions of lanes, by name; some with a count that is the same for all lanes.
+/// Defines functions of lanes, by name; some with a count that is the same for all lanes.
 macro_rules! by_lane {
     ($($name:ident($($argument:ident: $kind:ident),+ $(; $count:ident)?) -> $result:ident = $value:expr;)+) => {
         $(
@@ -169,7 +170,7 @@ macro_rules! by_lane {
     };
 }
 
-/// All ones for yes.
+/// Returns all ones for `true`.
 #[inline(always)]
 fn mask(yes: bool) -> u32 {
     if yes { u32::MAX } else { 0 }
@@ -238,7 +239,7 @@ impl Eight for super::Baseline {
     }
 }
 
-/// Functions that one intrinsic computes, by name.
+/// Defines functions that one intrinsic computes, by name.
 #[cfg(target_arch = "x86_64")]
 macro_rules! by_intrinsic {
     ($($name:ident($($argument:ident: $kind:ty),+) -> $result:ty = $value:expr;)+) => {
@@ -336,8 +337,8 @@ mod avx2 {
             let [first, second] = places;
             self.check_places(bytes.len().checked_sub(8), first);
             self.check_places(bytes.len().checked_sub(8), second);
-            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes. The places of one vector
-            // are those of the other one if all lanes have the same distance.
+            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes. The places of
+            // one vector are those of the other one if all lanes have the same distance.
             unsafe {
                 let distance = _mm256_sub_epi32(second, first);
                 let of_first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(distance));
@@ -353,7 +354,7 @@ mod avx2 {
 
         #[inline(always)]
         fn byte(self, words: __m256i, byte: u32) -> __m256i {
-            // The byte of each lane, and zeros.
+            // The byte of each lane, then zeros.
             let which = (byte & 3) as i32 | 0x8080_8000_u32 as i32;
             // SAFETY: the processor has AVX2.
             unsafe {
@@ -390,20 +391,20 @@ mod avx2 {
         }
     }
 
-    /// The two words of eight bytes from each place on.
+    /// Returns the two words of the eight bytes at each offset.
     ///
     /// # Safety
     /// The processor has AVX2, and eight bytes can be read at each place from `start` on.
     #[inline(always)]
     unsafe fn pairs(start: *const u8, places: &[usize; 8]) -> [__m256i; 2] {
-        /// The words at two places.
+        /// The words at two offsets.
         macro_rules! two {
             ($a:expr, $b:expr) => {{
                 let lower = _mm_loadl_epi64(start.wrapping_add(places[$a]).cast());
                 _mm_castpd_ps(_mm_loadh_pd(_mm_castsi128_pd(lower), start.wrapping_add(places[$b]).cast()))
             }};
         }
-        // SAFETY: as the caller says.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let x = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(0, 1)), two!(4, 5));
             let y = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(2, 3)), two!(6, 7));
@@ -413,7 +414,7 @@ mod avx2 {
         }
     }
 
-    /// Places as numbers: two leave their vector at once.
+    /// Returns offsets as numbers: two leave their vector at once.
     #[inline(always)]
     fn places_of(places: __m256i) -> [usize; 8] {
         // SAFETY: only code for AVX2 has such a vector.

@@ -1,4 +1,4 @@
-//! Anisotropic filters over rows of lanes: what [`Footprint::mean`] gives lane by lane, bit for bit.
+//! Anisotropic filters over rows of lanes. Results are those of [`Footprint::mean`] lane by lane, bit for bit.
 
 use super::super::anisotropy::{Footprint, Gradients, along};
 use super::super::{Image, Sampler};
@@ -6,14 +6,15 @@ use super::{Plan, Positions, Read, Words, is_cube};
 use crate::mask::members;
 use crate::wide::Wide;
 
-/// Returns whether a read of this kind has several places.
+/// Returns whether a read of this kind has several positions.
 fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool {
     sampler.anisotropy > 1 && matches!(read, Read::Floats | Read::Compare(..))
 }
 
 impl Plan {
-    /// Reads as [`Plan::read`], or the mean of the places of each lane's footprint if `sampler`, for which the plan was made, has an
-    /// anisotropic filter. `at` has the coordinates of the lanes that read, and `gradients` returns their changes.
+    /// Reads as [`Plan::read`]. If `sampler`, for which the plan was made, has an anisotropic filter, reads the mean
+    /// of the positions of each lane's footprint. `at` has the coordinates of the lanes that read, and `gradients`
+    /// returns their changes.
     #[inline(always)]
     pub fn read_along<W: Wide, const N: usize>(
         &self,
@@ -36,7 +37,7 @@ impl Plan {
         let mut before = None;
         for lane in members(lanes) {
             let gradients = gradients(lane);
-            // Mostly the lanes of a quad have one footprint.
+            // Usually the lanes of a quad have the same footprint.
             let footprint = match before {
                 Some((same, footprint)) if same == gradients => footprint,
                 _ => Footprint::new(image, sampler, gradients),
@@ -47,7 +48,7 @@ impl Plan {
         self.read_footprints(wide, image, read, (at, &rows), lanes, values);
     }
 
-    /// Reads place by place, each for the lanes that have it.
+    /// Reads position by position, each for the lanes that have it.
     #[inline(never)]
     fn read_footprints<W: Wide, const N: usize>(
         &self,
@@ -81,7 +82,7 @@ impl Plan {
                 *values = texels;
             }
         }
-        // The texel of a single place keeps its bits.
+        // The texel of a single position keeps its bits.
         for lane in members(lanes & footprints.with_place(1)) {
             let footprint = &footprints.of_lanes[lane];
             (0..4).for_each(|channel| values[channel][lane] = footprint.share(sums[channel][lane]));
@@ -104,13 +105,13 @@ impl<const N: usize> Footprints<N> {
         (0..3).for_each(|axis| self.longer[axis][lane] = footprint.longer[axis]);
     }
 
-    /// The lanes that have a place of this number.
+    /// Returns the lanes that have a position with this number.
     fn with_place(&self, number: u8) -> u64 {
         let has = |lane: usize| u64::from(self.counts[lane] > number.into()) << lane;
         (0..N).fold(0, |set, lane| set | has(lane))
     }
 
-    /// The coordinates and levels of detail of a place of each lane: as [`Footprint::place`].
+    /// Returns the coordinates and levels of detail of a position of each lane, as [`Footprint::place`] does.
     fn places(&self, at: &Positions<'_, N>, number: u8) -> ([Words<N>; 3], Words<N>) {
         let (mut coordinates, mut lods, mut places) = ([[0; N]; 3], [0; N], [0.0; N]);
         for lane in 0..N {
@@ -127,7 +128,7 @@ impl<const N: usize> Footprints<N> {
         (coordinates, lods)
     }
 
-    /// The same on a cube, lane by lane.
+    /// Returns the same as [`Footprints::places`] on a cube, lane by lane.
     fn places_of_cube(&self, image: &Image, at: &Positions<'_, N>, number: u8) -> ([Words<N>; 3], Words<N>) {
         let (mut coordinates, mut lods) = ([[0; N]; 3], [0; N]);
         for lane in 0..N {

@@ -1,4 +1,5 @@
-//! Cubes: the face that each direction points at, and the place on it. [`Face`](super::super::Face) is the plain version.
+//! Cubes: the face that each direction points at, and the position on it. [`Face`](super::super::Face) is the plain
+//! version.
 
 use super::super::{Image, Shape};
 use super::{EIGHT, Eights, VECTORS, vectors};
@@ -16,7 +17,7 @@ pub(super) struct Faces<E: Eight> {
 }
 
 impl<E: Eight> Faces<E> {
-    /// The faces that directions point at.
+    /// Returns the faces that directions point at.
     #[inline(always)]
     pub(super) fn of(wide: E, [x, y, z]: [E::Ints; 3]) -> Faces<E> {
         let (ax, ay, az) = (magnitude(wide, x), magnitude(wide, y), magnitude(wide, z));
@@ -29,7 +30,7 @@ impl<E: Eight> Faces<E> {
         Faces { along, below: wide.less(wide.of_bits(largest), wide.floats(0.0)) }
     }
 
-    /// The numbers of the faces.
+    /// Returns the numbers of the faces.
     #[inline(always)]
     pub(super) fn numbers(&self, wide: E) -> E::Ints {
         let [_, along_y, along_z] = self.along;
@@ -38,7 +39,7 @@ impl<E: Eight> Faces<E> {
         wide.sub_ints(first, self.below)
     }
 
-    /// s and t of directions projected onto the faces.
+    /// Returns s and t of directions projected onto the faces.
     #[inline(always)]
     pub(super) fn project(&self, wide: E, [x, y, z]: [E::Ints; 3]) -> [E::Floats; 2] {
         let [along_x, along_y, along_z] = self.along;
@@ -51,7 +52,8 @@ impl<E: Eight> Faces<E> {
     }
 }
 
-/// The magnitudes of numbers. A function, as all of these, since a closure is not always compiled for the level.
+/// Returns the magnitudes of numbers. This and the others are functions, since a closure is not always compiled for
+/// the level.
 #[inline(always)]
 fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))
@@ -64,14 +66,14 @@ fn on_face<E: Eight>(wide: E, component: E::Ints, largest: E::Floats) -> E::Floa
     wide.mul(wide.add(quotient, wide.floats(1.0)), wide.floats(0.5))
 }
 
-/// Directions as places on layers: the faces are the layers of an image of two axes.
+/// Directions as positions on layers: the faces are the layers of an image of two axes.
 pub(super) struct OnLayers {
     coordinates: [[Words8; VECTORS]; 2],
     layers: [Words8; VECTORS],
 }
 
 impl OnLayers {
-    /// What lanes read whose places are those on layers.
+    /// Returns the positions of the lanes with their coordinates on layers.
     pub(super) fn of<'a>(&'a self, at: &Eights<'a>) -> Eights<'a> {
         let [s, t] = self.coordinates.each_ref();
         Eights { coordinates: [s, t, at.coordinates[2]], layer: &self.layers, ..*at }
@@ -116,7 +118,7 @@ impl Task for Project<'_, '_> {
     }
 }
 
-/// Bits of numbers, 0 for a NaN.
+/// Returns the bits of numbers, 0 for a NaN.
 #[inline(always)]
 fn without_nans<E: Eight>(wide: E, numbers: E::Floats) -> E::Ints {
     wide.and(wide.equal(numbers, numbers), wide.bits(numbers))

@@ -1,4 +1,4 @@
-//! Texels of lanes by their numbers, without a filter.
+//! Fetches texels of lanes by their numbers, without a filter.
 
 use super::super::{Image, Level, Texels};
 use super::stored::{Fields, OfFractions, Stored, Wholes};
@@ -47,7 +47,7 @@ impl Task for FetchRows<'_> {
                 let (mut inside, mut places) = (same, wide.ints(grid.first));
                 for axis in 0..3 {
                     let (zero, size) = (wide.ints(0), wide.ints(grid.size[axis]));
-                    // A sum that overflows is far outside as well.
+                    // A sum that overflows is also far outside.
                     let index = wide.load(&numbers[axis][vector]);
                     let index = wide.add_ints(index, wide.ints(offset[axis]));
                     let holds = wide.and_not(wide.greater_ints(size, index), wide.greater_ints(zero, index));
@@ -68,7 +68,7 @@ impl Task for FetchRows<'_> {
     }
 }
 
-/// Texels at places of a level, for the lanes that are inside.
+/// Texels of a level, for the lanes that are inside.
 struct Fetching<'a> {
     grid: &'a Grid,
     level: &'a Level,

@@ -13,8 +13,8 @@ const PART: usize = 16;
 /// A mask with a bit for each lane of a part.
 const PART_LANES: u64 = (1 << PART) - 1;
 
-/// Level of detail of each of the given lanes: [`lod_of_quad`](super::super::lod_of_quad) with the lane's own direction as the one that faces.
-/// Coordinates and result are rows of bits.
+/// Returns the level of detail of each of the given lanes: [`lod_of_quad`](super::super::lod_of_quad), with the
+/// lane's own direction selecting the face. Coordinates and result are rows of bits.
 pub fn lods_of_quads<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -28,8 +28,9 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (coordinates, None), lanes)
 }
 
-/// Returns the level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that
-/// faces, and of the directions of the origin, to its right and below.
+/// Returns the level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad),
+/// computed from the direction that selects the face and the directions of the origin lane, the lane to its right and
+/// the lane below.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -41,7 +42,7 @@ pub fn lods_on_faces<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (facing, Some(quad)), lanes)
 }
 
-/// [`lods_on_faces`]; without directions of quads those that face are in quads.
+/// Implements [`lods_on_faces`]. Without directions of quads, those that select the face are in quads.
 fn on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -59,12 +60,13 @@ fn on_faces<W: Wide, const N: usize>(
     lods
 }
 
-/// The words of a part in each row.
+/// Returns the words of a part in each row.
 fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PART>; 3] {
     rows.map(|row| &row.as_chunks().0[part])
 }
 
-/// Level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of the differences in its quad, computed once a quad.
+/// Returns the level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of
+/// the differences in its quad, computed once per quad.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -82,7 +84,8 @@ pub fn lods_of_differences<W: Wide, const N: usize>(
     lods
 }
 
-/// [`lod_of_gradients`](super::super::lod_of_gradients) of each of the given lanes, from rows of the bits of its gradients.
+/// Returns [`lod_of_gradients`](super::super::lod_of_gradients) of each of the given lanes, from rows of the bits of
+/// its gradients.
 pub fn lods_of_gradients<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -100,7 +103,7 @@ pub fn lods_of_gradients<W: Wide, const N: usize>(
     lods
 }
 
-/// Texels of a coordinate's step of 1, for the axes that the image has.
+/// Returns the number of texels in a coordinate's step of 1, for the axes that the image has.
 fn scales(image: &Image, sampler: &Sampler) -> [Option<f64>; 3] {
     let level = &image.levels[0];
     let axes = image.shape.axes();
@@ -109,7 +112,7 @@ fn scales(image: &Image, sampler: &Sampler) -> [Option<f64>; 3] {
     [0, 1, 2].map(|axis| (axis < axes).then(|| scale(axis)))
 }
 
-/// Quads of a part.
+/// Number of quads of a part.
 const QUADS: usize = PART / 4;
 
 /// [`lods_of_differences`] for a part of the lanes.
@@ -153,7 +156,7 @@ impl Task for Differences<'_> {
     }
 }
 
-/// Bits of the levels of detail of the larger of two gradients, from the squares of their lengths.
+/// Returns the bits of the levels of detail of the larger of two gradients, from the squares of their lengths.
 #[inline(always)]
 fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
     let mut larger = [0.0; Q];
@@ -172,7 +175,8 @@ fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
 /// [`lods_on_faces`] for a part of the lanes.
 struct OnFaces<'a> {
     facing: [&'a Words<PART>; 3],
-    /// Directions of the origin, to its right and below; `None`: those that face, of lanes 0, 1 and 2 of their quads.
+    /// Directions of the origin lane, the lane to its right and the lane below. `None`: the directions in `facing` of
+    /// lanes 0, 1 and 2 of their quads.
     quad: Option<[[&'a Words<PART>; 3]; 3]>,
     scales: [Option<f64>; 3],
 }
@@ -191,7 +195,7 @@ impl Task for OnFaces<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Words<PART> {
         let wide = wide.eight();
-        // Coordinates s and t: those of the origin, to its right, and below.
+        // Coordinates s and t: of the origin lane, of the lane to its right, and of the lane below.
         let mut places = [[[0; PART]; 2]; 3];
         for half in 0..PART / EIGHT {
             let faces = Faces::of(wide, directions(wide, &self.facing, half, None));
@@ -221,7 +225,7 @@ impl Task for OnFaces<'_> {
     }
 }
 
-/// The directions of eight lanes of a part, or of a lane of their quads.
+/// Returns the directions of eight lanes of a part, or of a lane of their quads.
 #[inline(always)]
 fn directions<E: Eight>(
     wide: E,
@@ -232,7 +236,7 @@ fn directions<E: Eight>(
     [eight(wide, x, half, of_quad), eight(wide, y, half, of_quad), eight(wide, z, half, of_quad)]
 }
 
-/// Words of eight lanes of a part, or of a lane of their quads.
+/// Returns the words of eight lanes of a part, or of a lane of their quads.
 #[inline(always)]
 fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usize>) -> E::Ints {
     let words = &row.as_chunks::<EIGHT>().0[half];
@@ -264,7 +268,7 @@ impl Task for Gradients<'_> {
     }
 }
 
-/// Levels of detail of two gradients of each lane.
+/// Returns the levels of detail of two gradients of each lane.
 #[inline(always)]
 fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -> Words<PART> {
     let mut squares = [[0.0f64; PART]; 2];
@@ -277,7 +281,7 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
             }
         }
     }
-    // Mostly the lanes of a quad have one level of detail: on a cube if they face one way.
+    // Usually the lanes of a quad have the same level of detail; on a cube, if they face the same way.
     let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {
@@ -302,7 +306,7 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
     lods
 }
 
-/// [`libm::log2`] of numbers that are infinite, NaNs, or normal and above 0; any number for 0.
+/// Returns [`libm::log2`] of numbers that are infinite, NaNs, or normal and above 0; any number for 0.
 #[inline(always)]
 fn log2<const Q: usize>(numbers: &[f64; Q]) -> [f64; Q] {
     const HIGH: f64 = f64::from_bits(0x3ff7_1547_6520_0000);

@@ -1,17 +1,17 @@
-//! The texels near the coordinates of eight lanes: their places, wrapped, and the weights of those above.
+//! The texels near the coordinates of eight lanes: their positions, wrapped, and the weights of the upper ones.
 
 use super::super::{Sampler, Wrap, wrap_of_nearest};
 use super::{Eights, FAR, Grid};
 use crate::wide::{Eight, Words8};
 
-/// The texels near coordinates, by their sides along s and t: number x + 2 y. Side 1 is above.
+/// The texels near coordinates, by their sides along s and t: number x + 2 y. Side 1 is the upper one.
 pub(super) struct Near<E: Eight> {
     /// The lanes that are too far away.
     pub(super) far: u32,
     places: [E::Ints; 4],
-    /// Lanes whose texel is outside of the image, by axis and side.
+    /// Lanes whose texel is outside the image, by axis and side.
     outside: [[E::Ints; 2]; 2],
-    /// The weights of the texels above, by axis.
+    /// The weights of the upper texels, by axis.
     pub(super) weights: [E::Floats; 2],
     /// Whether some wrap mode has a border.
     border: bool,
@@ -19,16 +19,16 @@ pub(super) struct Near<E: Eight> {
 
 /// Texels along an axis on both sides.
 pub(super) struct Along<E: Eight> {
-    /// The offset that the index of each side adds to the place of the element.
+    /// The offset that the index of each side adds to the position of the element.
     places: [E::Ints; 2],
     outside: [E::Ints; 2],
-    /// The weight of the texel above.
+    /// The weight of the upper texel.
     pub(super) weight: E::Floats,
-    /// Whether the wrap mode has a border.
+    /// Whether the wrap mode uses the border.
     border: bool,
 }
 
-/// Returns whether a wrap mode has a border.
+/// Returns whether a wrap mode uses the border.
 #[inline(always)]
 fn has_border(wrap: Wrap) -> bool {
     match wrap {
@@ -38,7 +38,7 @@ fn has_border(wrap: Wrap) -> bool {
 }
 
 impl<E: Eight> Near<E> {
-    /// The texels that the coordinates of vector `number` fall into: side 0 along both axes.
+    /// Returns the texels that contain the coordinates of vector `number`: side 0 along both axes.
     #[inline(always)]
     pub(super) fn nearest(
         wide: E,
@@ -64,7 +64,8 @@ impl<E: Eight> Near<E> {
         Near { far, places: [place; 4], outside: [[outside; 2]; 2], weights, border }
     }
 
-    /// The texels to both sides of the coordinates of vector `number`, along s and t as far as the image has them.
+    /// Returns the texels on both sides of the coordinates of vector `number`, along s and t as far as the image has
+    /// them.
     #[inline(always)]
     pub(super) fn corners(
         wide: E,
@@ -81,7 +82,7 @@ impl<E: Eight> Near<E> {
             border |= along.border;
         }
         let [s, t] = along;
-        // Written out: a closure is not always compiled for the level.
+        // Written out, because a closure is not always compiled for the level.
         let [lower, upper] = [wide.add_ints(t.places[0], place), wide.add_ints(t.places[1], place)];
         let places = [
             wide.add_ints(s.places[0], lower),
@@ -93,7 +94,8 @@ impl<E: Eight> Near<E> {
         Near { far, places, outside, weights: [s.weight, t.weight], border }
     }
 
-    /// From the texels on the first slice of a 3D image, those on one of the slices on both sides of the coordinates.
+    /// Returns the texels on one of the slices on both sides of the coordinates, from those on the first slice of a
+    /// 3D image.
     #[inline(always)]
     pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
         let (mut places, [mut s, t]) = (self.places, self.outside);
@@ -106,13 +108,13 @@ impl<E: Eight> Near<E> {
         Near { places, outside: [s, t], border: self.border | slices.border, ..*self }
     }
 
-    /// The place of a texel.
+    /// Returns the position of a texel.
     #[inline(always)]
     pub(super) fn place(&self, corner: usize) -> E::Ints {
         self.places[corner]
     }
 
-    /// The components of a texel, or of the border outside of the image.
+    /// Returns the components of a texel, or of the border outside the image.
     #[inline(always)]
     pub(super) fn bordered<const C: usize>(
         &self,
@@ -132,14 +134,15 @@ impl<E: Eight> Near<E> {
 }
 
 impl<E: Eight> Along<E> {
-    /// What is the same on both sides.
+    /// Returns an axis whose two sides are the same.
     #[inline(always)]
     fn none(wide: E) -> Along<E> {
         let sides = [wide.ints(0); 2];
         Along { places: sides, outside: sides, weight: wide.floats(0.0), border: false }
     }
 
-    /// The texels along an axis to both sides of the coordinates of a vector. Lanes that are too far away are added to `far`.
+    /// Returns the texels along an axis on both sides of the coordinates of a vector. Lanes that are too far away are
+    /// added to `far`.
     #[inline(always)]
     pub(super) fn new(
         wide: E,
@@ -151,7 +154,7 @@ impl<E: Eight> Along<E> {
     ) -> Along<E> {
         let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
         let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], far);
-        // These two modes stop the coordinate itself, so that the weights stop with it.
+        // These two modes clamp the coordinate itself, so the weights are clamped with it.
         let (size, moved) = (grid.size[axis] as f32, offset as f32);
         let stops = match wrap {
             Wrap::Clamp => Some([-moved, size - moved]),
@@ -185,7 +188,7 @@ pub(super) fn reads_border(sampler: &Sampler, grid: &Grid) -> bool {
     sampler.wrap[..grid.axes].iter().any(|wrap| has_border(*wrap))
 }
 
-/// The places of the first texels of lanes' layers.
+/// Returns the positions of the first texels of lanes' layers.
 #[inline(always)]
 fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
     let first = wide.ints(grid.first);
@@ -196,7 +199,7 @@ fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
     wide.add_ints(first, wide.mul_ints(layer, wide.ints(grid.steps[2])))
 }
 
-/// Numbers of layers, rounded to even and clamped; 0 for a NaN.
+/// Returns numbers of layers, rounded to even and clamped; 0 for a NaN.
 #[inline(always)]
 pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
     let layer = wide.max(wide.of_bits(wide.load(layers)), wide.floats(0.0));
@@ -206,8 +209,8 @@ pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
     wide.to_ints(wide.sub(wide.add(layer, whole), whole))
 }
 
-/// Coordinates of an axis in texels, all nearer than [`FAR`]: 0 for a NaN, and for lanes that are farther, which are added
-/// to `far`.
+/// Returns the coordinates of an axis in texels, all nearer than [`FAR`]: 0 for a NaN, and for lanes that are
+/// farther, which are added to `far`.
 #[inline(always)]
 fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut u32) -> E::Floats {
     let scaled = wide.bits(wide.mul(wide.of_bits(wide.load(coordinates)), wide.floats(factor)));
@@ -221,10 +224,11 @@ fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut 
     wide.of_bits(wide.and(scaled, near))
 }
 
-/// Texel numbers along an axis, wrapped: all are inside then. The second result is where the border is.
+/// Returns texel numbers along an axis, wrapped so that all are inside. The second result is the mask of lanes that
+/// read the border.
 ///
-/// An index is a texel nearer than [`FAR`] and an offset, and a level has a quarter of [`FAR`] texels along an axis at most: no
-/// sum overflows, and singles have the bits of all numbers.
+/// An index is a texel nearer than [`FAR`] plus an offset, and a level has up to a quarter of [`FAR`] texels along an
+/// axis: no sum overflows, and singles can represent all numbers.
 #[inline(always)]
 fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints, E::Ints) {
     let (zero, last) = (wide.ints(0), wide.ints(size - 1));
@@ -248,7 +252,7 @@ fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints
     }
 }
 
-/// `index` modulo `size`, not negative. The quotient of singles is wrong by one at most.
+/// Returns `index` modulo `size`, not negative. The quotient of singles is wrong by at most one.
 #[inline(always)]
 fn modulo<E: Eight>(wide: E, index: E::Ints, size: i32) -> E::Ints {
     let (zero, size_of_all) = (wide.ints(0), wide.ints(size));

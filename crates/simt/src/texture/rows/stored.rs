@@ -1,26 +1,26 @@
-//! Texels of a level for all lanes of a row: words, or elements that become numbers together.
+//! Texels of a level for all lanes of a row: words, or elements that are converted together.
 //!
 //! [`Elements::texel`](super::Elements::texel) is the plain version.
 
 use super::super::elements::{Channel, Elements, Field, small_float_shift};
 use crate::wide::Eight;
 
-/// The texels of a level, found by their places: the first `C` components of each.
+/// The texels of a level, addressed by their positions: the first `C` components of each.
 pub(super) trait Stored<const C: usize> {
     /// Whether all components are finite and not below 0.
     const TAME: bool;
 
-    /// Reads the texels at these places.
+    /// Reads the texels at these positions.
     fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C];
 
-    /// Reads the texels at two places of each lane, which are mostly neighbours.
+    /// Reads the texels at two positions of each lane, which are usually adjacent.
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // Written out: a closure for both is not always compiled for the level.
+        // Written out, because a closure for both is not always compiled for the level.
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
-    /// [`Stored::read_two`] at four places. The second two are mostly a row after the first two.
+    /// [`Stored::read_two`] at four positions. The second two are usually one row after the first two.
     #[inline(always)]
     fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
         let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));
@@ -28,7 +28,7 @@ pub(super) trait Stored<const C: usize> {
     }
 }
 
-/// Bits of r, g, b, a of each texel. A place is the number of a texel.
+/// Bits of r, g, b, a of each texel, indexed by the number of the texel.
 pub(super) struct Wholes<'a>(pub(super) &'a [[u32; 4]]);
 
 impl<const C: usize> Stored<C> for Wholes<'_> {
@@ -51,13 +51,13 @@ pub(super) struct Fractions {
     bytes: bool,
 }
 
-/// A fraction, and a constant that is added to it: one of both is 0.
+/// A fraction, and a constant that is added to it. One of the two is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     shift: u32,
     /// The largest number.
     most: u32,
-    /// The reciprocal of `most`, and the part of it that the first number is too small. Both are 0 for a constant.
+    /// The reciprocal of `most`, and the amount by which it is too small. Both are 0 for a constant.
     reciprocal: [f32; 2],
     constant: f32,
 }
@@ -80,16 +80,16 @@ impl Fraction {
         }
     }
 
-    /// Returns the bits of the numbers that words have here.
+    /// Returns the bits of the fraction's numbers in these words.
     #[inline(always)]
     fn of<E: Eight>(&self, wide: E, words: E::Ints, bytes: bool) -> E::Ints {
-        // At most 24 bits: exact as a float.
+        // Up to 24 bits: exact as a float.
         let number = wide.to_floats(match bytes {
             true => wide.byte(words, self.shift / 8),
             false => wide.and(wide.shr(words, self.shift), wide.ints(self.most as i32)),
         });
         let (reciprocal, constant) = (self.reciprocal, wide.floats(self.constant));
-        // Both are the quotient, rounded once, for all numbers that a fraction can have.
+        // Both expressions are the quotient, rounded once, for all numbers of a fraction.
         wide.bits(match E::FUSED {
             true => {
                 let rest = wide.mul_add(number, wide.floats(reciprocal[1]), constant);
@@ -111,7 +111,7 @@ impl Fractions {
     }
 }
 
-/// Elements that consist of fractions. A place is a byte.
+/// Elements that consist of fractions. A position is a byte offset.
 pub(super) struct OfFractions<'a> {
     bytes: &'a [u8],
     fractions: &'a Fractions,
@@ -142,7 +142,7 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
 
     #[inline(always)]
     fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        // Where no lane wraps around, a word and the next one are read together.
+        // If no lane wraps around, a word and the next one are read together.
         let [first, second] = match follows(wide, places) {
             true => wide.pairs_at(self.bytes, places[0]),
             false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
@@ -163,14 +163,14 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
     }
 }
 
-/// Whether the second place is the word after the first one in all lanes.
+/// Returns whether the second position is the word after the first one in all lanes.
 #[inline(always)]
 fn follows<E: Eight>(wide: E, [first, second]: [E::Ints; 2]) -> bool {
     let word = wide.ints(size_of::<u32>() as i32);
     wide.lanes(wide.equal_ints(wide.sub_ints(second, first), word)) == 0xff
 }
 
-/// Elements of any channels. A place is a byte.
+/// Elements of any channels. A position is a byte offset.
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     channels: &'a [Channel; 4],
@@ -208,13 +208,13 @@ impl<const C: usize> Stored<C> for Fields<'_> {
     }
 }
 
-/// The component of elements, from the words that have its field.
+/// Returns the component of elements, from the words that contain its field.
 #[inline(always)]
 fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints) -> E::Ints {
     let numbers = wide.and(wide.shr(words, field.shift()), wide.ints(field.most() as i32));
     match channel {
         Channel::Word(_) | Channel::Bits(_) => numbers,
-        // At most 24 bits.
+        // Up to 24 bits.
         Channel::Fraction(_) => {
             let most = wide.floats(field.most() as f32);
             wide.bits(wide.div(wide.to_floats(numbers), most))
@@ -225,7 +225,7 @@ fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints)
     }
 }
 
-/// Halves as singles: as [`small_float`](super::super::elements::small_float).
+/// Converts halves to singles, as [`small_float`](super::super::elements::small_float) does.
 #[inline(always)]
 fn singles<E: Eight>(wide: E, halves: E::Ints) -> E::Ints {
     let magnitudes = wide.and(halves, wide.ints(0x7fff));

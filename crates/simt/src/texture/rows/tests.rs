@@ -1,4 +1,4 @@
-//! Rows against the sampler lane by lane.
+//! The sampler over rows, compared with the sampler lane by lane.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ const MIPS: [MipFilter; 3] = [MipFilter::None, MipFilter::Nearest, MipFilter::Li
 /// The forms of texels.
 #[derive(Clone, Copy, Debug)]
 enum ImageForm {
-    /// Small numbers, and now and then any bits.
+    /// Small numbers, and sometimes any bits.
     Words,
     /// Bytes that are fractions, in any order, and 0 and 1.
     Bytes,
@@ -38,7 +38,7 @@ enum ImageForm {
 
 const FORMS: [ImageForm; 4] = [ImageForm::Words, ImageForm::Bytes, ImageForm::Fractions, ImageForm::Elements];
 
-/// The texels of a level.
+/// Returns the texels of a level.
 fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random) -> Texels {
     let below = |random: &mut Random, count: usize| random.below(count as u32) as usize;
     let constant = |random: &mut Random| Channel::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() });
@@ -101,7 +101,7 @@ fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random
     Texels::Elements(elements.expect("elements inside of the bytes"))
 }
 
-/// An image with mip levels.
+/// Returns an image with mip levels.
 fn image(shape: Shape, random: &mut Random) -> Image {
     let form = one_of(random, &FORMS);
     let sizes = [1, 2, 3, 4, 5, 7, 8, 12, 16];
@@ -131,7 +131,7 @@ fn image(shape: Shape, random: &mut Random) -> Image {
     Image::new(shape, levels).expect("the levels halve")
 }
 
-/// Bits of a number: mostly small, now and then special or anything.
+/// Returns the bits of a number: usually small, sometimes special or any bits.
 fn number(random: &mut Random) -> u32 {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
     match random.below(8) {
@@ -141,7 +141,8 @@ fn number(random: &mut Random) -> u32 {
     }
 }
 
-/// Bits of a coordinate: inside and around the image, on edges and centres of texels, at the limits of the rows, special.
+/// Returns the bits of a coordinate: inside and around the image, on edges and centres of texels, at the limits of
+/// the rows, or special.
 fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     let scale = if unnormalised { 1.0 } else { size as f32 };
     let halves = random.below(12 * size) as f32 / 2.0 - 3.0 * size as f32;
@@ -157,8 +158,8 @@ fn coordinate(random: &mut Random, size: u32, unnormalised: bool) -> u32 {
     }
 }
 
-/// Makes directions of coordinates: of some quads close to one another, so that most have one face and some are across an
-/// edge; of others with components of equal size.
+/// Turns coordinates into directions. In some quads they are close to one another, so that most quads have one face
+/// and some cross an edge. In others the components have equal size.
 fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Random) {
     let signed = |random: &mut Random| random.below(1 << 16) as f32 / 32768.0 - 1.0;
     for lane in 0..N {
@@ -182,7 +183,7 @@ fn directions<const N: usize>(coordinates: &mut [[u32; N]; 3], random: &mut Rand
     }
 }
 
-/// What one lane reads.
+/// Returns the expected result of one lane.
 fn plain<const N: usize>(
     (image, sampler): (&Image, &Sampler),
     read: Read<'_, N>,
@@ -263,7 +264,7 @@ impl<const N: usize> Task for Numbered<'_, N> {
     }
 }
 
-/// [`Plan::read_along`] with the changes of each lane.
+/// A read with [`Plan::read_along`] and the changes of each lane.
 struct OfFootprints<'a, 'b, const N: usize>(
     &'a Plan,
     &'a Image,
@@ -285,7 +286,7 @@ impl<const N: usize> Task for OfFootprints<'_, '_, N> {
     }
 }
 
-/// Compares texels by their numbers, inside and outside of the image.
+/// Compares texels that are fetched by their numbers, inside and outside the image.
 fn compare_numbers<const N: usize>(plan: &Plan, image: &Image, random: &mut Random) {
     let mut numbers = [[0; N]; 3];
     let mut level = [0; N];
@@ -416,7 +417,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
     }
 }
 
-/// Compares the bits of a level of detail with one; NaNs are all the same.
+/// Compares the bits of a level of detail with an expected one; all NaNs are equal.
 fn same_lod(found: u32, expected: f32, of: &[[f32; 3]]) {
     let same = found == expected.to_bits() || expected.is_nan() && f32::from_bits(found).is_nan();
     assert!(same, "{found:x} {expected} {of:?}");
