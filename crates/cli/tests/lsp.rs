@@ -371,7 +371,7 @@ fn every_question_has_an_answer() {
     assert_eq!(labels, ["0x0", "0x8", "0x10", "0x18", "0x20"]);
     let tokens = client.ask("textDocument/semanticTokens/full", json!({ "textDocument": document }));
     let data = tokens["data"].as_array().unwrap();
-    assert!(data.len() % 5 == 0 && data.len() > 100, "{}", data.len());
+    assert!(data.len().is_multiple_of(5) && data.len() > 100, "{}", data.len());
     let range =
         client.ask("textDocument/semanticTokens/range", json!({ "textDocument": document, "range": whole }));
     assert_eq!(&range["data"], &tokens["data"]);

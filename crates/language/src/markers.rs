@@ -252,7 +252,7 @@ impl Analysis {
         let own = &self.files[0];
         let is_code =
             |line: &LexedLine| !line.statement(&own.text).is_empty() && line.directive(&own.text).is_none();
-        let has_code = own.lines.iter().any(|line| is_code(line));
+        let has_code = own.lines.iter().any(is_code);
         (self.chosen_by() == ChosenBy::Fewest && has_code).then(|| Marker {
             span: self.shown(Span::default()),
             level: MarkerLevel::Hint,
