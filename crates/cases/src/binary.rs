@@ -1,7 +1,7 @@
 //! Bare programs: words, containers, images. Each must survive the round trip through text.
 //!
-//! The machine of bare words is not in the bytes. It comes from `index.json` in the file's folder or above it, or from the
-//! caller.
+//! The machine of bare words is not in the bytes. It comes from `index.json` in the file's folder or above it, or from
+//! the caller.
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};

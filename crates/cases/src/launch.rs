@@ -106,8 +106,8 @@ pub struct HandedIn<'a> {
 /// Returns the case of a launch file with another program instead of the one that it names, such as a solution to an
 /// exercise.
 ///
-/// A program that does not assemble is a case that fails. The case belongs to the program's file. Its name is that of the
-/// program's file, or that of the launch file if `several` launch files are judged.
+/// A program that does not assemble is a case that fails. The case belongs to the program's file. Its name is that of
+/// the program's file, or that of the launch file if `several` launch files are judged.
 ///
 /// # Errors
 /// Fails if the launch file is wrong.
@@ -129,7 +129,8 @@ pub fn read_with(
 }
 
 impl LaunchCase {
-    /// Returns the case of a launch and a program, which is named `name` in its folder. `folder` has the launch's files.
+    /// Returns the case of a launch and a program, which is named `name` in its folder. `folder` has the launch's
+    /// files.
     fn of(
         launch: LaunchFile,
         name: &str,

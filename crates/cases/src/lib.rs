@@ -166,8 +166,8 @@ pub trait Folder: fmt::Debug + Send + Sync {
     /// # Errors
     /// Returns the reason for the user, without the file's name, if the file cannot be read.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// Finds the closest folder above the file that contains `name`. Returns the file's path relative to that folder, and
-    /// the bytes of `name`.
+    /// Finds the closest folder above the file that contains `name`. Returns the file's path relative to that folder,
+    /// and the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
 
@@ -216,8 +216,8 @@ pub enum ReadError {
     },
 }
 
-/// Returns the cases of a file, with unique names. `path` is for messages. `isa` is the machine of bare words, if the caller
-/// knows it.
+/// Returns the cases of a file, with unique names. `path` is for messages. `isa` is the machine of bare words, if the
+/// caller knows it.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -232,7 +232,8 @@ pub fn read(
     Ok(cases)
 }
 
-/// Makes names unique. A case without a name gets that of its file; later cases with the same name get `#2`, `#3` and so on.
+/// Makes names unique. A case without a name gets that of its file; later cases with the same name get `#2`, `#3` and
+/// so on.
 fn name_apart(path: &str, cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());
     for case in cases {

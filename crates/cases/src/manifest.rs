@@ -56,8 +56,8 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
 }
 
 impl ManifestCase {
-    /// Runs the launches, in both modes unless one is chosen. Then assembles the program's text and runs the launches with
-    /// the result, which must leave the same bytes.
+    /// Runs the launches, in both modes unless one is chosen. Then assembles the program's text and runs the launches
+    /// with the result, which must leave the same bytes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let back = match self.of_text() {
             Ok(back) => back,

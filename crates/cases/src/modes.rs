@@ -56,9 +56,9 @@ pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
     if lanes > LANES.size() { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
 }
 
-/// Executes every run of a case and compares. Unless a mode is chosen, both modes must return the expected result, except
-/// that a strict trap is a finding if lenient mode returns it. An objection of strict mode to how the program ended is
-/// always a finding.
+/// Executes every run of a case and compares. Unless a mode is chosen, both modes must return the expected result,
+/// except that a strict trap is a finding if lenient mode returns it. An objection of strict mode to how the program
+/// ended is always a finding.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],

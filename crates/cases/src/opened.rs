@@ -1,6 +1,7 @@
 //! One case of a file, for `run`, `dis` and `explain`: its program, and the launches that it describes.
 //!
-//! [`crate::read()`] lists the cases of a file, [`find`] chooses one by name, and [`Case::open`] returns program and launches.
+//! [`crate::read()`] lists the cases of a file, [`find`] chooses one by name, and [`Case::open`] returns program and
+//! launches.
 
 use reconverge_isa::source::closest;
 use reconverge_isa::{Image, Program};
@@ -15,8 +16,8 @@ use crate::{Case, CaseKind};
 pub struct OpenedCase {
     /// The program with its machine and chip. The image has this program alone, or all programs of the case's file.
     pub opened: Opened,
-    /// One launch with all inputs for each set of constants; none if the case has only words. Launches do not contain the
-    /// expected results, which [`Case::judge`] compares.
+    /// One launch with all inputs for each set of constants; none if the case has only words. Launches do not contain
+    /// the expected results, which [`Case::judge`] compares.
     pub launches: Vec<LaunchFile>,
 }
 

@@ -1,5 +1,5 @@
-//! Control-flow graphs of every program of the built-in corpus: each instruction is drawn once, and runs only follow drawn
-//! edges.
+//! Control-flow graphs of every program of the built-in corpus: each instruction is drawn once, and runs only follow
+//! drawn edges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -98,8 +98,8 @@ impl Sink for Went {
     }
 }
 
-/// Groups of R500 and R700 follow the edges of the graph. On Tesla, a warp goes back for the lanes of the other side, so
-/// the test follows each lane.
+/// Groups of R500 and R700 follow the edges of the graph. On Tesla, a warp goes back for the lanes of the other side,
+/// so the test follows each lane.
 #[test]
 fn runs_go_along_the_ways_of_the_graph() {
     let mut ran = 0;

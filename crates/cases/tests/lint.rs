@@ -1,5 +1,5 @@
-//! Findings of lint in the programs of the corpora. Built-in programs have only the findings that they demonstrate. Programs
-//! that compilers wrote for R500 have only the findings that docs/r500.md explains.
+//! Findings of lint in the programs of the corpora. Built-in programs have only the findings that they demonstrate.
+//! Programs that compilers wrote for R500 have only the findings that docs/r500.md explains.
 
 use std::collections::BTreeMap;
 use std::path::Path;

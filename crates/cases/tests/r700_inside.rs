@@ -1,5 +1,5 @@
-//! Compares the graph and the uses of R700 programs with their runs: steps are edges of the graph, and registers that are
-//! written are among the uses. The programs are those of the built-in corpus and of the collections in `shared/`.
+//! Compares the graph and the uses of R700 programs with their runs: steps are edges of the graph, and registers that
+//! are written are among the uses. The programs are those of the built-in corpus and of the collections in `shared/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Every step of a lane is an edge of its program's graph, in every launch of the built-in corpus and of the collections in
-//! `shared/`. Every register and memory that an instruction accesses is among its uses.
+//! Every step of a lane is an edge of its program's graph, in every launch of the built-in corpus and of the
+//! collections in `shared/`. Every register and memory that an instruction accesses is among its uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -92,7 +92,8 @@ fn with_constants(program: &reconverge_isa::Program, blocks: Vec<ConstantBlock>)
     reconverge_isa::Program { constants: blocks, ..program.clone() }
 }
 
-/// Returns the constants of each run of each case of a file, by the case's name. Each entry is a first word and its words.
+/// Returns the constants of each run of each case of a file, by the case's name. Each entry is a first word and its
+/// words.
 fn constants_of_cases(path: &Path) -> BTreeMap<String, Vec<Vec<ConstantBlock>>> {
     if path.extension().is_none_or(|extension| extension != "gz") {
         return BTreeMap::new();

@@ -11,8 +11,8 @@ pub(crate) enum Column {
     Copy,
     /// Type of each literal and the relation of its mask to the masks before it, one byte per literal.
     Tag,
-    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the group,
-    /// counted in instructions of the launch.
+    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the
+    /// group, counted in instructions of the launch.
     Group,
     /// Numbers of paths and phrases, and targets of jumps.
     Place,
@@ -86,8 +86,8 @@ impl Order {
     }
 }
 
-/// A record without its masks, numbers and values: its tag, the relation of its mask, and 32 bits that depend on the tag.
-/// Never `u64::MAX`.
+/// A record without its masks, numbers and values: its tag, the relation of its mask, and 32 bits that depend on the
+/// tag. Never `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol(pub(crate) u64);
 

@@ -38,8 +38,8 @@ pub struct Difference {
 /// Number of moments that are kept before a difference.
 const BEFORE: usize = 4;
 
-/// Returns the first difference between two traces, or `None` if they are equal. Writes to registers and accesses to memory
-/// count if both traces have them.
+/// Returns the first difference between two traces, or `None` if they are equal. Writes to registers and accesses to
+/// memory count if both traces have them.
 ///
 /// # Errors
 /// Fails if a trace is damaged.
@@ -85,7 +85,8 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// Returns the texts of a listing by address, without labels, which differ if the same instructions have other addresses.
+/// Returns the texts of a listing by address, without labels, which differ if the same instructions have other
+/// addresses.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
     let plain = |word: &str| match labels.contains(word) {

@@ -1,5 +1,5 @@
-//! Trace formats of other programs: Chrome's JSON and Perfetto's protocol buffers. Both show one track per group and one
-//! instruction per microsecond. [`mod@crate::parquet`] writes a table for data frames.
+//! Trace formats of other programs: Chrome's JSON and Perfetto's protocol buffers. Both show one track per group and
+//! one instruction per microsecond. [`mod@crate::parquet`] writes a table for data frames.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};

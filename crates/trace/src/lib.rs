@@ -4,8 +4,8 @@
 //! [`End`] with totals and the offsets of the blocks. [`Writer`] writes it while a program runs. [`Reader`] reads any
 //! block without the others, and the complete blocks of a truncated file. docs/trace-format.md describes the bytes.
 //!
-//! The crate does not open files. A writer takes any [`Write`](std::io::Write), a reader any [`Read`](std::io::Read) with
-//! [`Seek`](std::io::Seek).
+//! The crate does not open files. A writer takes any [`Write`](std::io::Write), a reader any [`Read`](std::io::Read)
+//! with [`Seek`](std::io::Seek).
 //!
 //! ```
 //! use reconverge_simt::{Event, Mask};
@@ -78,8 +78,8 @@ impl Section {
     }
 }
 
-/// Size in bytes of the head of a section: type (1), size of the payload (4), size of the unpacked payload (4), CRC-32 of
-/// the payload (4). Numbers are little endian.
+/// Size in bytes of the head of a section: type (1), size of the payload (4), size of the unpacked payload (4), CRC-32
+/// of the payload (4). Numbers are little endian.
 const SECTION_HEAD: usize = 13;
 
 /// Maximum size of an unpacked payload, in bytes. A block has fewer, whatever its records are.

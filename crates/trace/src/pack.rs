@@ -1,9 +1,9 @@
 //! Packs records into the bytes of a block.
 //!
-//! Measured with collatz on Tesla (64 blocks of 256) and R700 (4,096 pixels), in bytes of files. Without copies and phrases
-//! but with the relations of masks, LZ4 needs 1.8 and 1.3 times as many bytes, zstd 1.0 and 0.9 times. Columns of plain
-//! values need 3.1 and 3.0 times as many with LZ4, 1.8 times with zstd. If a key of the engine is known, the engine does
-//! not send the events of that key.
+//! Measured with collatz on Tesla (64 blocks of 256) and R700 (4,096 pixels), in bytes of files. Without copies and
+//! phrases but with the relations of masks, LZ4 needs 1.8 and 1.3 times as many bytes, zstd 1.0 and 0.9 times. Columns
+//! of plain values need 3.1 and 3.0 times as many with LZ4, 1.8 times with zstd. If a key of the engine is known, the
+//! engine does not send the events of that key.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -37,7 +37,8 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase can use: the lanes at entry, the lanes that run first, the others, and [`Masks::other`] at entry.
+/// The masks that a phrase can use: the lanes at entry, the lanes that run first, the others, and [`Masks::other`] at
+/// entry.
 type Parted = [u64; 4];
 
 /// Indices into a [`Parted`].
@@ -46,8 +47,8 @@ const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they arrive. A record that repeats the one at the same position in an earlier sequence
-/// takes no bytes, except for a mask that does not follow from the masks before it.
+/// Packs the records of a block as they arrive. A record that repeats the one at the same position in an earlier
+/// sequence takes no bytes, except for a mask that does not follow from the masks before it.
 ///
 /// If lanes diverge at every step, a trace has more records than the run has instructions, and each may take a few
 /// nanoseconds: one comparison with the expected symbol, and one store.
@@ -66,8 +67,8 @@ pub(crate) struct Packer {
     masks: Masks,
     /// Number of lanes in the last mask.
     lanes: u32,
-    /// Index at which a symbol last began a copy or was a literal, by [`Symbol::slot`]. An entry can be of another block or
-    /// symbol; [`Packer::change`] compares the symbols.
+    /// Index at which a symbol last began a copy or was a literal, by [`Symbol::slot`]. An entry can be of another
+    /// block or symbol; [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
     /// Addresses of the block's paths, the range of each path in them, and path numbers by first address and length.
     addresses: Vec<u32>,
@@ -254,8 +255,8 @@ impl Packer {
         self.learns_from = BLOCK_RECORDS;
     }
 
-    /// Appends the records of a key and returns whether the lanes diverge in them. `first` are the lanes that run first after
-    /// the divergence.
+    /// Appends the records of a key and returns whether the lanes diverge in them. `first` are the lanes that run first
+    /// after the divergence.
     ///
     /// Returns `None` if the key is unknown. The caller then appends its records and calls [`Packer::learn`].
     #[inline(always)]

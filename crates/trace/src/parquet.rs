@@ -1,4 +1,5 @@
-//! A trace as a table in an Apache Parquet file, for data frames: one row per instruction of a group, and one row per event.
+//! A trace as a table in an Apache Parquet file, for data frames: one row per instruction of a group, and one row per
+//! event.
 //!
 //! | column | rows and contents |
 //! |---|---|

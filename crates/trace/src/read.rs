@@ -220,8 +220,8 @@ fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     Ok((serde_json::from_slice(words).map_err(|error| error.to_string())?, columns))
 }
 
-/// Reads the section at byte `at`. Returns its type, its unpacked bytes and the offset of its end, or `None` if the file
-/// ends before the section does.
+/// Reads the section at byte `at`. Returns its type, its unpacked bytes and the offset of its end, or `None` if the
+/// file ends before the section does.
 fn section(
     input: &mut (impl Read + Seek),
     at: u64,

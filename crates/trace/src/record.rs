@@ -78,7 +78,8 @@ pub struct Line {
     /// Number of flow constructs that contain the instruction.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
-    /// Memory that the instruction reads: one name for all its loads, or a name for each load of a lane, in their order.
+    /// Memory that the instruction reads: one name for all its loads, or a name for each load of a lane, in their
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<String>,
     /// Memory that the instruction writes.
@@ -97,8 +98,8 @@ pub struct Kind(pub u8);
 /// A run of instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The step of the instruction: the number of instructions of the launch that were issued before it. An event belongs
-    /// to the last instruction of its group.
+    /// The step of the instruction: the number of instructions of the launch that were issued before it. An event
+    /// belongs to the last instruction of its group.
     pub step: u64,
     /// The group.
     pub group: u32,
@@ -108,8 +109,8 @@ pub struct Record {
 
 /// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// Unlike [`reconverge_simt::Event`], a record stands for a run of instructions, and the word of a push or pop comes from
-/// the file. [`What::event`] returns the event.
+/// Unlike [`reconverge_simt::Event`], a record stands for a run of instructions, and the word of a push or pop comes
+/// from the file. [`What::event`] returns the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Instructions that follow each other in the listing ran for the same lanes.

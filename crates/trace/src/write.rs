@@ -127,8 +127,8 @@ impl<W: Write> Writer<W> {
 
     /// Returns an observer that records a run. Its first events belong to the last group that was recorded.
     ///
-    /// The next call of [`Writer::flush`] or [`Writer::finish`] returns its errors, including an instruction that is not in
-    /// the listing.
+    /// The next call of [`Writer::flush`] or [`Writer::finish`] returns its errors, including an instruction that is
+    /// not in the listing.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }

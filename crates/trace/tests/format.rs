@@ -104,8 +104,8 @@ fn expected(acts: &[Act]) -> Vec<(u32, String)> {
     flat
 }
 
-/// Records of a key: 0 and 1 do not diverge, 2 is a branch and its join, 3 is a branch whose last side continues, and 4 has
-/// a mask that does not follow from the others.
+/// Records of a key: 0 and 1 do not diverge, 2 is a branch and its join, 3 is a branch whose last side continues, and 4
+/// has a mask that does not follow from the others.
 fn by_key(group: u32, key: u32, active: u64, first: u64) -> Vec<Act> {
     let (all, taken, not) = (Mask(active), Mask(first), Mask(active & !first));
     let branch = || {

@@ -1,5 +1,5 @@
-//! Lanes do not depend on each other. On every engine, a subset of the lanes of a case leaves the same results as all lanes
-//! together, although the lanes then diverge elsewhere and have other numbers in their group.
+//! Lanes do not depend on each other. On every engine, a subset of the lanes of a case leaves the same results as all
+//! lanes together, although the lanes then diverge elsewhere and have other numbers in their group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -35,8 +35,8 @@ trait Lanes: Sized {
     /// Returns the case with these lanes only.
     fn only(&self, lanes: &[usize]) -> Self;
 
-    /// Returns the results of the lanes, run after run. Fails if they differ between engines (see [`everywhere`]) or from
-    /// the expected results.
+    /// Returns the results of the lanes, run after run. Fails if they differ between engines (see [`everywhere`]) or
+    /// from the expected results.
     fn left(&self) -> Result<Vec<Self::Left>, String>;
 }
 
