@@ -255,7 +255,7 @@ impl Point {
         let whole = |(site, list): (Site, Vec<u32>)| match list.len() {
             0 => None,
             count if count == steps => Some((site, Instants::All(steps as u64))),
-            // A fault in the active mask can change the lanes of every instruction, even if it has none.
+            // Without a filter, the active mask is a site only if it exists at every step.
             _ if site == Site::Flow(Kind::ActiveMask) && self.allowed == Allowed::default() => None,
             _ => Some((site, Instants::Some(list))),
         };
@@ -411,7 +411,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Some registers only mirror others: outputs of R500, $a0.
+    // Drops registers that cannot be set, because they only mirror others: outputs of R500, $a0.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());

@@ -77,8 +77,7 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Other processes may have finished most of these shards since. The process waits only after an iteration
-            // without others.
+            // Waits only if other processes run all open shards. Otherwise they may have finished most of theirs since.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;

@@ -82,7 +82,7 @@ impl Sink for Steps<'_> {
     }
 }
 
-/// Compares the launches of a file. Returns the numbers of launches, steps and written registers.
+/// Compares the launches of a file. Returns the numbers of launches, steps and register writes.
 fn compare(path: &Path) -> [usize; 3] {
     let bytes = std::fs::read(path).unwrap();
     let folder: Arc<dyn Folder> = Arc::new(Disk(path.to_owned()));

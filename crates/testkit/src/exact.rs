@@ -91,8 +91,9 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
     }
 }
 
-/// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`]. The result is from 0 up
-/// to 1, and exact except if it is so close to 1 that a double rounds to 1.
+/// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
+///
+/// The result is from 0 up to 1. It is exact, except for negative numbers so close to 0 that a double rounds the result to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -218,7 +219,7 @@ impl Real {
         [u32::from(self.negative) << 31 | magnitude; 2]
     }
 
-    /// Returns [`Real::candidates`] for any number.
+    /// Returns [`Real::candidates`], computed without the fast path.
     fn rounded_ends(self) -> [u32; 2] {
         const WIDTH: u128 = 1 << 13;
         let significand = u128::from(self.significand) << 1;
