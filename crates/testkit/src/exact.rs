@@ -93,7 +93,8 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
 
 /// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
 ///
-/// The result is from 0 up to 1. It is exact, except for negative numbers so close to 0 that a double rounds the result to 1.
+/// The result is from 0 up to 1. It is exact, except for negative numbers so close to 0 that a double rounds the result
+/// to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);

@@ -3,7 +3,7 @@
 /// The columns, in the order of the file. A column holds one kind of data, so that neighbouring bytes are similar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
-    /// Consecutive instructions. A path is a list of pieces of the listing, each with its start and length.
+    /// Consecutive instructions. A path is a list of ranges of the listing, each with its start and length.
     Path,
     /// Sequences of symbols that recur. A phrase is the number of symbols, then their tags, relations, paths and so on.
     Phrase,

@@ -136,7 +136,7 @@ impl Packer {
         self.len
     }
 
-    /// Returns whether the block is full. A new block has room for at least one record.
+    /// Returns whether the block is full. The writer writes a full block before it appends the next record.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.len == BLOCK_RECORDS
@@ -175,7 +175,8 @@ impl Packer {
             true => self.issued.insert(group, until),
             false => self.issued.get(&group).copied(),
         };
-        // 1 if the last instruction belongs to this group; 0 if the group has not had an instruction.
+        // 1 if the last instruction before these records belongs to the group; 0 if the group has not had an
+        // instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));
@@ -399,7 +400,7 @@ impl Packer {
     fn close_copy(&mut self) {
         if self.ahead != BLOCK_RECORDS {
             let copied = self.ahead - self.copies_from;
-            // Both ends move together, so their distance is that of the whole copy.
+            // The copy ends at `len`, and its source at `ahead`. Their distance is that of the whole copy.
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
             let column = self.column(Column::Copy);
@@ -470,7 +471,7 @@ impl Packer {
         known
     }
 
-    /// Writes the paths: the number of pieces of the listing of each, then the start and length of each piece.
+    /// Writes the paths: for each path, its number of ranges of the listing, then the start and length of each range.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

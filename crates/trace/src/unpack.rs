@@ -106,7 +106,8 @@ impl<'a> Columns<'a> {
         Ok(phrases)
     }
 
-    /// Reads the paths. Returns the pieces of each, as the index of the first instruction and their number.
+    /// Reads the paths. Returns the ranges of each, as the index of the first instruction and the number of
+    /// instructions.
     fn paths(&mut self, order: &Order) -> Result<Vec<Vec<(u32, u32)>>, String> {
         let column = self.of(Column::Path);
         let (mut paths, mut behind) = (Vec::new(), 0u32);
@@ -197,7 +198,7 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     }
 }
 
-/// The records read so far, and the state from which the next record continues.
+/// The records read so far, and the state for decoding the next one.
 struct Records<'a> {
     columns: Columns<'a>,
     order: &'a Order,
@@ -260,7 +261,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Adds the records of a path. The first piece may extend the last record.
+    /// Adds the records of a path. Its first range may extend the last record.
     fn ran(&mut self, path: u32, mask: Mask) -> Result<(), String> {
         let Records { order, paths, records, step, group, behind, .. } = self;
         let pieces = paths.get(path as usize).ok_or_else(|| format!("no path {path}"))?;

@@ -125,7 +125,7 @@ impl<W: Write> Writer<W> {
         unknown.map_or(Ok(()), |pc| Err(Error::UnknownInstruction { pc: *pc }))
     }
 
-    /// Returns an observer that records a run. Its first events belong to the last group that was recorded.
+    /// Returns an observer for one run. Its first events belong to the group that was recorded last.
     ///
     /// The next call of [`Writer::flush`] or [`Writer::finish`] returns its errors, including an instruction that is
     /// not in the listing.
@@ -234,7 +234,7 @@ impl<W: Write> Blocks<W> {
     }
 }
 
-/// An observer that records a run. See [`Writer::recording`].
+/// Observer that records a run, from [`Writer::recording`].
 pub struct Recording<'a> {
     open: &'a mut Open,
     file: &'a mut dyn File,
