@@ -79,7 +79,8 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// Version that makes results comparable: that of the package, then that of the choices made by a seed.
+/// Version of results, which are comparable if it is equal: the version of the package, then that of the choices made
+/// by a seed.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
 /// An error that stops a campaign.

@@ -1,5 +1,5 @@
 //! Every step of a lane is an edge of its program's graph, in every launch of the built-in corpus and of the
-//! collections in `shared/`. Every register and memory that an instruction accesses is among its uses.
+//! collections in `shared/`. The registers that an instruction writes and its memory accesses are among its uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

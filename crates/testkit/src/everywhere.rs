@@ -57,7 +57,7 @@ impl Restriction {
 /// Returns the value that an environment variable names, or `None` if the variable is not set.
 ///
 /// # Panics
-/// Panics if the value does not exist, because a campaign without runs would pass.
+/// Panics if the variable has another value, because a campaign without runs would pass.
 fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     match var(variable) {
         Ok(name) => Some(of(&name).unwrap_or_else(|| panic!("{variable}={name}: there is none here"))),
