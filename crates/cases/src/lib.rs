@@ -216,8 +216,8 @@ pub enum ReadError {
     },
 }
 
-/// Returns the cases of a file, with unique names. `path` is for messages. `isa` is the machine of bare words, if the
-/// caller knows it.
+/// Returns the cases of a file, with unique names. `path` is for messages. `isa` is the machine of bare words, if it is
+/// known.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -232,8 +232,8 @@ pub fn read(
     Ok(cases)
 }
 
-/// Makes names unique. A case without a name gets that of its file; later cases with the same name get `#2`, `#3` and
-/// so on.
+/// Renames cases so that each name is unique. A case without a name gets that of its file; later cases with the same
+/// name get `#2`, `#3` and so on.
 fn name_apart(path: &str, cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());
     for case in cases {

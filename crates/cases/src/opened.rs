@@ -91,7 +91,7 @@ impl Case {
     /// Returns the program and the launches of the case.
     ///
     /// # Errors
-    /// Fails if the case does not have a program of its own, or if the program is invalid.
+    /// Fails if the case lacks its own program, or if the program is invalid.
     pub fn open(&self) -> Result<OpenedCase, OpenCaseError> {
         let refused = |why: String| OpenCaseError::NoProgram { name: self.name.clone(), why };
         match &self.kind {

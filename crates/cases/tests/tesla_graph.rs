@@ -87,7 +87,7 @@ fn listed(name: &str, target: &Target, program: &reconverge_isa::Program, groups
     }
 }
 
-/// Returns the program with the constants of a launch, from which the graph derives the targets of `bra c[]`.
+/// Returns the program with the constants of a launch. The graph needs them for the targets of `bra c[]`.
 fn with_constants(program: &reconverge_isa::Program, blocks: Vec<ConstantBlock>) -> reconverge_isa::Program {
     reconverge_isa::Program { constants: blocks, ..program.clone() }
 }

@@ -244,7 +244,7 @@ fn apart(target: &'static Target, until: Until, common: &Common) -> Result<bool>
     Ok(sound)
 }
 
-/// Finds the case that ended the process: runs each case that was in progress again, in a process of its own.
+/// Finds the case that ended the process. Repeats each case that was in progress, in a separate process.
 fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: &str) -> Result<()> {
     let seeds = (target.seeds)();
     let mut named = false;
