@@ -1,4 +1,4 @@
-//! numpy arrays and the workbench's.
+//! Converts between numpy arrays and arrays of the workbench.
 
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -19,22 +19,23 @@ pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py
     owner.call_method1("view", (name,))?.call_method1("reshape", (shape,))
 }
 
-/// A read-only column of numbers, which go to numpy as they are.
+/// Returns a read-only column of numbers, without a conversion.
 pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) -> PyResult<Bound<'py, PyAny>> {
     let column = values.into_pyarray(py).into_any();
     column.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
     Ok(column)
 }
 
-/// An array from numpy: name, type by its name, whether its user chose the type, shape, the bytes of a row-major array.
+/// An array from numpy: name, name of its type, whether the user chose the type, shape, the bytes of a row-major array.
 #[derive(FromPyObject)]
 pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
 
 impl FromNumpy<'_> {
-    /// Its name, the array, and how its type is known: as that of a `.npy` file, where its user chose it.
+    /// Returns the name, the array, and the origin of its type. A type that the user chose counts like that of a `.npy`
+    /// file.
     ///
     /// # Errors
-    /// A type that the workbench does not have, or bytes that are not in a row.
+    /// Fails if the workbench does not have the type, or if the bytes are not contiguous.
     pub(crate) fn read(&self) -> PyResult<(String, (Array, Stated))> {
         let FromNumpy(name, dtype, chosen, shape, bytes) = self;
         let dtype = Dtype::from_name(dtype).ok_or_else(|| wrong(format!("{name}: no numbers of {dtype}")))?;

@@ -26,11 +26,11 @@ struct OutcomeFunction {
     function: Py<PyAny>,
     /// The golden outputs of the point that was used last.
     golden: Mutex<Option<(u32, Py<PyDict>)>>,
-    /// The exception that it raised.
+    /// The exception that the function raised.
     failed: Mutex<Option<PyErr>>,
 }
 
-/// Outputs by name.
+/// Returns outputs by name.
 fn outputs<'py>(py: Python<'py>, outputs: &[(String, Array)]) -> PyResult<Bound<'py, PyDict>> {
     let named = PyDict::new(py);
     for (name, array) in outputs {
@@ -39,7 +39,7 @@ fn outputs<'py>(py: Python<'py>, outputs: &[(String, Array)]) -> PyResult<Bound<
     Ok(named)
 }
 
-/// An experiment as a dict, with the names of the columns of results.
+/// Returns an experiment as a dict, with the names of the columns of results.
 fn dict<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     row.set_item("index", record.index)?;
@@ -63,10 +63,10 @@ fn dict<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
 }
 
 impl OutcomeFunction {
-    /// The golden outputs of a point.
+    /// Returns the golden outputs of a point.
     fn golden<'py>(&self, py: Python<'py>, ended: &EndedExperiment<'_>) -> PyResult<Bound<'py, PyDict>> {
         let point = ended.record.point;
-        // The lock is free again before Python allocates anything: that may run any code.
+        // The lock is released before Python allocates anything, because an allocation may run any code.
         let known = self
             .golden
             .lock()
@@ -96,7 +96,7 @@ impl OutcomeFunction {
         }
     }
 
-    /// The name of an outcome.
+    /// Returns the name of an outcome.
     fn name(&self, ended: EndedExperiment<'_>) -> Result<String, String> {
         Python::attach(|py| self.call(py, &ended)).map_err(|error| {
             let message = error.to_string();
@@ -114,7 +114,7 @@ fn raised(error: Error) -> PyErr {
 }
 
 impl Campaign {
-    /// The exception for an error: that of the outcome function, if it raised one.
+    /// Returns the exception for an error: that of the outcome function, if it raised one.
     fn failed(&self, error: Error) -> PyErr {
         let own = self.named.as_ref().and_then(|named| {
             let mut failed = named.failed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +158,7 @@ impl Campaign {
         Ok(Campaign { campaign: opened.map_err(raised)?, named })
     }
 
-    /// The experiments of a shard that a folder has.
+    /// Returns the experiments of a shard, from its file in a folder.
     fn records<'py>(
         &self,
         py: Python<'py>,
@@ -170,7 +170,7 @@ impl Campaign {
         records.iter().map(|record| dict(py, record)).collect()
     }
 
-    /// The number of experiments of a shard by outcome.
+    /// Returns the number of experiments of a shard by outcome.
     fn outcomes(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<BTreeMap<String, u64>> {
         let shard = self.shard(number)?;
         let records = py.detach(|| self.campaign.records(&shard, &folder)).map_err(raised)?;
@@ -182,31 +182,31 @@ impl Campaign {
         Ok(counts)
     }
 
-    /// The golden run, the profile, the sample size, as JSON.
+    /// Returns the golden run, the profile and the sample size, as JSON.
     fn describe(&self) -> String {
         json!(self.campaign.describe()).to_string()
     }
 
-    /// The version that reads the campaign, and the campaign's hash.
+    /// Returns the version that reads the campaign, and the campaign's hash.
     fn names(&self) -> (&str, &str) {
         let description = self.campaign.describe();
         (&description.version, &description.campaign)
     }
 
-    /// The names of the shards' files, in order.
+    /// Returns the names of the shards' files, in order.
     fn shards(&self) -> Vec<String> {
         self.campaign.shards().iter().map(|shard| shard.name().to_owned()).collect()
     }
 
-    /// The numbers of the shards to run in a folder, and a message for each damaged file.
+    /// Returns the numbers of the shards to run in a folder, and a message for each damaged file.
     fn state(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<usize>, Vec<String>)> {
         let state = py.detach(|| self.campaign.state(&folder)).map_err(raised)?;
         let damaged = state.damaged.iter().map(|it| format!("{}: damaged: {}", it.file.display(), it.why));
         Ok((state.missing.iter().map(|shard| shard.index).collect(), damaged.collect()))
     }
 
-    /// Runs the experiments of a shard, unless its file exists, and returns the path of its file; `None` if another process
-    /// runs the shard.
+    /// Runs the experiments of a shard, unless its file exists. Returns the path of its file, or `None` if another
+    /// process runs the shard.
     fn take_shard(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<Option<String>> {
         let shard = self.shard(number)?;
         let taken = py.detach(|| self.campaign.take_shard_while(&shard, &folder, &|| true));
@@ -217,7 +217,7 @@ impl Campaign {
         })
     }
 
-    /// The bytes of a shard's file, checked.
+    /// Returns the bytes of a shard's file, after checking them.
     fn shard_bytes<'py>(
         &self,
         py: Python<'py>,
@@ -229,13 +229,13 @@ impl Campaign {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Counts by site and outcome, as JSON.
+    /// Returns counts by site and outcome, as JSON.
     fn summary(&self, py: Python<'_>, folder: PathBuf) -> PyResult<String> {
         let summary = py.detach(|| self.campaign.summary(&folder)).map_err(raised)?;
         Ok(json!(summary).to_string())
     }
 
-    /// Experiments run again on the reference engine, as JSON.
+    /// Runs experiments again on the reference engine. Returns the comparison as JSON.
     fn recheck(&self, py: Python<'_>, folder: PathBuf, count: u64, seed: u64) -> PyResult<String> {
         let folder: &Path = &folder;
         let checked =

@@ -13,7 +13,7 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::target::TargetError;
 use serde_json::{Value, json};
 
-/// An exception of `reconverge.errors`, by its name and arguments.
+/// Returns an exception of `reconverge.errors`, by its name and arguments.
 fn exception<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<PyErr>
 where
     A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
@@ -33,17 +33,17 @@ fn raised(name: &str, message: String, details: Option<Value>) -> PyErr {
     })
 }
 
-/// A hook asks for something that cannot be.
+/// Returns the error for a hook that requests something impossible.
 pub(crate) fn hook(message: impl Display) -> PyErr {
     raised("HookError", message.to_string(), None)
 }
 
-/// The input or the usage is wrong.
+/// Returns the error for wrong input or usage.
 pub(crate) fn wrong(message: impl Display) -> PyErr {
     raised("Error", message.to_string(), None)
 }
 
-/// Messages about a source, with their places in its text.
+/// Returns messages about a source, with their places in its text.
 pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
     let message = |message: &Diagnostic| {
         let (line, column) = message.line_column(source);
@@ -52,7 +52,7 @@ pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
     messages.iter().map(message).collect()
 }
 
-/// A source text that does not assemble.
+/// Returns the error for a source text that does not assemble.
 pub(crate) fn source(title: &str, text: &str, messages: &[Diagnostic]) -> PyErr {
     let (lines, more) = messages.split_at(messages.len().min(3));
     let line = |message: &Diagnostic| format!("{}: {message}", message.place(title, text));
@@ -63,7 +63,7 @@ pub(crate) fn source(title: &str, text: &str, messages: &[Diagnostic]) -> PyErr 
     raised("SourceError", lines.join("\n"), Some(diagnostics(messages, text)))
 }
 
-/// A file that is no program.
+/// Returns the error for a file that is not a program.
 pub(crate) fn open(title: &str, text: &[u8], error: &OpenError) -> PyErr {
     match error {
         OpenError::Source(messages) => source(title, &String::from_utf8_lossy(text), messages),
@@ -71,17 +71,18 @@ pub(crate) fn open(title: &str, text: &[u8], error: &OpenError) -> PyErr {
     }
 }
 
-/// A target that cannot be.
+/// Returns the error for an invalid target.
 pub(crate) fn target(error: &TargetError) -> PyErr {
     wrong(error)
 }
 
-/// Words that are no instruction.
+/// Returns the error for words that are not an instruction.
 pub(crate) fn explain(error: &ExplainError) -> PyErr {
     wrong(error)
 }
 
-/// A program that trapped: the message and the details that the command prints. `file` is the program's.
+/// Returns the error for a program that trapped: the message and the details that the command prints. `file` is the
+/// program's file.
 fn trap(trapped: &Trapped, file: &str) -> PyErr {
     let mut lines = vec![trapped.message.clone()];
     lines.extend(trapped.details(file).into_iter().map(|line| format!("  {line}")));
@@ -91,12 +92,13 @@ fn trap(trapped: &Trapped, file: &str) -> PyErr {
     raised("Trap", lines.join("\n"), Some(details))
 }
 
-/// A launch that gave no result.
+/// Returns the error for a launch without a result.
 pub(crate) fn run(error: Error) -> PyErr {
     run_of(error, "")
 }
 
-/// A launch that cannot be prepared: options that the message names become keywords, or fields for a launch file.
+/// Returns the error for a launch that cannot be prepared. Options in the message become keywords, or fields for a
+/// launch file.
 pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     match error {
         Error::Machine(message) => wrong(with_keywords(&message, of_file)),
@@ -104,7 +106,7 @@ pub(crate) fn prepared(error: Error, of_file: bool) -> PyErr {
     }
 }
 
-/// A message of the workbench with keywords of Python in place of options of the command line.
+/// Returns a message of the workbench with Python keywords instead of command-line options.
 fn with_keywords(message: &str, of_file: bool) -> String {
     let buffer = "add --buf ";
     let found = message.split_once(buffer).and_then(|(before, rest)| {
@@ -132,7 +134,7 @@ fn with_keywords(message: &str, of_file: bool) -> String {
         .replace("with --texture UNIT=FILE,", "with textures={UNIT: array},")
 }
 
-/// A launch of the program of `file` that gave no result.
+/// Returns the error for a launch of the program in `file` without a result.
 pub(crate) fn run_of(error: Error, file: &str) -> PyErr {
     match error {
         Error::Trap(trapped) => trap(&trapped, file),

@@ -1,4 +1,4 @@
-//! A program with what it starts from: runs, counts, reports.
+//! A program with its initial state: runs, counts, reports.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,10 +30,10 @@ use crate::prepared::{Beside, Core};
 use crate::program::{Origin, Program, is_source, named, programs};
 use crate::session::Session;
 
-/// The page that reports are written with.
+/// The template of report pages.
 const PAGE: &str = include_str!("../../crates/cli/assets/report.html");
 
-/// A program with what it starts from, ready to run any number of times.
+/// A program with its initial state. It can run any number of times.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Launch {
     core: Arc<Core>,
@@ -53,19 +53,19 @@ type LaunchState<'py> = (
 /// Names of registers by number and names of memories: see [`Launch::naming`].
 type Naming = (Vec<(u32, String)>, Vec<String>);
 
-/// The description that a launch was made from: a copy in another process is made from it.
+/// The description from which a launch was made. A copy in another process is made from it.
 enum Recipe {
-    /// A built-in kernel, and how many lanes of it were requested.
+    /// A built-in kernel, and the requested number of lanes.
     Kernel(&'static str, Isa, Option<u32>),
     /// The text of a launch file, options of the command line, and the arrays and files that they name.
     Stated(String, Vec<(String, String)>, Arc<Beside>),
 }
 
-/// A launch of a program: the fields of a launch file as JSON, then options as the command line has them. Values that name
-/// an array are that array.
+/// Returns a launch of a program, from the fields of a launch file as JSON and options as on the command line. A value
+/// that names an array stands for that array.
 ///
 /// # Errors
-/// A launch that does not fit the program or the machine.
+/// Fails if the launch does not fit the program or the machine.
 #[pyfunction]
 pub(crate) fn launch(
     program: &Program,
@@ -80,10 +80,10 @@ pub(crate) fn launch(
     Launch::stated(program, title, fields, options, beside, None)
 }
 
-/// The launch with the state that [`Launch::state`] returns. Reads no file.
+/// Returns the launch with the state that [`Launch::state`] returns. Does not read a file.
 ///
 /// # Errors
-/// As those of [`launch`].
+/// Fails like [`launch`].
 #[pyfunction]
 pub(crate) fn relaunch(
     program: &Program,
@@ -101,11 +101,11 @@ pub(crate) fn relaunch(
     Launch::stated(program, title, text, options, beside, fields)
 }
 
-/// The launch that a launch file describes, with its program. `changes` are fields as JSON that replace those of the file;
-/// their values that name an array are that array.
+/// Returns the launch that a launch file describes, with its program. `changes` are fields as JSON that replace those
+/// of the file. A value in them that names an array stands for that array.
 ///
 /// # Errors
-/// A file that is no launch file, or what it names cannot be read.
+/// Fails if the file is not a launch file, or if a file that it names cannot be read.
 #[pyfunction]
 pub(crate) fn launch_file(
     path: PathBuf,
@@ -119,7 +119,7 @@ pub(crate) fn launch_file(
     let fields = LaunchFile::fields(&text).map_err(|error| wrong(error.to_string()))?;
     let changes = LaunchFile::fields(changes).map_err(errors::wrong)?;
     let text = match changes.is_empty() {
-        // Messages name the lines of the file.
+        // Messages refer to lines of the file.
         true => text,
         false => {
             let mut changed = fields.clone();
@@ -163,7 +163,7 @@ fn field<'py>(py: Python<'py>, value: &toml::Value) -> PyResult<Bound<'py, PyAny
         toml::Value::Integer(number) => number.into_pyobject(py)?.into_any(),
         toml::Value::Float(number) => number.into_pyobject(py)?.into_any(),
         toml::Value::Boolean(value) => value.into_pyobject(py)?.to_owned().into_any(),
-        // No field of a launch is a time.
+        // Launch files do not have times.
         toml::Value::Datetime(time) => time.to_string().into_pyobject(py)?.into_any(),
         toml::Value::Array(values) => {
             let values: Vec<_> = values.iter().map(|value| field(py, value)).collect::<PyResult<_>>()?;
@@ -182,10 +182,11 @@ fn dict<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyDict>> {
     Ok(dict)
 }
 
-/// A launch of a built-in kernel: the first lanes of `mandel` or `collatz`, 1024 by default, or a whole kernel of the suite.
+/// Returns a launch of a built-in kernel: the first lanes of `mandel` or `collatz`, 1024 by default, or a whole kernel
+/// of the suite.
 ///
 /// # Errors
-/// No such kernel, or a number of lanes that it does not run with.
+/// Fails if there is no such kernel, or if it does not run with this number of lanes.
 #[pyfunction]
 pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Program, Launch)> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
@@ -214,10 +215,10 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: Option<u32>) -> PyResult<(Pro
     Ok((program, Launch { core: Arc::new(core), recipe: Recipe::Kernel(name, isa, lanes) }))
 }
 
-/// Refuses a chip that is not the program's: its words are those of its chip.
+/// Checks that a chip is the program's own. The words of a program are specific to its chip.
 ///
 /// # Errors
-/// No chip of the machine has this name, or the program is for another.
+/// Fails if no chip of the machine has this name, or if the program is for another chip.
 fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
     let other =
         Target::new(target.isa, Some(asked)).map_err(|error| errors::wrong(format!("chip: {error}")))?;
@@ -231,7 +232,8 @@ fn same_chip(target: &Target, asked: &str) -> PyResult<()> {
 }
 
 impl Launch {
-    /// The launch that a text and options state. The program's target counts as stated, unless `fields` are of a file.
+    /// Returns the launch from a text and options. The program's target counts as stated, unless `fields` come from a
+    /// file.
     fn stated(
         program: &Program,
         title: String,
@@ -283,25 +285,25 @@ impl Launch {
         &self.core.title
     }
 
-    /// What numbers without a stated type were read as.
+    /// Returns the types assumed for numbers without a stated type.
     #[getter]
     fn typed(&self) -> Vec<String> {
         self.core.typed.clone()
     }
 
-    /// The fields of its launch file, as they are written there; `None` for a launch without a file.
+    /// Returns the fields of the launch file as they are written there, or `None` for a launch without a file.
     fn fields<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.core.fields.as_ref().map(|table| dict(py, table)).transpose()
     }
 
-    /// The buffers of Tesla's global memory: name, first byte, one past the last. Other machines have none.
+    /// Returns the buffers of Tesla's global memory: name, first byte, one past the last. Other machines have none.
     fn buffers(&self) -> PyResult<Vec<(String, u64, u64)>> {
         let stepping = self.core.stepping(&self.core.with(None, None, Engine::Fast)?)?;
         let buffers = stepping.buffers("g", 0, Lane(0)).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
     }
 
-    /// Runs to the end: outputs by name, and the rest as JSON.
+    /// Runs to the end. Returns outputs by name, and the rest as JSON.
     #[pyo3(signature = (engine=None, jobs=None))]
     fn run<'py>(
         &self,
@@ -343,7 +345,7 @@ impl Launch {
         Ok((outputs, rest.to_string()))
     }
 
-    /// Counts by instruction, as JSON.
+    /// Returns counts by instruction, as JSON.
     #[pyo3(signature = (memory=true))]
     fn stats(&self, py: Python<'_>, memory: bool) -> PyResult<String> {
         let options = self.core.with(None, None, Engine::Fast)?;
@@ -370,7 +372,7 @@ impl Launch {
         Ok(profile.to_json(&listing.instructions(&program.words), memory, rule, groups_per_block).to_string())
     }
 
-    /// The page of a run. A trap ends the record and is part of it.
+    /// Returns the report page of a run. A trap ends the record and is part of it.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         let options = self.core.with(None, None, Engine::Fast)?;
         let Core { program: Program { opened, source, .. }, session, title, .. } = &*self.core;
@@ -379,17 +381,17 @@ impl Launch {
         page(PAGE, &[report.map_err(errors::run)?]).map_err(errors::wrong)
     }
 
-    /// The launch before its first instruction.
+    /// Returns a session before the first instruction of the launch.
     #[pyo3(signature = (engine=None))]
     fn start(&self, engine: Option<&str>) -> PyResult<Session> {
         let options = self.core.with(engine, None, Engine::Fast)?;
         Ok(Session::new(self.core.stepping(&options)?, self.core.clone()))
     }
 
-    /// Runs and hands what happens to hooks, in batches of columns or, with a batch of 1, one event after another; gives
-    /// `end`, `limit` or `stop`, and how many events each hook had.
+    /// Runs and passes events to hooks, in batches of columns or, with a batch of 1, one event at a time. Returns
+    /// `end`, `limit` or `stop`, and the number of events that each hook had.
     ///
-    /// `limit` is how many events are handed on at most.
+    /// `limit` is the maximum number of events that are passed on.
     #[pyo3(signature = (hooks, batch, limit=None))]
     fn observe(
         &self,
@@ -405,13 +407,14 @@ impl Launch {
         observed.map_err(|ended| ended.raised(|error| self.core.failed(error)))
     }
 
-    /// The names of registers by their numbers in events, and the names of memories; the first memory has number 1.
+    /// Returns the names of registers by their numbers in events, and the names of memories. The first memory has
+    /// number 1.
     fn naming(&self) -> PyResult<Naming> {
         let names = self.core.names()?;
         Ok((names.registers(), names.spaces().to_vec()))
     }
 
-    /// The name, machine and lanes of a built-in kernel; `None` for any other launch.
+    /// Returns the name, machine and lanes of a built-in kernel, or `None` for any other launch.
     fn built_in(&self) -> Option<(&'static str, &'static str, Option<u32>)> {
         match self.recipe {
             Recipe::Kernel(name, isa, lanes) => Some((name, isa.name(), lanes)),
@@ -419,7 +422,7 @@ impl Launch {
         }
     }
 
-    /// The launch as plain values, which [`relaunch`] takes; `None` for a built-in kernel.
+    /// Returns the launch as plain values, which [`relaunch`] takes, or `None` for a built-in kernel.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Option<LaunchState<'py>>> {
         let Recipe::Stated(text, options, beside) = &self.recipe else { return Ok(None) };
         let array = |(name, (array, stated)): (&String, &(Array, Stated))| {

@@ -1,16 +1,16 @@
-//! What the Python package `reconverge` has in Rust: the workbench, with numpy arrays in and out.
+//! The Rust half of the Python package `reconverge`: the workbench, with numpy arrays as inputs and outputs.
 //!
-//! The Python half (`reconverge/*.py`) has the classes that a user sees; this half does what needs the machines. Data that
-//! is looked at rather than computed with (explanations, counts, findings) crosses as JSON text; numbers cross as numpy
-//! arrays on buffers that Rust made, without a copy. Runs release the interpreter's lock.
+//! The Python half (`reconverge/*.py`) has the classes that users see. The Rust half does the work that needs the
+//! machines. Data to read (explanations, counts, findings) is passed as JSON text. Numbers are passed without a copy,
+//! as numpy arrays on buffers that Rust allocated. Runs release the interpreter's lock.
 //!
-//! * [`mod@program`]: files to programs; listings, explanations, findings, graphs.
-//! * [`mod@launch`]: a program with what it starts from; runs, counts, reports.
-//! * [`mod@prepared`]: what the runs and sessions of a launch share.
-//! * [`mod@observe`]: what happens in a run, in batches of arrays.
-//! * [`mod@session`]: a launch that is stepped.
+//! * [`mod@program`]: opens files as programs; listings, explanations, findings, graphs.
+//! * [`mod@launch`]: a program with its initial state; runs, counts, reports.
+//! * [`mod@prepared`]: the parts that the runs and sessions of a launch share.
+//! * [`mod@observe`]: the events of a run, in batches of arrays.
+//! * [`mod@session`]: a launch that is executed step by step.
 //! * [`mod@campaign`]: campaigns and their shards.
-//! * [`mod@array`]: numpy arrays and the workbench's. [`mod@errors`]: exceptions.
+//! * [`mod@array`]: arrays of numpy and of the workbench. [`mod@errors`]: exceptions.
 //!
 //! # Features
 //!

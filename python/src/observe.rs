@@ -1,6 +1,7 @@
-//! Calls Python functions with the events of a run: in batches of columns, or one event after another.
+//! Calls Python functions with the events of a run, in batches of columns or one event at a time.
 //!
-//! Hooks are filtered here, by kind, address, group, register and space, so that an event that no hook asks for costs no call.
+//! Hooks are filtered here, by kind, address, group, register and space, so that an event for which there is no hook
+//! does not cost a call.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -35,16 +36,17 @@ const RESUME: u8 = 10;
 /// Writes to registers and accesses to memory, which come from the reference interpreter.
 const DATA: u16 = 1 << WRITE | 1 << LOAD | 1 << STORE;
 
-/// Events between two looks at signals, where each is handed on alone.
+/// Number of events between two checks for signals, if each event is passed on alone.
 const LOOK: u64 = 1 << 10;
 
-/// EventNames of registers and memories in the events of a launch.
+/// Names of registers and memories in the events of a launch.
 #[derive(Debug)]
 pub(crate) struct EventNames {
     classes: Vec<RegisterClass>,
     /// The memories. Events number them from 1.
     spaces: Vec<String>,
-    /// By address: the memories of an instruction's loads, one for all or one for each of a lane's, and of its stores.
+    /// Memories by address: those of an instruction's loads (one for all, or one for each of a lane's loads), and of
+    /// its stores.
     accessed: HashMap<u32, (Vec<u8>, u8)>,
 }
 
@@ -64,7 +66,7 @@ impl EventNames {
         names
     }
 
-    /// The number of a memory, which is added if it is new.
+    /// Returns the number of a memory, which is added if it is new.
     fn numbered(&mut self, space: &str) -> u8 {
         let known = self.spaces.iter().position(|known| known == space);
         let place = known.unwrap_or_else(|| {
@@ -74,12 +76,12 @@ impl EventNames {
         (place + 1) as u8
     }
 
-    /// The memories, by their numbers from 1 on.
+    /// Returns the memories, by their numbers from 1 on.
     pub(crate) fn spaces(&self) -> &[String] {
         &self.spaces
     }
 
-    /// The registers that events of writes name.
+    /// Returns the registers that events of writes name.
     pub(crate) fn registers(&self) -> Vec<(u32, String)> {
         let numbers = self.classes.iter().flat_map(|class| {
             let width = class.channels.len().max(1) as u32;
@@ -88,7 +90,7 @@ impl EventNames {
         numbers.map(|number| (number, register_name(&self.classes, number))).collect()
     }
 
-    /// The number of the memory of an access by the instruction at an address.
+    /// Returns the number of the memory of an access by the instruction at an address.
     fn space(&self, event: &Event, pc: u32, loads: &mut [u8; 64]) -> u8 {
         match event {
             Event::Load { lane, .. } => {
@@ -109,7 +111,7 @@ impl EventNames {
     }
 }
 
-/// The last instruction of a group: its address, its step, and by lane how many loads it has made.
+/// The last instruction of a group: its address, its step, and the number of loads by lane.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastIssue {
     pc: u32,
@@ -122,7 +124,7 @@ impl LastIssue {
         LastIssue { pc, step, loads: [0; 64] }
     }
 
-    /// An event that the instruction caused.
+    /// Returns an event that the instruction caused.
     pub(crate) fn caused(&mut self, names: &EventNames, event: Event, group: usize) -> Happened {
         let space = names.space(&event, self.pc, &mut self.loads);
         Happened { space, ..Happened::of(event, group, self.step, self.pc) }
@@ -132,12 +134,12 @@ impl LastIssue {
 /// An event with its step, group and address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Happened {
-    /// The number of the instruction that caused it, from 0 on.
+    /// The step of the instruction that caused the event, from 0.
     pub(crate) step: u64,
     pub(crate) group: u32,
     pub(crate) kind: u8,
     pub(crate) pc: u32,
-    /// The lanes of an issue, a reconvergence or a trap; those of a divergence that run first.
+    /// The lanes of an issue, a reconvergence or a trap. For a divergence, the lanes that run first.
     pub(crate) mask: u64,
     /// The other lanes of a divergence, the address of a jump or of an access, the number of a register.
     pub(crate) other: u64,
@@ -148,7 +150,7 @@ pub(crate) struct Happened {
 }
 
 impl Happened {
-    /// An event that the instruction of a step at an address caused.
+    /// Returns an event that the instruction of a step at an address caused.
     pub(crate) fn of(event: Event, group: usize, step: u64, pc: u32) -> Happened {
         let (kind, mask, other, lane, value) = match event {
             Event::Issue { mask, .. } => (ISSUE, mask.0, 0, 0, 0),
@@ -174,7 +176,7 @@ impl Happened {
 /// The names of an event's register and memory.
 #[derive(Clone)]
 enum EventNaming {
-    /// Numbers of a launch.
+    /// Names by number, from a launch.
     Numbered(Arc<EventNames>),
     /// The names of the register and of the memory, if the event has them.
     Named(Option<String>, Option<String>),
@@ -190,7 +192,7 @@ pub(crate) struct OneEvent {
 
 impl PartialEq for OneEvent {
     fn eq(&self, other: &OneEvent) -> bool {
-        // Numbers of memories belong to a launch.
+        // Numbers of memories are specific to a launch.
         Happened { space: 0, ..self.happened } == Happened { space: 0, ..other.happened }
             && self.space() == other.space()
             && self.register() == other.register()
@@ -269,7 +271,7 @@ impl OneEvent {
         self.happened.value
     }
 
-    /// The name of the register of a write.
+    /// Returns the name of the register of a write.
     #[getter]
     fn register(&self) -> Option<String> {
         match &self.written {
@@ -281,7 +283,7 @@ impl OneEvent {
         }
     }
 
-    /// The memory of a load or a store.
+    /// Returns the memory of a load or a store.
     #[getter]
     fn space(&self) -> Option<String> {
         match &self.written {
@@ -330,7 +332,7 @@ pub(crate) struct FromHook(
     Option<Vec<u8>>,
 );
 
-/// A hook, and what it waits to be called with.
+/// A hook, and the events with which it will be called.
 struct Hook {
     function: Py<PyAny>,
     kinds: u16,
@@ -358,12 +360,12 @@ impl Hook {
 /// The hooks of a run.
 pub(crate) struct HookedRun {
     hooks: Vec<Hook>,
-    /// The kinds that any of them takes.
+    /// The kinds of events that the hooks take.
     kinds: u16,
     pub(crate) names: Arc<EventNames>,
 }
 
-/// Whether a run goes on after a call.
+/// The effect of a hook's return value on the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HookAnswer {
     /// The run continues.
@@ -389,12 +391,12 @@ impl HookedRun {
         HookedRun { hooks, kinds, names }
     }
 
-    /// Whether a hook takes this event.
+    /// Returns whether a hook takes this event.
     pub(crate) fn wants(&self, event: &Happened) -> bool {
         self.kinds >> event.kind & 1 != 0 && self.hooks.iter().any(|hook| hook.takes(event))
     }
 
-    /// The number of events that each hook had.
+    /// Returns the number of events that each hook had.
     pub(crate) fn counts(&self) -> Vec<u64> {
         self.hooks.iter().map(|hook| hook.events).collect()
     }
@@ -440,7 +442,7 @@ fn answered(py: Python<'_>, returned: PyResult<Bound<'_, PyAny>>) -> PyResult<Ho
     }
 }
 
-/// How a run that is observed ended before its end.
+/// The reason why an observed run ended before its end.
 pub(crate) enum HooksEnded {
     /// The launch cannot run, or the program trapped.
     Run(Error),
@@ -449,7 +451,7 @@ pub(crate) enum HooksEnded {
 }
 
 impl HooksEnded {
-    /// The exception; `failed` adds what is seen at a trap.
+    /// Returns the exception. `failed` adds the state at a trap.
     pub(crate) fn raised(self, failed: impl FnOnce(Error) -> PyErr) -> PyErr {
         match self {
             HooksEnded::Run(error) => failed(error),
@@ -458,7 +460,7 @@ impl HooksEnded {
     }
 }
 
-/// What unwinds a run that is to end: a sink has no other way. Nothing is reported.
+/// The payload of the unwinding that ends a run early. A sink has no other way to end a run. Nothing is printed.
 struct Stopped;
 
 /// Events as columns.
@@ -507,7 +509,7 @@ impl Columns {
 /// The reason for a run to end early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cut {
-    /// The bound on events is reached.
+    /// The run reached the limit on events.
     Limit,
     /// A hook stopped it.
     Hook,
@@ -516,7 +518,7 @@ enum Cut {
 struct Batches {
     watched: HookedRun,
     batch: u64,
-    /// Events that wait.
+    /// Number of events that wait for the next batch.
     waiting: u64,
     left: u64,
     steps: u64,
@@ -566,7 +568,7 @@ impl Batches {
         self.take(called);
     }
 
-    /// Calls the hooks with what has been collected.
+    /// Calls the hooks with the collected events.
     fn hand_over(&mut self) {
         self.waiting = 0;
         let hooks = &mut self.watched.hooks;
@@ -603,7 +605,7 @@ impl Sink for Batches {
         } else {
             for pc in addresses {
                 let step = self.steps;
-                // Counted first: a hook that stops the run unwinds.
+                // Counts before the call, because a hook that stops the run unwinds.
                 self.steps += 1;
                 self.push(Happened::of(Event::Issue { pc: *pc, mask }, group, step, *pc));
             }
@@ -673,7 +675,7 @@ pub(crate) fn observe(
     Ok((ended, batches.watched.counts()))
 }
 
-/// The names of the kinds of events, by their numbers.
+/// Returns the names of the kinds of events, by their numbers.
 #[pyfunction]
 pub(crate) fn event_kinds() -> Vec<&'static str> {
     KINDS.to_vec()

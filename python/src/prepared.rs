@@ -1,4 +1,4 @@
-//! A launch that is ready to run: what its runs and sessions share.
+//! A launch that is ready to run: the parts that its runs and sessions share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ use crate::program::{Program, named};
 pub(crate) struct Core {
     pub(crate) session: reconverge_workbench::Session,
     pub(crate) program: Program,
-    /// The fields of its launch file, as they are written there; `None` for a launch without a file.
+    /// The fields of the launch file as they are written there; `None` for a launch without a file.
     pub(crate) fields: Option<Table>,
     /// The expected results, if a launch file has some.
     pub(crate) expects: Option<(LaunchFile, Arc<Beside>)>,
@@ -39,13 +39,13 @@ pub(crate) struct Core {
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     pub(crate) folder: PathBuf,
-    /// Whether a file names them, which may name files of its folder only.
+    /// Whether a file names them. Such a file may name only files in its folder.
     pub(crate) inside: bool,
     pub(crate) arrays: HashMap<String, (Array, Stated)>,
     pub(crate) typed: Mutex<Vec<String>>,
     /// The files that were read, by name.
     pub(crate) files: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Whether only those files exist: a launch of another process.
+    /// Whether only those files exist, because the launch comes from another process.
     pub(crate) sealed: bool,
 }
 
@@ -101,17 +101,17 @@ impl Core {
         self.program.program()
     }
 
-    /// The file of the program, in messages.
+    /// Returns the name of the program's file in messages.
     pub(crate) fn file(&self) -> &str {
         &self.program.origin.title
     }
 
-    /// The exception for a run that gave no result, with the evidence of a trap.
+    /// Returns the exception for a run without a result, with the state at a trap.
     pub(crate) fn failed(&self, error: Error) -> PyErr {
         errors::run_of(self.looked(error, &self.options), self.file())
     }
 
-    /// The options with an engine and a number of threads.
+    /// Returns the options with an engine and a number of threads.
     pub(crate) fn with(&self, engine: Option<&str>, jobs: Option<usize>, other: Engine) -> PyResult<Options> {
         let engine = match engine {
             None => other,
@@ -132,7 +132,7 @@ impl Core {
         self.session.start(options).map_err(errors::run)
     }
 
-    /// The names of registers and memories in events.
+    /// Returns the names of registers and memories in events.
     pub(crate) fn names(&self) -> PyResult<Arc<EventNames>> {
         let options = Options { engine: Engine::Fast, ..self.options };
         let target = self.program.target().for_program(&self.program.opened.image, self.program());

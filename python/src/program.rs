@@ -1,4 +1,4 @@
-//! Files to programs, and what can be read of a program.
+//! Opens files as programs, and reads the parts of a program.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::array::column;
 use crate::errors;
 
-/// A file of programs as it was opened: a copy in another process is made from it, without the file.
+/// A file of programs as it was opened. A copy in another process is made from it, without reading the file.
 #[derive(Debug)]
 pub(crate) struct Origin {
     /// The name of the file in messages.
@@ -32,18 +32,18 @@ pub(crate) struct Origin {
     pub(crate) known: Known,
 }
 
-/// A program of a file, with what it shares with the others of the file.
+/// A program of a file, with the data that the file's programs share.
 #[derive(Clone)]
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Program {
     pub(crate) opened: Arc<Opened>,
     pub(crate) number: usize,
-    /// The text of the file, where it is a source.
+    /// The text of the file, if it is a source.
     pub(crate) source: Option<Arc<str>>,
     pub(crate) origin: Arc<Origin>,
 }
 
-/// An included file: its name, its text, or why it cannot be read.
+/// An included file: its name, and its text or the reason why it cannot be read.
 type IncludedFile = (String, Option<String>, Option<String>);
 
 /// A program as plain values: see [`reopen`].
@@ -59,10 +59,10 @@ type ProgramState<'py> = (
     usize,
 );
 
-/// The value of a name, or an exception with what would fit.
+/// Returns the value of a name, or an exception that lists the allowed names.
 ///
 /// # Errors
-/// A name of none.
+/// Fails if the name is unknown.
 pub(crate) fn named<T: Copy>(what: &str, name: &str, all: &[(&'static str, T)]) -> PyResult<T> {
     let found = all.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
@@ -77,7 +77,8 @@ fn stage_named(name: Option<&str>) -> PyResult<Option<program::Stage>> {
     name.map(|name| named("stage", name, &program::Stage::ALL.map(|stage| (stage.name(), stage)))).transpose()
 }
 
-/// Every program of a file's bytes, and the warnings of the assembler as JSON. A source includes files from the folder of `title`.
+/// Returns every program in a file's bytes, and the warnings of the assembler as JSON. A source includes files from the
+/// folder of `title`.
 ///
 /// # Errors
 /// See [`reconverge_workbench::OpenError`].
@@ -106,7 +107,7 @@ pub(crate) fn open(
     Ok((programs, errors::diagnostics(&warnings, source.as_deref().unwrap_or_default()).to_string()))
 }
 
-/// The user's knowledge of a file.
+/// Returns the user's knowledge of a file.
 fn known(
     isa: Option<&str>,
     chip: Option<String>,
@@ -124,7 +125,7 @@ fn known(
     Ok(Known { isa, chip, stage, endian, ..Known::default() })
 }
 
-/// The error for a chip that no machine has, with the chips that exist.
+/// Returns the error for a chip that no machine has, with the chips that exist.
 fn no_chip(name: &str) -> PyErr {
     let of = |isa: Isa| {
         let chips = target::chips(isa).into_iter();
@@ -139,10 +140,10 @@ fn no_chip(name: &str) -> PyErr {
     errors::wrong(format!("chip: unknown chip `{name}`;{meant} {}", Isa::ALL.map(list).join("; ")))
 }
 
-/// The program with the state that [`Program::state`] returns. Reads no file.
+/// Returns the program with the state that [`Program::state`] returns. Does not read a file.
 ///
 /// # Errors
-/// The state is of no program.
+/// Fails if the state is not that of a program.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the fields of a state")]
 pub(crate) fn reopen(
@@ -168,10 +169,10 @@ pub(crate) fn reopen(
     Ok(programs.swap_remove(number))
 }
 
-/// The mnemonics of a machine, sorted.
+/// Returns the mnemonics of a machine, sorted.
 ///
 /// # Errors
-/// An unknown machine.
+/// Fails if the machine is unknown.
 #[pyfunction]
 pub(crate) fn mnemonics(isa: &str) -> PyResult<Vec<&'static str>> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
@@ -186,7 +187,7 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     let Origin { title, bytes, is_source, known } = &origin;
     let opened = reconverge_workbench::open(bytes, *is_source, known);
     let opened = opened.map_err(|error| match error {
-        // The workbench names options of the command line.
+        // The message of the workbench names options of the command line.
         reconverge_workbench::open::OpenError::Target(TargetError::Unknown(_)) => errors::wrong(format!(
             "{title}: which machine is this for? Give isa=\"r500\", \"r700\" or \"tesla\", or chip="
         )),
@@ -200,10 +201,10 @@ pub(crate) fn programs(origin: Origin) -> PyResult<(Vec<Program>, Vec<Diagnostic
     Ok(((0..count).map(program).collect(), warnings))
 }
 
-/// One instruction explained, as JSON: by its words or its text.
+/// Returns the explanation of one instruction as JSON, from its words or its text.
 ///
 /// # Errors
-/// Words that are no instruction, or a target that cannot be.
+/// Fails if the words are not an instruction, or if the target is invalid.
 #[pyfunction]
 #[pyo3(signature = (words, text, isa=None, chip=None, stage=None))]
 pub(crate) fn explain(
@@ -228,31 +229,31 @@ pub(crate) fn explain(
     Ok(json!(explained.map_err(|error| errors::explain(&error))?).to_string())
 }
 
-/// The machine that a chip belongs to.
+/// Returns the machine to which a chip belongs.
 #[pyfunction]
 pub(crate) fn isa_of_chip(chip: &str) -> Option<&'static str> {
     target::isa_of_chip(chip).map(Isa::name)
 }
 
-/// The chips of a machine with their other names.
+/// Returns the chips of a machine with their other names.
 ///
 /// # Errors
-/// An unknown machine.
+/// Fails if the machine is unknown.
 #[pyfunction]
 pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)>> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
     Ok(target::chips(isa).into_iter().map(|chip| (chip.name, chip.aliases.to_vec())).collect())
 }
 
-/// A line of a listing: address, words, label, text, depth, notes, number of its line.
+/// A line of a listing: address, words, label, text, depth, notes, line number.
 type Line = (Option<u32>, Vec<u32>, Option<String>, String, usize, Vec<String>, usize);
 
-/// An operation: its name, its reads with their purposes, its writes, the memory that it reads and writes, whether a lane may
-/// keep what it had.
+/// An operation: its name, its reads with their purposes, its writes, the memory that it reads and writes, and whether
+/// a lane may keep its old value.
 type OperationTuple =
     (&'static str, Vec<(String, &'static str)>, Vec<String>, Option<String>, Option<String>, bool);
 
-/// An operation as Python has it.
+/// Returns an operation as Python objects.
 fn operation(isa: Isa, uses: &Uses) -> OperationTuple {
     let purpose = |role: Role| match role {
         Role::Value => "value",
@@ -322,24 +323,24 @@ impl Program {
         self.source.as_deref()
     }
 
-    /// The words in memory order.
+    /// Returns the words in memory order.
     fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         column(py, self.program().words.clone())
     }
 
-    /// An address as listings write it.
+    /// Returns an address as listings write it.
     fn spelled(&self, address: u32) -> String {
         self.target().isa.spelled(address)
     }
 
-    /// The text, which the assembler takes back; with its heading.
+    /// Returns the text with its heading. The assembler accepts it.
     #[pyo3(signature = (hex=false, structure=false, idioms=false, notes=false))]
     fn text(&self, hex: bool, structure: bool, idioms: bool, notes: bool) -> PyResult<String> {
         let listing = self.listing(Style { hex, structure, idioms, notes, ..Style::default() })?;
         Ok(self.machine().heading(self.target(), self.program()) + &listing.text)
     }
 
-    /// The lines of the text that has the flow constructs.
+    /// Returns the lines of the text with flow constructs.
     fn lines(&self) -> PyResult<Vec<Line>> {
         let listing = self.listing(Style { structure: true, notes: true, ..Style::default() })?;
         let lines = listing.lines(&self.program().words).into_iter();
@@ -350,7 +351,7 @@ impl Program {
         Ok(lines.map(line).collect())
     }
 
-    /// The operations of each instruction, by address.
+    /// Returns the operations of each instruction, by address.
     fn uses(&self) -> PyResult<Vec<(u32, Vec<OperationTuple>)>> {
         let uses = self.machine().uses(self.target(), self.program());
         let uses = uses.map_err(|error| errors::target(&error))?;
@@ -359,7 +360,7 @@ impl Program {
         Ok(uses.iter().map(|(address, all)| (*address, operations(all))).collect())
     }
 
-    /// The program as plain values; [`reopen`] takes them.
+    /// Returns the program as plain values, which [`reopen`] takes.
     fn state<'py>(&self, py: Python<'py>) -> ProgramState<'py> {
         let Origin { title, bytes, is_source, known } = &*self.origin;
         let file = |file: &Included| {
@@ -379,19 +380,19 @@ impl Program {
         )
     }
 
-    /// The instruction at an address explained, as JSON.
+    /// Returns the explanation of the instruction at an address, as JSON.
     fn explain(&self, address: u32) -> PyResult<String> {
         let explained = self.machine().explain_at(self.target(), self.program(), address);
         Ok(json!(explained.map_err(|error| errors::explain(&error))?).to_string())
     }
 
-    /// What the file states about the program, as JSON.
+    /// Returns the statements of the file about the program, as JSON.
     fn contents(&self) -> PyResult<String> {
         let contents = contents(&self.opened).map_err(|error| errors::target(&error))?;
         Ok(json!(contents.programs.get(self.number)).to_string())
     }
 
-    /// Where the program breaks a rule of its machine, as JSON.
+    /// Returns the violations of the machine's rules in the program, as JSON.
     fn lint(&self) -> PyResult<String> {
         let found = lint::findings(self.target(), self.program()).map_err(|error| errors::target(&error))?;
         let finding = |found: reconverge_isa::lint::Finding| {
@@ -407,14 +408,14 @@ impl Program {
         Ok(found.into_iter().map(finding).collect::<serde_json::Value>().to_string())
     }
 
-    /// The control flow as an SVG picture.
+    /// Returns the control flow as an SVG picture.
     fn svg(&self, title: &str) -> PyResult<String> {
         let drawing = Drawing::of(title, self.target(), self.program(), None);
         Ok(drawing.map_err(|error| errors::target(&error))?.svg())
     }
 }
 
-/// Whether a file of this name holds assembler source.
+/// Returns whether a file of this name holds assembler source.
 pub(crate) fn is_source(path: &Path) -> bool {
     path.to_str().is_some_and(reconverge_workbench::open::is_source)
 }

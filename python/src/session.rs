@@ -1,4 +1,4 @@
-//! A launch that is stepped.
+//! A launch that is executed step by step.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,17 +15,17 @@ use crate::errors::wrong;
 use crate::observe::{FromHook, Happened, HookAnswer, HookedRun, LastIssue};
 use crate::prepared::Core;
 
-/// A launch while it is stepped.
+/// A launch that is executed step by step.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Session {
     stepping: Mutex<Stepping>,
-    /// The launch that snapshots belong to.
+    /// The launch to which snapshots belong.
     launch: Arc<Core>,
     /// Whether something other than the program has changed the state.
     changed: AtomicBool,
-    /// Whether hooks run: they look and change, and do not step.
+    /// Whether hooks run. Hooks may read and change the state, but may not step.
     observed: AtomicBool,
-    /// The step before whose instruction a hook stopped the session; the next run begins with it.
+    /// The step before which a hook stopped the session. The next run begins with this step.
     stopped: AtomicU64,
     /// The number of traps. The machine counts each trapping instruction, which stays the next one.
     trapped: AtomicU64,
@@ -34,7 +34,7 @@ pub(crate) struct Session {
 /// No step.
 const NEVER: u64 = u64::MAX;
 
-/// A place in a launch to come back to.
+/// A position in a launch, which can be restored.
 #[pyclass(frozen, module = "reconverge._native")]
 pub(crate) struct Snapshot {
     place: Mutex<session::Snapshot>,
@@ -43,16 +43,16 @@ pub(crate) struct Snapshot {
     trapped: u64,
 }
 
-/// Steps between two looks at signals.
+/// Number of steps between two checks for signals.
 const LOOK: u64 = 1 << 16;
 
-/// The end of a stretch without a call of a hook.
+/// The end of a series of steps without a call of a hook.
 enum Stretch {
-    /// The next instruction is one that a hook takes.
+    /// A hook takes the next instruction.
     Before(Happened),
-    /// The instruction that ran caused these.
+    /// The last instruction caused these events.
     After(Vec<Happened>),
-    /// The stretch is long: time to look at signals.
+    /// The series is long, so signals must be checked.
     Long,
     /// The launch has ended.
     End,
@@ -76,7 +76,7 @@ impl Session {
         stepping.statistics().instructions.saturating_sub(self.trapped.load(Ordering::Relaxed))
     }
 
-    /// Executes the next instruction of the launch, which is one of group `current`.
+    /// Executes the next instruction of the launch, which belongs to group `current`.
     fn execute(
         &self,
         stepping: &mut Stepping,
@@ -144,7 +144,7 @@ impl Session {
         Ok(Register { class: known.name, number, channel })
     }
 
-    /// Refuses to step a session whose hooks run.
+    /// Returns an error if hooks of the session run, during which it may not step.
     fn may_step(&self) -> PyResult<()> {
         match self.observed.load(Ordering::Relaxed) {
             true => {
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Steps until a hook takes an event. `asked` is the step whose instruction the hooks have seen already.
+    /// Steps until a hook takes an event. `asked` is the step whose instruction the hooks have already seen.
     fn stretch(
         &self,
         watched: &HookedRun,
@@ -195,7 +195,7 @@ impl Session {
         Ok(Stretch::Long)
     }
 
-    /// Runs on with hooks.
+    /// Continues with hooks.
     fn run_watched(&self, py: Python<'_>, watched: &mut HookedRun) -> PyResult<&'static str> {
         let mut asked = Some(self.stopped.swap(NEVER, Ordering::Relaxed)).filter(|step| *step != NEVER);
         loop {
@@ -224,7 +224,7 @@ impl Session {
     }
 }
 
-/// The lane number in a group.
+/// Returns the lane with a number in a group.
 fn lane(number: usize) -> PyResult<Lane> {
     match u8::try_from(number) {
         Ok(number) if number < 64 => Ok(Lane(number)),
@@ -232,7 +232,7 @@ fn lane(number: usize) -> PyResult<Lane> {
     }
 }
 
-/// Why a lane runs or does not: the letter of traces, the word, and its depth or address.
+/// Returns the reason why a lane runs or does not: the letter of traces, the word, and its depth or address.
 fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     let (word, number) = match why {
         Why::Active => ("active", None),
@@ -246,7 +246,7 @@ fn in_words(why: Why) -> (char, &'static str, Option<u32>) {
     (why.letter(), word, number)
 }
 
-/// A row of the machine's bookkeeping: what it is, its address, lanes and count.
+/// A row of the machine's flow state: its kind, address, lanes and count.
 type Row = (&'static str, Option<u32>, Option<u64>, Option<i64>);
 
 #[pymethods]
@@ -269,7 +269,7 @@ impl Session {
         })
     }
 
-    /// The first lane of a group in the launch, and one past the last.
+    /// Returns the first lane of a group in the launch, and one past the last.
     fn lanes(&self, group: usize) -> PyResult<(usize, usize)> {
         let stepping = self.lock();
         self.group(&stepping, group)?;
@@ -277,12 +277,12 @@ impl Session {
         Ok((lanes.start, lanes.end))
     }
 
-    /// The next instruction of a group, and its lanes.
+    /// Returns the address of a group's next instruction, and its lanes.
     fn issue(&self, group: usize) -> Option<(u32, u64)> {
         self.lock().issue(group).map(|issue| (issue.pc, issue.mask.0))
     }
 
-    /// Why each lane of a group that runs takes part in its next instruction, or does not.
+    /// Returns for each lane of a running group the reason why it is active in the next instruction, or is not.
     fn why(&self, group: usize) -> Vec<(char, &'static str, Option<u32>)> {
         let stepping = self.lock();
         let lanes = stepping.lanes(group).len().min(64) as u8;
@@ -299,7 +299,7 @@ impl Session {
         depths.map(|depth| (depth.of, depth.used, depth.room)).collect()
     }
 
-    /// The classes of registers: name, how many, channels.
+    /// Returns the classes of registers: name, number of registers, channels.
     fn registers(&self) -> Vec<(&'static str, usize, &'static str)> {
         let classes = self.lock().registers().into_iter();
         classes.map(|class| (class.name, class.count, class.channels)).collect()
@@ -333,7 +333,7 @@ impl Session {
         to_numpy(py, array).map(Some)
     }
 
-    /// Changes a register in the lanes of a mask; gives how many lanes of it could not be changed.
+    /// Changes a register in the lanes of a mask. Returns the number of these lanes in which it could not be changed.
     fn write(
         &self,
         group: usize,
@@ -355,7 +355,7 @@ impl Session {
         Ok(kept)
     }
 
-    /// The memories: name, and what has one of its own.
+    /// Returns the memories: the name of each, and its owner (`launch`, `group` or `lane`).
     fn spaces(&self) -> Vec<(&'static str, &'static str)> {
         let spaces = self.lock().spaces().into_iter();
         let of = |of| match of {
@@ -392,7 +392,7 @@ impl Session {
         Ok(stored)
     }
 
-    /// The parts of a space that may be accessed: name, first byte, one past the last.
+    /// Returns the parts of a space that may be accessed: name, first byte, one past the last.
     fn buffers(&self, space: &str, group: usize, lane_number: usize) -> PyResult<Vec<(String, u64, u64)>> {
         let buffers = self.lock().buffers(space, group, lane(lane_number)?).into_iter();
         Ok(buffers.map(|(name, range)| (name, range.start, range.end)).collect())
@@ -433,9 +433,9 @@ impl Session {
         stepped.map_err(|error| self.launch.failed(error))
     }
 
-    /// Runs on to the end, and hands what happens to hooks, one event after another; gives `end` or `stop`, and how many
-    /// events each hook had. Hooks are called before the instruction of an issue, and after the instruction that causes
-    /// anything else.
+    /// Continues to the end, and passes events to hooks one at a time. Returns `end` or `stop`, and the number of
+    /// events that each hook had. Hooks are called before the instruction of an issue, and after the instruction that
+    /// causes any other event.
     fn observe(&self, py: Python<'_>, hooks: Vec<FromHook>) -> PyResult<(&'static str, Vec<u64>)> {
         self.may_step()?;
         let mut watched = HookedRun::new(hooks, self.launch.names()?);
@@ -445,7 +445,7 @@ impl Session {
         Ok((ended?, watched.counts()))
     }
 
-    /// Whether something other than the program has changed the state.
+    /// Returns whether something other than the program has changed the state.
     fn changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
@@ -461,7 +461,7 @@ impl Session {
         gone.map_err(|error| self.launch.failed(error))
     }
 
-    /// Another session, at the same place of the same launch.
+    /// Returns another session, at the same position of the same launch.
     fn copy(&self) -> Session {
         Session {
             stepping: Mutex::new(self.lock().copy()),
@@ -473,8 +473,9 @@ impl Session {
         }
     }
 
-    /// Goes on until the next instruction is at one of these addresses (any address where there are none), of this group,
-    /// and, if asked for, with a part of its lanes only; gives why it stopped.
+    /// Continues until the next instruction is at one of these addresses (or at any address, if the list is empty),
+    /// belongs to this group, and, if requested, is issued only for a part of its lanes. Returns the reason for the
+    /// stop.
     #[pyo3(signature = (addresses, budget, group=None, parted=false))]
     fn run_until(
         &self,
@@ -495,7 +496,7 @@ impl Session {
             };
             let asked = !addresses.is_empty() || group.is_some() || parted;
             let mut stepping = self.lock();
-            // The instructions before the one that executes, for one that traps.
+            // The number of instructions before the one that executes, which may trap.
             let mut before = stepping.statistics().instructions;
             let mut predicate = |stepping: &Stepping, current: usize| {
                 before = stepping.statistics().instructions;
@@ -524,10 +525,10 @@ impl Session {
         }
     }
 
-    /// Goes to a place of this launch.
+    /// Returns to a position of this launch.
     ///
     /// # Errors
-    /// The place is of another launch.
+    /// Fails if the position belongs to another launch.
     fn restore(&self, snapshot: &Snapshot) -> PyResult<()> {
         if !Arc::ptr_eq(&self.launch, &snapshot.launch) {
             return Err(wrong("this snapshot is of another session: restore it there"));
@@ -540,7 +541,7 @@ impl Session {
         Ok(())
     }
 
-    /// What is left so far; complete at the end.
+    /// Returns the outputs as they are now. They are complete at the end.
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let outputs = self.lock().outcome().outputs();
         let named = PyDict::new(py);

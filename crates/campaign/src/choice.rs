@@ -1,4 +1,4 @@
-//! The choice of the word that a fault changes, by the seed or by its name.
+//! Chooses the word that a fault changes, by the seed or by its name.
 
 use reconverge_isa::source::parse_number;
 use reconverge_simt::random::Random;
@@ -27,7 +27,7 @@ impl Choice<'_> {
         &self.point.allowed
     }
 
-    /// The lanes of the group in which a fault may be.
+    /// Returns the lanes of the group in which a fault may be.
     fn lanes(&self, site: Site) -> Vec<u8> {
         let is_active = |lane: &u8| site != Site::Destination || self.mask >> lane & 1 != 0;
         let lanes = 0..self.stepping.lanes(self.group).len() as u8;
@@ -41,12 +41,12 @@ impl Choice<'_> {
         }
     }
 
-    /// The words of a kind of flow state, with the bits that may change.
+    /// Returns the words of a kind of flow state, with the bits that may change.
     fn words(&self, kind: Kind) -> Vec<Word> {
         words(self.stepping, self.allowed(), kind)
     }
 
-    /// Chooses a word of a site; `None` if there is none.
+    /// Chooses a word of a site. Returns `None` if there is none.
     pub(crate) fn any(&self, site: Site, random: &mut Random) -> Option<Spot> {
         match site {
             Site::Register | Site::Destination => {
@@ -75,7 +75,7 @@ impl Choice<'_> {
                 let words = self.stepping.next_words()?;
                 words.get(below(random, words.len() as u64) as usize).copied().map(Spot::Program)
             }
-            // Every bit of the words of a kind is as likely as every other.
+            // Every bit in the words of a kind has the same probability.
             Site::Flow(kind) => {
                 let words = self.words(kind);
                 weighted(random, &words, |word| u64::from(word.bits.count_ones()))
@@ -84,10 +84,10 @@ impl Choice<'_> {
         }
     }
 
-    /// The word of a site with this name, of this lane; what is absent is chosen.
+    /// Returns the word of a site with this name in this lane. A name or lane that is absent is chosen at random.
     ///
     /// # Errors
-    /// No word fits; the message lists the names that exist.
+    /// Fails if no word fits. The message lists the names that exist.
     pub(crate) fn named(
         &self,
         site: Site,
@@ -129,7 +129,7 @@ impl Choice<'_> {
         })
     }
 
-    /// A word of memory, or of the memory of one lane.
+    /// Chooses a word of memory, or of the memory of one lane.
     fn any_memory(&self, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let Some(lane) = lane else {
             return self
@@ -149,7 +149,8 @@ impl Choice<'_> {
         })
     }
 
-    /// The names of the first words of a site: registers by one lane, since lists may have many faults that cannot be.
+    /// Returns the names of the first words of a site. Lists registers for one lane only, since a list may have many
+    /// impossible faults.
     fn some_names(&self, site: Site) -> Vec<String> {
         let mut spots = match site {
             Site::Register | Site::Destination => {
@@ -164,7 +165,7 @@ impl Choice<'_> {
         names
     }
 
-    /// All words of a site but memory, of this name if one is given.
+    /// Returns all words of a site except for memory. With a name, returns only the words with that name.
     fn all(&self, site: Site, place: Option<&str>) -> Vec<Spot> {
         let has_name = |spot: &Spot| place.is_none_or(|place| spot.name(self.stepping) == place);
         match site {
@@ -187,7 +188,7 @@ impl Choice<'_> {
         }
     }
 
-    /// The word of memory with this name: its space and its address.
+    /// Returns the word of memory with this name: its space and its address.
     fn memory(&self, place: &str, lane: Option<u32>, random: &mut Random) -> Result<Spot, String> {
         let spaces = || {
             let of = |area: &Area| format!("{} {:#x} to {:#x}", area.space, area.bytes.start, area.bytes.end);
@@ -215,7 +216,7 @@ impl Choice<'_> {
     }
 }
 
-/// Names that a message lists.
+/// Maximum number of names in a message.
 const MOST_NAMES: usize = 32;
 
 fn no_lanes(lane: u32, place: &str) -> String {

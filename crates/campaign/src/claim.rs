@@ -23,7 +23,7 @@ const BEAT: Duration = Duration::from_secs(10);
 /// Time after which a claim that is not rewritten is stale.
 const STALE: Duration = Duration::from_secs(120);
 
-/// Bytes of a claim that are read.
+/// Maximum number of bytes that are read from a claim.
 const MOST: u64 = 4096;
 
 /// The process that a claim names.
@@ -32,9 +32,9 @@ struct Owner {
     host: String,
     process: u32,
     /// The processes among which the number is unique: those of one boot and one namespace. Containers on one host have
-    /// several. Absent if the system does not tell.
+    /// several namespaces. Absent if the system does not provide it.
     space: Option<String>,
-    /// When the process started, since a number can be used again.
+    /// Start time of the process, because numbers are reused.
     started: Option<String>,
     /// Distinguishes the claims of a process.
     token: String,
@@ -47,7 +47,7 @@ impl Owner {
         Ok(Owner { host: host(), process, space, started, token: random_name()? })
     }
 
-    /// Whether the process is known to have ended.
+    /// Returns whether the process is known to have ended.
     fn has_ended(&self) -> bool {
         self.space.is_some() && self.space == space() && started(self.process) != self.started
     }
@@ -57,7 +57,7 @@ impl Owner {
 pub(crate) enum Attempt {
     /// The shard belongs to the caller until the claim is dropped.
     Mine(Claim),
-    /// Another process has it: its name for people.
+    /// Another process has the shard. The field names the process for the user.
     Taken(String),
 }
 
@@ -70,13 +70,13 @@ pub(crate) struct Claim {
     beats: Option<JoinHandle<()>>,
 }
 
-/// Claims the shard of a name in a folder.
+/// Claims the shard with a name in a folder.
 ///
 /// # Errors
-/// The folder is not writable.
+/// Fails if the folder is not writable.
 pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
     let path = folder.join(format!(".{name}.claim"));
-    // Once more after a stale claim. If a third process is faster, it has the shard.
+    // Tries again after a stale claim. If a third process is faster, that process has the shard.
     for _ in 0..2 {
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
@@ -88,7 +88,7 @@ pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
             Some(owner) if !owner.has_ended() && !is_old(&path)? => {
                 return Ok(Attempt::Taken(format!("process {} on {}", owner.process, owner.host)));
             }
-            // A claim that is being written, or no claim at all.
+            // The claim is being written, or the file is not a claim.
             None if !is_old(&path)? => return Ok(Attempt::Taken("another process".to_owned())),
             _ => match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -111,7 +111,7 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // The file that is open is written, not one that took its place. A write that fails lets the claim age.
+                // Writes to the open file, not to a file that replaced it. If the write fails, the claim ages.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });
@@ -125,7 +125,7 @@ impl Drop for Claim {
         if let Some(beats) = self.beats.take() {
             let _ = beats.join();
         }
-        // Another process may have taken it over while this one was stopped.
+        // Another process may have taken the claim over while this one was stopped.
         if read(&self.path).is_ok_and(|text| text == self.text) {
             let _ = fs::remove_file(&self.path);
         }
@@ -134,7 +134,7 @@ impl Drop for Claim {
 
 fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    // A pipe of this name would not end.
+    // Reading a pipe would not end.
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(ErrorKind::InvalidInput.into());
     }
@@ -146,11 +146,12 @@ fn owner(path: &Path) -> Option<Owner> {
     serde_json::from_str(&read(path).ok()?).ok()
 }
 
-/// Whether a claim has not been written for [`STALE`], by the clock of its file system: hosts have clocks of their own.
+/// Returns whether a claim has not been written for [`STALE`], by the clock of its file system, since hosts have other
+/// clocks.
 fn is_old(path: &Path) -> io::Result<bool> {
     let written = match fs::symlink_metadata(path) {
         Ok(claim) => claim.modified()?,
-        // It has just been deleted.
+        // The claim has just been deleted.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(error),
     };
@@ -159,7 +160,7 @@ fn is_old(path: &Path) -> io::Result<bool> {
     Ok(probe.modified()?.duration_since(written).is_ok_and(|age| age > STALE))
 }
 
-// ---- Processes, as Linux shows them. Elsewhere only the age of a claim counts.
+// ---- Processes, from Linux's `/proc`. On other systems, only the age of a claim counts.
 
 fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -176,7 +177,7 @@ fn space() -> Option<String> {
 /// Returns the start of a process in ticks since the boot, or `None` if it has ended. A zombie has ended.
 fn started(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name comes before, in brackets, and may contain anything.
+    // The name in brackets precedes the fields, and may contain anything.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     // Field 22; the state is field 3.
@@ -209,7 +210,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The same number in another container is another process: only the age of its claim counts.
+    /// The same number in another container is another process, so only the age of its claim counts.
     #[test]
     #[cfg(target_os = "linux")]
     fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {
@@ -222,7 +223,7 @@ mod tests {
         let plant = |owner: &Owner| fs::write(&path, serde_json::to_string(owner).unwrap()).unwrap();
         plant(&owner);
         assert!(is_mine(&folder));
-        // The number is used again by a process that started later.
+        // A process that started later has the same number.
         plant(&Owner {
             process: std::process::id(),
             started: Some("1".to_owned()),

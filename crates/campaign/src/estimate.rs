@@ -1,8 +1,9 @@
-//! How sure a rate is: normal quantiles, sample sizes, Wilson intervals.
+//! Statistics of rates: normal quantiles, sample sizes, Wilson intervals.
 
-/// The number that a standard normal variable exceeds in absolute value with probability 1 - `confidence`: 1.96 for 0.95.
+/// Returns the number that a standard normal variable exceeds in absolute value with probability 1 - `confidence`: 1.96
+/// for 0.95.
 ///
-/// By bisection of a series for the integral, exact to 1e-9 for 0 < `confidence` < 1.
+/// The result comes from bisection of a series for the integral. It is exact to 1e-9 for 0 < `confidence` < 1.
 pub fn quantile(confidence: f64) -> f64 {
     let (mut low, mut high) = (0., 8.);
     for _ in 0..60 {
@@ -12,7 +13,7 @@ pub fn quantile(confidence: f64) -> f64 {
     (low + high) / 2.
 }
 
-/// The probability that a standard normal variable is within `z` of 0.
+/// Returns the probability that a standard normal variable is within `z` of 0.
 fn within(z: f64) -> f64 {
     // phi(z) * 2 * (z + z^3/3 + z^5/(3*5) + ...)
     let (mut term, mut sum) = (z, z);
@@ -23,14 +24,14 @@ fn within(z: f64) -> f64 {
     2. * sum * (-z * z / 2.).exp() / (2. * std::f64::consts::PI).sqrt()
 }
 
-/// How many experiments bring the rate of an outcome within `margin` with a confidence, whatever the rate: that of one half
-/// needs the most. The population of faults counts as infinite. (Leveugle et al., DATE 2009)
+/// Returns the number of experiments that bring the rate of an outcome within `margin` with a confidence, for any rate:
+/// a rate of one half needs the most. The population of faults counts as infinite. (Leveugle et al., DATE 2009)
 pub fn sample_size(confidence: f64, margin: f64) -> u64 {
     let z = quantile(confidence);
     (z * z * 0.25 / (margin * margin)).ceil() as u64
 }
 
-/// The interval of a rate of which `hits` of `of` were seen. (Wilson 1927)
+/// Returns the interval of a rate for which `hits` of `of` were observed. (Wilson 1927)
 pub fn wilson(hits: u64, of: u64, confidence: f64) -> [f64; 2] {
     if of == 0 {
         return [0., 1.];
@@ -56,7 +57,7 @@ mod tests {
         }
     }
 
-    /// NVBitFI states 384 for 5 % and 1,000 for 3.1 %; a part of an experiment is one more.
+    /// NVBitFI states 384 for 5 % and 1,000 for 3.1 %. A fraction of an experiment counts as one more.
     #[test]
     fn sample_sizes_are_those_that_other_tools_state() {
         assert_eq!((sample_size(0.95, 0.05), sample_size(0.95, 0.031)), (385, 1000));

@@ -1,4 +1,4 @@
-//! One experiment: what is changed when, chosen by seed and number alone; the run from there on; what became of it.
+//! One experiment: the choice of a fault from seed and number alone, the run with the fault, and its outcome.
 
 use std::ops::Range;
 
@@ -32,42 +32,43 @@ reconverge_isa::choices! {
     }
 }
 
-/// What an experiment did, and what became of it: a row of the results.
+/// The fault and the outcome of an experiment: a row of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Its number.
+    /// Number of the experiment.
     pub index: u64,
     /// The point of the sweep.
     pub point: u32,
-    /// What was changed.
+    /// Site of the fault.
     pub site: Site,
-    /// How.
+    /// Fault model.
     pub model: Model,
     /// Instructions that the launch had issued before the change.
     pub step: u64,
-    /// The group that was next.
+    /// The group of the next instruction.
     pub group: u32,
-    /// The address of its next instruction.
+    /// The address of the next instruction.
     pub pc: u32,
-    /// The lane, where the place belongs to one.
+    /// The lane, if the place belongs to one.
     pub lane: Option<u32>,
     /// The place: `temp[1].r`, `token 2 mask`, `g 0x100`, `word 7`.
     pub place: String,
-    /// Its bits before the change; of a warp-wide fault those of the first place.
+    /// Bits of the place before the change; for a warp-wide fault, of the first place.
     pub before: u64,
-    /// Its bits after the change.
+    /// Bits of the place after the change.
     pub after: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
     /// The trap, by name.
     pub trap: Option<String>,
-    /// The first step at which another instruction was issued than without the fault, or for other lanes.
+    /// The first step at which the issued instruction or its lanes differ from the run without the fault.
     pub flow_step: Option<u64>,
-    /// Of an SDC, the largest difference of an output from what it should be; infinity where one of the two is no number.
+    /// For an SDC, the largest difference of an output from its expected value; infinity if one of them is not a
+    /// number.
     pub error: Option<f64>,
-    /// Of an SDC, how many rows of outputs differ: lanes, or elements of a buffer.
+    /// For an SDC, the number of output rows that differ: lanes, or elements of a buffer.
     pub hits: u32,
-    /// The name that an outcome function gives.
+    /// The name that an outcome function returns.
     pub class: Option<String>,
 }
 
@@ -85,13 +86,13 @@ pub struct EndedExperiment<'a> {
 /// Returns the name of an experiment's outcome.
 ///
 /// # Errors
-/// The function fails, which ends the campaign.
+/// If the function fails, the campaign ends.
 pub type Classify = dyn Fn(EndedExperiment<'_>) -> Result<String, String> + Send + Sync;
 
-/// Instructions between two looks at whether the flow has left its course.
+/// Number of instructions between two checks whether the flow differs from that of the golden run.
 const LOOK: u64 = 256;
 
-/// Instructions that run at once where the flow is not watched.
+/// Number of instructions that run at once if the flow is not watched.
 const STRETCH: u64 = 4096;
 
 /// An experiment of a point: site, model, and its number in the campaign.
@@ -102,7 +103,7 @@ pub(crate) struct Experiment<'a> {
     pub(crate) point: u32,
     pub(crate) site: Site,
     pub(crate) model: Model,
-    /// Bits that flip with [`Model::Bits`].
+    /// Number of bits that flip with [`Model::Bits`].
     pub(crate) bits: u32,
     /// The entry of a list of faults.
     pub(crate) listed: Option<&'a ListedFault>,
@@ -110,14 +111,14 @@ pub(crate) struct Experiment<'a> {
     pub(crate) classify: Option<&'a Classify>,
 }
 
-/// A fault that has been chosen, in a launch that has come to it.
+/// A fault that has been chosen, in a launch that has reached it.
 pub(crate) struct ChosenFault {
     /// The launch. The change has not been made.
     pub(crate) stepping: Stepping,
     pub(crate) flaw: Flaw,
-    /// Instructions that have been issued before the one of the fault.
+    /// Number of instructions that are issued before the one of the fault.
     pub(crate) step: u64,
-    /// Whether the change comes after that instruction.
+    /// Whether the state changes after that instruction.
     pub(crate) late: bool,
     pub(crate) pc: u32,
     place: String,
@@ -128,7 +129,7 @@ impl Experiment<'_> {
     /// Chooses the fault.
     ///
     /// # Errors
-    /// The site or the place does not exist then, or the engine fails in the run up to it.
+    /// Fails if the site or the place does not exist at that step, or if the engine fails before it.
     pub(crate) fn choose(&self, point: &Point) -> Result<ChosenFault, LaunchError> {
         let wrong = |why: String| LaunchError::Machine(format!("experiment {}: {why}", self.index));
         let mut random = self.random();
@@ -143,7 +144,7 @@ impl Experiment<'_> {
     }
 
     fn random(&self) -> Random {
-        // Neighbouring numbers are far apart.
+        // The multiplication separates neighbouring numbers.
         let index = self.index.wrapping_mul(0xd134_2543_de82_ef95);
         Random::new(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index)
     }
@@ -169,7 +170,7 @@ impl Experiment<'_> {
         }
     }
 
-    /// Chooses place and bits, in a launch that has come to the step. Also returns the name and the value of the place.
+    /// Chooses place and bits, in a launch that has reached the step. Also returns the name and the value of the place.
     fn flaw(
         &self,
         point: &Point,
@@ -219,10 +220,10 @@ impl Experiment<'_> {
         Ok((flaw, place, before))
     }
 
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// The errors of [`Experiment::choose`].
+    /// Fails like [`Experiment::choose`].
     pub(crate) fn run(&self, point: &Point) -> Result<Record, LaunchError> {
         let Experiment { index, point: number, site, model, classify, .. } = *self;
         let ChosenFault { mut stepping, flaw, step, late, pc, place, before } = self.choose(point)?;
@@ -249,7 +250,7 @@ impl Experiment<'_> {
             hits: 0,
             class: None,
         };
-        // Groups behind this one are what they would be.
+        // If the groups are independent, the fault does not change the groups after this one.
         let alone = !matches!(flaw.spot, Spot::Program(_)) && stepping.is_independent();
         let mut follower = Follower::new(&point.course, step as usize + usize::from(late));
         let only = alone.then_some(group);
@@ -279,7 +280,7 @@ impl Experiment<'_> {
                 record.outcome = if hangs { Outcome::Hang } else { Outcome::Trap };
                 record.trap = (!hangs).then_some(trap.name);
             }
-            // A launch that a fault has made impossible: a CTM output outside its buffer.
+            // The fault has made the launch impossible: a CTM output outside its buffer.
             Err(_) => (record.outcome, record.trap) = (Outcome::Trap, Some("Launch".to_owned())),
         }
         if let Some(classify) = classify {
@@ -295,7 +296,8 @@ impl Experiment<'_> {
     }
 }
 
-/// Chooses the faults of all experiments of a point in one run, and returns the places of those that cannot be with the reasons.
+/// Chooses the faults of all experiments of a point in one run. Returns the indices of the impossible ones, with the
+/// reasons.
 pub(crate) fn impossible(
     experiments: &[Experiment<'_>],
     point: &Point,
@@ -327,7 +329,7 @@ pub(crate) fn impossible(
     Ok(wrong)
 }
 
-/// The outputs of a run that ended with some of its rows: the others are those of the golden run.
+/// Returns all outputs of a run that ended with some of its rows. The other rows are those of the golden run.
 fn whole(
     golden: &[(String, Array)],
     found: Vec<(String, Array)>,
@@ -349,7 +351,7 @@ fn whole(
     all
 }
 
-/// Runs on with bits that are stuck, one instruction after another, to the end or to the end of a group.
+/// Continues with stuck bits, one instruction at a time. With `only`, stops at the end of that group.
 fn go_on_stuck(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -377,7 +379,7 @@ fn go_on_stuck(
     Ok(())
 }
 
-/// Runs on to the end; where nothing that others see has changed, to the end of a group.
+/// Continues to the end. With `only`, stops at the end of that group, because other groups do not see the change.
 fn go_on(
     stepping: &mut Stepping,
     follower: &mut Follower<'_>,
@@ -399,7 +401,8 @@ fn go_on(
     }
 }
 
-/// The largest difference of outputs, and how many rows differ; of some rows only, where they are given.
+/// Returns the largest difference of outputs, and the number of rows that differ. With a range, compares only these
+/// rows.
 fn difference<'a>(
     golden: &'a [(String, Array)],
     found: &'a [(String, Array)],
@@ -436,7 +439,7 @@ fn difference<'a>(
             for element in 0..golden.len() {
                 let (one, other) = (golden.number(element), found.number(element));
                 let off = (one - other).abs();
-                // The same infinity on both sides is no difference.
+                // Equal infinities do not differ.
                 let off = if one == other {
                     0.
                 } else if off.is_nan() {
@@ -471,7 +474,7 @@ mod tests {
         assert_eq!(difference(&golden, &found, Some(0..2)), (0.5, 1));
         let nan = named(&[1., f32::NAN, 3., 4., f32::INFINITY, 6.]);
         assert_eq!(difference(&golden, &nan, None), (f64::INFINITY, 1));
-        // Outputs that were never written are zeros.
+        // Outputs without a write are zeros.
         assert_eq!(difference(&golden, &[], Some(1..2)), (4., 1));
     }
 }

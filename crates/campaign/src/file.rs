@@ -11,7 +11,7 @@ pub use crate::site::{Model, Site};
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignFile {
-    /// The launch file, beside this one.
+    /// The launch file, in the folder of this file.
     pub launch: Option<String>,
     /// Instead of a launch file: a kernel of `reconverge bench`.
     pub kernel: Option<String>,
@@ -21,25 +21,25 @@ pub struct CampaignFile {
     pub lanes: Option<u32>,
     /// The chip, instead of the one that launch or program states.
     pub chip: Option<String>,
-    /// `strict` or `lenient`, instead of what the launch states.
+    /// `strict` or `lenient`, instead of the mode that the launch states.
     pub mode: Option<String>,
-    /// What chooses instants, places and bits.
+    /// The seed, which chooses instants, places and bits.
     #[serde(default)]
     pub seed: u64,
     /// Experiments of each point, divided evenly among sites and models.
     pub injections: Option<u64>,
-    /// How sure the rates are to be within the margin; 0.95 when absent.
+    /// Confidence that the rates are within the margin (default: 0.95).
     pub confidence: Option<f64>,
-    /// Instead of a number of injections: how far the rate of an outcome at a site may be off.
+    /// Instead of a number of injections: the maximum error of the rate of an outcome at a site.
     pub margin: Option<f64>,
-    /// Where faults are; when absent, everywhere that the program has something.
+    /// Sites of faults (default: all sites that the program has).
     pub sites: Option<Vec<Site>>,
-    /// What faults do; single flips when absent.
+    /// Fault models (default: single flips).
     #[serde(default = "one_flip")]
     pub models: Vec<Model>,
-    /// Bits that flip with the model `bits`.
+    /// Number of bits that flip with the model `bits`.
     pub bits: Option<u32>,
-    /// Restricts where faults are.
+    /// Restricts the instructions, registers, lanes and groups of faults.
     #[serde(default)]
     pub filter: FaultFilter,
     /// Faults that are stated one by one, instead of a number of injections.
@@ -47,13 +47,13 @@ pub struct CampaignFile {
     pub fault: Vec<ListedFault>,
     /// A file with such faults, in the folder of this file: CSV, or a Parquet file of results.
     pub faults: Option<String>,
-    /// A group that issues so many times the instructions of the longest group without a fault hangs.
+    /// A group hangs if it issues this many times the instructions of the longest group without a fault.
     #[serde(default = "ten")]
     pub fuel: f64,
-    /// Experiments of a shard.
+    /// Number of experiments per shard.
     #[serde(default = "shard")]
     pub shard: u64,
-    /// Keys of the launch file (or `lanes`, `chip`, `mode`), each with values: every combination is a point.
+    /// Keys of the launch file (or `lanes`, `chip`, `mode`), each with values. Every combination is a point.
     #[serde(default)]
     pub sweep: toml::Table,
 }
@@ -70,14 +70,14 @@ const fn shard() -> u64 {
     5000
 }
 
-/// The most experiments of a campaign: indices are exact as doubles, too.
+/// Maximum number of experiments in a campaign. Indices are also exact as doubles.
 pub const MOST_INJECTIONS: u64 = 1 << 40;
 
 impl CampaignFile {
     /// Reads a campaign file.
     ///
     /// # Errors
-    /// What is wrong, with line, key and what would fit.
+    /// Returns the problem, with line, key and the values that are allowed.
     pub fn parse(text: &str) -> Result<CampaignFile, String> {
         let file: CampaignFile = toml::from_str(text).map_err(|error| unreadable(&error, text))?;
         let line = |key: &str| {
@@ -176,7 +176,7 @@ impl CampaignFile {
     }
 }
 
-/// The message about a text that cannot be read as a campaign file: the line of the key, and the problem.
+/// Returns the message about a text that cannot be read as a campaign file: the line of the key, and the problem.
 fn unreadable(error: &toml::de::Error, text: &str) -> String {
     let Some(span) = error.span() else { return error.message().trim_end().to_owned() };
     let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);

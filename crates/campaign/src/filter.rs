@@ -1,4 +1,4 @@
-//! The `[filter]` of a campaign file: which instructions, registers, lanes and groups faults may hit.
+//! The `[filter]` of a campaign file: the instructions, registers, lanes and groups that faults may change.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -17,12 +17,12 @@ pub enum OneOrMore {
     Number(u32),
     /// A name, a number or a range.
     Text(String),
-    /// Several.
+    /// A list of values.
     List(Vec<OneOrMore>),
 }
 
 impl OneOrMore {
-    /// The values as texts. A text may have several, with commas between them.
+    /// Returns the values as texts. A text may have several, separated by commas.
     fn texts(&self) -> Vec<String> {
         match self {
             OneOrMore::Number(number) => vec![number.to_string()],
@@ -32,11 +32,11 @@ impl OneOrMore {
     }
 }
 
-/// Restricts where faults are. An absent field restricts nothing.
+/// Restricts the places of faults. An absent field is not a restriction.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultFilter {
-    /// Addresses, ranges of addresses, or labels of the source, of the instruction at which the fault is.
+    /// Addresses, ranges of addresses, or labels of the source, for the instruction of the fault.
     pub pc: Option<OneOrMore>,
     /// Operations of that instruction: `mul`, `MULADD`.
     pub opcode: Option<OneOrMore>,
@@ -55,10 +55,10 @@ pub(crate) struct ProgramLine {
     pub(crate) operations: Vec<String>,
 }
 
-/// A filter for one program: names are looked up.
+/// A filter for one program, with resolved names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Allowed {
-    /// The addresses, unless every one is.
+    /// The allowed addresses; `None` allows all.
     pcs: Option<BTreeSet<u32>>,
     registers: Option<Vec<String>>,
     lanes: Option<Vec<RangeInclusive<u32>>>,
@@ -66,16 +66,16 @@ pub(crate) struct Allowed {
 }
 
 impl FaultFilter {
-    /// Whether it restricts nothing.
+    /// Returns whether the filter has no restrictions.
     pub fn is_empty(&self) -> bool {
         let Self { pc, opcode, register, lane, group } = self;
         [pc, opcode, register, lane, group].iter().all(|part| part.is_none())
     }
 
-    /// Looks up the names of a program. `label` returns the address of a label, `labels` are all of them.
+    /// Resolves the names for a program. `label` returns the address of a label; `labels` lists all labels.
     ///
     /// # Errors
-    /// A name that the program does not have, or a malformed range.
+    /// Fails if the program does not have a name, or if a range is malformed.
     pub(crate) fn of_program(
         &self,
         shown: &[ProgramLine],
@@ -139,7 +139,7 @@ impl FaultFilter {
     }
 }
 
-/// The registers of a filter, each of which the program must name.
+/// Returns the registers of a filter, each of which the program must name.
 fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String>, String> {
     for text in wanted {
         if !registers.iter().any(|name| is_register(text, name)) {
@@ -156,13 +156,13 @@ fn known_registers(wanted: &[String], registers: &[String]) -> Result<Vec<String
     Ok(wanted.to_vec())
 }
 
-/// Whether a register is the one of this text, or a channel of it.
+/// Returns whether `name` is the register with this text, or a channel of it.
 fn is_register(text: &str, name: &str) -> bool {
     name.eq_ignore_ascii_case(text)
         || name.split_once('.').is_some_and(|(register, _)| register.eq_ignore_ascii_case(text))
 }
 
-/// A number, or a first and a last one.
+/// Reads a number, or a first and a last one.
 fn range(text: &str) -> Option<RangeInclusive<u32>> {
     let number = |text: &str| parse_number(text.trim()).and_then(|number| u32::try_from(number).ok());
     let (first, last) = text.split_once('-').unwrap_or((text, text));
@@ -170,7 +170,7 @@ fn range(text: &str) -> Option<RangeInclusive<u32>> {
     (!range.is_empty()).then_some(range)
 }
 
-/// A range of addresses, whose ends may be labels.
+/// Reads a range of addresses, whose ends may be labels.
 fn addresses(text: &str, labels: &[(String, u32)]) -> Result<RangeInclusive<u32>, String> {
     let one = |text: &str| {
         let text = text.trim();
@@ -191,33 +191,33 @@ fn has(ranges: &Option<Vec<RangeInclusive<u32>>>, number: u32) -> bool {
 }
 
 impl Allowed {
-    /// Whether a fault may be at an instruction of a group.
+    /// Returns whether a fault may be at an instruction of a group.
     pub(crate) fn instruction(&self, pc: u32, group: u32) -> bool {
         self.pcs.as_ref().is_none_or(|pcs| pcs.contains(&pc)) && has(&self.groups, group)
     }
 
-    /// Whether a fault may be in a register.
+    /// Returns whether a fault may be in a register.
     pub(crate) fn register(&self, name: &str) -> bool {
         let texts = self.registers.as_ref();
         texts.is_none_or(|texts| texts.iter().any(|text| is_register(text, name)))
     }
 
-    /// Whether faults are in registers only.
+    /// Returns whether the filter restricts registers, so that faults are only in registers.
     pub(crate) fn only_registers(&self) -> bool {
         self.registers.is_some()
     }
 
-    /// Whether faults are in lanes only.
+    /// Returns whether the filter restricts lanes, so that faults are only in lanes.
     pub(crate) fn only_lanes(&self) -> bool {
         self.lanes.is_some()
     }
 
-    /// Whether a fault may be in a lane of its group.
+    /// Returns whether a fault may be in a lane of its group.
     pub(crate) fn lane(&self, lane: u32) -> bool {
         has(&self.lanes, lane)
     }
 
-    /// The lanes of a mask in which a fault may be.
+    /// Returns the lanes of a mask in which a fault may be.
     pub(crate) fn bits(&self, bits: u64) -> u64 {
         (0..64)
             .filter(|lane| bits >> lane & 1 != 0 && self.lane(*lane))
@@ -225,8 +225,8 @@ impl Allowed {
     }
 }
 
-/// The labels of a source and the addresses of the instructions after them. `lines` has addresses of instructions and the
-/// numbers of their lines.
+/// Returns the labels of a source and the addresses of the instructions after them. `lines` has the addresses of
+/// instructions and their line numbers.
 pub(crate) fn labels(source: &str, lines: &[(u32, usize)]) -> Vec<(String, u32)> {
     let name = |line: &str| {
         let (name, _) = line.trim_start().split_once(':')?;
@@ -293,7 +293,7 @@ mod tests {
         assert!(wrong("group = \"3-1\"").starts_with("filter, group: `3-1`"));
     }
 
-    /// A number is allowed exactly if one of the texts has it.
+    /// A number is allowed if and only if one of the texts contains it.
     #[test]
     fn lanes_and_groups_are_those_of_the_ranges() {
         let mut random = Random::new(1);

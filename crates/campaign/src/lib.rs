@@ -1,19 +1,19 @@
 //! Fault injection and sweeps: many runs of one launch, each with one change to the machine's state.
 //!
-//! A [`Campaign`] is a file: a launch, which faults, how many. It is divided into [`Shard`]s, each of which becomes one
-//! Parquet file, whose bytes depend on the campaign and on nothing else: not on the order of the shards, nor on which
-//! process or how many threads run them.
+//! A [`Campaign`] is a file that names a launch, the faults and their number. It is divided into [`Shard`]s. Each shard
+//! becomes one Parquet file, whose bytes depend only on the campaign: not on the order of the shards, nor on the
+//! processes or the number of threads that run them.
 //!
-//! * [`mod@file`]: the campaign file, with its [`filter`] and faults that are [`listed`] one by one; `source`: the files that it
-//!   names, and their hash.
-//! * [`site`]: sites and fault models; `spot`: the word that a fault changes; `choice`: its choice.
-//! * `point`: a launch with its golden run, where faults can be, places to start from.
-//! * [`experiment`]: one change and what became of it. [`replay`]: one of them, to be looked at.
+//! * [`mod@file`]: the campaign file, with its [`filter`] and with faults that are [`listed`] one by one. `source`: the
+//!   files that it names, and their hash.
+//! * [`site`]: sites and fault models. `spot`: the word that a fault changes. `choice`: the choice of that word.
+//! * `point`: a launch with its golden run, the instants at which sites exist, and snapshots to start from.
+//! * [`experiment`]: one change and its outcome. [`replay`]: one experiment again, for inspection.
 //! * [`work`]: shards on threads.
-//! * `table`: shards as Parquet files with a checksum, read in one place only. `claim`: which process runs a shard.
-//! * [`summary`], [`estimate`]: counts, and how sure they are.
+//! * `table`: shards as Parquet files with a checksum, read in one place only. `claim`: divides shards among processes.
+//! * [`summary`], [`estimate`]: counts, and their confidence intervals.
 //!
-//! Results are files, so that this crate reads and writes them.
+//! Results are files, so this crate reads and writes files.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -79,37 +79,38 @@ use summary::Tallies;
 use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 pub use work::Progress;
 
-/// What decides which results are comparable: the package's version and that of the choices made by a seed.
+/// Version of results, which are comparable if it is equal: the version of the package, then that of the choices made
+/// by a seed.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+3");
 
-/// Why a campaign cannot go on.
+/// An error that stops a campaign.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// A file of the campaign is wrong, or what it asks for cannot be.
+    /// A file of the campaign is wrong, or requests something impossible.
     #[error("{file}: {message}")]
     Campaign {
         /// The file.
         file: String,
-        /// Line, key, what is wrong, what would fit.
+        /// Line, key, problem, and the values that are allowed.
         message: String,
     },
-    /// A file that cannot be read or written. What was finished stays.
+    /// A file cannot be read or written. Finished shards stay.
     #[error("{file}: {why}")]
     File {
         /// The file.
         file: String,
-        /// Why, and the remedy.
+        /// The reason, and the remedy.
         why: String,
     },
     /// The folder has results of another campaign, or of another version.
     #[error("{file}: {why}")]
     Folder {
-        /// The file in it.
+        /// The file in the folder.
         file: String,
-        /// Whose it is, and the remedy.
+        /// The owner of the file, and the remedy.
         why: String,
     },
-    /// An experiment cannot run: a mistake of an engine.
+    /// An experiment cannot run, because of a bug in an engine.
     #[error(transparent)]
     Launch(#[from] reconverge_workbench::Error),
 }
@@ -123,21 +124,21 @@ impl Error {
 /// A range of experiments whose results are one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shard {
-    /// Its number, from 0 on.
+    /// Number of the shard, from 0.
     pub index: usize,
-    /// The experiments.
+    /// Numbers of the experiments.
     pub range: Range<u64>,
     name: String,
 }
 
 impl Shard {
-    /// The name of its file: the hash of program, data and campaign, then the shard's number.
+    /// Returns the name of the shard's file: the hash of program, data and campaign, then the shard's number.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// A file that has the name of a shard and other content.
+/// A file that has the name of a shard and different content.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// The shard.
@@ -151,7 +152,7 @@ pub struct Damaged {
 /// The state of a folder of results.
 #[derive(Clone, Debug, Default)]
 pub struct State {
-    /// The shards to run, those with a damaged file among them.
+    /// The shards to run, including those with a damaged file.
     pub missing: Vec<Shard>,
     /// The damaged files.
     pub damaged: Vec<Damaged>,
@@ -164,25 +165,25 @@ pub enum Taken {
     Ran(PathBuf),
     /// The file exists already.
     Finished(PathBuf),
-    /// Another process runs the shard: its name for people.
+    /// Another process runs the shard. The field names the process for the user.
     Elsewhere(String),
     /// The run was stopped before the end.
     Stopped,
 }
 
-/// When a site exists.
+/// The instants of the golden run at which a site exists.
 #[derive(Clone, Debug, Serialize)]
 pub struct SiteProfile {
     /// The site.
     pub site: Site,
-    /// Instructions of the golden run before which it exists: as many instants as faults have to choose from.
+    /// Number of instructions of the golden run before which the site exists. Faults choose among these instants.
     pub instants: u64,
 }
 
-/// One launch of a campaign, as it is without a fault.
+/// One launch of a campaign, and its run without a fault.
 #[derive(Clone, Debug, Serialize)]
 pub struct PointDescription {
-    /// What the sweep sets.
+    /// The values that the sweep sets, by key.
     pub parameters: BTreeMap<String, String>,
     /// The machine.
     pub isa: String,
@@ -190,70 +191,71 @@ pub struct PointDescription {
     pub chip: Option<String>,
     /// `strict` or `lenient`.
     pub mode: String,
-    /// Groups of lanes.
+    /// Number of groups of lanes.
     pub groups: usize,
     /// Instructions issued to groups.
     pub instructions: u64,
-    /// The same summed over lanes.
+    /// Instructions summed over active lanes.
     pub lane_instructions: u64,
-    /// Flow decisions on which lanes did not agree.
+    /// Flow decisions that split the active lanes.
     pub divergent_branches: u64,
     /// Instructions after which a group (Tesla: a block) hangs.
     pub fuel: u64,
     /// A hash of the outputs.
     pub outputs: String,
-    /// The sites that it has.
+    /// The sites that exist in the golden run.
     pub sites: Vec<SiteProfile>,
 }
 
-/// What [`Campaign::describe`] gives.
+/// The result of [`Campaign::describe`].
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Description {
     /// The hash of program, data and campaign: 32 hexadecimal digits.
     pub campaign: String,
     /// The version of the program that runs it.
     pub version: String,
-    /// What chooses instants, places and bits.
+    /// The seed, which chooses instants, places and bits.
     pub seed: u64,
-    /// Experiments altogether.
+    /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Experiments of a point: [`Description::size_of_site`] for each site, or what the file states.
+    /// Number of experiments per point: [`Description::size_of_site`] for each site, or the number that the file
+    /// states.
     pub injections_of_point: u64,
-    /// Experiments a site that the confidence and the margin take, where the file states a margin.
+    /// Number of experiments per site that the confidence and the margin require, if the file states a margin.
     pub size_of_site: Option<u64>,
-    /// How sure rates are to be.
+    /// Confidence of the rates.
     pub confidence: f64,
-    /// How far rates may be off, where the file states it.
+    /// Maximum error of the rates, if the file states it.
     pub margin: Option<f64>,
-    /// The sites that faults are at.
+    /// The sites of faults.
     pub sites: Vec<Site>,
     /// The fault models.
     pub models: Vec<Model>,
-    /// Experiments of a shard.
+    /// Number of experiments per shard.
     pub shard_size: u64,
-    /// Shards.
+    /// Number of shards.
     pub shards: usize,
     /// The launches: one, or those of the sweep.
     pub points: Vec<PointDescription>,
 }
 
-/// An experiment that gave something else on the reference engine.
+/// An experiment with a different result on the reference engine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disagreement {
-    /// Its number.
+    /// Number of the experiment.
     pub index: u64,
-    /// What the shard has.
+    /// The result in the shard.
     pub stored: String,
-    /// What the reference engine gives.
+    /// The result on the reference engine.
     pub reference: String,
 }
 
-/// What [`Campaign::recheck`] gives.
+/// The result of [`Campaign::recheck`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Recheck {
-    /// Experiments that were run again on the reference engine.
+    /// Number of experiments that ran again on the reference engine.
     pub checked: u64,
-    /// Those that gave something else.
+    /// The experiments with a different result.
     pub differ: Vec<Disagreement>,
 }
 
@@ -266,21 +268,21 @@ pub struct Campaign {
     description: Description,
     /// The outcome function, and its name.
     classify: Option<(String, Arc<Classify>)>,
-    /// The points that were used last: they take memory.
+    /// The points that were used last. Their number is limited, because they take memory.
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
 
-/// Shards of a campaign at most: a folder has to be listed.
+/// Maximum number of shards: a folder has to be listed.
 const MOST_SHARDS: u64 = 1_000_000;
 
-/// Points that are kept ready.
+/// Maximum number of points that are kept ready.
 const READY: usize = 4;
 
 impl Campaign {
-    /// Reads a campaign file and the files that it names, runs the launches without a fault, and looks where faults can be.
+    /// Reads a campaign file and the files that it names, runs the launches without a fault, and finds the sites.
     ///
     /// # Errors
-    /// A file that is wrong or not there, a site that the program never has, a launch that does not run.
+    /// Fails if a file is wrong or does not exist, if the program never has a site, or if a launch does not run.
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = plain(path).display().to_string();
         let wrong = |message: String| placed(&name, message);
@@ -303,42 +305,42 @@ impl Campaign {
         Ok(campaign)
     }
 
-    /// The campaign, whose outcomes a function names as well: the column `class` of the results, and `classes` of the
+    /// Returns the campaign with an outcome function, which adds the column `class` to the results and `classes` to the
     /// summary.
     ///
     /// `name` stands for the function in the campaign's hash: results of functions with different names do not mix. The
-    /// function must give the same name for the same experiment in every process.
+    /// function must return the same name for the same experiment in every process.
     ///
     /// # Errors
-    /// The errors of [`Campaign::open`].
+    /// Fails like [`Campaign::open`].
     pub fn with_outcomes(mut self, name: &str, classify: Arc<Classify>) -> Result<Campaign, Error> {
         self.classify = Some((name.to_owned(), classify));
         self.description = self.described()?;
         Ok(self)
     }
 
-    /// The golden runs, the profile, the sample size.
+    /// Returns the golden runs, the profile and the sample size.
     pub fn describe(&self) -> &Description {
         &self.description
     }
 
-    /// The shards, in order.
+    /// Returns the shards, in order.
     pub fn shards(&self) -> Vec<Shard> {
         (0..self.description.shards).map(|index| self.shard(index)).collect()
     }
 
-    /// The shards whose file is not in a folder, or is damaged. A folder that does not exist has none.
+    /// Returns the shards whose file does not exist in a folder or is damaged. The folder need not exist.
     ///
     /// # Errors
-    /// A folder that cannot be read, or has results of another campaign or version.
+    /// Fails if the folder cannot be read, or if it has results of another campaign or version.
     pub fn missing(&self, folder: &Path) -> Result<Vec<Shard>, Error> {
         Ok(self.state(folder)?.missing)
     }
 
-    /// The shards that a folder does not have, and its damaged files. Checks every file.
+    /// Returns the shards that a folder does not have, and its damaged files. Checks every file.
     ///
     /// # Errors
-    /// Those of [`Campaign::missing`].
+    /// Fails like [`Campaign::missing`].
     pub fn state(&self, folder: &Path) -> Result<State, Error> {
         let present = self.present(folder)?;
         let mut state = State::default();
@@ -357,29 +359,29 @@ impl Campaign {
         Ok(state)
     }
 
-    /// The bytes of a shard's file, if they are those that were written.
+    /// Returns the bytes of a shard's file, after checking that they are unchanged.
     ///
     /// # Errors
-    /// The file does not exist or is damaged.
+    /// Fails if the file does not exist or is damaged.
     pub fn shard_bytes(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Error> {
         self.checked(shard, folder).map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Runs the experiments of a shard and writes its file, whole or not at all. Several processes may do so at once,
-    /// of the same shard too. Gives the file's path.
+    /// Runs the experiments of a shard and writes its file atomically. Several processes may do this at once, even for
+    /// the same shard. Returns the file's path.
     ///
     /// # Errors
-    /// The shard is of another campaign, or the file cannot be written; shards that are there stay.
+    /// Fails if the shard belongs to another campaign, or if the file cannot be written. Existing shards stay.
     pub fn run_shard(&self, shard: &Shard, folder: &Path) -> Result<PathBuf, Error> {
         let path = self.run_shard_while(shard, folder, &|| true)?;
         Ok(path.unwrap_or_else(|| folder.join(shard.name())))
     }
 
-    /// [`Campaign::run_shard`] as long as `go_on`, asked before each experiment, is `true`; `None`, and no file, where it
-    /// is `false`.
+    /// Runs a shard like [`Campaign::run_shard`] as long as `go_on` returns `true`. `go_on` is called before each
+    /// experiment. If it returns `false`, returns `None` and does not write a file.
     ///
     /// # Errors
-    /// As [`Campaign::run_shard`].
+    /// Fails like [`Campaign::run_shard`].
     pub fn run_shard_while(
         &self,
         shard: &Shard,
@@ -405,10 +407,11 @@ impl Campaign {
     }
 
     /// Runs a shard, unless its file exists or another process runs it. Processes that call this for all shards of a
-    /// folder divide them, on one host or on several; one that ended before its shard did is replaced.
+    /// folder divide them, on one host or on several. If a process ends before its shard is finished, another one takes
+    /// over.
     ///
     /// # Errors
-    /// As [`Campaign::run_shard`].
+    /// Fails like [`Campaign::run_shard`].
     pub fn take_shard_while(
         &self,
         shard: &Shard,
@@ -423,7 +426,7 @@ impl Campaign {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
         match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
             Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
-            // Its process has ended since the first look.
+            // Its process has ended since the first check.
             Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
             Attempt::Mine(_claim) => {
                 Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
@@ -431,18 +434,18 @@ impl Campaign {
         }
     }
 
-    /// Returns the experiments of a shard that a folder has.
+    /// Returns the experiments of a shard, from its file in a folder.
     ///
     /// # Errors
-    /// The file does not exist or is damaged.
+    /// Fails if the file does not exist or is damaged.
     pub fn records(&self, shard: &Shard, folder: &Path) -> Result<Vec<Record>, Error> {
         self.read(shard, folder)
     }
 
-    /// Counts by site and outcome of the shards that a folder has.
+    /// Returns counts by site and outcome, over the shards in a folder.
     ///
     /// # Errors
-    /// Those of [`Campaign::missing`], and a shard that is damaged.
+    /// Fails like [`Campaign::missing`], and if a shard is damaged.
     pub fn summary(&self, folder: &Path) -> Result<Summary, Error> {
         let mut tallies = Tallies::default();
         let there = self.present(folder)?;
@@ -464,11 +467,11 @@ impl Campaign {
         })
     }
 
-    /// Runs `count` experiments of the shards that a folder has again, on the reference engine, and compares. `seed` chooses
-    /// them.
+    /// Runs `count` experiments from the shards in a folder again on the reference engine, and compares. `seed` chooses
+    /// the experiments.
     ///
     /// # Errors
-    /// Those of [`Campaign::summary`]; a folder without shards.
+    /// Fails like [`Campaign::summary`], and if the folder has no shards.
     pub fn recheck(&self, folder: &Path, count: u64, seed: u64) -> Result<Recheck, Error> {
         let there: Vec<usize> = self.present(folder)?.into_iter().collect();
         if there.is_empty() {
@@ -504,19 +507,19 @@ impl Campaign {
         Ok(recheck)
     }
 
-    /// One experiment, on an engine.
+    /// Runs one experiment on an engine.
     ///
     /// # Errors
-    /// There is no such experiment, or an engine makes a mistake.
+    /// Fails if the experiment does not exist, or if an engine has a bug.
     pub fn experiment(&self, index: u64, engine: Engine) -> Result<Record, Error> {
         let experiment = self.numbered(index)?;
         Ok(experiment.run(&*self.point(experiment.point as usize, engine)?)?)
     }
 
-    /// One experiment once more, to be looked at next to the run without its fault.
+    /// Returns one experiment for inspection, next to the run without its fault.
     ///
     /// # Errors
-    /// There is no such experiment, or an engine makes a mistake.
+    /// Fails if the experiment does not exist, or if an engine has a bug.
     pub fn replay(&self, index: u64) -> Result<Replay, Error> {
         let experiment = self.numbered(index)?;
         let point = self.point(experiment.point as usize, Engine::Fast)?;
@@ -529,17 +532,17 @@ impl Campaign {
         Ok(Replay { record, golden, faulty, program: program.clone(), options: point.options })
     }
 
-    /// The file of the program, as it was read.
+    /// Returns the file of the program, as it was read.
     pub fn opened(&self) -> &Opened {
         &self.sources.opened
     }
 
-    /// The path of the program's file; `None` for a kernel.
+    /// Returns the path of the program's file, or `None` for a kernel.
     pub fn program_path(&self) -> Option<&Path> {
         self.sources.path.as_deref()
     }
 
-    /// The name of the program's file or kernel, and its source, if it has one.
+    /// Returns the name of the program's file or kernel, and its source, if it has one.
     pub fn program(&self) -> (&str, Option<&str>) {
         (&self.sources.program, self.sources.text.as_deref())
     }
@@ -550,7 +553,7 @@ impl Campaign {
         placed(&plain(&self.path).display().to_string(), message)
     }
 
-    /// An experiment by its number.
+    /// Returns an experiment by its number.
     fn numbered(&self, index: u64) -> Result<Experiment<'_>, Error> {
         let Description { injections, injections_of_point, sites, models, .. } = &self.description;
         if index >= *injections {
@@ -562,7 +565,7 @@ impl Campaign {
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
         let listed = self.sources.faults.get(number as usize).map(|entry| &entry.fault);
-        // In turn, so that every stretch of experiments has all of them.
+        // Sites and models alternate, so that every range of experiments has all of them.
         let site = sites[(number % sites.len() as u64) as usize];
         let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
         Ok(Experiment {
@@ -596,7 +599,7 @@ impl Campaign {
         }
     }
 
-    /// The sites that the campaign names.
+    /// Returns the sites that the campaign names.
     fn stated_sites(&self) -> Option<Vec<Site>> {
         if self.sources.faults.is_empty() {
             return self.file.sites.clone();
@@ -605,7 +608,7 @@ impl Campaign {
         Some(sites.into_iter().collect())
     }
 
-    /// Chooses every fault of the list in a point, so that one that cannot be is found before any runs.
+    /// Chooses every fault of the list in a point, so that an impossible fault is found before any of them runs.
     fn check_list(&self, number: usize, point: &Point) -> Result<(), Error> {
         let faults = &self.sources.faults;
         let mut experiments = Vec::with_capacity(faults.len());
@@ -703,13 +706,13 @@ impl Campaign {
         })
     }
 
-    /// A point, ready.
+    /// Returns a point that is ready for experiments.
     fn point(&self, number: usize, engine: Engine) -> Result<Arc<Point>, Error> {
         let known = |ready: &[(usize, Engine, Arc<Point>)]| {
             let found = ready.iter().find(|(known, of, _)| (*known, *of) == (number, engine));
             found.map(|(_, _, point)| point.clone())
         };
-        // Made while others wait: they would make the same.
+        // Made while holding the lock: other threads would otherwise make the same point.
         let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(point) = known(&ready) {
             return Ok(point);
@@ -736,7 +739,7 @@ impl Campaign {
         Shard { index, range, name: format!("{campaign}-{index:06}.parquet") }
     }
 
-    /// The numbers of the shards that have a file in a folder.
+    /// Returns the numbers of the shards that have a file in a folder.
     fn present(&self, folder: &Path) -> Result<BTreeSet<usize>, Error> {
         let failed = |error: std::io::Error| Error::file(folder, error);
         let entries = match std::fs::read_dir(folder) {
@@ -764,7 +767,7 @@ impl Campaign {
         Ok(finished)
     }
 
-    /// What a file is that is none of this campaign's.
+    /// Returns the error for a file that does not belong to this campaign.
     fn foreign(&self, path: &Path) -> Error {
         let bytes = table::content(path).unwrap_or_default();
         let note = |key| table::note(&bytes, key);
@@ -782,7 +785,7 @@ impl Campaign {
         Error::Folder { file: path.display().to_string(), why }
     }
 
-    /// The records of a shard that is there.
+    /// Reads the records of a shard that exists.
     fn read(&self, shard: &Shard, folder: &Path) -> Result<Vec<Record>, Error> {
         let records = self.checked(shard, folder).and_then(table::records).and_then(|records| {
             let whole = records.iter().map(|record| record.index).eq(shard.range.clone());
@@ -791,7 +794,7 @@ impl Campaign {
         records.map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// The bytes of a shard's file, if they are whole and those of this shard: the only place where shards are read.
+    /// Returns the bytes of a shard's file, after checking them. Shards are read only here.
     fn checked(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Damage> {
         let bytes = table::read(&folder.join(&shard.name))?;
         let is_ours = table::note(&bytes, CAMPAIGN) == Some(&self.description.campaign)
@@ -804,7 +807,7 @@ impl Campaign {
         Error::file(&folder.join(&shard.name), format!("{damage}: {remedy}"))
     }
 
-    /// Writes a shard, whole or not at all.
+    /// Writes a shard atomically.
     fn write(&self, shard: &Shard, folder: &Path, records: &[Record]) -> Result<PathBuf, Error> {
         let path = folder.join(&shard.name);
         let experiments = experiments(shard);
@@ -821,14 +824,14 @@ impl Campaign {
             Ok(file.finish_on_disk()?)
         })();
         match written {
-            // Another process may have finished it where this one could not.
+            // Another process may have written the file that this one could not write.
             Err(error) if self.checked(shard, folder).is_err() => Err(unwritten(&path, &*error)),
             _ => Ok(path),
         }
     }
 }
 
-/// An error in a file. The line at the start of a message moves to the file's name.
+/// Returns an error in a file. The line at the start of a message moves to the file's name.
 fn placed(file: &str, message: String) -> Error {
     match line_of(&message) {
         Some((line, rest)) => Error::Campaign { file: format!("{file}:{line}"), message: rest.to_owned() },
@@ -836,7 +839,7 @@ fn placed(file: &str, message: String) -> Error {
     }
 }
 
-/// The experiments of a shard, for the notes of its file.
+/// Returns the experiments of a shard, for the notes of its file.
 fn experiments(shard: &Shard) -> String {
     format!("{}..{}", shard.range.start, shard.range.end)
 }
@@ -850,7 +853,7 @@ fn unwritten(path: &Path, error: &(dyn std::error::Error + 'static)) -> Error {
     Error::file(path, format!("{why}: {remedy}"))
 }
 
-/// Why a site cannot be had.
+/// Returns the reason why a site is not available.
 fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
     let names: Vec<&str> = has.iter().map(|site| site.name()).collect();
     let fits = names.join(", ");

@@ -1,10 +1,10 @@
-//! A fault of a list: `[[fault]]` of a campaign file, or an entry of another file (`lists.rs`).
+//! A fault in a list: `[[fault]]` of a campaign file, or an entry of another file (`lists.rs`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::site::{Model, Site};
 
-/// A fault that is stated. The seed chooses absent fields.
+/// A fault in a list. The seed chooses absent fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedFault {
@@ -16,9 +16,9 @@ pub struct ListedFault {
     pub step: Option<u64>,
     /// The place, as results name it: `$r1`, `token 2 mask`, `g 0x100`.
     pub place: Option<String>,
-    /// The lane, where the place belongs to one.
+    /// The lane, if the place belongs to one.
     pub lane: Option<u32>,
-    /// The bit that flips, or that is stuck.
+    /// The bit that flips or is stuck.
     pub bit: Option<u32>,
     /// The bits that flip, instead of `bit`.
     pub xor: Option<u64>,
@@ -26,27 +26,27 @@ pub struct ListedFault {
     pub value: Option<u64>,
 }
 
-/// A fault of a list, with the place of its statement.
+/// A fault in a list, with the place of its statement.
 #[derive(Debug)]
 pub(crate) struct PlacedFault {
     pub(crate) fault: ListedFault,
     pub(crate) file: String,
-    /// `line 42` of a text, `fault 3` elsewhere: the start of messages.
+    /// The start of messages: `line 42` in a text, `fault 3` elsewhere.
     pub(crate) place: String,
 }
 
 impl PlacedFault {
-    /// The file, and a message that says where in it.
+    /// Returns the file, and a message with the place in it.
     pub(crate) fn wrong(&self, why: &str) -> (String, String) {
         (self.file.clone(), format!("{}: {why}", self.place))
     }
 }
 
 impl ListedFault {
-    /// Checks what is certain without a launch. `count` is the key `bits` of the campaign file.
+    /// Checks the fields that do not depend on a launch. `count` is the key `bits` of the campaign file.
     ///
     /// # Errors
-    /// The message names the field.
+    /// Returns a message that names the field.
     pub(crate) fn check(&self, count: Option<u32>) -> Result<(), String> {
         if self.site.is_none() {
             return Err("add the site: site = \"register\"".to_owned());
@@ -84,7 +84,7 @@ impl ListedFault {
         }
     }
 
-    /// The fault model; if absent, the one that what is stated amounts to.
+    /// Returns the fault model. If it is absent, the other fields imply it.
     pub(crate) fn model(&self) -> Model {
         self.model.unwrap_or(match (self.value, self.xor) {
             (Some(_), _) => Model::Random,
@@ -100,11 +100,11 @@ impl ListedFault {
         bit.or(xor).or(self.value.map(|value| format!("value = {value:#x}")))
     }
 
-    /// Returns the stated bits that change in a word `name` that holds `before` and has the bits `exist`; `None` if the
-    /// model chooses them. `count` is the number of bits for [`Model::Bits`], or 0.
+    /// Returns the stated bits that change in a word `name` that holds `before` and has the bits `exist`, or `None` if
+    /// the model chooses them. `count` is the number of bits for [`Model::Bits`], or 0.
     ///
     /// # Errors
-    /// Bits that the word does not have, or that the model does not change.
+    /// Fails if the word does not have the bits, or if the model does not change them.
     pub(crate) fn pattern(
         &self,
         before: u64,

@@ -14,10 +14,10 @@ use crate::site::{Model, Site};
 use crate::source::Beside;
 use crate::table;
 
-/// Reads the faults that a campaign file states one by one: its own, then those of its list.
+/// Reads the faults that a campaign file states one by one: first its own, then those of its list.
 ///
 /// # Errors
-/// The file, and the problem with it.
+/// Returns the name of the file, and the problem with it.
 pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFault>, (String, String)> {
     let own = plain(path).display().to_string();
     let entry = |(number, fault): (usize, &ListedFault)| PlacedFault {
@@ -40,16 +40,16 @@ pub(crate) fn faults_of(path: &Path, file: &CampaignFile) -> Result<Vec<PlacedFa
     Ok(entries)
 }
 
-/// The columns of a list that decide, and those of results that decide nothing.
+/// The columns of a list that define a fault, and the other columns of results, which are ignored.
 const COLUMNS: [&str; 10] =
     ["site", "model", "step", "place", "lane", "bit", "xor", "value", "before", "after"];
 const OTHERS: [&str; 9] = ["index", "point", "group", "pc", "outcome", "trap", "flow_step", "error", "hits"];
 
-/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns. Each fault has its
-/// place in the list.
+/// Reads a list: Parquet if the name ends in `.parquet`, otherwise CSV whose first line names the columns. Returns each
+/// fault with its place in the list.
 ///
 /// # Errors
-/// The line, the column, and what would fit.
+/// Returns the line, the column, and the values that are allowed.
 fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let faults = if name.ends_with(".parquet") { of_results(bytes.into()) } else { of_text(bytes) }?;
     if faults.is_empty() {
@@ -58,7 +58,7 @@ fn read(name: &str, bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String
     Ok(faults)
 }
 
-/// The faults of a Parquet file of results.
+/// Returns the faults of a Parquet file of results.
 fn of_results(bytes: Bytes) -> Result<Vec<(String, ListedFault)>, String> {
     table::verify(&bytes).map_err(|damage| damage.to_string())?;
     let records = table::records(bytes).map_err(|damage| damage.to_string())?;
@@ -79,7 +79,7 @@ fn of_results(bytes: Bytes) -> Result<Vec<(String, ListedFault)>, String> {
     records.into_iter().enumerate().map(fault).collect()
 }
 
-/// The bits that a fault of results has flipped; `None` for a model that states the word itself.
+/// Returns the bits that a fault in results has flipped, or `None` for a model that states the word itself.
 fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>, String> {
     let xor = before ^ after;
     match model {
@@ -101,7 +101,7 @@ fn changed(model: Option<Model>, before: u64, after: u64) -> Result<Option<u64>,
     }
 }
 
-/// The faults of a text of lines with columns.
+/// Returns the faults of a text of lines with columns.
 fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     let text = String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())?;
     // Spreadsheets write a byte order mark.
@@ -134,7 +134,7 @@ fn of_text(bytes: Vec<u8>) -> Result<Vec<(String, ListedFault)>, String> {
     Ok(faults)
 }
 
-/// The cells of a line. One in double quotes may have commas, and quotes that are doubled.
+/// Returns the cells of a line. A cell in double quotes may contain commas, and doubled quotes.
 fn cells(line: &str) -> Result<Vec<String>, String> {
     let (mut cells, mut rest) = (Vec::new(), line);
     loop {
@@ -170,7 +170,7 @@ fn cells(line: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// One line of a CSV list.
+/// Reads one line of a CSV list.
 fn row(columns: &[String], cells: &[String]) -> Result<ListedFault, String> {
     let cell = |name: &str| {
         let at = columns.iter().position(|column| column == name)?;

@@ -1,4 +1,4 @@
-//! One launch of a campaign: its golden run, where faults can be, and places to start from.
+//! One launch of a campaign: its golden run, the instants at which sites exist, and snapshots to start from.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -21,26 +21,27 @@ use crate::filter::{Allowed, FaultFilter, ProgramLine};
 use crate::site::Site;
 use crate::spot::{register_name, words};
 
-/// Instructions of a golden run at most: what is kept of each takes 16 bytes.
+/// Maximum number of instructions in a golden run. The data for each takes 16 bytes.
 const MOST_STEPS: usize = 1 << 25;
 
-/// Snapshots of a golden run at most.
+/// Maximum number of snapshots of a golden run.
 const SNAPSHOTS: usize = 128;
 
-/// Instructions between two snapshots at least: fewer are run again as fast as a snapshot is copied.
+/// Minimum number of instructions between two snapshots. Copying a snapshot takes longer than running fewer
+/// instructions.
 const APART: usize = 64;
 
 /// Steps of a golden run at which a site exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Instants {
-    /// At each of the first so many.
+    /// The first N steps.
     All(u64),
-    /// At these.
+    /// A list of steps.
     Some(Vec<u32>),
 }
 
 impl Instants {
-    /// How many there are.
+    /// Returns the number of steps.
     pub(crate) fn count(&self) -> u64 {
         match self {
             Instants::All(count) => *count,
@@ -48,7 +49,7 @@ impl Instants {
         }
     }
 
-    /// One of them.
+    /// Returns the step with this index.
     pub(crate) fn get(&self, place: u64) -> u64 {
         match self {
             Instants::All(_) => place,
@@ -56,7 +57,7 @@ impl Instants {
         }
     }
 
-    /// Whether a step is one of them.
+    /// Returns whether the list contains a step.
     pub(crate) fn has(&self, step: u64) -> bool {
         match self {
             Instants::All(count) => step < *count,
@@ -65,12 +66,12 @@ impl Instants {
     }
 }
 
-/// A part of memory that faults reach.
+/// A part of memory that faults can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Area {
     pub(crate) space: &'static str,
     pub(crate) of: SpaceOf,
-    /// Byte addresses; whole words of them.
+    /// Range of byte addresses, in whole words.
     pub(crate) bytes: Range<u64>,
 }
 
@@ -80,13 +81,13 @@ impl Area {
     }
 }
 
-/// A launch, ready for experiments.
+/// A launch that is ready for experiments.
 pub(crate) struct Point {
     pub(crate) program: Program,
     pub(crate) isa: Isa,
     pub(crate) chip: Option<String>,
     pub(crate) mode: &'static str,
-    /// What a sweep has set, by key.
+    /// The values that a sweep has set, by key.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) groups: usize,
     pub(crate) statistics: Statistics,
@@ -94,22 +95,22 @@ pub(crate) struct Point {
     pub(crate) fuel: u64,
     pub(crate) golden: Vec<(String, Array)>,
     pub(crate) course: Course,
-    /// By step.
+    /// Snapshots by step.
     snapshots: Vec<(u64, Stepping)>,
-    /// Of the sites that the golden run has.
+    /// Instants of each site that exists in the golden run.
     pub(crate) instants: Vec<(Site, Instants)>,
-    /// Registers that the program names and the filter allows, with the bits of each.
+    /// Registers that the program names and the filter allows, each with its bits.
     pub(crate) registers: Vec<(Register, u32)>,
     /// Index in `registers` by the name in results.
     by_name: HashMap<String, usize>,
-    /// The places among them of those that the instruction at an address writes.
+    /// Indices in `registers` of the registers that the instruction at an address writes.
     written: BTreeMap<u32, Vec<usize>>,
     pub(crate) allowed: Allowed,
     pub(crate) options: Options,
     pub(crate) areas: Vec<Area>,
 }
 
-/// What a point is made of.
+/// The inputs of a point.
 pub(crate) struct Source<'a> {
     pub(crate) launch: &'a LaunchFile,
     pub(crate) opened: &'a Opened,
@@ -123,7 +124,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The program and its launch, ready.
+    /// Returns the program and its launch, ready to run.
     pub(crate) fn prepare(&self) -> Result<(&Program, Session), LaunchError> {
         let Source { launch, opened, files, .. } = self;
         let program = choose_program(&opened.image, launch.common.kernel.as_deref())?;
@@ -132,11 +133,11 @@ impl Source<'_> {
 }
 
 impl Point {
-    /// Runs a launch without a fault, and looks where faults can be.
+    /// Runs a launch without a fault, and finds the sites.
     pub(crate) fn new(source: &Source<'_>) -> Result<Point, LaunchError> {
         let Source { launch, opened, parameters, fuel, engine, filter, labels, .. } = source;
         let (program, session) = source.prepare()?;
-        // A fault may cause a race. Hardware does not notice it.
+        // A fault may cause a race, which hardware does not detect.
         let found = Options { engine: *engine, race_check: false, ..Options::default() };
         let options = launch.options(&found)?;
         let mut stepping = session.start(&options)?;
@@ -181,7 +182,7 @@ impl Point {
         Ok(point)
     }
 
-    /// The state before a step.
+    /// Returns the state before a step.
     pub(crate) fn at(&self, step: u64) -> Result<Stepping, LaunchError> {
         let after = self.snapshots.partition_point(|(from, _)| *from <= step);
         let (from, snapshot) = &self.snapshots[after - 1];
@@ -192,23 +193,23 @@ impl Point {
         Ok(stepping)
     }
 
-    /// The instants of a site.
+    /// Returns the instants of a site.
     pub(crate) fn instants_of(&self, site: Site) -> Option<&Instants> {
         self.instants.iter().find(|(known, _)| *known == site).map(|(_, instants)| instants)
     }
 
-    /// The register of a name in results, if the program names it and the filter allows it.
+    /// Returns the register with a name in results, if the program names it and the filter allows it.
     pub(crate) fn register(&self, name: &str) -> Option<Register> {
         self.by_name.get(name).map(|place| self.registers[*place].0)
     }
 
-    /// The registers that the instruction at an address writes, with the bits of each.
+    /// Returns the registers that the instruction at an address writes, each with its bits.
     pub(crate) fn destinations(&self, pc: u32) -> impl Iterator<Item = (Register, u32)> + '_ {
         let places = self.written.get(&pc).into_iter().flatten();
         places.map(|place| self.registers[*place])
     }
 
-    /// Runs again, one step after another, and keeps snapshots and what exists when.
+    /// Runs again, one step at a time. Keeps snapshots, and the steps at which each site exists.
     fn profile(
         &mut self,
         session: &Session,
@@ -217,7 +218,7 @@ impl Point {
         labels: &[(String, u32)],
     ) -> Result<(), LaunchError> {
         let mut stepping = session.start(&self.options)?;
-        // What the engine makes of the program is made once, for all copies.
+        // Compiles the program once, for all copies.
         stepping.advance(0, Watch::Nothing)?;
         self.find_registers(&stepping, opened, filter, labels)?;
         self.areas = areas(&stepping);
@@ -244,7 +245,7 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
             let late = sites.iter_mut().find(|(site, _)| *site == Site::Destination);
             if let Some((_, list)) = late.filter(|_| allowed && self.allowed.bits(mask.0) != 0) {
-                // Nothing reads the registers of a group that has ended.
+                // The registers of a group that has ended are not read any more.
                 let is_there = stepping.state(group as usize) != GroupState::Ended;
                 if is_there && self.destinations(pc).next().is_some() {
                     list.push(step as u32);
@@ -254,7 +255,7 @@ impl Point {
         let whole = |(site, list): (Site, Vec<u32>)| match list.len() {
             0 => None,
             count if count == steps => Some((site, Instants::All(steps as u64))),
-            // The lanes of every instruction can change, or those of none.
+            // Without a filter, the active mask is a site only if it exists at every step.
             _ if site == Site::Flow(Kind::ActiveMask) && self.allowed == Allowed::default() => None,
             _ => Some((site, Instants::Some(list))),
         };
@@ -262,7 +263,7 @@ impl Point {
         Ok(())
     }
 
-    /// Looks up the filter, and the registers that it leaves.
+    /// Resolves the filter, and finds the registers that it allows.
     fn find_registers(
         &mut self,
         stepping: &Stepping,
@@ -287,7 +288,7 @@ impl Point {
         Ok(())
     }
 
-    /// The sites that the launch may have.
+    /// Returns the sites that the launch may have.
     fn possible(&self) -> Vec<Site> {
         let fits = |site: &Site| match site {
             Site::Register => !self.registers.is_empty(),
@@ -300,7 +301,8 @@ impl Point {
         Site::all().filter(|site| site.machines().contains(&self.isa)).filter(fits).collect()
     }
 
-    /// Whether the next instruction has a site. `some_lane`: whether its group has a lane that the filter allows.
+    /// Returns whether a site exists at the next instruction. `some_lane` states whether its group has a lane that the
+    /// filter allows.
     fn exists(&self, stepping: &Stepping, site: Site, some_lane: bool) -> bool {
         match site {
             Site::Register | Site::Memory => some_lane || !self.allowed.only_lanes(),
@@ -311,7 +313,7 @@ impl Point {
     }
 }
 
-/// The instructions of a program with their operations.
+/// Returns the instructions of a program with their operations.
 fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> {
     let style = Style::default();
     let Ok(listing) = opened.target.machine().disassemble(&opened.target, program, style) else {
@@ -333,7 +335,7 @@ fn shown(opened: &Opened, program: &Program, uses: &UsesAt) -> Vec<ProgramLine> 
     lines.iter().filter_map(one).collect()
 }
 
-/// The first word of an instruction that is a name: not a predicate, not a slot's number.
+/// Returns the first word of an instruction that is a name, rather than a predicate or a slot's number.
 fn mnemonic(text: &str) -> Option<String> {
     let is_name =
         |word: &&str| word.starts_with(|letter: char| letter.is_ascii_alphabetic()) && !word.ends_with(':');
@@ -342,7 +344,7 @@ fn mnemonic(text: &str) -> Option<String> {
     first.or_else(|| words.map(|word| word.trim_end_matches(':')).next().map(str::to_owned))
 }
 
-/// Runs to the end and records. `watchdog` is how many instructions a group may issue.
+/// Runs to the end and records the flow. `watchdog` is the maximum number of instructions per group.
 fn record(stepping: &mut Stepping, watchdog: u64) -> Result<Course, LaunchError> {
     let mut course = Course::default();
     while stepping.current().is_some() {
@@ -354,7 +356,7 @@ fn record(stepping: &mut Stepping, watchdog: u64) -> Result<Course, LaunchError>
     Ok(course)
 }
 
-/// Why a golden run that does not end soon is refused: one endless loop, or too many lanes.
+/// Returns the message about a golden run that is too long: it has an endless loop, or too many lanes.
 fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     let ran = course.longest(1);
     let limit = MOST_STEPS;
@@ -370,8 +372,8 @@ fn too_long(course: &Course, groups: usize, watchdog: u64) -> String {
     )
 }
 
-/// The registers that a program names, the bits of each, and the addresses of the instructions that write it. Where an
-/// index chooses one, all of its file, which no instruction is known to write.
+/// Returns the registers that a program names, the bits of each, and the addresses of the instructions that write it.
+/// For a register that an index chooses, returns all of its file, without writing instructions.
 fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>)> {
     let classes = stepping.registers();
     let mut found: BTreeMap<(usize, usize, usize), Vec<u32>> = BTreeMap::new();
@@ -381,11 +383,11 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         reads.chain(uses.writes.iter().map(move |slot| (*slot, Some(pc))))
     });
     for (slot, writer) in slots {
-        // Tesla counts all its registers in one row: $a behind $r.
+        // Tesla numbers all its registers consecutively: $a follows $r.
         let first = if slot.file == "$a" { 0x80 } else { 0 };
         for (place, class) in classes.iter().enumerate() {
             let channels = class.channels.len().max(1);
-            // The topmost numbers of R700's registers are the clause temporaries.
+            // The highest numbers of R700's registers are the clause temporaries.
             let (name, before) = if class.name == "T" { ("R", 128 - class.count) } else { (class.name, 0) };
             if name != slot.file || class.count == 0 || class.name == "$c" {
                 continue;
@@ -409,7 +411,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
         }
     }
     let Some(group) = stepping.current() else { return Vec::new() };
-    // Some only follow others: outputs of R500, $a0.
+    // Drops registers that cannot be set, because they only mirror others: outputs of R500, $a0.
     let mut trial = stepping.copy();
     let mut changes = |register: &Register| {
         let held = trial.read(group, *register).and_then(|lanes| lanes.first().copied());
@@ -423,7 +425,7 @@ fn registers(stepping: &Stepping, uses: &UsesAt) -> Vec<(Register, u32, Vec<u32>
     found.into_iter().map(register).filter(|(register, ..)| changes(register)).collect()
 }
 
-/// Memory that can change.
+/// Returns the parts of memory that can change.
 fn areas(stepping: &Stepping) -> Vec<Area> {
     let Some(group) = stepping.current() else { return Vec::new() };
     let (mut trial, lane) = (stepping.copy(), Lane(0));

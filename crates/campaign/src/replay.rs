@@ -1,7 +1,7 @@
-//! One experiment once more, to be looked at: the launch without the fault and the launch with it, both ready.
+//! One experiment again, for inspection: the launch without the fault and the launch with it, both ready to run.
 //!
-//! The faulty launch is a [`Session`] like any other, so that a debugger, a page and a trace need to know nothing of
-//! faults. It steps one instruction after another and makes the change where the experiment makes it.
+//! The faulty launch is an ordinary [`Session`], so that a debugger, a page and a trace do not need special support for
+//! faults. It steps one instruction at a time and makes the change at the step of the experiment.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use reconverge_workbench::session::{
 use crate::experiment::{ChosenFault, Record};
 use crate::spot::Flaw;
 
-/// An experiment, ready to be looked at.
+/// An experiment that is ready for inspection.
 pub struct Replay {
     /// The fault, and the outcome.
     pub record: Record,
@@ -25,13 +25,13 @@ pub struct Replay {
     pub golden: Session,
     /// The launch with the fault.
     pub faulty: Session,
-    /// The program of both.
+    /// The program of both launches.
     pub program: Program,
-    /// How both run: a group that exceeds the fuel hangs.
+    /// Options of both runs. A group that exceeds the fuel hangs.
     pub options: Options,
 }
 
-/// A fault of a launch: what changes, and when.
+/// A fault in a launch: the change and its time.
 #[derive(Debug)]
 struct When {
     flaw: Flaw,

@@ -7,12 +7,12 @@ use reconverge_isa::source::closest;
 use reconverge_workbench::faults::Kind;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A kind of place that an experiment changes.
+/// Type of the place that an experiment changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// A general or address register that the program names.
     Register,
-    /// A general or address register that an instruction has just written, of a lane that was active.
+    /// A general or address register that an instruction has just written, in a lane that was active.
     Destination,
     /// A word of flow state.
     Flow(Kind),
@@ -23,7 +23,7 @@ pub enum Site {
 }
 
 impl Site {
-    /// All sites.
+    /// Returns all sites.
     pub fn all() -> impl Iterator<Item = Site> + Clone {
         let flow = Kind::ALL.into_iter().map(Site::Flow);
         [Site::Register, Site::Destination].into_iter().chain(flow).chain([Site::Memory, Site::Instruction])
@@ -40,7 +40,7 @@ impl Site {
         }
     }
 
-    /// The machines that have it.
+    /// Returns the machines that have the site.
     pub const fn machines(self) -> &'static [Isa] {
         match self {
             Site::Register | Site::Destination | Site::Memory | Site::Instruction => &Isa::ALL,
@@ -79,7 +79,7 @@ reconverge_isa::choices! {
 }
 
 impl Model {
-    /// The value that the bit keeps, if the fault is permanent.
+    /// Returns the value that the bit keeps, if the fault is permanent.
     pub const fn stuck(self) -> Option<bool> {
         match self {
             Model::StuckAt0 => Some(false),
@@ -89,7 +89,7 @@ impl Model {
     }
 }
 
-/// Reads a name of a list, with a guess at what was meant.
+/// Reads a name from a list. The error suggests the closest name.
 fn named<'de, D: Deserializer<'de>, T: Copy>(
     deserializer: D,
     what: &str,

@@ -1,4 +1,4 @@
-//! The files of a campaign: what they are, the launches that they describe, and one hash of all of it.
+//! The files of a campaign: their contents, the launches that they describe, and one hash of all of them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,10 +16,10 @@ use crate::file::CampaignFile;
 use crate::filter;
 use crate::listed::PlacedFault;
 
-/// The most points of a sweep.
+/// Maximum number of points in a sweep.
 const MOST_POINTS: usize = 10_000;
 
-/// Files beside one, and what was read of them.
+/// Files in the folder of a file, and the contents of those that were read.
 #[derive(Debug)]
 pub(crate) struct Beside {
     folder: PathBuf,
@@ -36,14 +36,14 @@ impl Beside {
         self.folder.join(name)
     }
 
-    /// What was read, by name.
+    /// Returns the contents that were read, by file name.
     fn known(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Files for Beside {
-    /// What a launch file names lies in its folder, as for `run`.
+    /// Reads a file that a launch file names. The file must be in the launch file's folder, as for `run`.
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
         if let Some(bytes) = self.known().get(name) {
             return Ok(bytes.clone());
@@ -63,12 +63,12 @@ impl Files for Beside {
     }
 }
 
-/// What a campaign runs.
+/// The launches of a campaign, and their inputs.
 pub(crate) struct Sources {
     launch: Launch,
     pub(crate) files: Beside,
     pub(crate) opened: Opened,
-    /// The labels of the program's source, with their addresses.
+    /// The labels in the program's source, with their addresses.
     pub(crate) labels: Vec<(String, u32)>,
     /// The faults that the campaign states one by one.
     pub(crate) faults: Vec<PlacedFault>,
@@ -84,23 +84,23 @@ pub(crate) struct Sources {
 pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
 
 enum Launch {
-    /// A launch file's fields.
+    /// The fields of a launch file.
     Table(toml::Table),
     Kernel(&'static Kernel, u32),
     Workload(&'static Workload),
 }
 
-/// The labels of a source, over all its programs.
+/// Returns the labels of a source, over all its programs.
 fn labels_of(opened: &Opened, text: Option<&str>) -> Vec<(String, u32)> {
     let lines: Vec<(u32, usize)> = opened.lines.iter().flatten().copied().collect();
     text.filter(|_| !lines.is_empty()).map(|text| filter::labels(text, &lines)).unwrap_or_default()
 }
 
 impl Sources {
-    /// Reads what a campaign file names.
+    /// Reads the files that a campaign file names.
     ///
     /// # Errors
-    /// The file, and what is wrong with it.
+    /// Returns the name of the file, and the problem with it.
     pub(crate) fn read(path: &Path, file: &CampaignFile) -> Result<Sources, (String, String)> {
         let name = keys::plain(path).display().to_string();
         if let Some(launch) = &file.launch {
@@ -183,10 +183,10 @@ impl Sources {
         })
     }
 
-    /// The launches of the points, each with the keys that the sweep sets.
+    /// Returns the launches of the points, each with the keys that the sweep sets.
     ///
     /// # Errors
-    /// The key and what is wrong with its value.
+    /// Returns the key, and the problem with its value.
     pub(crate) fn launches(&self, file: &CampaignFile) -> Result<Vec<PointLaunch>, String> {
         let mut points: Vec<Vec<(&str, &toml::Value)>> = vec![Vec::new()];
         for (key, values) in &file.sweep {
@@ -248,7 +248,7 @@ impl Sources {
         Ok(launch)
     }
 
-    /// Everything that was read, in a fixed order.
+    /// Returns all contents that were read, in a fixed order.
     pub(crate) fn contents(&self) -> Vec<Vec<u8>> {
         let mut contents = match &self.launch {
             Launch::Table(_) => Vec::new(),
@@ -261,7 +261,7 @@ impl Sources {
     }
 }
 
-/// The launch of a kernel, with what the campaign file and a point of its sweep set.
+/// Returns the launch of a kernel, with the values that the campaign file and a point of its sweep set.
 fn of_kernel(
     mut launch: LaunchFile,
     file: &CampaignFile,
@@ -284,7 +284,7 @@ fn of_kernel(
     Ok(launch)
 }
 
-/// A value as a reader of results wants it: names without quotes.
+/// Returns a value as results print it: names without quotes.
 fn plain(value: &toml::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -310,13 +310,13 @@ fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), St
     }
 }
 
-/// FNV-1a of some pieces, 128 bits.
+/// Returns the FNV-1a hash of some pieces, 128 bits.
 pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> u128 {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let mut byte =
         |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
     for piece in pieces {
-        // So that pieces do not run into each other.
+        // The length separates the pieces.
         (piece.len() as u64).to_le_bytes().into_iter().for_each(&mut byte);
         piece.iter().copied().for_each(&mut byte);
     }

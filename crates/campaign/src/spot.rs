@@ -1,4 +1,4 @@
-//! The word that a fault changes: which one, what it holds, and how it is changed.
+//! The word that a fault changes: its location, its value, and its change.
 
 use reconverge_isa::Program;
 use reconverge_simt::random::Random;
@@ -9,7 +9,7 @@ use reconverge_workbench::session::{GroupState, Register, Stepping};
 use crate::filter::Allowed;
 use crate::site::Model;
 
-/// A word that a fault can change, of a group.
+/// A word of a group that a fault can change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
     /// A register of a lane.
@@ -23,7 +23,7 @@ pub(crate) enum Spot {
 }
 
 impl Spot {
-    /// The lane, where the word belongs to one.
+    /// Returns the lane, if the word belongs to one.
     pub(crate) fn lane(&self) -> Option<u32> {
         match self {
             Spot::Register { lane, .. } | Spot::Memory { private: true, lane, .. } => Some((*lane).into()),
@@ -32,7 +32,7 @@ impl Spot {
         }
     }
 
-    /// The name in results. `stepping` is the launch.
+    /// Returns the name in results. `stepping` is the launch.
     pub(crate) fn name(&self, stepping: &Stepping) -> String {
         match self {
             Spot::Register { register, .. } => register_name(stepping, *register),
@@ -42,7 +42,7 @@ impl Spot {
         }
     }
 
-    /// The bits that exist.
+    /// Returns the bits that exist.
     pub(crate) fn bits(&self) -> u64 {
         match self {
             Spot::Register { bits, .. } => (1 << bits) - 1,
@@ -51,19 +51,19 @@ impl Spot {
         }
     }
 
-    /// Keeps of a mask the bit of one lane.
+    /// Returns the bit of one lane in a mask.
     pub(crate) fn of_lane(&self, lane: u32) -> Option<Spot> {
         let Spot::Flow(word) = self else { return None };
         let bits = word.bits & 1u64.checked_shl(lane)?;
         (word.is_mask() && bits != 0).then_some(Spot::Flow(Word { bits, ..*word }))
     }
 
-    /// Whether each bit is a lane.
+    /// Returns whether each bit is a lane.
     pub(crate) fn is_mask(&self) -> bool {
         matches!(self, Spot::Flow(word) if word.is_mask())
     }
 
-    /// Returns the word; `None` if it does not exist just now.
+    /// Returns the word, or `None` if it does not exist at this time.
     pub(crate) fn read(&self, stepping: &Stepping, group: usize, program: &Program) -> Option<u64> {
         match self {
             Spot::Register { register, lane, .. } => {
@@ -82,7 +82,7 @@ impl Spot {
         }
     }
 
-    /// Changes the word; `false` if that cannot be.
+    /// Changes the word. Returns `false` if the change is impossible.
     pub(crate) fn write(&self, stepping: &mut Stepping, group: usize, program: &Program, value: u64) -> bool {
         match self {
             Spot::Register { register, lane, .. } => {
@@ -104,8 +104,8 @@ impl Spot {
         }
     }
 
-    /// Returns the words in which a warp-wide fault flips the same bits: a word of each lane, or in memory one word per lane from
-    /// this one on.
+    /// Returns the words in which a warp-wide fault flips the same bits: a word of each lane, or in memory one word per
+    /// lane from this one on.
     fn wide(&self, stepping: &Stepping, group: usize) -> Vec<Spot> {
         let lanes = stepping.lanes(group).len();
         match self {
@@ -133,17 +133,17 @@ impl Spot {
     }
 }
 
-/// The word as the machine has it: with all its bits, where a filter or a lane leaves some of them to change.
+/// Returns the word with all bits that it has in the machine. A filter or a lane may restrict the bits of `word`.
 fn whole(stepping: &Stepping, word: &Word) -> Option<Word> {
     stepping.words(word.kind).into_iter().find(|other| same_word(other, word))
 }
 
-/// Whether two words of flow state are the same one, at different times.
+/// Returns whether two words of flow state are the same one, at different times.
 fn same_word(one: &Word, other: &Word) -> bool {
     (one.kind, one.number, one.part, one.lane) == (other.kind, other.number, other.part, other.lane)
 }
 
-/// The name of a register in results: `$r1`, `R2.x`, `temp[0].r`.
+/// Returns the name of a register in results: `$r1`, `R2.x`, `temp[0].r`.
 pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
@@ -157,7 +157,7 @@ pub(crate) fn register_name(stepping: &Stepping, register: Register) -> String {
     format!("{}{number}{channel}", register.class)
 }
 
-/// The number of a register in events of writes.
+/// Returns the number of a register in events of writes.
 fn event_number(stepping: &Stepping, register: Register) -> u32 {
     let classes = stepping.registers();
     let class = classes.iter().find(|class| class.name == register.class);
@@ -165,22 +165,22 @@ fn event_number(stepping: &Stepping, register: Register) -> u32 {
     first + (register.number * channels + register.channel) as u32
 }
 
-/// A change that a fault makes, ready to be made.
+/// A change that a fault makes, ready to apply.
 #[derive(Clone, Debug)]
 pub(crate) struct Flaw {
     pub(crate) spot: Spot,
-    /// The group that it is in.
+    /// The group of the word.
     pub(crate) group: usize,
     /// The bits of the word that flip.
     pub(crate) pattern: u64,
     /// Whether the same bits flip in the words of all lanes.
     pub(crate) wide: bool,
-    /// The bits that stay as the fault makes them, and what they are.
+    /// The stuck bits, and their value.
     pub(crate) stuck: Option<(u64, bool)>,
 }
 
 impl Flaw {
-    /// Whether the word is one of its group alone.
+    /// Returns whether the word belongs to its group alone.
     fn is_of_group(&self) -> bool {
         match self.spot {
             Spot::Register { .. } | Spot::Flow(_) => true,
@@ -189,8 +189,8 @@ impl Flaw {
         }
     }
 
-    /// Whether an instruction of the group `issued` may have changed the word, or whether it exists again because its group
-    /// is `next`: words of flow state exist while their group is.
+    /// Returns whether an instruction of the group `issued` may have changed the word, or whether the word exists again
+    /// because its group is `next`. Words of flow state exist only while their group is current.
     pub(crate) fn is_touched(&self, issued: usize, next: Option<usize>) -> bool {
         match self.spot {
             Spot::Flow(_) => next == Some(self.group),
@@ -198,13 +198,13 @@ impl Flaw {
         }
     }
 
-    /// Whether nothing changes the word any more: its group has ended, or it is a word of the program.
+    /// Returns whether nothing changes the word any more: its group has ended, or it is a word of the program.
     pub(crate) fn is_over(&self, stepping: &Stepping) -> bool {
         matches!(self.spot, Spot::Program(_))
             || self.is_of_group() && stepping.state(self.group) == GroupState::Ended
     }
 
-    /// The registers that the change touches, as events of writes with what they hold now.
+    /// Returns the registers that the change touches, as events of writes with their current values.
     pub(crate) fn written(&self, stepping: &Stepping) -> Vec<Event> {
         let Spot::Register { register, lane, .. } = &self.spot else { return Vec::new() };
         let Some(held) = stepping.read(self.group, *register) else { return Vec::new() };
@@ -228,7 +228,7 @@ impl Flaw {
 
     /// Restores stuck bits, and returns whether they had changed. Does nothing while the word does not exist.
     pub(crate) fn hold(&self, stepping: &mut Stepping, program: &Program) -> bool {
-        // A program that has been changed stays as it is.
+        // A changed program stays unchanged from then on.
         let Some((bits, value)) = self.stuck.filter(|_| !matches!(self.spot, Spot::Program(_))) else {
             return false;
         };
@@ -238,7 +238,7 @@ impl Flaw {
     }
 }
 
-/// The words of a kind of flow state that a filter allows, with the bits that may change.
+/// Returns the words of a kind of flow state that a filter allows, with the bits that may change.
 pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<Word> {
     let words = stepping.words(kind);
     if !allowed.only_lanes() {
@@ -252,13 +252,13 @@ pub(crate) fn words(stepping: &Stepping, allowed: &Allowed, kind: Kind) -> Vec<W
     words.into_iter().filter_map(of_lanes).filter(|word| word.bits != 0).collect()
 }
 
-/// A number below a limit, which is at least 1 and far below 2^64.
+/// Returns a random number below a limit, which is at least 1 and far below 2^64.
 pub(crate) fn below(random: &mut Random, limit: u64) -> u64 {
     random.next_u64() % limit.max(1)
 }
 
-/// Applies a fault model to a word whose existing bits are `bits`. `lanes` says that each bit is a lane; `count` is the number
-/// of bits for [`Model::Bits`].
+/// Applies a fault model to a word whose existing bits are `bits`. `lanes` states whether each bit is a lane. `count`
+/// is the number of bits for [`Model::Bits`].
 ///
 /// Returns the word, and the bit that is stuck.
 pub(crate) fn faulted(
@@ -292,7 +292,7 @@ pub(crate) fn faulted(
         Model::Zero => before & !bits,
         Model::WarpWide if lanes => before ^ bits,
         Model::Random | Model::WarpWide => {
-            // Each pattern but none is as likely as every other.
+            // Each nonzero pattern has the same probability.
             let pattern = loop {
                 let pattern = random.next_u64() & bits;
                 if pattern != 0 || bits == 0 {
@@ -334,7 +334,7 @@ mod tests {
             }
         }
         assert_eq!(faulted(Model::Double, 0, 1, false, 0, &mut random).0, 1);
-        // A word of fewer bits than the model flips.
+        // A word with fewer bits than the model flips.
         assert_eq!(faulted(Model::Bits, 0, 0b11, false, 9, &mut random).0, 0b11);
     }
 }

@@ -1,4 +1,4 @@
-//! Counts by site and outcome, with how sure they are.
+//! Counts by site and outcome, with confidence intervals.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use crate::estimate::wilson;
 use crate::experiment::{Outcome, Record};
 use crate::site::{Model, Site};
 
-/// Experiments of one outcome among those of a point, site and model.
+/// Experiments with one outcome among those of a point, site and model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Rate {
     /// The outcome.
     pub outcome: &'static str,
-    /// How many.
+    /// Number of experiments.
     pub count: u64,
-    /// Their share.
+    /// Share of the experiments.
     pub rate: f64,
     /// The Wilson interval of the share.
     pub interval: [f64; 2],
 }
 
-/// Experiments that an outcome function calls by one name, among those of a point, site and model.
+/// Experiments that an outcome function gives one name, among those of a point, site and model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ClassRate {
     /// The name.
@@ -41,40 +41,40 @@ pub struct Counts {
     pub point: u32,
     /// The site.
     pub site: Site,
-    /// The fault model; absent where the counts are of all models.
+    /// The fault model; absent if the counts are sums over all models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// How many there are.
+    /// Number of experiments.
     pub injections: u64,
-    /// By outcome, every one of them.
+    /// Rates of all outcomes.
     pub outcomes: Vec<Rate>,
-    /// By the names of the outcome function; empty without one.
+    /// Rates of the names that the outcome function returns; empty without one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassRate>,
     /// Traps by name.
     pub traps: BTreeMap<String, u64>,
-    /// The largest error of an SDC; absent where a difference is no number, and where there is none.
+    /// The largest error of an SDC; absent if there is no SDC, or if a difference is not a number.
     pub largest_error: Option<f64>,
 }
 
-/// What [`Campaign::summary`](crate::Campaign::summary) gives.
+/// The result of [`Campaign::summary`](crate::Campaign::summary).
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// The hash of program, data and campaign.
     pub campaign: String,
-    /// Experiments of the campaign.
+    /// Number of experiments in the campaign.
     pub injections: u64,
-    /// Experiments whose shard is there.
+    /// Number of experiments whose shard exists.
     pub finished: u64,
-    /// Shards of the campaign.
+    /// Number of shards in the campaign.
     pub shards: usize,
-    /// Shards that are not there.
+    /// Number of shards that do not exist.
     pub missing: usize,
-    /// How sure it is that a share is inside its interval.
+    /// Probability that an interval contains the true share.
     pub confidence: f64,
-    /// By point and site.
+    /// Counts by point and site.
     pub sites: Vec<Counts>,
-    /// By point, site and model, where there are several models.
+    /// Counts by point, site and model, if there are several models.
     pub models: Vec<Counts>,
 }
 
@@ -123,7 +123,7 @@ impl Tally {
 pub(crate) struct Tallies {
     sites: BTreeMap<(u32, Site), Tally>,
     models: BTreeMap<(u32, Site, Model), Tally>,
-    /// How many experiments there are.
+    /// Number of experiments.
     pub(crate) count: u64,
 }
 
@@ -135,7 +135,7 @@ impl Tallies {
         self.count += 1;
     }
 
-    /// By site, then, where there are several models, by model.
+    /// Returns counts by site, and with `by_model` also by model.
     pub(crate) fn counts(self, confidence: f64, by_model: bool) -> (Vec<Counts>, Vec<Counts>) {
         let sites = self.sites.into_iter();
         let sites = sites.map(|((point, site), tally)| tally.counts((point, site, None), confidence));

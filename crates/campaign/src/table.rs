@@ -1,16 +1,16 @@
-//! Shards as Parquet files: the same records give the same bytes.
+//! Shards as Parquet files. Equal records have equal bytes.
 //!
-//! | column | of |
+//! | column | contents |
 //! |---|---|
 //! | `index`, `point`, `site`, `model` | the experiment |
 //! | `step`, `group`, `pc` | the instruction before which the state changes |
 //! | `lane`, `place`, `before`, `after` | the change |
-//! | `outcome`, `trap`, `flow_step`, `error`, `hits` | what became of it |
+//! | `outcome`, `trap`, `flow_step`, `error`, `hits` | the result |
 //! | `class` | the name from an outcome function |
 //!
-//! A file has a checksum of all its other bytes, as one of the notes in its footer. [`read`] looks for the note in the bytes
-//! and compares before anything else reads them: Parquet's reader trusts lengths and offsets, and panics on some that are
-//! wrong. Every byte counts for the checksum, and a change of a single byte always changes it (FNV-1a maps different
+//! A file has a checksum of all its other bytes, as one of the notes in its footer. [`read`] finds the note in the
+//! bytes and compares before any other code reads them: Parquet's reader trusts lengths and offsets, and panics on some
+//! wrong ones. The checksum covers every byte, and a change of a single byte always changes it (FNV-1a maps different
 //! states to different states).
 
 use std::fs::File;
@@ -120,12 +120,12 @@ fn digits(bytes: &[u8]) -> Option<Range<usize>> {
     (digits.end <= bytes.len()).then_some(digits)
 }
 
-/// The checksum of all bytes except for its own digits.
+/// Returns the checksum of all bytes except for its own digits.
 fn checksum(bytes: &[u8], digits: &Range<usize>) -> String {
     format!("{:032x}", hash([&bytes[..digits.start], &bytes[digits.end..]]))
 }
 
-/// Returns the bytes of a file, if they are those that were written.
+/// Returns the bytes of a file, after checking that they are unchanged.
 pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
     let bytes = content(path)?;
     verify(&bytes)?;
@@ -152,7 +152,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<(), Damage> {
     if differs { Err(Damage::Checksum) } else { Ok(()) }
 }
 
-/// Returns a note, found in the bytes of a file, which may be those of any file.
+/// Returns a note from the bytes of a file, which may be any file.
 ///
 /// In the footer (Thrift's compact protocol), the key is followed by the header of the next field, a string, its length
 /// and its bytes.
@@ -165,7 +165,7 @@ pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
 
 /// Returns the records of a file that [`read`] has checked, in order.
 pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
-    // A checksum detects accidents, but a valid one can be made for any bytes.
+    // A checksum detects accidents, but a valid one can be computed for any bytes.
     let parsed = catch_unwind(AssertUnwindSafe(|| -> Result<Vec<Record>, ParquetError> {
         SerializedFileReader::new(bytes)?.get_row_iter(None)?.map(|row| record(&row?)).collect()
     }));

@@ -1,4 +1,4 @@
-//! The shards of a folder on several threads, in one process of several that may share the folder.
+//! Runs the shards of a folder on several threads, in one of several processes that may share the folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,23 +8,23 @@ use std::time::Duration;
 
 use crate::{Campaign, Error, Shard, Taken};
 
-/// Time between two looks at shards that other processes run.
+/// Time between two checks of shards that other processes run.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// How far a campaign is: what a progress callback gets.
+/// Progress of a campaign, for a progress callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Experiments of the shards to run that are finished, here or by other processes.
+    /// Number of finished experiments in the shards to run, here or by other processes.
     pub done: u64,
-    /// Experiments of all shards to run.
+    /// Number of experiments in all shards to run.
     pub of: u64,
-    /// Experiments that this process has run.
+    /// Number of experiments that this process has run.
     pub ran: u64,
-    /// Shards that other processes run at this time, and the name of these processes: set while this one waits for them.
+    /// While this process waits: the number of shards that other processes run, and a name for these processes.
     pub waiting: Option<(usize, String)>,
 }
 
-/// The state that several threads share.
+/// The state that the threads share.
 struct SharedWork<'a> {
     campaign: &'a Campaign,
     folder: &'a Path,
@@ -41,12 +41,12 @@ struct SharedWork<'a> {
 impl Campaign {
     /// Runs shards on `jobs` threads until all are finished, here or by other processes that share the folder.
     ///
-    /// Calls `progress` after each experiment, from any of the threads, and while it waits for other processes; `false`
-    /// stops the run. Returns the number of experiments that this process ran, or `None` if the run was stopped. Shards that
-    /// are finished stay.
+    /// Calls `progress` after each experiment, from any of the threads, and while it waits for other processes. If
+    /// `progress` returns `false`, the run stops. Returns the number of experiments that this process ran, or `None` if
+    /// the run was stopped. Finished shards stay.
     ///
     /// # Errors
-    /// The first error of [`Campaign::take_shard_while`] on any thread.
+    /// Returns the first error of [`Campaign::take_shard_while`] on any thread.
     pub fn run_shards(
         &self,
         mut shards: Vec<Shard>,
@@ -77,7 +77,7 @@ impl Campaign {
             if others.is_empty() {
                 break;
             }
-            // Other processes have finished most of these shards since: the process waits only after a pass that found no other.
+            // Waits only if other processes run all open shards. Otherwise they may have finished most of theirs since.
             let waits = others.len() == before;
             if waits && shared.goes_on() && !shared.tell(Some((others.len(), owners(&others)))) {
                 break;
@@ -100,7 +100,7 @@ impl SharedWork<'_> {
         !self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Calls the callback; `false` if the run is to stop.
+    /// Calls the callback. Returns `false` if the run must stop.
     fn tell(&self, waiting: Option<(usize, String)>) -> bool {
         let (done, ran) = (self.done.load(Ordering::Relaxed), self.ran.load(Ordering::Relaxed));
         let goes_on = (self.progress)(Progress { done, of: self.of, ran, waiting });
@@ -110,9 +110,9 @@ impl SharedWork<'_> {
         goes_on && self.goes_on()
     }
 
-    /// Runs open shards, one after another, until there is none.
+    /// Runs open shards until none is left.
     fn work(&self) {
-        // The list is free again while a shard runs.
+        // The lock on the list is released while a shard runs.
         let next = || locked(&self.open).pop();
         while let Some(shard) = next().filter(|_| self.goes_on()) {
             let counted = |experiments: u64, own: u64| {
@@ -120,7 +120,7 @@ impl SharedWork<'_> {
                 self.ran.fetch_add(own, Ordering::Relaxed);
                 self.tell(None)
             };
-            // Called before each experiment: those before it are done.
+            // Called before each experiment: the experiments before it are done.
             let started = AtomicU64::new(0);
             let before_each = || match started.fetch_add(1, Ordering::Relaxed) {
                 0 => self.goes_on(),
@@ -141,7 +141,7 @@ impl SharedWork<'_> {
     }
 }
 
-/// The processes that have shards, for people: one by its name, several as a number.
+/// Returns the processes that have shards, for the user: the name of a single process, otherwise their number.
 fn owners(shards: &[(Shard, String)]) -> String {
     let names: BTreeSet<&str> = shards.iter().map(|(_, by)| by.as_str()).collect();
     match names.len() {
@@ -150,7 +150,7 @@ fn owners(shards: &[(Shard, String)]) -> String {
     }
 }
 
-/// Experiments of a shard.
+/// Returns the number of experiments in a shard.
 fn experiments(shard: &Shard) -> u64 {
     shard.range.end - shard.range.start
 }

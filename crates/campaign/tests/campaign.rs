@@ -1,5 +1,5 @@
-//! Campaigns from file to results: every site and model on every machine, the same bytes from any number of workers, resuming, and
-//! what is refused.
+//! Campaigns from file to results: every site and model on every machine, equal bytes from any number of workers,
+//! resuming, and error messages.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,8 +40,8 @@ fn records(campaign: &Campaign) -> Vec<Record> {
 const ALL_MODELS: &str = "bits = 3\nmodels = [\"flip\", \"double\", \"random\", \"zero\", \"warp-wide\", \"bits\", \
                           \"stuck-at-0\", \"stuck-at-1\"]\n";
 
-/// Collatz and Mandelbrot of each machine: every site that the machine has, with every model. An experiment that finds
-/// nothing to change is an error, so none is not injected.
+/// Collatz and Mandelbrot of each machine: every site that the machine has, with every model. If an experiment finds
+/// nothing to change, it fails, so every experiment injects a fault.
 #[test]
 fn every_site_and_model_is_injected_on_every_machine() {
     for (isa, kernel, lanes) in [
@@ -58,7 +58,8 @@ fn every_site_and_model_is_injected_on_every_machine() {
         let has: BTreeSet<Site> = campaign.describe().sites.iter().copied().collect();
         let wanted: BTreeSet<Site> = Site::all().filter(|site| site.machines().contains(&isa)).collect();
         let missing: Vec<Site> = wanted.difference(&has).copied().collect();
-        // Pixels have no memory. mandel of R500 has no branches, only a loop; the loops of R700's kernels do not count.
+        // Pixels have no memory. mandel of R500 has a loop but no branches. The loops of R700's kernels do not have a
+        // counter.
         let expected: &[Site] = match isa {
             Isa::R500 => &[Site::Flow(Kind::BranchCounter), Site::Memory],
             Isa::R700 => &[Site::Flow(Kind::LoopCounter), Site::Memory],
@@ -69,7 +70,7 @@ fn every_site_and_model_is_injected_on_every_machine() {
         let of: BTreeSet<(Site, Model)> = records.iter().map(|it| (it.site, it.model)).collect();
         assert_eq!(of.len(), has.len() * Model::ALL.len(), "{isa} {kernel}");
         for record in &records {
-            // Zero, or the value of a bit that is stuck, may be what was there; everything else changes something.
+            // Zero, or the value of a stuck bit, can equal the old value. Every other model changes something.
             let may_stay = record.model == Model::Zero || record.model.stuck().is_some();
             assert!(record.before != record.after || may_stay, "{record:?}");
         }
@@ -121,8 +122,8 @@ fn memory_is_injected_over_a_domain_of_r500() {
     assert!(found.iter().any(|it| it.site == Site::Memory && it.outcome == Outcome::Sdc));
 }
 
-/// R700's predicate decides for instructions with PRED. A flip before the comparison is overwritten, one behind it is a
-/// wrong lane.
+/// R700's predicate decides for instructions with PRED. A flip before the comparison is overwritten; a flip after it
+/// makes one lane wrong.
 #[test]
 fn predicates_of_r700_are_injected() {
     let program = ".isa r700\n.chip rv770\n.stage pixel\n.gprs 2\nALU:\n \
@@ -132,14 +133,14 @@ fn predicates_of_r700_are_injected() {
         "isa = \"r700\"\nprogram = \"p.s\"\nlanes = 64\ninput = [{ gpr = 0, values = \"0..64:f32\" }]\n";
     let found = over("predicate", program, launch, "injections = 60\nsites = [\"predicate\"]\n");
     for record in &found {
-        // The clause is an instruction, too.
+        // The clause also counts as an instruction.
         let wanted = if record.step == 2 { (Outcome::Sdc, 1) } else { (Outcome::Masked, 0) };
         assert_eq!((record.outcome, record.hits), wanted, "{record:?}");
     }
     assert!(found.iter().any(|it| it.step == 2) && found.iter().any(|it| it.step == 1));
 }
 
-/// Words of R700's scatter buffer: lane n writes to word n, and nothing writes behind the last lane.
+/// Words of R700's scatter buffer: lane n writes to word n, and no lane writes to the words after those of the lanes.
 #[test]
 fn memory_is_injected_in_the_scatter_buffer_of_r700() {
     let program = ".isa r700\n.chip rv770\n.stage geometry\n.gprs 2\nALU:\n 0 x: MOV R1.x, R1.x\n\
@@ -152,7 +153,7 @@ fn memory_is_injected_in_the_scatter_buffer_of_r700() {
     let found = over("scatter", program, &launch, "injections = 200\nsites = [\"memory\"]\n");
     for record in &found {
         let word = record.place.strip_prefix("scatter 0x").and_then(|it| u32::from_str_radix(it, 16).ok());
-        // A word that is still to be written is what it would be. The clause is an instruction, too.
+        // A fault in a word that is written later is masked. The clause also counts as an instruction.
         let written = word.unwrap() < 4 * 64 && record.step < 3;
         let wanted = if written { Outcome::Masked } else { Outcome::Sdc };
         assert_eq!((record.outcome, record.hits), (wanted, u32::from(!written)), "{record:?}");
@@ -161,7 +162,7 @@ fn memory_is_injected_in_the_scatter_buffer_of_r700() {
     assert_eq!(outcomes, BTreeSet::from([Outcome::Masked, Outcome::Sdc]));
 }
 
-/// The vertex unit has one flow for all its lanes: faults are in registers.
+/// The vertex unit has one flow for all its lanes, so faults are in registers.
 #[test]
 fn registers_of_vertex_programs_of_r500_are_injected() {
     let program = include_str!("../../../corpus/r500/vertex-loop.s");
@@ -234,7 +235,7 @@ fn the_reference_engine_agrees_with_what_is_stored() {
     }
 }
 
-/// Programs in which a fault has one effect only.
+/// Programs in which a fault has only one effect.
 #[test]
 fn outcomes_have_their_names() {
     let header = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 3\n.shared 20\n.param 0 4\n";
@@ -249,7 +250,7 @@ fn outcomes_have_their_names() {
     // Registers that are written and never read.
     let dead = outcomes("masked", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("register"));
     assert!(dead.iter().all(|it| it.outcome == Outcome::Masked && it.flow_step.is_none()));
-    // Lanes that go off or come on while nothing depends on them: other lanes, the same outputs.
+    // The mask changes while nothing depends on the lanes: other lanes, the same outputs.
     let lanes = outcomes("diverged", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("active-mask"));
     assert!(lanes.iter().all(|it| it.outcome == Outcome::Diverged && it.flow_step == Some(it.step)));
     // The value that a lane stores, at the store.
@@ -261,13 +262,13 @@ fn outcomes_have_their_names() {
     for record in sdc.iter().filter(|it| it.place == "$r1") {
         assert_eq!((record.hits, record.error), (1, Some(record.after as f64)), "{record:?}");
     }
-    // An address far away.
+    // A distant address.
     let trapped: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Trap).collect();
     assert!(
         !trapped.is_empty() && trapped.iter().all(|it| it.trap.as_deref() == Some("Memory")),
         "{trapped:?}"
     );
-    // A count that does not come to its end.
+    // A count that does not reach its end.
     let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nsub b32 $c0 $r1 $r1 $r2\n(e $c0) break\n\
         bra again\nout:\nexit nop\n";
     let hung = outcomes("hang", endless, &of("register"));
@@ -286,7 +287,7 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     assert!(why.contains("it is of another campaign") && why.contains("use another folder"), "{why}");
     let why = other.run_shard(shard, &results).unwrap_err().to_string();
     assert!(why.contains("is not of the campaign") && why.contains("the same version"), "{why}");
-    // The version is kept in the file, where a reader of another one finds it.
+    // The file states its version, so that a program of another version can report it.
     let whole = std::fs::read(&file).unwrap();
     let version = campaign.describe().version.as_bytes();
     let mut older = whole.clone();
@@ -374,7 +375,7 @@ fn a_planted_link_is_not_followed_when_a_shard_is_written() {
     assert_eq!(std::fs::read(path.join("victim")).unwrap(), b"precious");
 }
 
-/// Each experiment runs once.
+/// Threads divide the shards, so that each experiment runs once.
 #[test]
 fn threads_that_take_shards_divide_them() {
     let path = folder("divided", &[("c.toml", SHARDED)]);
@@ -403,7 +404,7 @@ fn threads_that_take_shards_divide_them() {
     assert!(bytes(&results) == bytes(&alone));
 }
 
-/// The folder of results is a file, as full disks and missing rights are: nothing that was there is lost.
+/// The folder of results is a file, which fails like a full disk or missing rights. Existing results are not lost.
 #[test]
 fn a_shard_that_cannot_be_written_says_what_to_do() {
     let path = folder("unwritable", &[("c.toml", SHARDED), ("taken", "")]);
@@ -468,7 +469,7 @@ const TESLA: &str = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 3\n.shar
 const OF_TESLA: &str =
     "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [64]\n[[param]]\nname = \"out\"\nbuffer = \"u32[64]\"\n";
 
-/// `$r1` is 5, and then the sum of it and itself.
+/// Sets `$r1` to 5, and then doubles it.
 const SUMS: &str = "start:\nmov b32 $r1 0x5\nadd b32 $r1 $r1 $r1\ndone:\nmov b32 $r0 0x0\nexit nop\n";
 
 fn of_tesla(name: &str, more: &str, files: &[(&str, &str)]) -> Result<Campaign, Error> {
@@ -478,7 +479,7 @@ fn of_tesla(name: &str, more: &str, files: &[(&str, &str)]) -> Result<Campaign, 
     Campaign::open(&folder(name, &all).join("c.toml"))
 }
 
-/// Every filter, over all experiments: none is outside, and each that is inside comes.
+/// Every filter, over all experiments: all faults are inside the filter, and every allowed value occurs.
 #[test]
 fn filters_keep_faults_in_their_instructions_registers_lanes_and_groups() {
     let of = |name: &str, filter: &str| {
@@ -509,7 +510,7 @@ fn filters_keep_faults_in_their_instructions_registers_lanes_and_groups() {
     assert!(none.err().unwrap().to_string().contains("c.toml:5: unknown key `sites`"));
 }
 
-/// Random filters at all sites of each machine: whatever is injected is inside.
+/// Random filters at all sites of each machine: all injected faults are inside the filter.
 #[test]
 fn whatever_a_filter_leaves_is_inside() {
     let mut random = Random::new(11);
@@ -636,7 +637,7 @@ fn a_lane_that_the_group_or_the_site_does_not_have_is_refused() {
     assert!(why.contains("model `double` changes several lanes of active, and lane = 1 is one"), "{why}");
 }
 
-/// A lane of a mask is its bit, in a list and in a filter: the other lanes store what they should.
+/// In a list and in a filter, the lane of a fault in a mask chooses its bit. The other lanes store the expected values.
 #[test]
 fn a_lane_chooses_its_bit_of_a_mask() {
     let store =
@@ -679,7 +680,7 @@ fn a_long_list_of_faults_that_do_not_exist_is_refused_soon() {
     let why = Campaign::open(&folder.join("c.toml")).err().unwrap().to_string();
     assert!(why.contains("list.csv:2: register `R99.x` does not exist at this step; "), "{why}");
     assert!(why.ends_with(" exist; 99999 more are wrong"), "{why}");
-    // Far above the time that it takes: other tests run at the same time.
+    // Far above the usual time, because other tests run at the same time.
     assert!(start.elapsed() < std::time::Duration::from_secs(6), "{:?}", start.elapsed());
 }
 
@@ -692,7 +693,8 @@ fn a_filter_of_something_else_says_what_fits() {
     );
 }
 
-/// The names of an outcome function are a column of the results and rows of the summary, and part of the campaign's name.
+/// The names of an outcome function are a column of the results and rows of the summary, and part of the campaign's
+/// hash.
 #[test]
 fn an_outcome_function_names_outcomes() {
     let text = "injections = 40\nshard = 40\nsites = [\"register\"]\n";
@@ -717,7 +719,7 @@ fn an_outcome_function_names_outcomes() {
     assert_eq!(why, "experiment 3: the outcome function: no");
 }
 
-/// A progress callback gets every experiment, and its `false` stops the run.
+/// A progress callback is called for every experiment, and stops the run by returning `false`.
 #[test]
 fn progress_is_told_after_each_experiment_and_can_stop_the_run() {
     let path = folder("progress", &[("c.toml", SHARDED)]);
@@ -762,7 +764,7 @@ fn a_replay_ends_as_its_experiment() {
     }
 }
 
-/// Every kernel of `bench` is one of a campaign's, and the list of them is in the error.
+/// Campaigns accept every kernel of `bench`, and the error message lists them.
 #[test]
 fn all_kernels_of_bench_are_kernels_of_campaigns() {
     let all: Vec<(Isa, &str)> = reconverge_workbench::suite::WORKLOADS
@@ -780,7 +782,7 @@ fn all_kernels_of_bench_are_kernels_of_campaigns() {
     assert_eq!(records(&campaign).len(), 2);
 }
 
-/// An endless loop of few lanes: the limit is named, not the number of lanes.
+/// For an endless loop of few lanes, the message names the limit, not the number of lanes.
 #[test]
 fn an_endless_golden_run_is_said_to_be_a_loop() {
     let launch = "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [12]\nwatchdog = 1000000000\n";
@@ -791,7 +793,7 @@ fn an_endless_golden_run_is_said_to_be_a_loop() {
     assert!(!why.contains("use fewer lanes"), "{why}");
 }
 
-/// A sweep without injections is the golden runs of its points.
+/// A sweep without injections consists of the golden runs of its points.
 #[test]
 fn a_sweep_runs_every_combination() {
     let text = "kernel = \"mandel\"\nisa = \"r500\"\n[sweep]\nlanes = [16, 48]\nchip = [\"R520\", \"RV530\"]\nmode = [\"strict\", \"lenient\"]\n";
@@ -802,7 +804,7 @@ fn a_sweep_runs_every_combination() {
     assert_eq!(keys, ["chip", "lanes", "mode"]);
     let groups: BTreeSet<usize> = points.iter().map(|point| point.groups).collect();
     assert!(groups.len() > 1, "{groups:?}");
-    // Mode and chip do not change what mandel computes; the number of lanes does.
+    // Mode and chip do not change the results of mandel; the number of lanes does.
     let outputs: BTreeSet<&str> = points.iter().map(|point| &*point.outputs).collect();
     assert_eq!(outputs.len(), 2);
     let text = format!("{text}\n").replace("isa = \"r500\"\n", "isa = \"r500\"\ninjections = 3\n");
@@ -812,7 +814,7 @@ fn a_sweep_runs_every_combination() {
     assert_eq!(points.len(), 8);
 }
 
-/// A parameter by its name decides what comes out, the chip does not.
+/// A named parameter changes the outputs; the chip does not.
 #[test]
 fn a_sweep_runs_over_parameters_of_a_kernel() {
     let launch = "isa = \"tesla\"\nprogram = \"p.s\"\ngrid = [1]\nblock = [4]\n\

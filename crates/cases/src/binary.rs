@@ -1,6 +1,6 @@
 //! Bare programs: words, containers, images. Each must survive the round trip through text.
 //!
-//! What the bytes do not state (the machine of bare words) comes from `index.json` beside or above the file, or from
+//! The machine of bare words is not in the bytes. It comes from `index.json` in the file's folder or above it, or from
 //! the caller.
 
 use reconverge_isa::lint::Finding;
@@ -12,19 +12,19 @@ use serde::Deserialize;
 
 use crate::{Case, CaseKind, Folder, ReadError, Verdict};
 
-/// A program and what is known about it.
+/// A program and its machine.
 #[derive(Clone, Debug)]
 pub struct RoundTrip {
     /// The machine and chip.
     pub target: Target,
     /// The program.
     pub program: Program,
-    /// The file that it is the first program of: all of it must survive too.
+    /// The file, if this is its first program. All of the file must then survive the round trip.
     pub image: Option<Box<Image>>,
 }
 
 impl RoundTrip {
-    /// Words to text and back. What is malformed in the program is a finding.
+    /// Tests the round trip from words to text and back. Malformed parts of the program are findings.
     pub fn judge(&self) -> Verdict {
         if let Err(why) = round_trip(&self.target, &self.program) {
             return Verdict::Failed(why);
@@ -58,18 +58,18 @@ struct Index {
     items: Vec<Item>,
 }
 
-/// The programs of a file.
+/// Returns the programs of a file.
 ///
 /// # Errors
-/// The file is not recognised, or is damaged.
+/// Fails if the file is not recognised, or if it is damaged.
 pub fn read(path: &str, bytes: &[u8], folder: &dyn Folder, isa: Option<Isa>) -> Result<Vec<Case>, ReadError> {
     read_as(path, bytes, folder, has_source(path, bytes), Known { isa, ..Known::default() })
 }
 
-/// The programs of a file that is an assembler source or a container.
+/// Returns the programs of a file that is an assembler source or a container.
 ///
 /// # Errors
-/// The file is damaged, or contradicts `known`.
+/// Fails if the file is damaged, or if it contradicts `known`.
 pub fn read_as(
     path: &str,
     bytes: &[u8],
@@ -80,7 +80,7 @@ pub fn read_as(
     let item = indexed(folder);
     let case = |name: &str, kind| Case { file: path.to_owned(), name: name.to_owned(), kind };
     if let Some(item) = &item {
-        // The index says r600 for the older family of the same machine.
+        // The index uses r600 for the older family of the same machine.
         known.isa = known.isa.or(match item.isa.as_str() {
             "r600" => Some(Isa::R700),
             other => other.parse().ok(),
@@ -113,7 +113,7 @@ pub fn read_as(
     }
     let (target, image) = (opened.target, opened.image);
     let whole = image;
-    // Without modules, a file is no more than its programs; no one text has programs for several chips.
+    // A file without modules is only its programs. A text cannot have programs for several chips.
     let one_text = !whole.modules.is_empty() && target.several_chips(&whole).is_none();
     let mut image = one_text.then(|| Box::new(whole.clone()));
     let programs = whole.programs.clone().into_iter();

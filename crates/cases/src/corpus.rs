@@ -1,4 +1,4 @@
-//! Shader cases: a program as a driver uploaded it, its inputs, and what every lane must give.
+//! Shader cases: a program as a driver uploaded it, its inputs, and the expected results of every lane.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::modes::{Trouble, ended, in_modes, lanes_fit};
 use crate::opened::OpenedCase;
 use crate::{Settings, Verdict};
 
-/// A case; what differs between machines is in the type parameters.
+/// A shader case. The type parameters cover the differences between machines.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ShaderCase<Program, Place, Constants> {
     /// Unique name.
@@ -28,7 +28,7 @@ pub struct ShaderCase<Program, Place, Constants> {
     pub chip: Option<String>,
     /// The number that was presented to the driver, hexadecimal.
     pub id: Option<String>,
-    /// The step of the pipeline; a fragment program when absent.
+    /// The stage of the pipeline; a fragment program if absent.
     pub stage: Option<String>,
     /// Code and registers.
     pub program: Program,
@@ -40,30 +40,30 @@ pub struct ShaderCase<Program, Place, Constants> {
     /// Textures.
     #[serde(default)]
     pub textures: Vec<TextureCase>,
-    /// How to read the four output words.
+    /// Interpretation of the four output words.
     #[serde(default)]
     pub out: Out,
-    /// Several sets of constants for the one code.
+    /// Sets of constants, each with its results. All use the same code.
     pub runs: Vec<Run<Constants>>,
 }
 
 /// An interpolated value.
 #[derive(Clone, Debug, Deserialize)]
 pub struct InputCase<Place> {
-    /// Where the program finds it.
+    /// Register or slot in which the program finds the value.
     #[serde(flatten)]
     pub place: Place,
     /// The value by lane.
     pub lanes: Vec<Quad>,
 }
 
-/// One set of constants and what it must give.
+/// One set of constants and the expected results.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run<Constants> {
     /// The constants.
     #[serde(rename = "const")]
     pub constants: Constants,
-    /// What must come out.
+    /// The expected results.
     #[serde(flatten)]
     pub expectation: Expectation,
 }
@@ -73,19 +73,19 @@ pub struct Run<Constants> {
 pub struct TextureCase {
     /// Texture unit.
     pub unit: u32,
-    /// Texels a row.
+    /// Texels per row.
     pub width: u32,
-    /// Rows.
+    /// Number of rows.
     pub height: u32,
     /// Bits of the texels, row by row from t = 0.
     pub texels: Words,
 }
 
 impl TextureCase {
-    /// The texture of this unit.
+    /// Returns the texture of this unit.
     ///
     /// # Errors
-    /// A unit or a number of texels that cannot be.
+    /// Fails if the unit or the number of texels is invalid.
     pub(crate) fn values(&self) -> Result<TextureValues, String> {
         let TextureCase { unit, width, height, texels: Words(texels) } = self;
         let unit = u8::try_from(*unit).map_err(|_| format!("texture unit {unit}"))?;
@@ -95,7 +95,7 @@ impl TextureCase {
     }
 }
 
-/// What differs between the machines' cases.
+/// The parts of a shader case that depend on the machine.
 pub trait Shader {
     /// One set of constants.
     type Constants;
@@ -103,39 +103,39 @@ pub trait Shader {
     const ISA: Isa;
     /// The output that is compared.
     const OUTPUT: &'static str;
-    /// What lanes leave in it where it was not written; `None` where that is a failure.
+    /// Value of an output that a lane does not write; `None` if not writing it is a failure.
     const UNWRITTEN: Option<[u32; 4]>;
 
-    /// The program.
+    /// Returns the program.
     ///
     /// # Errors
-    /// A program that cannot be.
+    /// Fails if the program is invalid.
     fn program(&self) -> Result<Program, String>;
 
-    /// The machine's part of the launch with these constants.
+    /// Returns the machine's part of the launch with these constants.
     ///
     /// # Errors
-    /// A launch that cannot be.
+    /// Fails if the launch is invalid.
     fn launch(&self, run: &Run<Self::Constants>) -> Result<Arc<dyn MachineLaunch>, String>;
 
-    /// The chip.
+    /// Returns the chip.
     fn chip(&self) -> Option<&str>;
 
-    /// A texture of the launch.
+    /// Returns a texture of the launch.
     ///
     /// # Errors
-    /// A texture that cannot be.
+    /// Fails if the texture is invalid.
     fn texture(&self, texture: &TextureCase) -> Result<TextureValues, String> {
         texture.values()
     }
 }
 
-/// Numbers of four channels, as bits.
+/// Returns an array of numbers with four channels, from their bits.
 pub(crate) fn quads(lanes: impl ExactSizeIterator<Item = [u32; 4]>) -> Values {
     Array::from_words(Dtype::F32, vec![lanes.len(), 4], lanes.flatten()).into()
 }
 
-/// Words.
+/// Returns an array of words.
 pub(crate) fn words(list: impl ExactSizeIterator<Item = u32>) -> Values {
     Array::from_words(Dtype::U32, vec![list.len()], list).into()
 }
@@ -144,7 +144,7 @@ impl<P, Place, Constants> ShaderCase<P, Place, Constants>
 where
     Self: Shader<Constants = Constants>,
 {
-    /// Round-trips the program and runs it, in both modes unless one is chosen.
+    /// Tests the round trip of the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let image = match self.image() {
             Ok(image) => image,
@@ -167,20 +167,20 @@ where
         Target::new(Self::ISA, self.chip()).map_err(|error| error.to_string())
     }
 
-    /// The program, after its round trip.
+    /// Returns the program, after its round trip.
     ///
     /// # Errors
-    /// A program that cannot be, or that does not survive the round trip.
+    /// Fails if the program is invalid, or if it does not survive the round trip.
     pub(crate) fn image(&self) -> Result<Image, String> {
         let program = self.program()?;
         round_trip(&self.target()?, &program)?;
         Ok(Image { programs: vec![program], ..Image::default() })
     }
 
-    /// The program and one launch a run.
+    /// Returns the program and one launch per run.
     ///
     /// # Errors
-    /// A program or a launch that cannot be.
+    /// Fails if the program or a launch is invalid.
     pub(crate) fn open(&self) -> Result<OpenedCase, String> {
         let program = self.program()?;
         let target = Target { stage: program.stage, ..self.target()? };
@@ -188,10 +188,10 @@ where
         Ok(OpenedCase::of(target, program, launches))
     }
 
-    /// The launch with the constants of a run.
+    /// Returns the launch with the constants of a run.
     ///
     /// # Errors
-    /// A launch that cannot be.
+    /// Fails if the launch is invalid.
     fn launch_file(&self, run: &Run<Constants>) -> Result<LaunchFile, String> {
         lanes_fit(self.lanes)?;
         let common = Common {
@@ -203,19 +203,19 @@ where
         Ok(LaunchFile { isa: Self::ISA, common, machine: self.launch(run)? })
     }
 
-    /// The launch with the constants of a run, ready.
+    /// Returns a session that is ready to run with the constants of a run.
     ///
     /// # Errors
-    /// A launch that cannot be.
+    /// Fails if the launch is invalid.
     pub(crate) fn prepare(&self, image: &Image, run: &Run<Constants>) -> Result<Session, Trouble> {
         let launch = self.launch_file(run).map_err(Trouble::Wrong)?;
         Ok(launch.prepare(image, &image.programs[0], &NoFiles)?)
     }
 
-    /// Compares what a run leaves with what it must leave.
+    /// Compares the results of a run with the expected results.
     ///
     /// # Errors
-    /// The first difference, in words.
+    /// Returns a description of the first difference.
     pub(crate) fn compare(&self, run: &Run<Constants>, outcome: &dyn Outcome) -> Result<(), String> {
         let outputs = outcome.outputs();
         let output = |name: &str| outputs.iter().find(|(known, _)| known == name).map(|(_, array)| array);

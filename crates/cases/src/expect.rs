@@ -1,11 +1,11 @@
-//! Comparing what lanes gave with what they must give. (Corpus description, "Expectation")
+//! Compares the results of lanes with the expected ones. (Corpus description, "Expectation")
 
 use reconverge_workbench::result::Differences;
 use serde::Deserialize;
 
 use crate::hex::Quad;
 
-/// How to read the four output words.
+/// Interpretation of the four output words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Out {
@@ -16,12 +16,12 @@ pub enum Out {
     Int,
 }
 
-/// What a run must give.
+/// The expected results of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Expectation {
-    /// One entry a lane; `null` for a lane that must be discarded.
+    /// One entry per lane; `null` for a lane that must be discarded.
     pub expect: Option<Vec<Option<Quad>>>,
-    /// Three or four components that the output, clamped to 0..1, must show within 0.01.
+    /// Three or four components. The output, clamped to 0..1, must be within 0.01 of them.
     pub probe: Option<Vec<f32>>,
 }
 
@@ -29,10 +29,10 @@ pub struct Expectation {
 const PROBE_TOLERANCE: f32 = 0.01;
 
 impl Expectation {
-    /// Compares with the lanes' outputs; `None` is a lane that was discarded.
+    /// Compares with the outputs of the lanes; `None` is a lane that was discarded.
     ///
     /// # Errors
-    /// The first difference, in words.
+    /// Returns a description of the first difference.
     pub fn compare(&self, out: Out, lanes: &[Option<[u32; 4]>]) -> Result<(), String> {
         match (&self.expect, &self.probe) {
             (Some(expected), _) => compare_lanes(expected, out, lanes),
@@ -96,7 +96,7 @@ fn compare_probe(probe: &[f32], lanes: &[Option<[u32; 4]>]) -> Result<(), String
     differences.sentence(probe.len() * lanes.len(), "number").map_or(Ok(()), Err)
 }
 
-/// A word as bits and as a number.
+/// Returns a word as bits and as a number.
 fn show(bits: u32) -> String {
     format!("{bits:08x} ({})", f32::from_bits(bits))
 }

@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
-/// Some words, from one string.
+/// Words from one string.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(pub Vec<u32>);
 
-/// The words of `text`, or why it is not a sequence of words.
+/// Returns the words in `text`.
 ///
 /// # Errors
-/// A character that is no hexadecimal digit, or a length that is no multiple of eight.
+/// Fails if a character is not a hexadecimal digit, or if the number of digits is not a multiple of eight.
 pub fn parse(text: &str) -> Result<Vec<u32>, String> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let (words, rest) = digits.as_chunks::<8>();

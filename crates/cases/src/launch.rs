@@ -1,4 +1,4 @@
-//! Launch files with expectations: a program, its inputs, and what must come out.
+//! Launch files with expectations: a program, its inputs, and the expected results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct LaunchCase {
     folder: Arc<dyn Folder>,
 }
 
-/// The files that a request names.
+/// Access to the files that a request names.
 pub(crate) struct Beside<'a>(pub(crate) &'a dyn Folder);
 
 impl Files for Beside<'_> {
@@ -35,7 +35,7 @@ impl Files for Beside<'_> {
     }
 }
 
-/// The case of a launch file; `None` when the bytes are no such file.
+/// Returns the case of a launch file, or `None` if the bytes are not a launch file.
 pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result<Vec<Case>, ReadError>> {
     let text = std::str::from_utf8(bytes).ok()?;
     let is_launch = if path.ends_with(".toml") {
@@ -70,18 +70,18 @@ fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<C
     let file = next_to(path, &name);
     let named = HandedIn { path: &file, bytes: &bytes, folder };
     let case = LaunchCase::of(launch, &name, named, folder).map_err(damaged)?;
-    // The launch's own name: several launches may have one program.
+    // The case has the launch's own name, because several launches may have one program.
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     Ok(vec![Case { file: path.to_owned(), name, kind: CaseKind::Launch(Box::new(case)) }])
 }
 
-/// The path of a file that another names, for messages: as `run` names it.
+/// Returns the path of a file that another file names, in the form that `run` prints.
 fn next_to(path: &str, name: &str) -> String {
     let path = Path::new(path).with_file_name(name);
     plain(&path).display().to_string()
 }
 
-/// The launch file.
+/// Reads the launch file.
 fn parse(path: &str, text: &str) -> Result<LaunchFile, ReadError> {
     LaunchFile::parse(text).map_err(|error| {
         let (file, why) = (path.to_owned(), error.to_string());
@@ -103,13 +103,14 @@ pub struct HandedIn<'a> {
     pub folder: &'a Arc<dyn Folder>,
 }
 
-/// The case of a launch file with another program instead of the one that it names: an exercise and a solution.
+/// Returns the case of a launch file with another program instead of the one that it names, such as a solution to an
+/// exercise.
 ///
-/// A program that does not assemble is a case that fails. The case has the name of the program's file, with the launch file's
-/// if `several` launch files are judged.
+/// A program that does not assemble is a case that fails. The case belongs to the program's file. Its name is that of
+/// the program's file, or that of the launch file if `several` launch files are judged.
 ///
 /// # Errors
-/// The launch file is wrong.
+/// Fails if the launch file is wrong.
 pub fn read_with(
     path: &str,
     text: &str,
@@ -128,7 +129,8 @@ pub fn read_with(
 }
 
 impl LaunchCase {
-    /// A launch and a program, whose name in the program's folder is `name`. Files that the launch names are in `folder`.
+    /// Returns the case of a launch and a program, which is named `name` in its folder. `folder` has the launch's
+    /// files.
     fn of(
         launch: LaunchFile,
         name: &str,
@@ -154,7 +156,7 @@ impl LaunchCase {
 }
 
 impl LaunchCase {
-    /// Round-trips the program and runs the launch; a launch that names a mode runs in that one only.
+    /// Tests the round trip of the program and runs the launch. A launch that names a mode runs only in that mode.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         if let Err(why) = round_trip(&self.opened.target, &self.program) {
             return Verdict::Failed(why);
@@ -179,7 +181,7 @@ impl LaunchCase {
         Verdict::Passed { findings }
     }
 
-    /// The program's file and the launch.
+    /// Returns the program's file and the launch.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: vec![self.launch.clone()] }
     }

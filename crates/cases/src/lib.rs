@@ -1,14 +1,13 @@
-//! Every case schema, read and run: what `check` compares.
+//! Reads and runs the cases that `check` compares, in every schema.
 //!
-//! * [`read()`] recognises a file by its content and gives its [`Case`]s; files beside it come through [`Folder`].
-//! * [`Case::judge`] runs one and compares: a [`Verdict`].
+//! * [`read()`] recognises a file by its content and returns its [`Case`]s. [`Folder`] reads other files of its folder.
+//! * [`Case::judge`] runs a case, compares, and returns a [`Verdict`].
 //! * [`summary`] adds verdicts up.
-//! * [`opened`]: one case by name, as a program and its launches.
+//! * [`opened`] finds a case by name, and returns its program and its launches.
 //!
-//! One module a schema: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, no
-//! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
-//! words and containers, round trip). [`hex`] (words in JSON)
-//! and [`expect`] (comparing lanes) serve several of them.
+//! Each schema has a module: [`corpus`] (shader cases with expected lanes), [`listing`] (words with a listing, without
+//! expectations), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
+//! words and containers, round trip). Several of them use [`hex`] (words in JSON) and [`expect`] (comparing lanes).
 
 #![forbid(unsafe_code)]
 
@@ -43,21 +42,21 @@ use thiserror::Error;
 pub use opened::{OpenCaseError, OpenedCase, find};
 pub use summary::{Known, Outcome, Status, Summary};
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything is as expected. `findings` are things a strict reading objects to all the same.
+    /// Everything is as expected. `findings` are objections of strict mode, which do not fail the case.
     Passed {
-        /// One line each.
+        /// One line per finding.
         findings: Vec<String>,
     },
     /// Something is not as expected.
     Failed(String),
     /// The case needs something that is not implemented.
     Unsupported(String),
-    /// There is nothing to compare, for the reason given.
+    /// The case has nothing to compare, for the given reason.
     Skipped(String),
-    /// It had not ended when its time was used up.
+    /// The case did not end within its time.
     Timeout(String),
 }
 
@@ -66,14 +65,15 @@ impl Verdict {
     pub const PASSED: Verdict = Verdict::Passed { findings: Vec::new() };
 }
 
-/// How cases run.
+/// Settings for running cases.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Only this mode; `None` runs both, and a strict trap is a finding when lenient mode gives the result.
+    /// The only mode to run in. `None` runs both modes; a strict trap is then a finding if lenient mode returns the
+    /// expected result.
     pub mode: Option<Mode>,
-    /// How the cases run; the mode in it is not looked at.
+    /// Options of the runs. The mode in them is ignored.
     pub options: Options,
-    /// Adds up the fast engine's instructions by path, of runs in lockstep.
+    /// Sums of the fast engine's instructions by path, over runs in lockstep.
     pub shares: Arc<Mutex<Shares>>,
 }
 
@@ -83,25 +83,25 @@ impl Settings {
     }
 }
 
-/// One thing to run and compare.
+/// One program to run and compare.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its file.
+    /// File of the case.
     pub file: String,
-    /// Its name in that file.
+    /// Name of the case in the file.
     pub name: String,
-    /// What it is.
+    /// Type and contents.
     pub kind: CaseKind,
 }
 
-/// What a case is.
+/// Type and contents of a case.
 #[derive(Clone, Debug)]
 pub enum CaseKind {
     /// An R500 shader with expected lanes.
     R500(Box<r500::R500Case>),
     /// An R700 shader with expected lanes.
     R700(Box<r700::R700Case>),
-    /// An R700 program of LLVM's with expected exports.
+    /// An R700 program compiled by LLVM, with expected exports.
     Llvm(Box<r700::LlvmCase>),
     /// A Tesla shader with expected lanes.
     Tesla(Box<tesla::TeslaCase>),
@@ -113,27 +113,27 @@ pub enum CaseKind {
     Launch(Box<launch::LaunchCase>),
     /// Words that must survive the round trip through text.
     RoundTrip(Box<binary::RoundTrip>),
-    /// Nothing to compare, and why.
+    /// A case with nothing to compare, and the reason.
     Skip(String),
-    /// Needs something that is not implemented.
+    /// A case that needs something that is not implemented.
     Unsupported(String),
-    /// A file that holds no case that can be read, and why.
+    /// A file without a readable case, and the reason.
     Broken(String),
 }
 
 impl Case {
-    /// A file without a case that can be read: it fails under its own name.
+    /// Returns a case that always fails, for a file without a readable case. Its name is that of the file.
     pub fn broken(file: &str, why: String) -> Case {
         let name = file.rsplit(['/', '\\']).next().unwrap_or(file).to_owned();
         Case { file: file.to_owned(), name, kind: CaseKind::Broken(why) }
     }
 
-    /// The name among all files, as baselines have it: `FILE:NAME`, or the file alone where the case has its name.
+    /// Returns the name among all files, as in baselines: `FILE:NAME`, or `FILE` if the case is named after its file.
     pub fn id(&self) -> String {
         id(&self.file, &self.name)
     }
 
-    /// Runs the case.
+    /// Runs the case and compares.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         match &self.kind {
             CaseKind::R500(case) => case.judge(settings),
@@ -151,7 +151,7 @@ impl Case {
     }
 }
 
-/// `FILE:NAME`, or the file alone where the case has its name.
+/// Returns `FILE:NAME`, or `FILE` if the case is named after its file.
 pub(crate) fn id(file: &str, name: &str) -> String {
     match file.rsplit(['/', '\\']).next() == Some(name) {
         true => file.to_owned(),
@@ -159,19 +159,19 @@ pub(crate) fn id(file: &str, name: &str) -> String {
     }
 }
 
-/// Files beside the one that is read, by path relative to it. Libraries do no file access themselves.
+/// Access to files near the file that is read. The libraries do not open files themselves.
 pub trait Folder: fmt::Debug + Send + Sync {
-    /// The bytes of a file.
+    /// Returns the bytes of the file at a path relative to the folder.
     ///
     /// # Errors
-    /// Why they cannot be had, for people, without the file's name.
+    /// Returns the reason for the user, without the file's name, if the file cannot be read.
     fn read(&self, relative: &str) -> Result<Vec<u8>, String>;
-    /// The path of the file being read, relative to the closest folder above it that holds `name`, with the
-    /// bytes of that `name`.
+    /// Finds the closest folder above the file that contains `name`. Returns the file's path relative to that folder,
+    /// and the bytes of `name`.
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)>;
 }
 
-/// No files beside.
+/// A [`Folder`] without files.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFolder;
 
@@ -185,15 +185,15 @@ impl Folder for NoFolder {
     }
 }
 
-/// A file that is not what it seems to be.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadError {
-    /// Nothing here recognises the content.
+    /// The content has no known format.
     #[error("{file}: not a case file, a launch file, a run manifest, a vector table or a program: {why}")]
     Unknown {
         /// The file.
         file: String,
-        /// What was tried last.
+        /// The reason from the last format that was tried.
         why: String,
     },
     /// The file ends early, or its compression is damaged.
@@ -201,7 +201,7 @@ pub enum ReadError {
     Damaged {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
     /// A line is not a case.
@@ -209,15 +209,15 @@ pub enum ReadError {
     Line {
         /// The file.
         file: String,
-        /// One-based.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
 }
 
-/// The cases of a file, each with a name of its own. `path` is for messages; `isa` is what the caller knows about bare
-/// words.
+/// Returns the cases of a file, with unique names. `path` is for messages. `isa` is the machine of bare words, if it is
+/// known.
 ///
 /// # Errors
 /// See [`ReadError`].
@@ -232,7 +232,8 @@ pub fn read(
     Ok(cases)
 }
 
-/// A case without a name gets that of its file; the second of a name gets `#2` behind it.
+/// Renames cases so that each name is unique. A case without a name gets that of its file; later cases with the same
+/// name get `#2`, `#3` and so on.
 fn name_apart(path: &str, cases: &mut [Case]) {
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(cases.len());
     for case in cases {
@@ -247,7 +248,7 @@ fn name_apart(path: &str, cases: &mut [Case]) {
     }
 }
 
-/// The cases of a file, as it names them.
+/// Returns the cases of a file with the names that the file gives them.
 fn recognise(
     path: &str,
     bytes: &[u8],
@@ -298,7 +299,7 @@ fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {
     Ok(unpacked)
 }
 
-/// The lines of a JSON Lines file, numbered from 1, without empty ones.
+/// Returns the lines of a JSON Lines file, numbered from 1, without empty ones.
 fn json_lines<'a, T: serde::Deserialize<'a>>(
     path: &'a str,
     bytes: &'a [u8],

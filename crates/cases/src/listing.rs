@@ -1,4 +1,4 @@
-//! Words with a listing: the words must survive the round trip; a listing alone has nothing to compare.
+//! Words with a listing. The words must survive the round trip. A listing alone has nothing to compare.
 
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::Target;
@@ -18,10 +18,10 @@ struct Line {
     words: Option<Words>,
 }
 
-/// The cases of a JSON Lines file.
+/// Returns the cases of a JSON Lines file.
 ///
 /// # Errors
-/// A line that is not such a record.
+/// Fails if a line is not such a record.
 pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     json_lines::<Line>(path, bytes)
         .map(|line| {

@@ -1,4 +1,4 @@
-//! Run manifests: a binary, launches, and the memory that they must leave.
+//! Run manifests: a binary, launches, and the expected memory after them.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct ManifestCase {
     folder: Arc<dyn Folder>,
 }
 
-/// The case of a manifest; `None` when the bytes are something else.
+/// Returns the case of a manifest, or `None` if the bytes are not a manifest.
 pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result<Vec<Case>, ReadError>> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let manifest = match Manifest::parse(bytes)? {
@@ -56,8 +56,8 @@ fn load(path: &str, manifest: Manifest, folder: &Arc<dyn Folder>) -> Result<Vec<
 }
 
 impl ManifestCase {
-    /// Runs the launches, in both modes unless one is chosen, and once more with what the assembler makes of the
-    /// program's text, which must leave the same bytes.
+    /// Runs the launches, in both modes unless one is chosen. Then assembles the program's text and runs the launches
+    /// with the result, which must leave the same bytes.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let back = match self.of_text() {
             Ok(back) => back,
@@ -79,12 +79,12 @@ impl ManifestCase {
         })
     }
 
-    /// The program's file; the launches of a manifest share memory, so that none stands alone.
+    /// Returns the program's file without launches: the launches of a manifest share memory, so none can run alone.
     pub(crate) fn open(&self) -> OpenedCase {
         OpenedCase { opened: self.opened.clone(), launches: Vec::new() }
     }
 
-    /// The image that the text of this one assembles to.
+    /// Returns the image that the text of this image assembles to.
     fn of_text(&self) -> Result<Image, String> {
         let Opened { target, image, .. } = &self.opened;
         let text = target.machine().image_text(target, image, Style::default());

@@ -1,4 +1,4 @@
-//! Running a case in strict and in lenient mode.
+//! Runs a case in strict and in lenient mode.
 
 use reconverge_isa::Program;
 use reconverge_isa::limits::LANES;
@@ -9,14 +9,14 @@ use reconverge_workbench::{Error, Outcome, Target};
 
 use crate::{Settings, Verdict};
 
-/// Why a run does not give what it should.
+/// The reason why a run does not return the expected result.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// The program trapped: the trap, and the text of the instruction if it is known.
     Trap(Box<Trapped>),
-    /// The program leaves what it should, but strict mode objects to how it ended.
+    /// The results are as expected, but strict mode objects to how the program ended.
     Finding(String),
-    /// It gives something else, or the case makes no sense.
+    /// The results differ, or the case is invalid.
     Wrong(String),
 }
 
@@ -30,7 +30,7 @@ impl From<Error> for Trouble {
 }
 
 impl Trouble {
-    /// An error of a run of `program`; a trap gets the text of its instruction.
+    /// Returns the trouble for an error in a run of `program`. A trap gets the text of its instruction.
     pub(crate) fn of(error: Error, target: &Target, program: &Program) -> Trouble {
         let mut trouble = Trouble::from(error);
         if let Trouble::Trap(trap) = &mut trouble {
@@ -40,24 +40,25 @@ impl Trouble {
     }
 }
 
-/// What strict mode objects to in how a program ended.
+/// Checks how a program ended.
 ///
 /// # Errors
-/// There is such an objection.
+/// Returns the finding if strict mode objects to how the program ended.
 pub(crate) fn ended(outcome: &dyn Outcome) -> Result<(), Trouble> {
     outcome.finding().map_or(Ok(()), |finding| Err(Trouble::Finding(finding)))
 }
 
-/// Refuses more lanes than a launch may have, before anything is allocated for them.
+/// Checks the number of lanes before anything is allocated for them.
 ///
 /// # Errors
-/// More than [`LANES`] allows.
+/// Fails if `lanes` is greater than [`LANES`].
 pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
     if lanes > LANES.size() { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
 }
 
-/// Runs every run of a case and compares. Without a chosen mode, both must give the result, except that a strict trap is a
-/// finding when lenient mode gives it. What strict mode objects to at a program's end is a finding in any case.
+/// Executes every run of a case and compares. Unless a mode is chosen, both modes must return the expected result,
+/// except that a strict trap is a finding if lenient mode returns it. An objection of strict mode to how the program
+/// ended is always a finding.
 pub(crate) fn in_modes<Run>(
     settings: &Settings,
     runs: &[Run],

@@ -1,6 +1,7 @@
-//! One case of a file as `run`, `dis` and `explain` take it: its program, and the launches that it describes.
+//! One case of a file, for `run`, `dis` and `explain`: its program, and the launches that it describes.
 //!
-//! [`crate::read()`] lists the cases of a file, [`find`] chooses one by name, [`Case::open`] gives program and launches.
+//! [`crate::read()`] lists the cases of a file, [`find`] chooses one by name, and [`Case::open`] returns program and
+//! launches.
 
 use reconverge_isa::source::closest;
 use reconverge_isa::{Image, Program};
@@ -13,15 +14,15 @@ use crate::{Case, CaseKind};
 /// A case's program and launches.
 #[derive(Clone, Debug)]
 pub struct OpenedCase {
-    /// The program with its machine and chip; the image has this one program, or those of the case's file.
+    /// The program with its machine and chip. The image has this program alone, or all programs of the case's file.
     pub opened: Opened,
-    /// One launch for each set of constants, with all inputs in it; none where the case only has words. What must come
-    /// out is not in them: [`Case::judge`] compares.
+    /// One launch with all inputs for each set of constants; none if the case has only words. Launches do not contain
+    /// the expected results, which [`Case::judge`] compares.
     pub launches: Vec<LaunchFile>,
 }
 
 impl OpenedCase {
-    /// A program that a case states as words, with the launches of it.
+    /// Returns a program that a case states as words, with its launches.
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
         let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };
@@ -29,7 +30,7 @@ impl OpenedCase {
     }
 }
 
-/// A case that cannot be had or opened.
+/// A case that does not exist or cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OpenCaseError {
     /// No case has this name.
@@ -37,7 +38,7 @@ pub enum OpenCaseError {
     NoCase {
         /// The name.
         name: String,
-        /// How many cases the file has.
+        /// Number of cases in the file.
         count: usize,
         /// The closest name.
         meant: Option<String>,
@@ -47,15 +48,15 @@ pub enum OpenCaseError {
     NoProgram {
         /// The case.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// The case of a name.
+/// Returns the case with a name.
 ///
 /// # Errors
-/// There is none.
+/// Fails if no case has the name.
 pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case, OpenCaseError> {
     cases.iter().find(|case| case.name == name).ok_or_else(|| OpenCaseError::NoCase {
         name: name.to_owned(),
@@ -65,7 +66,7 @@ pub fn find<'a>(cases: &'a [Case], name: &str) -> Result<&'a Case, OpenCaseError
 }
 
 impl Case {
-    /// What the case is, in a few words, for lists.
+    /// Returns a short description of the case, for lists.
     pub fn about(&self) -> String {
         let shader = |isa: &str, lanes: usize, runs: usize| {
             format!("{isa} shader, {}, {}", count(lanes, "lane"), count(runs, "run"))
@@ -87,10 +88,10 @@ impl Case {
         }
     }
 
-    /// The program and the launches of the case.
+    /// Returns the program and the launches of the case.
     ///
     /// # Errors
-    /// The case has no program of its own, or one that cannot be.
+    /// Fails if the case lacks its own program, or if the program is invalid.
     pub fn open(&self) -> Result<OpenedCase, OpenCaseError> {
         let refused = |why: String| OpenCaseError::NoProgram { name: self.name.clone(), why };
         match &self.kind {
@@ -111,7 +112,7 @@ impl Case {
     }
 }
 
-/// `1 lane`, `2 lanes`.
+/// Returns `1 lane`, `2 lanes`.
 fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

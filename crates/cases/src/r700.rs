@@ -93,7 +93,7 @@ impl Shader for R700Case {
                 });
             }
         }
-        // Every constant buffer can be fetched from as well; words that are not listed are zero.
+        // Every constant buffer can also be fetched from. Words that are not listed are zero.
         let unlisted = (0..16).filter(|number| !run.constants.kcache.contains_key(number));
         let buffer = unlisted.map(|number| BufferValues::new(number, words([].into_iter()), 16));
         Ok(Arc::new(Launch {
@@ -113,10 +113,10 @@ impl Shader for R700Case {
     }
 }
 
-/// A program that LLVM compiled, with what its source computes.
+/// A program that LLVM compiled, with the values that its source computes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LlvmCase {
-    /// Its name.
+    /// Name of the program.
     pub id: String,
     chip: String,
     stage: String,
@@ -149,7 +149,7 @@ pub(crate) struct LlvmExport {
 }
 
 impl LlvmCase {
-    /// Round-trips the program and runs it, in both modes unless one is chosen.
+    /// Tests the round trip of the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
         let (session, target) = match self.prepare(&self.image()).and_then(|it| Ok((it, self.target()?))) {
             Ok(ready) => ready,
@@ -174,10 +174,10 @@ impl LlvmCase {
         launch.prepare(image, &image.programs[0], &NoFiles).map_err(|error| error.to_string())
     }
 
-    /// The program and its launch.
+    /// Returns the program and its launch.
     ///
     /// # Errors
-    /// A launch that cannot be.
+    /// Fails if the launch is invalid.
     pub(crate) fn open(&self) -> Result<OpenedCase, String> {
         Ok(OpenedCase::of(self.target()?, self.program(), vec![self.launch()?]))
     }
@@ -273,7 +273,7 @@ impl LlvmCase {
     }
 }
 
-/// Whether two words are equal, or floats at most `ulp` apart.
+/// Returns whether two words are equal, or are floats that differ by at most `ulp` units in the last place.
 fn near(found: u32, wanted: u32, ulp: u32) -> bool {
     let ordered = |bits: u32| if bits >> 31 != 0 { -i64::from(bits & 0x7fff_ffff) } else { i64::from(bits) };
     found == wanted || (ulp > 0 && (ordered(found) - ordered(wanted)).abs() <= i64::from(ulp))

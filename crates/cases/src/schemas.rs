@@ -1,4 +1,4 @@
-//! Reads the files of shader cases: each line names its machine.
+//! Reads the files of shader cases. Each line names its machine.
 
 use reconverge_isa::Isa;
 use serde::Deserialize;
@@ -12,7 +12,7 @@ struct Header {
     arch: String,
 }
 
-/// Reads a line as a machine's case.
+/// Reads a line as a case of a machine.
 type Schema = fn(&[u8]) -> serde_json::Result<CaseKind>;
 
 /// The machines that have cases.
@@ -22,10 +22,10 @@ const SCHEMAS: [(Isa, Schema); 3] = [
     (tesla::TeslaCase::ISA, |line| Ok(CaseKind::Tesla(serde_json::from_slice(line)?))),
 ];
 
-/// The cases of a JSON Lines file.
+/// Returns the cases of a JSON Lines file.
 ///
 /// # Errors
-/// A line that is not a case.
+/// Fails if a line is not a case.
 pub(crate) fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     let headers: Vec<Header> = json_lines(path, bytes).collect::<Result<_, _>>()?;
     let lines = bytes.split(|byte| *byte == b'\n').enumerate();
@@ -48,10 +48,10 @@ pub(crate) fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
         .collect()
 }
 
-/// The cases of a file of LLVM's programs.
+/// Returns the cases of a file of programs that LLVM compiled.
 ///
 /// # Errors
-/// A line that is not such a case.
+/// Fails if a line is not such a case.
 pub(crate) fn read_llvm(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     json_lines::<r700::LlvmCase>(path, bytes)
         .map(|case| {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{Case, Verdict};
 
-/// A case and what came of it.
+/// A case and its verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// The file.
@@ -21,12 +21,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The name among all files, as [`Case::id`] has it.
+    /// Returns the name among all files, as [`Case::id`] does.
     pub fn id(&self) -> String {
         crate::id(&self.file, &self.name)
     }
 
-    /// File and case, for people.
+    /// Returns file and case, for messages.
     pub fn place(&self) -> String {
         let (file, name) = (&self.file, &self.name);
         if self.id() == *file { file.clone() } else { format!("{file} {name}") }
@@ -55,29 +55,29 @@ reconverge_isa::choices! {
     }
 }
 
-/// One case as it is counted, and how long it took.
+/// The status of a case, and the duration of its run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Timed {
     /// The file.
     pub file: String,
     /// The case.
     pub name: String,
-    /// What it is counted as.
+    /// Status of the case.
     pub status: Status,
-    /// Seconds.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
 /// Failures of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// What they have in common: the reason without its numbers.
+    /// The common reason, without numbers.
     pub reason: String,
-    /// How many.
+    /// Number of failures.
     pub count: usize,
 }
 
-/// What is known of cases before they run.
+/// Expected failures, from the baseline.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Ids of cases that are known to fail.
@@ -91,49 +91,49 @@ pub struct Known {
 pub struct Summary {
     /// All cases, passed or not; skipped ones included.
     pub cases: usize,
-    /// As expected.
+    /// Number of cases with the expected result.
     pub passed: usize,
-    /// Not as expected.
+    /// Number of cases with another result.
     pub failed: usize,
-    /// Need something that is not implemented.
+    /// Number of cases that need something that is not implemented.
     pub unsupported: usize,
-    /// Nothing to compare.
+    /// Number of cases with nothing to compare.
     pub skipped: usize,
-    /// Not as expected, but known to fail at times; not among the failed ones.
+    /// Number of cases that failed but are known to fail at times. `failed` does not include them.
     pub flaky: usize,
-    /// Of the failed and unsupported ones, how many the baseline knows.
+    /// Number of failed and unsupported cases that the baseline lists.
     pub expected_failures: usize,
-    /// The failed and the unsupported ones.
+    /// The failed and the unsupported cases.
     pub failures: Vec<Outcome>,
     /// The failures by reason, the most frequent first.
     pub reasons: Vec<Reason>,
-    /// Those that pass though the baseline says that they fail.
+    /// Cases that pass although the baseline lists them.
     pub unexpected_passes: Vec<Outcome>,
-    /// The flaky ones.
+    /// The flaky cases that failed.
     pub flakes: Vec<Outcome>,
-    /// Passed, but a strict reading objects.
+    /// Findings of the cases that passed.
     pub findings: Vec<Outcome>,
-    /// Why something was skipped, once a file.
+    /// The reasons for skipped cases, each once per file.
     pub skips: Vec<Outcome>,
-    /// Every case with its time.
+    /// Every case with its duration.
     pub results: Vec<Timed>,
     /// After a check in lockstep, the fast engine's instructions by path.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paths: BTreeMap<&'static str, u64>,
-    /// The failures that the baseline knows, by id.
+    /// Ids of the failures that the baseline lists.
     #[serde(skip)]
     known: HashSet<String>,
 }
 
 impl Summary {
-    /// Puts the most frequent reason first, and sets the fast engine's instructions by path.
+    /// Sorts the reasons by frequency, and sets the fast engine's instructions by path.
     pub fn finish(&mut self, shares: &Shares) {
         self.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.count));
         let ran = Path::ALL.into_iter().filter(|path| shares.of(*path) > 0);
         self.paths = ran.map(|path| (path.name(), shares.of(path))).collect();
     }
 
-    /// Adds one verdict, which took so long.
+    /// Adds the verdict of a case that ran for `time`.
     pub fn add(&mut self, case: &Case, verdict: Verdict, time: Duration, known: &Known) {
         let outcome = |why| Outcome { file: case.file.clone(), name: case.name.clone(), why };
         let id = case.id();
@@ -201,18 +201,18 @@ impl Summary {
         }
     }
 
-    /// Whether the baseline knows a failure.
+    /// Returns whether the baseline lists a failure.
     pub fn is_expected(&self, outcome: &Outcome) -> bool {
         self.known.contains(&outcome.id())
     }
 
-    /// Whether the answer is yes: what failed is in the baseline, and all that is in it fails.
+    /// Returns whether the results match the baseline: every failure is listed, and no listed case passes.
     pub fn is_good(&self) -> bool {
         self.failures.len() == self.expected_failures && self.unexpected_passes.is_empty()
     }
 }
 
-/// What failures with other numbers have in common.
+/// Returns the reason of a failure without its numbers.
 fn reason(why: &str) -> String {
     let why = why.split_once(" differ").map_or(why, |(before, _)| before);
     let mut words = Vec::new();

@@ -31,7 +31,7 @@ pub struct Place {
     slots: Vec<u16>,
 }
 
-/// Constant segments: runs of a first word and words.
+/// Constant segments: a list of first words, each with the words from there on.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Constants {
     #[serde(default)]
@@ -50,7 +50,7 @@ impl Shader for TeslaCase {
     const OUTPUT: &'static str = "color0";
     const UNWRITTEN: Option<[u32; 4]> = None;
 
-    /// The number that was presented to the driver, which states more than the name of the group.
+    /// Returns the number that was presented to the driver, which is more specific than the name of the group.
     fn chip(&self) -> Option<&str> {
         let known = |id: &&str| Model::named(Isa::Tesla, id).is_some();
         self.id.as_deref().filter(known).or(self.chip.as_deref())

@@ -1,6 +1,6 @@
-//! Arithmetic vectors: one instruction a row, with what it reads and what it must leave. (Description of the vectors)
+//! Arithmetic vectors: one instruction per row, with its operands and its expected result. (Description of the vectors)
 //!
-//! Each row is executed as a program of its instruction and `exit`, and its result read from the registers.
+//! A program of the instruction and `exit` executes each row. The result is then read from the registers.
 
 use std::sync::Arc;
 
@@ -18,16 +18,16 @@ use reconverge_workbench::{Opened, Target};
 use crate::opened::OpenedCase;
 use crate::{Case, CaseKind, ReadError, Settings, Verdict};
 
-/// How every table of vectors begins.
+/// The first bytes of every table of vectors.
 pub const HEADER: &[u8] = b"op,chip,mode,w0,w1,";
 
-/// `exit nop`, behind the instruction under test.
+/// `exit nop`, which follows the instruction under test.
 const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
 
-/// Where the word of an atomic operation lies.
+/// Address of the word that an atomic operation accesses.
 const WORD: u32 = 0x1000;
 
-/// What the columns of a table are.
+/// The columns of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Table {
     /// Sources, flags, result.
@@ -38,12 +38,12 @@ enum Table {
     Double,
     /// Memory before and after.
     Atomic,
-    /// Four rows are the four lanes of one instruction.
+    /// Four consecutive rows are the four lanes of one instruction.
     Quad,
 }
 
 impl Table {
-    /// From the header and the family, which is the file's name.
+    /// Returns the columns for a header and a family, which is the name of the file.
     fn of(header: &str, family: &str) -> Table {
         let columns: Vec<&str> = header.split(',').collect();
         match () {
@@ -56,7 +56,7 @@ impl Table {
     }
 }
 
-/// A row's fields.
+/// The fields of a row.
 #[derive(Clone, Debug)]
 struct Row(Vec<String>);
 
@@ -65,7 +65,7 @@ impl Row {
         self.0.get(column).map_or("", String::as_str)
     }
 
-    /// The number in a column; `None` for `-`.
+    /// Returns the number in a column, or `None` for `-`.
     fn number(&self, column: usize) -> Result<Option<u64>, String> {
         match self.text(column) {
             "-" => Ok(None),
@@ -79,7 +79,7 @@ impl Row {
         self.number(column)?.ok_or_else(|| format!("column {column} is missing"))
     }
 
-    /// The oldest chip that the row applies to, or the one that all rows apply to.
+    /// Returns the oldest chip to which the row applies, or the chip to which all rows apply.
     fn chip(&self) -> Result<Chip, String> {
         match self.text(1) {
             "G80+G84" | "G84+" => Ok(Chip::G84),
@@ -103,16 +103,16 @@ impl Row {
 #[derive(Clone, Debug)]
 pub struct VectorCase {
     table: Table,
-    /// The row; of a quad, its four rows.
+    /// The row, or the four rows of a quad.
     rows: Arc<[Row]>,
-    /// Which of the rows it is.
+    /// Index of the case in the rows.
     lane: usize,
 }
 
-/// The cases of a table, one a row.
+/// Returns the cases of a table, one per row.
 ///
 /// # Errors
-/// Text that is not UTF-8, or a quad without four rows.
+/// Fails if the text is not UTF-8, or if a quad does not have four rows.
 pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     let damaged = |why: &str| ReadError::Damaged { file: path.to_owned(), why: why.to_owned() };
     let text = std::str::from_utf8(bytes).map_err(|_| damaged("not UTF-8"))?;
@@ -140,7 +140,7 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
     Ok(cases)
 }
 
-/// Result (or memory) and flags (or the returned value).
+/// Result (or memory), and flags (or the returned value).
 type Left = (Option<u64>, Option<u64>);
 
 impl VectorCase {
@@ -162,10 +162,10 @@ impl VectorCase {
         verdicts.into_iter().find(|verdict| *verdict != Verdict::PASSED).unwrap_or(Verdict::PASSED)
     }
 
-    /// The instruction and `exit`. Its registers at the start are in no launch.
+    /// Returns the instruction and `exit`. The launches do not include the initial registers.
     ///
     /// # Errors
-    /// A row without words.
+    /// Fails if the row has no words.
     pub(crate) fn open(&self) -> Result<OpenedCase, String> {
         let row = &self.rows[self.lane];
         let first = row.given(3)? as u32;
@@ -185,7 +185,7 @@ impl VectorCase {
         }
     }
 
-    /// The row, and the text of its instruction if there is one.
+    /// Returns the row, and the text of its instruction if there is one.
     fn shown(&self) -> String {
         let row = self.rows[self.lane].0.join(",");
         let text = self.open().ok().and_then(|case| {
@@ -249,7 +249,7 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     let (mut run, inst) = machine(row, Stage::Compute, 1, options)?;
     let Operand::Mem(mem) = inst.src[0] else { return Err("not a memory operand".to_owned()) };
     let bytes = mem.access.bytes() as usize;
-    // The word starts as given: a store by the same interpreter would test less.
+    // The initial value is written directly: a store by the same interpreter would test less.
     let mut memory = run.memory().clone();
     let word = memory.bytes_mut(WORD, bytes).ok_or("an operand of more than eight bytes")?;
     word.copy_from_slice(&row.given(5)?.to_le_bytes()[..bytes]);
@@ -271,13 +271,13 @@ fn atomic(row: &Row, options: &Options) -> Result<Left, String> {
     Ok((Some(new), left(&run, &inst, Lane(0)).0))
 }
 
-/// A machine about to execute the row's instruction, in as many lanes as given.
+/// Returns a machine that is about to execute the row's instruction in `lanes` lanes.
 fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Run, Inst), String> {
     let chip = row.chip()?;
     let w0 = row.given(3)? as u32;
     let instruction = match row.number(4)? {
         Some(w1) => [w0, w1 as u32],
-        // A short instruction shares its 64 bits with another: itself, which is not reached.
+        // A short instruction shares its 64 bits with another one. That one is a copy of it, which does not run.
         None => [w0, w0],
     };
     let inst = decode(instruction, chip, stage).map_err(|error| error.to_string())?;
@@ -309,7 +309,7 @@ fn step(run: &mut Run) -> Result<(), String> {
     }
 }
 
-/// Result and flags of a lane.
+/// Returns the result and the flags of a lane.
 fn left(run: &Run, inst: &Inst, lane: Lane) -> Left {
     let warp = run.block().current();
     let result = match inst.dst {

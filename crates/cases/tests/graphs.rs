@@ -1,5 +1,5 @@
-//! Control-flow graphs of every program of the built-in corpus: each instruction is drawn once, and runs go only along the
-//! ways that are drawn.
+//! Control-flow graphs of every program of the built-in corpus: each instruction is drawn once, and runs only follow
+//! drawn edges.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::NoFiles;
 use reconverge_workbench::{Known, Session, Target, open};
 
-/// The files of the built-in corpus that end so.
+/// Returns the files of the built-in corpus with this extension.
 fn files(ending: &str) -> Vec<PathBuf> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus");
     let folders = Isa::ALL.map(|isa| corpus.join(isa.name()));
@@ -25,7 +25,7 @@ fn files(ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Takes every program of the corpus, and a launch of it where there is one.
+/// Calls `take` for every program of the corpus, with a launch of it if there is one. Returns the number of programs.
 fn each(mut take: impl FnMut(&str, &Target, &Program, Option<Session>)) -> usize {
     let mut count = 0;
     for path in files(".gz") {
@@ -76,7 +76,7 @@ fn every_instruction_is_drawn_once() {
     assert!(count >= 60, "{count}");
 }
 
-/// From which instruction to which each group went, and with `lanes` each lane.
+/// Pairs of consecutive instructions of each group, and of each lane in `lanes`.
 struct Went {
     lanes: Passages,
     groups: BTreeSet<(u32, u32)>,
@@ -98,8 +98,8 @@ impl Sink for Went {
     }
 }
 
-/// A group of R500 and R700 walks along the ways, with the lanes that take part; on Tesla, where a group goes back for
-/// the lanes of the other side, each lane does.
+/// Groups of R500 and R700 follow the edges of the graph. On Tesla, a warp goes back for the lanes of the other side,
+/// so the test follows each lane.
 #[test]
 fn runs_go_along_the_ways_of_the_graph() {
     let mut ran = 0;
@@ -108,7 +108,7 @@ fn runs_go_along_the_ways_of_the_graph() {
         let graph = target.machine().graph(target, program).unwrap();
         let options = Options { mode: Mode::Lenient, ..Options::default() };
         let mut went = Went { lanes: Passages::new(64), groups: BTreeSet::new(), last: BTreeMap::new() };
-        // A trap ends it early.
+        // A trap ends the run early.
         let _ = session.run_traced(&options, Recorded::Flow, &mut went);
         let ways: Vec<(u32, u32)> = match target.isa {
             Isa::Tesla => went.lanes.ways().map(|(way, _)| way).collect(),

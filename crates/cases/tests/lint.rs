@@ -1,5 +1,5 @@
-//! What lint finds in the programs of the corpora: nothing in the built-in ones but what they are there to show, and in what
-//! compilers wrote for R500 only what docs/r500.md explains.
+//! Findings of lint in the programs of the corpora. Built-in programs have only the findings that they demonstrate.
+//! Programs that compilers wrote for R500 have only the findings that docs/r500.md explains.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use reconverge_r500::setup::Setup;
 use reconverge_testkit::shared;
 use reconverge_workbench::lint::findings;
 
-/// The findings in the programs of a folder's files, by rule and file; prints some of each.
+/// Returns the number of programs in a folder's files and their findings, by rule and file. Prints some of each.
 fn found(folder: &Path, isa: Isa) -> (usize, BTreeMap<(String, &'static str), usize>) {
     let none: Arc<dyn Folder> = Arc::new(NoFolder);
     let (mut programs, mut found) = (0, BTreeMap::new());
@@ -42,7 +42,7 @@ fn found(folder: &Path, isa: Isa) -> (usize, BTreeMap<(String, &'static str), us
     (programs, found)
 }
 
-/// The programs of a driver, words in hexadecimal, those for the vertex processor left out.
+/// Returns the same for the programs of a driver, as hexadecimal words, without those of the vertex processor.
 fn of_driver(folder: &Path) -> (usize, BTreeMap<(String, &'static str), usize>) {
     let (mut programs, mut found) = (0, BTreeMap::new());
     for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -61,14 +61,14 @@ fn of_driver(folder: &Path) -> (usize, BTreeMap<(String, &'static str), usize>) 
     (programs, found)
 }
 
-/// How often each rule is broken in a file.
+/// Returns the number of findings of each rule in each file.
 fn counts<'a>(of: &'a BTreeMap<(String, &'static str), usize>) -> Vec<(&'a str, &'static str, usize)> {
     of.iter().map(|((file, rule), count)| (file.as_str(), *rule, *count)).collect()
 }
 
 #[test]
 fn the_small_programs_of_r700_and_tesla_break_what_they_are_to_show() {
-    // A stack of no entry, and a join without a token.
+    // A pop from an empty stack, and a join without a token.
     let overflow =
         [("overflow.s", "pop", 1), ("overflow.s", "stack-merge", 1), ("overflow.s", "stack-size", 1)];
     let (programs, own) = found(Path::new("../../corpus/r700"), Isa::R700);
@@ -87,7 +87,7 @@ fn programs_of_the_corpora_break_what_the_page_explains() {
     if let Some(folder) = shared("corpus/r500") {
         let (programs, found) = found(&folder, Isa::R500);
         assert_eq!(programs, 974);
-        // No compiler wrote those of flow.jsonl; docs/r500.md explains each kind.
+        // The programs in flow.jsonl do not come from a compiler. docs/r500.md explains each kind.
         let expected = [
             ("flow.jsonl.gz", "branch-depth", 24),
             ("flow.jsonl.gz", "outside-constant", 7),

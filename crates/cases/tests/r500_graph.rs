@@ -1,4 +1,4 @@
-//! Every step that a run takes is an edge of the program's graph, and where lanes part or come together the graph has it.
+//! Every step of a run is an edge of the program's graph, and the graph has every divergence and reconvergence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use reconverge_testkit::shared;
 use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::NoFiles;
 
-/// The steps of a run, and the instructions at which lanes part or wake.
+/// The steps of a run, and the instructions at which lanes diverge or reconverge.
 #[derive(Default)]
 struct Steps {
     last: BTreeMap<usize, u32>,
@@ -39,7 +39,7 @@ impl Sink for Steps {
         let pc = self.last[&group];
         match event {
             Event::Diverge { .. } => self.diverged.insert(pc),
-            // Where the lanes that ran go off at the same time, none come together.
+            // If all lanes that ran before leave at the same time, no lanes reconverge.
             Event::Reconverge { mask } if (mask & self.lanes[&group]).any() => self.woke.insert(pc),
             _ => false,
         };
@@ -68,7 +68,7 @@ impl Steps {
     }
 }
 
-/// The launches of the files below a folder whose machine is `isa`; gives how many were compared.
+/// Compares the launches of the files below a folder whose machine is `isa`. Returns their number.
 fn compare(isa: Isa, folder: &Path) -> usize {
     let none: Arc<dyn Folder> = Arc::new(NoFolder);
     let mut compared = 0;

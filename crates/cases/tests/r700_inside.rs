@@ -1,5 +1,5 @@
-//! What R700 programs are said to do without running them, against what their runs do: steps are edges of the graph,
-//! registers that are written are among the uses. On the built-in corpus and on the collections beside the repository.
+//! Compares the graph and the uses of R700 programs with their runs: steps are edges of the graph, and registers that
+//! are written are among the uses. The programs are those of the built-in corpus and of the collections in `shared/`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ impl Folder for Disk {
     }
 }
 
-/// Compares what happens with what is said.
+/// Compares the events of a run with the graph and the uses.
 struct Steps<'a> {
     graph: &'a Graph,
     uses: &'a UsesAt,
     group: usize,
     last: Option<u32>,
-    /// In the fetch program, which is a program of its own, until its call is popped.
+    /// Whether the fetch program runs. It is a separate program, and ends when its call is popped.
     fetching: bool,
     steps: usize,
     writes: usize,
@@ -82,7 +82,7 @@ impl Sink for Steps<'_> {
     }
 }
 
-/// The launches of a file, the steps they take and the registers they write.
+/// Compares the launches of a file. Returns the numbers of launches, steps and register writes.
 fn compare(path: &Path) -> [usize; 3] {
     let bytes = std::fs::read(path).unwrap();
     let folder: Arc<dyn Folder> = Arc::new(Disk(path.to_owned()));
@@ -114,7 +114,7 @@ fn compare(path: &Path) -> [usize; 3] {
                     writes: 0,
                     wrong: Vec::new(),
                 };
-                // A trap is an end like any other.
+                // A trap also ends the steps.
                 let _ = session.copy().run_traced(&options, recorded, &mut run);
                 assert_eq!(run.wrong, [""; 0], "{} {} on {engine:?}", path.display(), case.name);
                 sum[1] += run.steps;
@@ -126,7 +126,7 @@ fn compare(path: &Path) -> [usize; 3] {
     sum
 }
 
-/// All files of cases in a folder.
+/// Returns all files of cases in a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let cases = |path: &PathBuf| {

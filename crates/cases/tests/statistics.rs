@@ -1,5 +1,5 @@
-//! Counts by instruction equal an independent recount of the trace, and the counts of the run, on every case of the
-//! built-in corpus; `STATISTICS_OF=FOLDER` adds the corpora of a folder.
+//! Counts by instruction equal an independent recount of the trace, and the counts of the run, in every case of the
+//! built-in corpus. `STATISTICS_OF=FOLDER` adds the corpora of a folder.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -14,7 +14,7 @@ use reconverge_workbench::stats::{InstructionCounts, Profile};
 use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::NoFiles;
 
-/// Hands everything to counts and to a trace.
+/// Sends all events to counts and to a trace.
 struct Both {
     profile: Profile,
     writer: Writer<Vec<u8>>,
@@ -32,7 +32,7 @@ impl Sink for Both {
     }
 }
 
-/// Hands everything to a trace, which the engine may pack itself.
+/// Sends all events to a trace, which the engine may pack itself.
 struct Alone(Writer<Vec<u8>>);
 
 impl Sink for Alone {
@@ -49,21 +49,21 @@ impl Sink for Alone {
     }
 }
 
-/// What a group did: an instruction for some lanes, or a divergence into two sides.
+/// An action of a group: an instruction for some lanes, or a divergence into two sides.
 enum Did {
     Ran(u32, Mask),
     Parted(Mask, Mask),
 }
 
-/// All records of a trace, and its totals. The bytes of two files of the same records may differ: the engine says of what
-/// comes again that it does, which becomes a phrase.
+/// Returns all records of a trace, and its totals. The bytes of two files with the same records may differ, because a
+/// sequence that the engine announces by a key becomes a phrase.
 fn records(file: &[u8]) -> (Vec<Record>, Totals) {
     let mut reader = Reader::new(Cursor::new(file)).unwrap();
     let records = reader.records().collect::<Result<_, _>>().unwrap();
     (records, reader.end().unwrap().totals)
 }
 
-/// Counts by address, from a trace.
+/// Returns counts by address, from a trace.
 fn recount(file: &[u8]) -> BTreeMap<u32, InstructionCounts> {
     let (records, _) = records(file);
     let reader = Reader::new(Cursor::new(file)).unwrap();
@@ -111,7 +111,7 @@ fn recount(file: &[u8]) -> BTreeMap<u32, InstructionCounts> {
     counts
 }
 
-/// The launches of a file; gives how many were compared.
+/// Compares the launches of a file. Returns their number.
 fn compare(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap();
     let none: Arc<dyn Folder> = Arc::new(NoFolder);
@@ -168,7 +168,7 @@ fn compare(path: &Path) -> usize {
     compared
 }
 
-/// All files of cases in a folder.
+/// Adds all files of cases in a folder to `found`.
 fn files(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();

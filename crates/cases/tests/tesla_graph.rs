@@ -1,5 +1,5 @@
-//! Every step that a lane takes is an edge of its program's graph, in every launch of the built-in corpus and of the
-//! collections beside the repository; what an instruction is seen to write is among its uses.
+//! Every step of a lane is an edge of its program's graph, in every launch of the built-in corpus and of the
+//! collections in `shared/`. The registers that an instruction writes and its memory accesses are among its uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,9 +41,9 @@ impl Files for Disk {
 #[derive(Default)]
 struct Groups {
     steps: BTreeMap<usize, LaneSteps>,
-    /// The instruction that runs.
+    /// The current instruction.
     pc: u32,
-    /// By instruction: the registers that it wrote.
+    /// Registers that each instruction wrote, by its address.
     writes: BTreeMap<u32, BTreeSet<u32>>,
     loads: BTreeSet<u32>,
     stores: BTreeSet<u32>,
@@ -68,7 +68,7 @@ impl Sink for Groups {
     }
 }
 
-/// What was seen is among the uses.
+/// Checks that all accesses that were observed are among the uses.
 fn listed(name: &str, target: &Target, program: &reconverge_isa::Program, groups: &Groups) {
     let uses = target.machine().uses(target, program).unwrap();
     for (pc, registers) in &groups.writes {
@@ -87,12 +87,13 @@ fn listed(name: &str, target: &Target, program: &reconverge_isa::Program, groups
     }
 }
 
-/// What a launch gives as constants, so that the graph knows where `bra c[]` goes.
+/// Returns the program with the constants of a launch. The graph needs them for the targets of `bra c[]`.
 fn with_constants(program: &reconverge_isa::Program, blocks: Vec<ConstantBlock>) -> reconverge_isa::Program {
     reconverge_isa::Program { constants: blocks, ..program.clone() }
 }
 
-/// The constants of each run of each case of a file, by the case's name: runs of a first word and words.
+/// Returns the constants of each run of each case of a file, by the case's name. Each entry is a first word and its
+/// words.
 fn constants_of_cases(path: &Path) -> BTreeMap<String, Vec<Vec<ConstantBlock>>> {
     if path.extension().is_none_or(|extension| extension != "gz") {
         return BTreeMap::new();
@@ -121,7 +122,7 @@ fn constants_of_cases(path: &Path) -> BTreeMap<String, Vec<Vec<ConstantBlock>>> 
     unpacked(path).lines().map(case).collect()
 }
 
-/// The constants of a run manifest: the bytes of each bank.
+/// Returns the constants of a run manifest: the bytes of each bank.
 fn constants_of_manifest(bytes: &[u8]) -> Vec<ConstantBlock> {
     let manifest: Value = serde_json::from_slice(bytes).unwrap();
     let banks = manifest["constants"].as_object().into_iter().flatten();
@@ -137,7 +138,7 @@ fn constants_of_manifest(bytes: &[u8]) -> Vec<ConstantBlock> {
     banks.filter_map(block).collect()
 }
 
-/// Runs a launch and compares; gives the edges that were taken.
+/// Runs a launch and compares. Returns the edges that were taken.
 fn compare(
     name: &str,
     target: &Target,
@@ -148,7 +149,7 @@ fn compare(
     let graph = target.machine().graph(target, program).unwrap();
     let mut groups = Groups::default();
     let options = Options { mode: Mode::Lenient, ..Options::default() };
-    // What ran before a trap counts as well.
+    // Steps before a trap also count.
     let _ = session.run_traced(&options, recorded, &mut groups);
     listed(name, target, program, &groups);
     let mut taken = BTreeSet::new();
@@ -170,7 +171,7 @@ fn compare(
     taken
 }
 
-/// The launches of a file; gives how many there are.
+/// Compares the launches of a file. Returns their number.
 fn file(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap();
     let disk = || Disk(path.parent().unwrap().to_owned());
@@ -182,7 +183,7 @@ fn file(path: &Path) -> usize {
         let binary = binary.or_else(|_| std::fs::read(beside.join(&manifest.binary)));
         let opened = open(&binary.unwrap(), false, &known).unwrap();
         let data = Disk(path.parent().unwrap().to_owned());
-        // Several launches share memory, and none stands alone.
+        // Several launches share memory, so none can run alone.
         let Ok((session, program)) = manifest.prepare(&opened.image, &data) else { return 0 };
         let blocks = constants_of_manifest(&bytes);
         let program = if blocks.is_empty() { program } else { with_constants(&program, blocks) };

@@ -1,4 +1,5 @@
-//! Any text: the assembler gives a program that comes back from its own text, or errors with places in the text.
+//! Any text: the assembler returns a program that survives the round trip through text, or errors with places in the
+//! text.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -10,7 +11,7 @@ use reconverge_workbench::{Target as Machine, assemble, round_trip};
 use crate::mutate::mutated;
 use crate::{Target, decode, repository};
 
-/// The targets: one for each assembler.
+/// The targets, one per assembler.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "assemble-r500",
@@ -50,7 +51,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The sources of the corpus and of the kernels.
+/// Returns the sources of the corpus and of the kernels.
 fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
     let kernels = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.source);
     let workloads = WORKLOADS.iter().filter(|workload| workload.isa == isa).map(|workload| workload.source);
@@ -59,7 +60,7 @@ fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// The text of random words with some changes; now and then any printable text.
+/// Returns the text of random words with some changes, or sometimes any printable text.
 fn text(random: &mut Random, words: &str) -> Vec<u8> {
     if random.once_in(8) {
         let length = random.below(400);
@@ -69,7 +70,7 @@ fn text(random: &mut Random, words: &str) -> Vec<u8> {
     }
     let Some(target) = decode::TARGETS.iter().find(|target| target.name == words) else { return Vec::new() };
     let mut text = decode::text(target, &(target.make)(random)).unwrap_or_default();
-    // A few lines of it.
+    // A few lines of the text.
     let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
     if let Some(end) = lines.get(random.below(12) as usize) {
         text.truncate(*end);

@@ -1,7 +1,7 @@
-//! Command streams of the chips: any words are executed, named as unknown, or refused.
+//! Command streams of the chips: any words are executed, reported as unknown, or rejected.
 //!
-//! An input is a head (which board), a word with the number of command words, these, and then what is in memory: a byte
-//! address, a number of words, the words, and so on.
+//! An input is a head (which chooses the board), a word with the number of command words, these words, and then the
+//! contents of memory: a byte address, a number of words, the words, and so on.
 
 use std::io::Read;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use reconverge_simt::vram::Vram;
 use crate::Target;
 use crate::input::{chosen, head, input, words};
 
-/// The targets: one for each reader of commands.
+/// The targets, one per reader of commands.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "commands-r300",
@@ -46,15 +46,15 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// The buffers of a relocation list, where the streams of the tests of `crates/gpu` have them.
+/// The buffers of a relocation list, at the addresses in the streams of the tests of `crates/gpu`.
 const R300_BUFFERS: [Range<usize>; 4] =
     [0x1_0000..0x5_0000, 0x5_0000..0x9_0000, 0x9_0000..0xa_0000, 0xa_0000..0xb_0000];
 const R600_BUFFERS: [Range<usize>; 5] =
     [0x1_0000..0x5_0000, 0x5_0000..0x6_0000, 0x6_0000..0x7_0000, 0x7_0000..0x8_0000, 0x8_0000..0x9_0000];
-/// Where the words of a Tesla chip's commands are.
+/// Byte address of the words of a Tesla chip's commands.
 const PUSH: usize = 0x21_0000;
 
-/// Bytes of memory.
+/// Returns the number of bytes of memory.
 const fn memory(driver: Driver) -> usize {
     match driver {
         Driver::R300 => 0xb_0000,
@@ -63,10 +63,10 @@ const fn memory(driver: Driver) -> usize {
     }
 }
 
-/// The streams of a file: each a number of bytes and as many bytes.
+/// Returns the streams of a file. Each is a number of bytes, followed by these bytes.
 fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
     let mut bytes = Vec::new();
-    // The files are part of the sources; a test reads them whole.
+    // The files are part of the sources, and a test reads them completely.
     let _ = flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes);
     let mut rest = &bytes[..];
     let mut seeds = Vec::new();
@@ -79,14 +79,14 @@ fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Packets of any registers and methods, with any payload.
+/// Returns packets of any registers and methods, with any payload.
 fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
     let mut commands = Vec::new();
     for _ in 0..1 + random.below(12) {
         let count = 1 + random.below(6);
         commands.push(match driver {
             _ if random.once_in(16) => random.next(),
-            // Type 0, type 3.
+            // Type 0, or type 3.
             Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
             Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
             Driver::Nv50 => {
@@ -103,9 +103,9 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
     input(head, &[&[commands.len() as u32], &commands[..]].concat())
 }
 
-/// The commands with nothing that takes long because it is large, which is no mistake: of an R600 no draw that has more than a
-/// few instances and vertices, of an R500 chip no scissor of more than 1024 by 1024 pixels, which alone bounds a primitive
-/// where there are no buffers.
+/// Returns the commands with large values reduced, because a command that takes long is not a bug. An R600 draws at
+/// most a few instances and vertices. The scissor of an R500 chip is at most 1024 by 1024 pixels, because without
+/// buffers only the scissor bounds a primitive.
 fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
     const DRAW_INDEX: u32 = 0x2b;
     const DRAW_INDEX_AUTO: u32 = 0x2d;
@@ -118,7 +118,7 @@ fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
         let payload = (header >> 16 & 0x3fff) as usize + 1;
         let (first, one) = ((header & 0x1fff) as usize * 4, header >> 15 & 1 != 0);
         let bound = match (driver, header >> 30, header >> 8 & 0xff) {
-            // The last word counts where all go to one register.
+            // The last word counts if all words go to one register.
             (Driver::R300, 0, _) if one && first == SC_SCISSORS_BR => Some((at + payload, CORNER)),
             (Driver::R300, 0, _) if !one && (first..first + 4 * payload).contains(&SC_SCISSORS_BR) => {
                 Some((at + 1 + (SC_SCISSORS_BR - first) / 4, CORNER))
@@ -186,7 +186,7 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    /// Each stream draws without anything unknown on the board that it is for.
+    /// Each stream draws on its own board, and all its commands are known.
     #[test]
     fn every_seed_is_a_whole_stream() {
         for target in TARGETS {

@@ -1,4 +1,4 @@
-//! Words to text and back: decode, print, parse and encode any words, and the words come back.
+//! Words to text and back: decode, print, parse and encode return the same words, for any words.
 
 use reconverge_isa::{Diagnostic, Isa, Program};
 use reconverge_r500::pvs;
@@ -14,7 +14,7 @@ use reconverge_testkit::vertex;
 use crate::input::{chosen, head, input, words};
 use crate::{Target, no_seeds};
 
-/// The targets: one for each encoding.
+/// The targets, one per encoding.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "decode-r500",
@@ -54,21 +54,22 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Bits of the second byte of the head: how the text looks.
+/// Bits of the second byte of the head: the form of the text.
 const HEX: u8 = 1;
 const STRUCTURE: u8 = 2;
 const IDIOMS: u8 = 4;
 const NUMBERS: u8 = 8;
-/// The lowest of two bits that choose the stage of a Tesla program.
+/// The lower of two bits that choose the stage of a Tesla program.
 const STAGE: u8 = 16;
 
-/// A head: mostly the plain form of the text, of any stage.
+/// Returns a head: in most cases the plain form of the text, of any stage.
 fn any_head(random: &mut Random) -> [u8; 4] {
     let form = if random.once_in(8) { random.below(u32::from(STAGE)) as u8 } else { 0 };
     [random.next() as u8, form | (random.below(4) as u8 * STAGE), 0, 0]
 }
 
-/// The text of an input in its plain form, without the check; `None` where a target is none of these.
+/// Returns the text of an input in its plain form, without the check, or `None` if the target is not one of this
+/// module.
 pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     let words = words(bytes);
     let program = Program::from_words(words.clone());
@@ -87,7 +88,7 @@ pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The same words, or where they differ.
+/// Checks that the words are equal. The error names the first difference.
 fn same(words: &[u32], back: &[u32], text: &str) -> Result<(), String> {
     if words == back {
         return Ok(());
@@ -111,7 +112,7 @@ fn make_r500(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(6 * 32);
     for _ in 0..32 {
         let kind = random.one_of(&TYPES);
-        // Mostly documented bits, sometimes any.
+        // Documented bits in most cases, sometimes any bits.
         let any = random.once_in(16);
         let mut record: [u32; 6] = std::array::from_fn(|_| random.next());
         for (word, info) in record.iter_mut().zip(layout(kind)) {
@@ -167,7 +168,7 @@ fn check_vertex(bytes: &[u8]) -> Result<u64, String> {
 fn make_clauses(random: &mut Random) -> Vec<u8> {
     let head = any_head(random);
     if random.once_in(4) {
-        // Few bits, so that some of it is control flow that leads somewhere.
+        // Few bits are set, so that some words are control flow with valid targets.
         let words: Vec<u32> = (0..2 * random.below(24)).map(|_| random.next() & random.next()).collect();
         return input(head, &words);
     }
@@ -194,7 +195,7 @@ fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
 fn make_tesla(random: &mut Random) -> Vec<u8> {
     let mut words = Vec::with_capacity(64);
     while words.len() < 64 {
-        // Mostly words of a row with any bits besides, sometimes any words.
+        // In most cases words of a row with any other bits, sometimes any words.
         let word = random.next_u64();
         let row = random.one_of(TABLE.rows());
         let (word, long) = match random.once_in(8) {
@@ -225,7 +226,7 @@ fn check_tesla(bytes: &[u8]) -> Result<u64, String> {
     let text = disassemble(&words, base, chip, stage, Listing { hex, structure, labels: !numbers });
     let back = assemble(&text, chip, stage).map_err(|errors| refused(&errors, &text))?;
     same(&words, &back.words(), &text)?;
-    // A line an instruction; directives and labels besides.
+    // One line per instruction, and lines with directives and labels.
     let is_instruction = |line: &&str| {
         let line = line.trim_start();
         !line.starts_with('.') && !line.ends_with(':')

@@ -1,7 +1,7 @@
-//! Cases by the number, on threads, with a watchdog.
+//! Runs numbered cases on threads, with a watchdog.
 //!
-//! Case `n` of a seed has the same bytes whatever thread runs it, so a finding is a target, a seed and a number; it is
-//! written with its bytes all the same, since makers and seeds change.
+//! Case `n` of a seed has the same bytes on every thread, so target, seed and number identify a finding. Its file also
+//! has the bytes, because makers and seeds change.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -19,44 +19,44 @@ use crate::Target;
 use crate::finding::Finding;
 use crate::mutate::mutated;
 
-/// When a run ends, unless something is found before.
+/// When a run ends without a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
-    /// After so many cases.
+    /// Ends after this many cases.
     Cases(u64),
-    /// When at least so much was checked, in what the target counts.
+    /// Ends when this much was checked, in the unit of [`Target::counts`].
     Counted(u64),
-    /// After so long.
+    /// Ends after this time.
     Time(Duration),
 }
 
-/// How a target runs.
+/// Parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Decides what every case is.
+    /// Seed that determines every case.
     pub seed: u64,
-    /// When it ends.
+    /// When the run ends.
     pub until: Until,
-    /// Threads; at least 1.
+    /// Number of threads, at least 1.
     pub jobs: usize,
-    /// How long one case may take.
+    /// Maximum duration of one case.
     pub limit: Duration,
-    /// A folder in which each thread writes which case it runs, for when the process ends in the middle of one.
+    /// A folder in which each thread records the case that it runs, in case the process ends during one.
     pub marks: Option<PathBuf>,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Cases that ran.
+    /// Number of cases that ran.
     pub cases: u64,
-    /// How much was checked, in what the target counts.
+    /// Amount that was checked, in the unit of [`Target::counts`].
     pub counted: u64,
     /// The first case for which the property does not hold.
     pub finding: Option<Finding>,
 }
 
-/// The bytes of a case.
+/// Returns the bytes of a case.
 pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec<u8> {
     let mut random = Random::new(seed ^ case.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     match !seeds.is_empty() && random.once_in(2) {
@@ -65,24 +65,24 @@ pub fn bytes_of(target: &Target, seeds: &[Vec<u8>], seed: u64, case: u64) -> Vec
     }
 }
 
-/// Checks the property for some bytes; a panic is what is wrong, with its place.
+/// Checks the property for some bytes. Returns the amount that was checked.
 ///
 /// # Errors
-/// What is wrong.
+/// Returns a description of the violation. A panic is a violation, and is described with its place.
 pub fn checked(target: &Target, bytes: &[u8]) -> Result<u64, String> {
     caught(|| (target.check)(bytes)).and_then(|result| result)
 }
 
-/// What each thread is doing.
+/// State of a thread.
 #[derive(Default)]
 struct Worker {
-    /// The case that runs, counted from 1; 0: none.
+    /// Number of the current case plus one, or 0 if no case runs.
     case: AtomicU64,
-    /// When it began, in milliseconds since the run did.
+    /// Start of the case, in milliseconds since the start of the run.
     began: AtomicU64,
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Shared {
     target: &'static Target,
     seeds: Vec<Vec<u8>>,
@@ -96,9 +96,10 @@ struct Shared {
     workers: Vec<Worker>,
 }
 
-/// Runs a target. `progress` is called several times a second with the cases and what was checked so far.
+/// Runs a target. `progress` is called several times per second with the number of cases and the amount that was
+/// checked.
 ///
-/// A case that takes longer than the limit is a finding; its thread is not waited for.
+/// A case that takes longer than the limit is a finding. The run does not wait for its thread.
 pub fn run(target: &'static Target, plan: &Plan, mut progress: impl FnMut(u64, u64)) -> Outcome {
     let jobs = plan.jobs.max(1);
     let shared = Arc::new(Shared {
@@ -169,7 +170,7 @@ impl Shared {
                 Err(why) => {
                     self.stop.store(true, Ordering::Relaxed);
                     let mut finding = self.finding.lock().unwrap_or_else(PoisonError::into_inner);
-                    // Whichever thread is first, the smaller number is kept.
+                    // Keeps the smaller number, whichever thread is first.
                     if finding.as_ref().is_none_or(|known| case < known.case) {
                         *finding = Some(self.found(case, why));
                     }
@@ -186,7 +187,7 @@ impl Shared {
         }
     }
 
-    /// The case of a thread that has run for too long.
+    /// Returns the case of a thread that has run for too long.
     fn hung(&self) -> Option<u64> {
         let now = self.start.elapsed();
         let hangs = |worker: &&Worker| {
@@ -205,13 +206,13 @@ impl Shared {
 }
 
 thread_local! {
-    /// Whether panics of this thread are kept instead of printed.
+    /// Whether panics of this thread are stored instead of printed.
     static KEPT: Cell<bool> = const { Cell::new(false) };
-    /// The last one, with its place.
+    /// The last panic, with its place.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// What a function gives, or its panic with the place.
+/// Returns the result of a function, or its panic with the place.
 fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -265,7 +266,7 @@ mod tests {
     };
     static ENDLESS: Target = Target {
         check: |bytes| {
-            // Longer than any limit of these tests.
+            // Sleeps longer than any limit of these tests.
             if bytes[0] == 100 {
                 std::thread::sleep(Duration::from_secs(30));
             }

@@ -1,7 +1,7 @@
 //! Arbitrary words and random programs, executed on every engine, in strict and in lenient mode.
 //!
-//! An input is a head, a seed of two words for the launch, and the program's words. The third byte of the head says which
-//! launch, the fourth which chip; the first two are the mode and the level of vector instructions.
+//! An input is a head, a seed of two words for the launch, and the program's words. The first two bytes of the head are
+//! the mode and the level of vector instructions. The third byte chooses the launch, the fourth the chip.
 
 use std::fmt::Debug;
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ use reconverge_testkit::{r500 as r500_programs, r700 as r700_programs, tesla as 
 use crate::input::{HEAD, chosen, head, input, words_from};
 use crate::{Target, no_seeds};
 
-/// The targets: arbitrary words, and programs that a generator makes.
+/// The targets: arbitrary words, and generated programs.
 pub const TARGETS: &[Target] = &[
     target("execute-r500", Isa::R500, WORDS, words_r500, fragment),
     target("execute-r500-vertex", Isa::R500, WORDS, words_vertex, vertices),
@@ -56,21 +56,21 @@ const fn target(
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
-/// The engines whose results must be those of the reference interpreter. In lockstep the compiled engine makes code of all
-/// that it can, and is compared while it runs; by itself it makes code of what is worth it.
+/// The engines that are compared with the reference interpreter. In lockstep, the compiled engine compiles everything
+/// that it can, and is compared while it runs. Otherwise it compiles only regions that are worth it.
 pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
 
-/// The options of an input's head: mode, level, and one thread of the host.
+/// Returns the options in an input's head: mode, level, and one thread of the host.
 pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
     let mode = if mode & 1 == 0 { Mode::Strict } else { Mode::Lenient };
     let level = Some(chosen(level, &Level::available()));
     Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference, race_check: true }
 }
 
-/// Runs on every engine and gives what the reference interpreter leaves, or what differs from it, in words.
+/// Runs on every engine and returns the result of the reference interpreter.
 ///
 /// # Errors
-/// A result that is not that of the reference interpreter.
+/// Returns a description of the difference if an engine has another result.
 pub fn same_on_every_engine<T: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> T,
@@ -85,7 +85,7 @@ pub fn same_on_every_engine<T: PartialEq + Debug>(
     Ok(expected)
 }
 
-/// How two results differ: where their texts do.
+/// Describes the difference between two results, at the position where their texts differ.
 fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: &T) -> String {
     let [found, expected] = [found, expected].map(|result| format!("{result:x?}"));
     let same = found.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
@@ -97,7 +97,7 @@ fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: 
     format!("{engine}, {}, {level}: … {} …\nreference: … {} …", options.mode, part(&found), part(&expected))
 }
 
-/// Runs a program on every engine. One that is refused before it runs does not count.
+/// Runs a program on every engine. A program that is rejected before it runs does not count.
 fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> Result<T, RunError<L, C>>,
@@ -106,7 +106,7 @@ fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     Ok(u64::from(!matches!(left, Err(RunError::Launch(_)))))
 }
 
-/// A seed and a program: the words of an input, cut to whole instructions, and to as many as there may be.
+/// Returns a seed and a program: the words of an input, truncated to whole instructions and to the maximum `most`.
 fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
     let words = words_from(bytes, HEAD);
     let seed = words.iter().take(2).fold(0, |seed, word| seed << 32 | u64::from(*word));
@@ -115,7 +115,7 @@ fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
     (Random::new(seed), program)
 }
 
-/// An input of a program: random mode, level and seed, and this launch.
+/// Returns an input with a program, a random mode, level and seed, and this launch.
 fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u8> {
     let seeded: Vec<u32> = [random.next(), random.next()].into_iter().chain(words.iter().copied()).collect();
     input([random.next() as u8, random.next() as u8, launch, chip], &seeded)
@@ -123,7 +123,7 @@ fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u
 
 // ---- R500
 
-/// Instructions of an input: those in front of the OUT fill no more than the slots.
+/// Maximum number of instructions in an input. With the OUT after them, they fit into the program memory.
 const MOST_SLOTS: usize = 200;
 
 fn words_r500(random: &mut Random) -> Vec<u8> {
@@ -165,7 +165,7 @@ fn programs_vertex(random: &mut Random) -> Vec<u8> {
 fn vertices(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, ..] = head(bytes);
     let (mut random, words) = parts(bytes, 4, MOST_SLOTS);
-    // The state of a random program, which loops and calls.
+    // The state of a random program, which makes it loop and call.
     let state = vertex::state(&mut random, words.len() / 4);
     let program = Program { words, state, ..Program::default() };
     let Ok(setup) = pvs::setup::Setup::new(&program) else { return Ok(0) };
@@ -177,13 +177,13 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- R700
 
-/// Launches of [`wavefronts`]: four registers, memory, or registers relative to AR and aL.
+/// Launches of [`wavefronts`], other than 0 for four registers: memory, and registers relative to AR and aL.
 const MEMORY: u8 = 1;
 const INDEXED: u8 = 2;
 
 fn words_r700(random: &mut Random) -> Vec<u8> {
     let words = match random.below(4) {
-        // Few bits, so that some of it is control flow that leads somewhere.
+        // Few bits are set, so that some words are control flow with valid targets.
         0 => (0..2 * (1 + random.below(16))).map(|_| random.next() & random.next()).collect(),
         1 => {
             let alu = r700_programs::any_slots(random);
@@ -196,7 +196,7 @@ fn words_r700(random: &mut Random) -> Vec<u8> {
         }
     };
     let launch = random.below(2) as u8;
-    // Half of them on the chip of the launch, for which the slots are made.
+    // Half of them run on the chip of the launch, for which the slots are generated.
     let chip = if random.once_in(2) { random.next() as u8 } else { 0 };
     of_program(random, launch, chip, &words)
 }
@@ -229,7 +229,7 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
         MEMORY => r700_programs::memory::launch(&mut random),
         _ => r700_programs::launch(&mut random),
     };
-    // 0 is whatever the launch has.
+    // 0 is the chip of the launch.
     if chip != 0 {
         launch.environment_mut().chip = chosen(chip, CHIPS);
     }
@@ -240,19 +240,19 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- Tesla
 
-/// Bytes that loads and stores of graphics programs find.
+/// Number of bytes that loads and stores of graphics programs can access.
 const LOCAL_BYTES: u32 = 0x100;
 
-/// The place of [`Stage::Compute`] in [`Stage::ALL`], the low bits of the launch byte.
+/// Index of [`Stage::Compute`] in [`Stage::ALL`]: the low bits of the launch byte.
 const COMPUTE: u8 = 3;
 
-/// In the launch byte: as many registers as there are, instead of 16.
+/// Bit of the launch byte: as many registers as exist, instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
 /// Bit of the launch byte: s[] has one of several sizes.
 const SHARED: u8 = 8;
 
-/// Numbers in the first registers, some of which are not the same in all lanes.
+/// Returns code that sets the first registers to numbers, some of which differ between lanes.
 fn prologue(random: &mut Random) -> String {
     (2..8).fold(String::new(), |text, register| {
         let number = tesla_programs::value(random);
@@ -272,7 +272,7 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
     if let Ok(assembled) = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute) {
         words.extend(assembled.words());
     }
-    // Few, so that each is reached, or many.
+    // Few instructions, so that each is reached, or many.
     let most = random.one_of(&[1, 2, 4, 24]);
     for _ in 0..1 + random.below(most) {
         if random.once_in(12) {
@@ -283,8 +283,8 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
         let stage = chosen(stage, &Stage::ALL);
         if let Some((mut instruction, inst)) = tesla_programs::words_of(row, chip, stage, random) {
             if !random.once_in(4) {
-                // Registers that the prologue has filled: bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are the upper
-                // ones of register numbers, where there are any.
+                // Restricts registers to those that the prologue sets. Bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are
+                // the upper bits of register numbers, if the instruction has them.
                 let near = [instruction[0] & !0x0078_f1e0, instruction[1] & !0x001e_0000];
                 if decode(near, chip, stage).is_ok_and(|other| other.op == inst.op) {
                     instruction = near.to_vec();
@@ -302,7 +302,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
-    // Compute programs on the chip that they are for.
+    // Compute programs run on their own chip.
     of_program(random, COMPUTE, 4, &words)
 }
 

@@ -1,4 +1,4 @@
-//! Any file: containers, case schemas, launch files and campaign files are read, or refused with a message.
+//! Any file: containers, case schemas, launch files and campaign files are read, or rejected with a message.
 
 use std::io::Read;
 use std::path::Path;
@@ -57,7 +57,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-/// Any bytes, most of them printable now and then.
+/// Returns random bytes. In half of the cases they are all printable.
 fn make(random: &mut Random) -> Vec<u8> {
     let length = random.below(300);
     let printable = random.once_in(2);
@@ -80,7 +80,7 @@ fn container_seeds() -> Vec<Vec<u8>> {
     others.chain([ctm]).map(|bytes| [&[0; input::HEAD][..], &bytes].concat()).collect()
 }
 
-/// The head chooses the format that the bytes are read as, and what is known besides.
+/// Reads the bytes in a format that the head chooses, with the machine that the head states.
 fn check_container(bytes: &[u8]) -> Result<u64, String> {
     let [format, isa, ..] = input::head(bytes);
     let bytes = bytes.get(input::HEAD..).unwrap_or_default();
@@ -102,7 +102,7 @@ fn check_container(bytes: &[u8]) -> Result<u64, String> {
 fn unpacked(bytes: &[u8]) -> Vec<u8> {
     let mut unpacked = Vec::new();
     match bytes.starts_with(&[0x1f, 0x8b]) {
-        // What is cut off is no matter.
+        // A truncated file is fine.
         true => drop(flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut unpacked)),
         false => unpacked.extend(bytes),
     }
@@ -117,7 +117,7 @@ const MANIFEST: &str = r#"{"schema": 1, "id": "m", "isa": "tesla", "arch": "sm_1
  "buffers": [{"name": "out", "address": 4096, "bytes": 16, "rule": "zero", "init": "zero"}],
  "expect": [{"buffer": "out", "offset": 0, "bytes": 4, "elem": "u32", "file": "m.bin", "tolerance": {"exact": true}}]}"#;
 
-/// Lines of a case of each file of the corpus, and its other files.
+/// Returns some cases of each case file in the corpus, and the corpus's other files.
 fn case_seeds() -> Vec<Vec<u8>> {
     let mut seeds = samples(is_launch);
     for (_, bytes) in corpus().iter().filter(|(name, _)| name.ends_with(".jsonl.gz")) {
@@ -126,7 +126,7 @@ fn case_seeds() -> Vec<Vec<u8>> {
     }
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tesla/tests/vectors-sample.csv.gz");
     let text = String::from_utf8(unpacked(&std::fs::read(vectors).unwrap_or_default())).unwrap_or_default();
-    // One table a family, each behind its name.
+    // One table per family, each preceded by its name.
     for table in text.split("# ") {
         let lines = table.lines().skip(1).take(20).flat_map(|line| [line, "\n"]);
         seeds.push(lines.collect::<String>().into_bytes());
@@ -152,7 +152,7 @@ fn check_cases(bytes: &[u8]) -> Result<u64, String> {
     Ok(1)
 }
 
-/// Files of `corpus/` and of `docs/samples`.
+/// Returns the files of `corpus/` and of `docs/samples` whose names `of_name` accepts.
 fn samples(of_name: fn(&str) -> bool) -> Vec<Vec<u8>> {
     let docs = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples"));
     let docs = docs.into_iter().flatten().filter_map(|entry| {

@@ -1,4 +1,4 @@
-//! What was found, as a file that can be run again.
+//! Findings as files that can be run again.
 
 use std::fmt::Write as _;
 use std::io;
@@ -6,26 +6,27 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// A case for which a property does not hold.
+/// A case that violates a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The target's name.
     pub target: String,
-    /// The seed of its run.
+    /// The seed of the run.
     pub seed: u64,
     /// The number of the case.
     pub case: u64,
-    /// What is wrong.
+    /// Description of the violation.
     pub why: String,
     /// The input.
     pub bytes: Vec<u8>,
 }
 
 impl Finding {
-    /// Writes it whole into a folder, which is made; gives the file. Its name is that of the target, the seed and the case.
+    /// Writes the finding atomically into a folder, which is created if needed. The file is named after the target, the
+    /// seed and the case. Returns its path.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
         let file = folder.join(format!("{}-{}-{}.json", self.target, self.seed, self.case));
@@ -42,10 +43,10 @@ impl Finding {
         Ok(file)
     }
 
-    /// Reads what [`Finding::write`] has written.
+    /// Reads a finding that [`Finding::write`] has written.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Returns the problem with the text.
     pub fn parse(text: &str) -> Result<Finding, String> {
         let json: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let text = |name: &str| json[name].as_str().ok_or(format!("there is no text `{name}`"));

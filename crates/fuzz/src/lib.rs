@@ -1,12 +1,13 @@
-//! Properties that hold for any bytes, and the driver that looks for bytes for which they do not.
+//! Properties that hold for any bytes, and the driver that searches for bytes that violate them.
 //!
-//! A [`Target`] is one property: a function of bytes that says what it checked, or what is wrong. It reads its bytes as
-//! [`input`] describes. [`TARGETS`] lists them all: [`decode`] (words to text and back), [`assemble`] (texts), [`files`]
-//! (containers and case schemas), [`execute`] (arbitrary words and random programs on every pair of engines), [`real`]
-//! (mutated programs of the corpora on every pair of engines), [`commands`] (command streams of the chips).
+//! A [`Target`] is one property: a function of bytes that returns the amount it checked, or a description of the
+//! violation. It reads its bytes as [`input`] describes. [`TARGETS`] lists all targets: [`decode`] (words to text and
+//! back), [`assemble`] (texts), [`files`] (containers and case schemas), [`execute`] (arbitrary words and random
+//! programs on every pair of engines), [`real`] (mutated programs of the corpora on every pair of engines),
+//! [`commands`] (command streams of the chips).
 //!
-//! [`driver`] makes cases by the number, half of them by [`mutate`] from a target's seeds, runs them on threads, and
-//! writes what it finds into files. The folder `fuzz/` gives the same functions to libFuzzer.
+//! [`driver`] creates numbered cases, half of them by [`mutate`] from a target's seeds, runs them on threads, and
+//! writes findings into files. The folder `fuzz/` gives the same functions to libFuzzer.
 
 #![forbid(unsafe_code)]
 
@@ -28,39 +29,39 @@ use reconverge_simt::random::Random;
 /// One property.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The machine, where it is about one.
+    /// The machine, if the property belongs to one.
     pub isa: Option<Isa>,
-    /// What holds, in one sentence.
+    /// The property, in one sentence.
     pub about: &'static str,
-    /// What [`Target::check`] counts.
+    /// Unit of the amount that [`Target::check`] returns.
     pub counts: &'static str,
-    /// The bytes of a new case.
+    /// Returns the bytes of a new case.
     pub make: fn(&mut Random) -> Vec<u8>,
-    /// Bytes from which cases are made by mutation; none: every case is new.
+    /// Returns bytes from which mutation creates cases. If there are none, every case is new.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Checks the property. A panic of what it calls is a finding too; it has none of its own.
+    /// Checks the property. A panic of the code under test is also a finding. The check itself does not panic.
     ///
-    /// Gives how much was checked, see [`Target::counts`], or what is wrong.
+    /// Returns the amount that was checked, in the unit of [`Target::counts`], or a description of the violation.
     pub check: fn(&[u8]) -> Result<u64, String>,
 }
 
-/// Every target.
+/// All targets, by module.
 pub const TARGETS: &[&[Target]] =
     &[decode::TARGETS, assemble::TARGETS, files::TARGETS, execute::TARGETS, real::TARGETS, commands::TARGETS];
 
-/// Every target, one after the other.
+/// Returns all targets, in order.
 pub fn targets() -> impl Iterator<Item = &'static Target> {
     TARGETS.iter().copied().flatten()
 }
 
-/// The target of a name.
+/// Returns the target with a name.
 pub fn target(name: &str) -> Option<&'static Target> {
     targets().find(|target| target.name == name)
 }
 
-/// No seeds.
+/// Returns no seeds.
 fn no_seeds() -> Vec<Vec<u8>> {
     Vec::new()
 }

@@ -1,4 +1,4 @@
-//! The repository's chores: `cargo xtask fuzz`, `cargo xtask decodes`, `cargo xtask cases`.
+//! Maintenance commands of the repository: `cargo xtask fuzz`, `cargo xtask decodes`, `cargo xtask cases`.
 
 #![forbid(unsafe_code)]
 
@@ -16,25 +16,25 @@ use reconverge_fuzz::{Target, target, targets};
 use reconverge_isa::Isa;
 use reconverge_simt::guarded::Placement;
 
-/// Chores of the repository.
+/// Maintenance commands of the repository.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 enum Xtask {
-    /// Looks for bytes for which a property does not hold.
+    /// Searches for bytes that violate a property.
     Fuzz(Fuzz),
-    /// Random words of a machine through decode, print, parse and encode.
+    /// Passes random words of a machine through decode, print, parse and encode.
     Decodes(Decodes),
     /// Writes the seeds and the first cases of a target into a folder, for another fuzzer.
     Cases(Cases),
 }
 
-/// How cases are made and run.
+/// Options for creating and running cases.
 #[derive(Args)]
 struct Common {
-    /// Decides what every case is.
+    /// Seed that determines every case.
     #[arg(long, default_value_t = 1, value_parser = number)]
     seed: u64,
-    /// Threads; as many as the machine has processors by default.
+    /// Number of threads (default: one per processor).
     #[arg(long)]
     jobs: Option<usize>,
     /// Seconds that one case may take.
@@ -43,14 +43,14 @@ struct Common {
     /// The folder for findings.
     #[arg(long, default_value = "fuzz/findings")]
     findings: PathBuf,
-    /// In this process: a case that ends it is not named.
+    /// Runs in this process. If a case ends the process, it is not named.
     #[arg(long, hide = true)]
     marks: Option<PathBuf>,
 }
 
 #[derive(Args)]
 struct Fuzz {
-    /// A target, or how the names of several begin; all by default.
+    /// A target, or the first part of the names of several (default: all).
     #[arg(long = "target")]
     targets: Vec<String>,
     /// Hours for each target.
@@ -59,13 +59,14 @@ struct Fuzz {
     /// Cases of each target, decimal or as 1e6.
     #[arg(long, default_value = "10000", value_parser = number)]
     cases: u64,
-    /// Ends when so much was checked, in what the target counts.
+    /// Ends when this much was checked, in the target's unit.
     #[arg(long, hide = true, value_parser = number)]
     counted: Option<u64>,
-    /// Lists the targets and what they check.
+    /// Lists the targets and the properties that they check.
     #[arg(long)]
     list: bool,
-    /// Runs the case of a finding's file alone; with a target, the bytes of any file. What is wrong with these is a finding.
+    /// Runs only the case in a finding's file, or with a target, the bytes of any file. A violation by these bytes is a
+    /// finding.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     #[command(flatten)]
@@ -74,7 +75,7 @@ struct Fuzz {
 
 #[derive(Args)]
 struct Decodes {
-    /// r500, r700 or tesla; all by default.
+    /// r500, r700 or tesla (default: all).
     #[arg(long)]
     machine: Option<Isa>,
     /// Instructions of each machine (R600 and R700: 64-bit words), decimal or as 1e9.
@@ -89,17 +90,17 @@ struct Cases {
     /// The target.
     #[arg(long)]
     target: String,
-    /// How many cases, beside the seeds.
+    /// Number of cases, in addition to the seeds.
     #[arg(long, default_value = "1000", value_parser = number)]
     count: u64,
-    /// Decides what every case is.
+    /// Seed that determines every case.
     #[arg(long, default_value_t = 1, value_parser = number)]
     seed: u64,
     /// The folder.
     folder: PathBuf,
 }
 
-/// A whole number: decimal, hexadecimal with `0x`, or with a power of ten as `1e9`.
+/// Reads an integer: decimal, hexadecimal with `0x`, or with a power of ten such as `1e9`.
 fn number(text: &str) -> Result<u64, String> {
     let parsed = match (text.strip_prefix("0x"), text.split_once('e')) {
         (Some(digits), _) => u64::from_str_radix(digits, 16).ok(),
@@ -112,7 +113,7 @@ fn number(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| format!("`{text}` is not a whole number"))
 }
 
-/// Places the memory of generated code between pages without access, unless `RECONVERGE_GUARD` is set.
+/// Puts guard pages around the memory of generated code, unless `RECONVERGE_GUARD` is set.
 fn guard() {
     if std::env::var_os("RECONVERGE_GUARD").is_none() {
         Placement::AtEnd.force();
@@ -160,7 +161,7 @@ fn main() -> Result<ExitCode> {
     }
 }
 
-/// Writes seeds and cases, a file each.
+/// Writes seeds and cases, one file each.
 fn write(cases: &Cases) -> Result<ExitCode> {
     let Cases { target: name, count, seed, folder } = cases;
     let target = named(name)?;
@@ -180,7 +181,7 @@ fn write(cases: &Cases) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The targets of names, or of how they begin.
+/// Returns the targets with these names, or whose names begin with them.
 fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     if names.is_empty() {
         return Ok(targets().collect());
@@ -197,7 +198,7 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Target>> {
     Ok(chosen)
 }
 
-/// Runs targets one after the other. Each runs in a process of its own, so that a case that ends the process is found too.
+/// Runs targets one after the other. Each runs in its own process, so that a case that ends the process is also found.
 fn all(plans: &[(&'static Target, Until)], common: &Common) -> Result<ExitCode> {
     if let Some(marks) = &common.marks {
         let [(target, until)] = plans else { bail!("one target runs in one process") };
@@ -216,7 +217,7 @@ fn jobs(common: &Common) -> usize {
     common.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
 }
 
-/// Runs a target in a process of its own; whether it found nothing.
+/// Runs a target in a separate process. Returns whether there was no finding.
 fn apart(target: &'static Target, until: Until, common: &Common) -> Result<bool> {
     let marks = std::env::temp_dir().join(format!("reconverge-fuzz-{}", std::process::id()));
     std::fs::create_dir_all(&marks).with_context(|| marks.display().to_string())?;
@@ -243,7 +244,7 @@ fn apart(target: &'static Target, until: Until, common: &Common) -> Result<bool>
     Ok(sound)
 }
 
-/// Names the case that ended the process: of those that the threads ran, the ones that end a process again.
+/// Finds the case that ended the process. Repeats each case that was in progress, in a separate process.
 fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: &str) -> Result<()> {
     let seeds = (target.seeds)();
     let mut named = false;
@@ -332,7 +333,7 @@ fn replay(file: &Path) -> Result<ExitCode> {
     again(named(&finding.target)?, &finding.bytes, |why| println!("{}: {why}", finding.target))
 }
 
-/// Runs the bytes of a file, which another fuzzer has made; makes a finding of them, with a hash for the number of the case.
+/// Runs the bytes of a file from another fuzzer. Creates a finding from them, whose case number is a hash.
 fn replay_bytes(file: &Path, name: &str, common: &Common) -> Result<ExitCode> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
     let mut hasher = DefaultHasher::new();
@@ -347,7 +348,7 @@ fn replay_bytes(file: &Path, name: &str, common: &Common) -> Result<ExitCode> {
     })
 }
 
-/// Checks the property for some bytes; `wrong` takes what is wrong.
+/// Checks the property for some bytes. Calls `wrong` with the description of a violation.
 fn again(target: &Target, bytes: &[u8], wrong: impl FnOnce(String)) -> Result<ExitCode> {
     match checked(target, bytes) {
         Ok(counted) => {
@@ -361,7 +362,7 @@ fn again(target: &Target, bytes: &[u8], wrong: impl FnOnce(String)) -> Result<Ex
     }
 }
 
-/// The target of a name.
+/// Returns the target with a name.
 fn named(name: &str) -> Result<&'static Target> {
     target(name).with_context(|| format!("there is no target `{name}`: fuzz --list lists them"))
 }

@@ -1,12 +1,12 @@
-//! Cases made from others: bits, bytes, words and ranges changed, copied, inserted and removed.
+//! Creates cases from others: bits, bytes, words and ranges are changed, copied, inserted and removed.
 
 use reconverge_simt::random::Random;
 
-/// Words that limits and sign bits are near.
+/// Words near limits and sign bits.
 const WORDS: [u32; 12] =
     [0, 1, 4, 0xff, 0x7fff, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_fff0, 0xffff_fffe, u32::MAX];
 
-/// Bytes that texts are made of.
+/// Bytes that are common in texts.
 const TEXT: &[u8] = b"0123456789abcdefxrctsuv.,:;@#$%()[]{}<>+-*/|=_\"' \n";
 
 /// Longest input that is made.

@@ -1,7 +1,8 @@
 //! Programs of the corpora with their own launches, mutated, on every pair of engines.
 //!
-//! An input is a head (mode, level), a word that is the hash of a case's name, and the program's words. The launch is the
-//! case's own: of the corpus in the repository, of the collections beside it where they are, and the kernels of `bench`.
+//! An input is a head (mode, level), a word that is the hash of a case's name, and the program's words. The launch is
+//! that of the case. Cases come from the corpus in the repository, from the collections in `shared/` if they exist, and
+//! from the kernels of `bench`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -22,7 +23,7 @@ use crate::mutate::mutated;
 use crate::repository::{Beside, cases};
 use crate::{Target, no_seeds};
 
-/// The targets: one for each machine.
+/// The targets, one per machine.
 pub const TARGETS: &[Target] = &[
     real("real-r500", Isa::R500, |random| make(random, Isa::R500), |bytes| check(bytes, Isa::R500)),
     real("real-r700", Isa::R700, |random| make(random, Isa::R700), |bytes| check(bytes, Isa::R700)),
@@ -48,13 +49,13 @@ struct Real {
     beside: Option<Beside>,
 }
 
-/// Those of a machine, by the hashes of their names, and the hashes in order.
+/// The programs of a machine by the hashes of their names, and the hashes in order.
 struct Reals {
     by_hash: HashMap<u32, Real>,
     hashes: Vec<u32>,
 }
 
-/// The most lanes of a launch: of the kernels, those of a few groups.
+/// Number of lanes in a launch of a kernel: a few groups.
 const KERNEL_LANES: u32 = 256;
 
 fn reals(isa: Isa) -> &'static Reals {
@@ -83,12 +84,12 @@ fn reals(isa: Isa) -> &'static Reals {
     })
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a hash of a name.
 fn hash(name: &str) -> u32 {
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
-/// One of the programs with some of its words changed.
+/// Returns one of the programs with some of its words changed.
 fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
     let reals = reals(isa);
     if reals.hashes.is_empty() {
@@ -98,7 +99,7 @@ fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
     let Some(real) = reals.by_hash.get(&hash) else { return Vec::new() };
     let mut words = real.program.words.clone();
     match random.below(4) {
-        // Bits and words in place.
+        // Changes bits and words in place.
         0..3 => {
             for _ in 0..1 + random.below(4) {
                 let at = random.next() as usize % words.len().max(1);
@@ -112,7 +113,7 @@ fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
                 };
             }
         }
-        // Anything, of another program too.
+        // Any words, including those of another program.
         _ => {
             let other = reals.by_hash.get(&random.one_of(&reals.hashes));
             let seeds = [real, other.unwrap_or(real)].map(|real| {
@@ -135,7 +136,7 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
         Some(beside) => real.launch.prepare(&real.opened.image, &program, beside),
         None => real.launch.prepare(&real.opened.image, &program, &NoFiles),
     };
-    // What does not fit the machine is refused before it runs.
+    // A program that does not fit the machine is rejected before it runs.
     let Ok(session) = prepared else { return Ok(0) };
     same_on_every_engine(&options(mode, level, 3000), |options| {
         let outcome = session.copy().run(options)?;

@@ -1,5 +1,5 @@
-//! The files of the repository that targets take their seeds from: `corpus/`, and the collections beside it where they
-//! are.
+//! The files of the repository from which targets take their seeds: `corpus/`, and the collections in `shared/` if they
+//! exist.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use reconverge_cases::{Case, Folder, read};
 use reconverge_testkit::shared;
 use reconverge_workbench::values::Files;
 
-/// The files of `corpus/` by their path in it; none where the sources are not.
+/// Returns the files of `corpus/` by their path in it, or none if the sources are not available.
 pub fn corpus() -> &'static BTreeMap<String, Vec<u8>> {
     static CORPUS: OnceLock<BTreeMap<String, Vec<u8>>> = OnceLock::new();
     CORPUS.get_or_init(|| {
@@ -27,14 +27,14 @@ pub fn corpus() -> &'static BTreeMap<String, Vec<u8>> {
     })
 }
 
-/// The sources of the corpus for a machine, and nothing else.
+/// Returns only the assembler sources of the corpus for a machine.
 pub fn sources(machine: &str) -> impl Iterator<Item = &'static [u8]> {
     let of = format!("{machine}/");
     let files = corpus().iter().filter(move |(name, _)| name.starts_with(&of) && name.ends_with(".s"));
     files.map(|(_, bytes)| bytes.as_slice())
 }
 
-/// The files of the corpus beside one of them; nothing else can be read.
+/// The files of the corpus in the folder of one of them. No other files can be read.
 #[derive(Clone, Debug)]
 pub struct Beside(pub String);
 
@@ -62,8 +62,8 @@ impl Files for Beside {
     }
 }
 
-/// The cases of a machine: those of the corpus, and those of the collections beside the repository where they are. Each
-/// with the file that its launches are beside.
+/// Returns the cases of a machine: those of the corpus, and those of the collections in `shared/` if they exist. Each
+/// has the path of the file whose folder contains the files that its launches name.
 pub fn cases(machine: &str) -> Vec<(String, Case)> {
     let of = format!("{machine}/");
     let mut cases = Vec::new();

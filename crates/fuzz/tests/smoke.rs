@@ -1,4 +1,4 @@
-//! Some cases of every target, and every finding that was kept.
+//! Runs some cases of every target, and every finding that is kept.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use reconverge_fuzz::driver::{Outcome, Plan, Until, checked, run};
 use reconverge_fuzz::finding::Finding;
 use reconverge_fuzz::{target, targets};
 
-/// Cases of each target.
+/// Number of cases per target.
 const CASES: u64 = if cfg!(debug_assertions) { 40 } else { 400 };
 
 #[test]
@@ -24,7 +24,7 @@ fn some_cases_of_every_target_are_sound() {
         if let Some(finding) = finding {
             panic!("{}: case {}: {}", target.name, finding.case, finding.why);
         }
-        // Most cases check something.
+        // Most cases check at least one item.
         assert!(counted >= CASES / 2, "{}: {counted} {} of {CASES} cases", target.name, target.counts);
     }
 }

@@ -1,15 +1,15 @@
-//! Which programs a test runs, chosen from the command line, and how it reports a failure.
+//! Chooses the programs of a test from the environment, and reports failures.
 //!
-//! `RECONVERGE_PROGRAMS` says how many programs, `RECONVERGE_SEED` the seed of the first one; both are numbers, decimal
-//! or hexadecimal with `0x`. The seeds count up from there. `docs/testing.md` shows how to use them.
+//! `RECONVERGE_PROGRAMS` is the number of programs, `RECONVERGE_SEED` the seed of the first one. Both are decimal, or
+//! hexadecimal with `0x`. The seeds count up from there. `docs/testing.md` shows how to use them.
 
 use crate::Random;
 use crate::tree::Program;
 
-/// How many programs a test runs, and where their seeds start.
+/// Number of programs that a test runs, and their first seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Campaign {
-    /// Programs to judge; those that a machine cannot hold do not count.
+    /// Number of programs to judge. Programs that a machine has no room for do not count.
     pub programs: u64,
     /// The first seed.
     pub seed: u64,
@@ -18,17 +18,17 @@ pub struct Campaign {
 /// A program whose result is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// The program as it was lowered.
+    /// The lowered program.
     pub text: String,
-    /// What differs, or the trap.
+    /// The difference, or the trap.
     pub why: String,
 }
 
 impl Campaign {
-    /// The campaign that the environment asks for; by default `programs` programs from seed 0 on.
+    /// Returns the campaign that the environment sets; by default `programs` programs from seed 0 on.
     ///
     /// # Panics
-    /// A variable is set, but not to a number.
+    /// Panics if a variable is set, but not to a number.
     pub fn from_environment(programs: u64) -> Campaign {
         let number = |name: &str, otherwise: u64| match std::env::var(name) {
             Ok(text) => parse(&text).unwrap_or_else(|| panic!("{name}={text} is not a number")),
@@ -37,11 +37,11 @@ impl Campaign {
         Campaign { programs: number("RECONVERGE_PROGRAMS", programs), seed: number("RECONVERGE_SEED", 0) }
     }
 
-    /// For tests that make programs of random numbers themselves: how many programs, and the numbers, from a seed of the
-    /// test's own and that of the campaign. Prints both seeds as one.
+    /// Returns the number of programs and a random number generator, for tests that generate programs themselves. The
+    /// seed combines that of the test and that of the campaign. Prints the combined seed.
     ///
     /// # Panics
-    /// As [`Campaign::from_environment`].
+    /// Panics like [`Campaign::from_environment`].
     pub fn of_random(programs: u64, seed: u64) -> (u64, Random) {
         let campaign = Campaign::from_environment(programs);
         let seed = seed ^ campaign.seed;
@@ -49,16 +49,16 @@ impl Campaign {
         (campaign.programs, Random::new(seed))
     }
 
-    /// A tenth of the programs, at least one: for tests that take long for each.
+    /// Returns a campaign with a tenth of the programs, at least one, for tests with long runs.
     pub fn tenth(self) -> Campaign {
         Campaign { programs: self.programs.div_ceil(10), ..self }
     }
 
-    /// Judges programs until enough have passed. `generate` gives the program of a seed; `judge` runs one and gives its
-    /// verdict, or `None` if the machine has no room for it.
+    /// Judges programs until enough have passed. `generate` returns the program of a seed. `judge` runs one and returns
+    /// its verdict, or `None` if the machine has no room for it.
     ///
     /// # Panics
-    /// At the first program that is wrong, with its seed and the smallest program found that fails in the same test.
+    /// Panics at the first wrong program, with its seed and the smallest program found that fails in the same test.
     pub fn run(
         self,
         package: &str,
@@ -96,7 +96,7 @@ fn fail(
 ) -> ! {
     let (mut program, mut wrong) = (program, wrong);
     let mut attempts = 0;
-    // Takes the first smaller program that fails as well, until none does.
+    // Takes the first smaller program that also fails, until no smaller one does.
     'smaller: loop {
         for candidate in program.smaller() {
             attempts += 1;
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_failure_names_its_seed_and_shows_the_smallest_program() {
-        // Wrong is every program with a step of variable 2 in a loop.
+        // Every program with a step of variable 2 in a loop is wrong.
         let has_step = |statement: &Statement| match statement {
             Statement::Loop(_, body) => body.contains(&Statement::Step(2)),
             _ => false,

@@ -1,9 +1,10 @@
-//! Files of every format of containers. ELF files are made field by field, so that a test can make any field wrong.
+//! Files in every container format. ELF files are built field by field, so that a test can set any field to a wrong
+//! value.
 
-/// A section to be.
+/// A section of an ELF file to build.
 #[derive(Clone)]
 pub struct Sec {
-    /// Its name.
+    /// Name of the section.
     pub name: &'static str,
     /// sh_type.
     pub kind: u32,
@@ -13,31 +14,31 @@ pub struct Sec {
     pub link: u32,
     /// sh_info.
     pub info: u32,
-    /// Its bytes.
+    /// Contents of the section.
     pub data: Vec<u8>,
-    /// Size to claim instead of the data's.
+    /// Size to state in the header instead of that of the data.
     pub size: Option<u64>,
 }
 
-/// A PROGBITS section.
+/// Returns a PROGBITS section.
 pub fn sec(name: &'static str, data: &[u8]) -> Sec {
     Sec { name, kind: 1, flags: 0, link: 0, info: 0, data: data.to_vec(), size: None }
 }
 
-/// A file to be.
+/// An ELF file to build.
 pub struct Elf {
-    /// Whether it is of 64 bits.
+    /// Whether the file is a 64-bit file.
     pub wide: bool,
     /// e_machine.
     pub machine: u16,
     /// e_flags.
     pub flags: u32,
-    /// Its sections, from number 1 on.
+    /// Sections of the file, from number 1 on.
     pub sections: Vec<Sec>,
 }
 
 impl Elf {
-    /// The file: header, section contents (not aligned), `.shstrtab`, section headers.
+    /// Returns the bytes of the file: header, section contents (not aligned), `.shstrtab`, section headers.
     pub fn build(&self) -> Vec<u8> {
         let (header, entry) = if self.wide { (64, 64) } else { (52, 40) };
         let mut out = vec![0; header];
@@ -92,10 +93,10 @@ impl Elf {
     }
 }
 
-/// A symbol to be: name, type, section, value, size.
+/// A symbol to build: name, type, section, value, size.
 pub type Sym = (&'static str, u8, u16, u64, u64);
 
-/// `.symtab` (whose strings are the section of index `strings`) and `.strtab`; symbol 0 is empty.
+/// Returns `.symtab`, whose strings are in the section with index `strings`, and `.strtab`. Symbol 0 is empty.
 pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
     let mut names = vec![0];
     let mut table = vec![0; if wide { 24 } else { 16 }];
@@ -119,12 +120,12 @@ pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
     [Sec { kind: 2, link: strings, ..sec(".symtab", &table) }, Sec { kind: 3, ..sec(".strtab", &names) }]
 }
 
-/// Words as little-endian bytes.
+/// Returns words as little-endian bytes.
 pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// A cubin with everything that one can have. Sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14,
+/// Returns a cubin with all possible sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14,
 /// 7 relocations of c14, 8 global data, 9 c0, 10 symbols, 11 their names.
 pub fn cubin(wide: bool) -> Elf {
     let rel = if wide {
@@ -158,7 +159,7 @@ pub fn cubin(wide: bool) -> Elf {
     Elf { wide, machine: 190, flags: 0x000a_010d, sections }
 }
 
-/// An object as LLVM's R600 target makes them, with two functions.
+/// Returns an object in the form of LLVM's R600 target, with two functions.
 pub fn r600() -> Elf {
     let [symtab, strtab] = symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 8, 16)]);
     let config = words(&[0x28850, 0x0203, 0x2880c, 0x40, 0x28868, 0x0104, 0x2880c, 0]);
@@ -167,7 +168,7 @@ pub fn r600() -> Elf {
     Elf { wide: false, machine: 224, flags: 7, sections }
 }
 
-/// A fat binary of the given members: kind, sm, flags, payload.
+/// Returns a fat binary of the given members: kind, sm, flags, payload.
 pub fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, sm, flags, payload) in members {
@@ -186,7 +187,7 @@ pub fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
     out
 }
 
-/// A Wii U file with one pixel program.
+/// Returns a Wii U file with one pixel program.
 pub fn gsh(program: &[u32]) -> Vec<u8> {
     let be = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
     let mut registers = vec![0; 58];
@@ -206,10 +207,10 @@ pub fn gsh(program: &[u32]) -> Vec<u8> {
     out
 }
 
-/// An encoding to be: machine, type, words, registers.
+/// An encoding to build: machine, type, words, registers.
 pub type Encoding<'a> = (u32, u32, &'a [u32], &'a [(u32, u32)]);
 
-/// An AMD CAL image with the encodings given.
+/// Returns an AMD CAL image with the given encodings.
 pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     let count = encodings.len();
     let segments = 1 + 2 * count;
@@ -252,10 +253,11 @@ pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     out
 }
 
-/// A sample of each format that this module makes, by the format's name: of all but `ctm-elf`.
+/// Returns a sample of each format that this module builds, by the format's name. All formats except for `ctm-elf` have
+/// one.
 ///
 /// # Panics
-/// Never: what is compressed is in memory.
+/// Never: the data to compress is in memory.
 pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
     let text = "architecture {sm_13}\nmodname {m}\nsampler { name = t texunit = 1 }\n\
         consts { name = c segname = const segnum = 0 offset = 0 bytes = 8 mem { 0x1 0x2 } }\n\

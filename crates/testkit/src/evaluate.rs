@@ -1,4 +1,4 @@
-//! What a lane must compute: the tree walked for one lane alone.
+//! Expected results of a lane: walks the tree for one lane alone.
 
 use crate::tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, Program, STEP_MODULUS, Statement, VARIABLES,
@@ -7,7 +7,7 @@ use crate::tree::{
 /// The variables of a lane.
 pub type Lane = [i32; VARIABLES];
 
-/// Where a lane goes after a statement.
+/// Control flow after a statement.
 #[derive(PartialEq)]
 enum Flow {
     Next,
@@ -17,7 +17,7 @@ enum Flow {
     Exit,
 }
 
-/// The variables at the end, for a lane that starts with `lane`.
+/// Returns the variables at the end, for a lane that starts with `lane`.
 pub fn evaluate(program: &Program, lane: Lane) -> Lane {
     let mut lane = lane;
     block(program, &program.body, &mut lane);

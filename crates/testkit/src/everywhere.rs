@@ -1,18 +1,18 @@
-//! One run is a run on every engine.
+//! Runs a program on every engine and compares the results.
 
 use std::env::{VarError, var};
 use std::sync::OnceLock;
 
 use reconverge_simt::{Engine, Event, Level, Observer};
 
-/// Issues, divergence and stack changes, as an engine announces them: the first events, and how many there are.
+/// Issues, divergence and stack changes, as an engine announces them: the first events, and the number of all events.
 #[derive(Debug, Default, PartialEq)]
 pub struct EventLog {
     events: Vec<Event>,
     count: u64,
 }
 
-/// Events that are kept.
+/// Maximum number of events that are kept.
 const MOST: u64 = 1 << 16;
 
 impl Observer for EventLog {
@@ -27,15 +27,15 @@ impl Observer for EventLog {
     }
 }
 
-/// What campaigns of many programs are restricted to: `RECONVERGE_ENGINE=compiled` runs that engine and its lockstep only,
-/// `RECONVERGE_LEVEL=avx2` one level only.
+/// Restriction of campaigns with many programs. `RECONVERGE_ENGINE=compiled` runs only that engine and its lockstep,
+/// `RECONVERGE_LEVEL=avx2` only that level.
 struct Restriction {
     engine: Option<Engine>,
     level: Option<Level>,
 }
 
 impl Restriction {
-    /// That of the environment.
+    /// Returns the restriction that the environment sets.
     fn get() -> &'static Restriction {
         static RESTRICTION: OnceLock<Restriction> = OnceLock::new();
         RESTRICTION.get_or_init(|| Restriction {
@@ -54,10 +54,10 @@ impl Restriction {
     }
 }
 
-/// What a variable names.
+/// Returns the value that an environment variable names, or `None` if the variable is not set.
 ///
 /// # Panics
-/// It names something that is not there: a campaign of nothing would pass.
+/// Panics if the variable has another value, because a campaign without runs would pass.
 fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     match var(variable) {
         Ok(name) => Some(of(&name).unwrap_or_else(|| panic!("{variable}={name}: there is none here"))),
@@ -66,12 +66,15 @@ fn named<T>(variable: &str, of: impl Fn(&str) -> Option<T>) -> Option<T> {
     }
 }
 
-/// The result of the reference interpreter, which must also be that of the fast engine, of the compiled one and of each in lockstep with the first, on every
-/// level of vector instructions that the processor has, with or without an observer; an observer must receive the same
-/// events. `run` executes on an engine and a level, with an observer or without; `shown` shows a result in a few words.
+/// Returns the result of the reference interpreter, and compares it with the other engines.
+///
+/// The fast engine, the compiled engine, and each of them in lockstep with the reference must return the same result,
+/// on every level of vector instructions of the processor, with and without an observer. An observer must receive the
+/// same events. `run` executes on an engine and a level, with or without an observer. `shown` describes a result
+/// briefly.
 ///
 /// # Panics
-/// Results or events differ.
+/// Panics if results or events differ.
 pub fn everywhere<T: PartialEq>(
     run: impl Fn(Engine, Option<Level>, Option<&mut EventLog>) -> T,
     shown: impl Fn(&T) -> String,
@@ -88,7 +91,7 @@ pub fn everywhere<T: PartialEq>(
         for engine in engines.into_iter().filter(|engine| only.has_engine(*engine)) {
             same(&run(engine, Some(level), None), &|| format!("{engine}, {}", level.name()));
         }
-        // Passes announce nothing: an observer has the fast engine.
+        // Compiled regions do not emit events: an observed run uses the fast engine.
         if !only.has_engine(Engine::Fast) {
             continue;
         }

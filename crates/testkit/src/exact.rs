@@ -1,15 +1,16 @@
-//! What functions of f32 are, in integers: oracles that share no code with the machines and none with the host's floating
-//! point.
+//! Functions of f32 in integer arithmetic: oracles that share no code with the machines and do not use the host's
+//! floating point.
 //!
-//! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] decide by exact products whether a result is
-//! the nearest one. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and their kin give a [`Real`], a
-//! number of 64 bits with an error below 2^-54 of it, from which [`Real::candidates`] makes the results that a function
-//! computed in doubles and rounded once can have: nearly always one.
+//! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] decide by exact products whether a
+//! result is the nearest one. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and similar functions return
+//! a [`Real`], a number of 64 bits with a relative error below 2^-54. [`Real::candidates`] returns the possible results
+//! of a function that computes in doubles and rounds once: nearly always one.
 
 use std::cell::Cell;
 use std::sync::LazyLock;
 
-/// The f32 nearest to ±`magnitude` * 2^`exponent`, a tie to the even one, with gradual underflow; an overflow gives infinity.
+/// Returns the f32 nearest to ±`magnitude` * 2^`exponent`, with ties to even and gradual underflow; infinity on
+/// overflow.
 ///
 /// An inexact magnitude has its lowest bit set and at least 27 significant bits.
 pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
@@ -37,7 +38,7 @@ pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
     }
 }
 
-/// Significand and exponent of the last place of a finite number, whatever its sign.
+/// Returns the significand of a finite number, and the exponent of its last place. The sign is ignored.
 pub fn parts(x: u32) -> (u32, i32) {
     match x >> 23 & 0xff {
         0 => (x & 0x7f_ffff, -149),
@@ -45,20 +46,20 @@ pub fn parts(x: u32) -> (u32, i32) {
     }
 }
 
-/// How a number that is not whole becomes one.
+/// Direction in which a number is rounded to an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// The next lower one.
+    /// Toward negative infinity.
     Floor,
-    /// The next higher one.
+    /// Toward positive infinity.
     Ceil,
     /// Toward zero.
     Trunc,
-    /// The nearest; of two the even one.
+    /// To the nearest integer, ties to even.
     Nearest,
 }
 
-/// The whole number that a finite number becomes, at the ends of `i64` where it does not fit; `None` for infinities and NaN.
+/// Returns a finite number rounded to an integer and clamped to the range of `i64`, or `None` for infinities and NaN.
 pub fn whole(x: u32, how: Whole) -> Option<i64> {
     let ((significand, exponent), negative) = (parts(x), x >> 31 == 1);
     if x >> 23 & 0xff == 0xff {
@@ -82,7 +83,7 @@ pub fn whole(x: u32, how: Whole) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// A finite or infinite number made whole, with its sign also where that is a zero's. Not for NaN.
+/// Returns a finite or infinite number rounded to an integer, as f32. A zero keeps the sign of `x`. Not for NaN.
 pub fn made_whole(x: u32, how: Whole) -> u32 {
     match whole(x, how) {
         Some(small @ -0x100_0000..=0x100_0000) => nearest(x >> 31 == 1, small.unsigned_abs().into(), 0),
@@ -90,8 +91,10 @@ pub fn made_whole(x: u32, how: Whole) -> u32 {
     }
 }
 
-/// `x` minus its floor, for a finite number: magnitude and exponent for [`nearest`]; from 0 up to 1, exact down to where a
-/// double of it is 1.
+/// Returns `x` minus its floor, for a finite number, as magnitude and exponent for [`nearest`].
+///
+/// The result is from 0 up to 1. It is exact, except for negative numbers so close to 0 that a double rounds the result
+/// to 1.
 pub fn fraction(x: u32) -> (u128, i32) {
     let (significand, exponent) = parts(x);
     let significand = u128::from(significand);
@@ -107,12 +110,13 @@ pub fn fraction(x: u32) -> (u128, i32) {
     }
 }
 
-/// Whether `r` is the normal number nearest to a quotient: of the halves below and above it, `compare` is less and greater.
+/// Returns whether `r` is the normal number nearest to a quotient. `compare` must return less for the midpoint between
+/// `r` and the next lower number, and greater for the midpoint above `r`.
 ///
-/// `compare` gets a significand of 25 bits and the exponent of its last place; a tie cannot be.
+/// `compare` gets a significand of 25 bits and the exponent of its last place. The caller excludes ties.
 fn between(r: u32, compare: impl Fn(u32, i32) -> std::cmp::Ordering) -> bool {
     let (significand, exponent) = parts(r);
-    // Below a power of two the neighbour is half as far.
+    // Below a power of two the lower neighbour is half as far away.
     let (below, finer) = match significand {
         0x80_0000 => (4 * significand - 1, 2),
         _ => (2 * significand - 1, 1),
@@ -120,7 +124,7 @@ fn between(r: u32, compare: impl Fn(u32, i32) -> std::cmp::Ordering) -> bool {
     compare(below, exponent - finer).is_lt() && compare(2 * significand + 1, exponent - 1).is_gt()
 }
 
-/// The order of `product` * 2^`exponent` and 1.
+/// Compares `product` * 2^`exponent` with 1.
 fn against_one(product: u128, exponent: i32) -> std::cmp::Ordering {
     match exponent {
         ..=-128 => std::cmp::Ordering::Less,
@@ -129,14 +133,14 @@ fn against_one(product: u128, exponent: i32) -> std::cmp::Ordering {
     }
 }
 
-/// Whether the positive normal number `r` is the one nearest to 1 / `x`, for a positive normal x.
+/// Returns whether the positive normal number `r` is the one nearest to 1 / `x`, for a positive normal x.
 pub fn is_reciprocal(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
     between(r, |r, exponent| against_one(u128::from(r) * u128::from(x), exponent + place))
         || against_one(u128::from(parts(r).0) * u128::from(x), parts(r).1 + place).is_eq()
 }
 
-/// Whether the positive normal number `r` is 1 / `x` rounded toward zero, for a positive normal x.
+/// Returns whether the positive normal number `r` is 1 / `x` rounded toward zero, for a positive normal x.
 pub fn is_cut_reciprocal(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
     let (significand, exponent) = parts(r);
@@ -144,10 +148,11 @@ pub fn is_cut_reciprocal(x: u32, r: u32) -> bool {
     against(significand).is_le() && against(significand + 1).is_gt()
 }
 
-/// Whether the positive normal number `r` is the one nearest to the square root of `x`, for a positive normal x.
+/// Returns whether the positive normal number `r` is the one nearest to the square root of `x`, for a positive normal
+/// x.
 pub fn is_root(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
-    // r² / x against 1: both as integers at the lower place.
+    // Compares r² / x with 1. Both are integers at the lower place.
     between(r, |r, exponent| {
         let (square, apart) = (u128::from(r) * u128::from(r), 2 * exponent - place);
         let x = u128::from(x);
@@ -164,7 +169,7 @@ pub fn is_root(x: u32, r: u32) -> bool {
     }
 }
 
-/// Whether the positive normal number `r` is the one nearest to 1 / √`x`, for a positive normal x.
+/// Returns whether the positive normal number `r` is the one nearest to 1 / √`x`, for a positive normal x.
 pub fn is_reciprocal_root(x: u32, r: u32) -> bool {
     let (x, place) = parts(x);
     let product = |r: u32| u128::from(r) * u128::from(r) * u128::from(x);
@@ -172,14 +177,14 @@ pub fn is_reciprocal_root(x: u32, r: u32) -> bool {
         || against_one(product(parts(r).0), 2 * parts(r).1 + place).is_eq()
 }
 
-/// A number that is not zero, to 64 bits: ±`significand` * 2^`exponent` with the top bit set, wrong by less than 2^-54 of it.
+/// A nonzero number of 64 bits: ±`significand` * 2^`exponent` with the top bit set. The relative error is below 2^-54.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Real {
-    /// Its sign.
+    /// Whether the number is negative.
     pub negative: bool,
-    /// 2^63 and more.
+    /// Significand, at least 2^63.
     pub significand: u64,
-    /// The exponent of the last place.
+    /// Exponent of the last place of the significand.
     pub exponent: i32,
 }
 
@@ -187,7 +192,7 @@ pub struct Real {
 const ONE: Real = Real { negative: false, significand: 1 << 63, exponent: -63 };
 
 impl Real {
-    /// The 64 leading bits of a positive magnitude.
+    /// Returns a positive magnitude as its 64 leading bits.
     fn of(negative: bool, magnitude: u128, exponent: i32) -> Real {
         let shift = magnitude.leading_zeros() as i32;
         Real { negative, significand: (magnitude << shift >> 64) as u64, exponent: exponent + 64 - shift }
@@ -198,11 +203,11 @@ impl Real {
         Real::of(self.negative != other.negative, product, self.exponent + other.exponent)
     }
 
-    /// The f32 that this number minus and plus 2^-51 of it round to: what a function gives that is computed in doubles and
-    /// then rounded. Two different ones only where a tie is that near.
+    /// Returns the f32 nearest to this number minus and plus 2^-51 of it. These are the possible results of a function
+    /// that computes in doubles and then rounds. They differ only if a tie is that near.
     pub fn candidates(self) -> [u32; 2] {
-        // 24 bits and 40 that round them. Away from a tie and from the ends both round alike, which saves a third of the time of
-        // R500's exponentials over all words.
+        // 24 bits, and 40 that round them. Away from a tie and from the ends of the range, both numbers round alike.
+        // This saves a third of the time of R500's exponentials over all words.
         let (kept, rest) = ((self.significand >> 40) as u32, self.significand & ((1 << 40) - 1));
         let magnitude = match self.exponent + 40 {
             106.. => 0x7f80_0000,
@@ -215,7 +220,7 @@ impl Real {
         [u32::from(self.negative) << 31 | magnitude; 2]
     }
 
-    /// [`Real::candidates`] of any number.
+    /// Returns [`Real::candidates`], computed without the fast path.
     fn rounded_ends(self) -> [u32; 2] {
         const WIDTH: u128 = 1 << 13;
         let significand = u128::from(self.significand) << 1;
@@ -224,14 +229,14 @@ impl Real {
     }
 }
 
-/// The fraction bits of a constant below 1: the first 64.
+/// The first 64 fraction bits of ln(2).
 const LN_2: u64 = 0xb172_17f7_d1cf_79ab;
 /// log2(e) and 2 pi.
 const LOG2_E: Real = Real { negative: false, significand: 0xb8aa_3b29_5c17_f0bc, exponent: -63 };
 const TAU: Real = Real { negative: false, significand: 0xc90f_daa2_2168_c235, exponent: -61 };
 /// log2(e) - 1 in 100 fraction bits.
 const LOG2_E_FRACTION: u128 = 0x7_1547_652b_82fe_1777_d0ff_da0d;
-/// The first 384 bits behind the point of 2 / pi, the first word the highest.
+/// The first 384 fraction bits of 2 / pi, the highest word first.
 const TWO_OVER_PI: [u64; 6] = [
     0xa2f9_836e_4e44_1529,
     0xfc27_57d1_f534_ddc0,
@@ -241,7 +246,7 @@ const TWO_OVER_PI: [u64; 6] = [
     0x0649_2eea_09d1_921c,
 ];
 
-/// 2^(2^-1), 2^(2^-2) and on, by square roots; 63 bits behind the point.
+/// 2^(2^-1), 2^(2^-2) and so on, by square roots, with 63 fraction bits.
 static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
     let mut root = 1u128 << 64;
     std::array::from_fn(|_| {
@@ -250,22 +255,23 @@ static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
     })
 });
 
-/// 2^`fraction` for a fraction of 16 bits, a root for each bit that is set; 63 bits behind the point.
+/// Returns 2^`fraction` for a fraction of 16 bits, as the product of a root for each bit that is set, with 63 fraction
+/// bits.
 fn product_of_roots(fraction: u16) -> u64 {
     let set = ROOTS.iter().enumerate().filter(|(place, _)| fraction << place >> 15 == 1);
     set.fold(1 << 63, |product, (_, root)| ((u128::from(product) * u128::from(*root)) >> 63) as u64)
 }
 
-/// 2 to a power of 64 fraction bits.
+/// Returns 2 to a power that has 64 fraction bits.
 fn power_of_two(power: i128) -> Real {
-    /// The products of roots for the first eight bits, and for the eight behind them.
+    /// The products of roots for the first eight bits, and for the next eight bits.
     static PRODUCTS: LazyLock<[[u64; 256]; 2]> =
         LazyLock::new(|| [8, 0].map(|up| std::array::from_fn(|byte| product_of_roots((byte as u16) << up))));
     let (whole, fraction) = ((power >> 64) as i32, power as u64);
     let [first, second] = &*PRODUCTS;
     let [.., byte, next] = (fraction >> 48).to_be_bytes().map(usize::from);
     let significand = ((u128::from(first[byte]) * u128::from(second[next])) >> 63) as u64;
-    // e^t - 1 for the rest: t is below 2^-16.
+    // e^t - 1 for the remaining bits: t is below 2^-16.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let t = high(fraction & (u64::MAX >> 16), LN_2);
     let square = high(t, t);
@@ -274,7 +280,7 @@ fn power_of_two(power: i128) -> Real {
     Real::of(false, significand, whole - 127)
 }
 
-/// ±significand * 2^exponent as an integer with 64 fraction bits, cut.
+/// Returns ±significand * 2^exponent as an integer with 64 fraction bits, truncated.
 fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     let (significand, exponent) = parts(x);
     let shift = times_fraction - 64 - exponent;
@@ -283,10 +289,10 @@ fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
     if x >> 31 == 0 { magnitude } else { -magnitude }
 }
 
-/// Powers that overflow or underflow whatever else, in 64 fraction bits.
+/// A power that overflows or underflows in any case, with 64 fraction bits.
 const BEYOND: i128 = 1000 << 64;
 
-/// 2^`x`, for a finite x.
+/// Returns 2^`x`, for a finite x.
 pub fn exp2(x: u32) -> Real {
     match x >> 23 & 0xff {
         ..=135 => power_of_two(fixed(x, 1, 0)),
@@ -294,7 +300,7 @@ pub fn exp2(x: u32) -> Real {
     }
 }
 
-/// e^`x`, for a finite x.
+/// Returns e^`x`, for a finite x.
 pub fn exp(x: u32) -> Real {
     match x >> 23 & 0xff {
         ..=135 => power_of_two(fixed(x, 1 << 100 | LOG2_E_FRACTION, 100)),
@@ -302,10 +308,10 @@ pub fn exp(x: u32) -> Real {
     }
 }
 
-/// Fraction bits of logarithms.
+/// Number of fraction bits of logarithms.
 const LOG_BITS: u32 = 100;
 
-/// -ln(1 - 2^-k) and ln(1 + 2^-k) by their series.
+/// Returns -ln(1 - 2^-k), or with `plus` ln(1 + 2^-k), by its series.
 fn log_series(k: u32, plus: bool) -> u128 {
     (1..=LOG_BITS / k + 1).fold(0i128, |sum, n| {
         let term = ((1u128 << 120 >> (k * n).min(120)) / u128::from(n)) as i128;
@@ -314,16 +320,16 @@ fn log_series(k: u32, plus: bool) -> u128 {
         >> (120 - LOG_BITS)
 }
 
-/// ln(2), and ln(1 + 2^-k) for each k, in [`LOG_BITS`] fraction bits.
+/// ln(2), and ln(1 + 2^-k) for each k, with [`LOG_BITS`] fraction bits.
 static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
     let plus = std::array::from_fn(|k| log_series(k.max(1) as u32, true) as i128);
     (log_series(1, false) as i128, plus)
 });
 
-/// The logarithm of a significand of 24 bits, taken from 1 up to 2, in [`LOG_BITS`] fraction bits.
+/// Returns the logarithm of a significand of 24 bits, read as a number from 1 up to 2, with [`LOG_BITS`] fraction bits.
 fn ln_of_significand(significand: u32) -> i128 {
     let (ln_2, constants) = &*LOGARITHMS;
-    // From 1 toward 2 by factors 1 + 2^-k; what they come to is the distance.
+    // From 1 toward 2 by factors 1 + 2^-k. Their product is the distance.
     let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2);
     for k in 1..=34 {
         let more = y + (y >> k);
@@ -331,7 +337,7 @@ fn ln_of_significand(significand: u32) -> i128 {
             (y, left) = (more, left - constants[k]);
         }
     }
-    // ln(2 / y) by the series of -ln(1 - d), d below 2^-33.
+    // ln(2 / y) by the series of -ln(1 - d), for d below 2^-33.
     let d = ((2u128 << LOG_BITS) - y) >> 1;
     let square = ((d >> 36) * (d >> 36)) >> (LOG_BITS - 72);
     let rest = d + square / 2 + (((square >> 20) * (d >> 40)) >> (LOG_BITS - 60)) / 3;
@@ -339,11 +345,12 @@ fn ln_of_significand(significand: u32) -> i128 {
 }
 
 thread_local! {
-    /// The last significand and its logarithm. Of all words successive ones share it ([`same_of_each`](crate::same_of_each)).
+    /// The last significand and its logarithm. A run over all words visits equal significands in sequence
+    /// ([`same_of_each`](crate::same_of_each)).
     static LAST: Cell<(u32, i128)> = const { Cell::new((0, 0)) };
 }
 
-/// ln(`x`) of a positive normal number in [`LOG_BITS`] fraction bits.
+/// Returns ln(`x`) of a positive normal number, with [`LOG_BITS`] fraction bits.
 fn ln(x: u32) -> i128 {
     let (significand, exponent) = parts(x);
     let mut last = LAST.get();
@@ -354,13 +361,13 @@ fn ln(x: u32) -> i128 {
     last.1 + i128::from(exponent + 23) * LOGARITHMS.0
 }
 
-/// log2(`x`), for a positive normal x; `None` for 1, where it is 0.
+/// Returns log2(`x`) for a positive normal x, or `None` if it is 0, for x = 1.
 pub fn log2(x: u32) -> Option<Real> {
     let ln = ln(x);
     (x != 0x3f80_0000).then(|| Real::of(ln < 0, ln.unsigned_abs(), -(LOG_BITS as i32)).times(LOG2_E))
 }
 
-/// `base`^`exponent`, for a positive normal base and a finite exponent.
+/// Returns `base`^`exponent`, for a positive normal base and a finite exponent.
 pub fn power(base: u32, exponent: u32) -> Real {
     let Some(log) = log2(base) else { return ONE };
     let (significand, place) = parts(exponent);
@@ -374,7 +381,7 @@ pub fn power(base: u32, exponent: u32) -> Real {
     power_of_two(if log.negative != (exponent >> 31 == 1) { -power } else { power })
 }
 
-/// The fraction of a number of turns, to 128 bits.
+/// Returns the fraction of `x` turns, with 128 bits.
 fn fraction_of_turns(x: u32) -> u128 {
     let (significand, exponent) = parts(x);
     let fraction = match exponent + 128 {
@@ -385,10 +392,10 @@ fn fraction_of_turns(x: u32) -> u128 {
     if x >> 31 == 0 { fraction } else { fraction.wrapping_neg() }
 }
 
-/// The fraction of the turns that `x` radians are, to 128 bits.
+/// Returns `x` radians in turns: the fraction, with 128 bits.
 fn turns_of_radians(x: u32) -> u128 {
     let (significand, exponent) = parts(x);
-    // Words of the product with 2 / pi, the lowest first; 384 bits of it are behind the point of significand * 2 / pi.
+    // Words of the product with 2 / pi, the lowest first. Its 384 low bits are the fraction of significand * 2 / pi.
     let mut product = [0u64; 8];
     let mut carry = 0u128;
     for (word, of) in product.iter_mut().zip(TWO_OVER_PI.iter().rev()) {
@@ -397,7 +404,7 @@ fn turns_of_radians(x: u32) -> u128 {
         carry >>= 64;
     }
     product[6] = carry as u64;
-    // A turn is four quarters: the point of the turns is this many bits up.
+    // A turn is four quarters, so the point of the turns is this many bits up.
     let point = 384 - (exponent - 2);
     let low = (point - 128) as usize;
     let [first, second, third] = std::array::from_fn(|number| u128::from(product[low / 64 + number]));
@@ -408,10 +415,10 @@ fn turns_of_radians(x: u32) -> u128 {
     if x >> 31 == 0 { fraction } else { fraction.wrapping_neg() }
 }
 
-/// 4^n / (2 n + 1)! from n = 1 on, 64 bits behind the point.
+/// 4^n / (2 n + 1)! from n = 1 on, with 64 fraction bits.
 const SINE: [u64; 12] = {
     let mut terms = [0; 12];
-    // With 100 bits behind the point.
+    // The terms have 100 fraction bits.
     let (mut term, mut number) = (1u128 << 100, 0);
     while number < 12 {
         term = term * 4 / (2 * (number as u128 + 1) * (2 * number as u128 + 3));
@@ -421,20 +428,20 @@ const SINE: [u64; 12] = {
     terms
 };
 
-/// The sine of a fraction of a turn; `None` where it is 0.
+/// Returns the sine of a fraction of a turn, or `None` if it is 0.
 fn sine_of(turn: u128) -> Option<Real> {
     let (negative, half) = (turn >> 127 == 1, turn << 1 >> 1);
-    // Up to a quarter.
+    // Folds the angle to at most a quarter turn.
     let folded = if half > 1 << 126 { (1 << 127) - half } else { half };
     if folded == 0 {
         return None;
     }
     let angle = Real::of(negative, folded, -128).times(TAU);
-    // The square with 62 bits behind the point; the angle is at most pi / 2.
+    // The square has 62 fraction bits. The angle is at most pi / 2.
     let square = angle.times(angle);
     let down = (-62 - square.exponent) as u32;
     let square = if down < 64 { square.significand >> down } else { 0 };
-    // 1 - a² / 6 + a⁴ / 120 and on; a² / 4 has 64 bits behind the point.
+    // The series 1 - a² / 6 + a⁴ / 120 and so on. a² / 4 has 64 fraction bits.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let series = SINE.iter().rev().fold(0, |sum, term| term - high(sum, square));
     let sum = (1u64 << 63) - high(series, square) / 2;
@@ -443,9 +450,9 @@ fn sine_of(turn: u128) -> Option<Real> {
 
 const QUARTER: u128 = 1 << 126;
 
-/// The sine of `x` turns, for a finite x; `None` where it is 0.
+/// Returns the sine of `x` turns for a finite x, or `None` if it is 0.
 pub fn sine_of_turns(x: u32) -> Option<Real> {
-    // A sine is its angle to 2^-70 below 2^-37 turns.
+    // Below 2^-37 turns, the sine equals the angle to 2^-70.
     match x >> 23 & 0xff {
         ..=90 => {
             let (significand, exponent) = parts(x);
@@ -455,12 +462,12 @@ pub fn sine_of_turns(x: u32) -> Option<Real> {
     }
 }
 
-/// The cosine of `x` turns, for a finite x; `None` where it is 0.
+/// Returns the cosine of `x` turns for a finite x, or `None` if it is 0.
 pub fn cosine_of_turns(x: u32) -> Option<Real> {
     if x >> 23 & 0xff <= 90 { Some(ONE) } else { sine_of(fraction_of_turns(x).wrapping_add(QUARTER)) }
 }
 
-/// The sine of `x` radians, for a finite x; `None` for zeros.
+/// Returns the sine of `x` radians for a finite x, or `None` for zeros.
 pub fn sine(x: u32) -> Option<Real> {
     match x >> 23 & 0xff {
         ..=90 => {
@@ -471,7 +478,7 @@ pub fn sine(x: u32) -> Option<Real> {
     }
 }
 
-/// The cosine of `x` radians, for a finite x.
+/// Returns the cosine of `x` radians, for a finite x.
 pub fn cosine(x: u32) -> Option<Real> {
     if x >> 23 & 0xff <= 90 { Some(ONE) } else { sine_of(turns_of_radians(x).wrapping_add(QUARTER)) }
 }
@@ -483,14 +490,14 @@ mod tests {
 
     type Check = fn(u32, u32) -> bool;
 
-    /// A double beside a number, as a part of 2^-53 of it.
+    /// Returns the relative difference between a number and a double, in units of 2^-53.
     fn apart(real: Real, double: f64) -> f64 {
         let own = real.significand as f64 * 2f64.powi(real.exponent.clamp(-1000, 900));
         let own = if real.negative { -own } else { own };
         (own / double - 1.0).abs() * 2f64.powi(53)
     }
 
-    /// The host's functions are within some units of their last place.
+    /// The host's functions are within a few units of the last place.
     #[test]
     fn functions_are_near_those_of_the_host() {
         let mut random = Random::new(0x5eed_2401);
@@ -511,7 +518,7 @@ mod tests {
             let exponent = random.next() & 0x807f_ffff | (122 + random.below(6)) << 23;
             let host = positive.powf(f64::from(f32::from_bits(exponent)));
             assert!(apart(power(bits, exponent), host) < 100.0, "{bits:#010x} {exponent:#010x}");
-            // Exact in doubles for such turns.
+            // The fraction is exact in doubles for these turns.
             let turns = double - double.floor();
             if let Some(real) = sine_of_turns(x).filter(|_| (turns - 0.5).abs() < 0.4) {
                 let host = (turns * std::f64::consts::TAU).sin();
@@ -532,7 +539,7 @@ mod tests {
         for fraction in 0..=u16::MAX {
             let found = power_of_two(i128::from(fraction) << 48);
             assert_eq!(found.exponent, -63);
-            // 16 products are cut, or 15 others.
+            // One computation truncates 16 products, the other 15.
             assert!(found.significand.abs_diff(product_of_roots(fraction)) < 32, "{fraction:#06x}");
         }
     }
@@ -542,7 +549,7 @@ mod tests {
         let mut random = Random::new(0x5eed_2405);
         for _ in 0..1_000_000 {
             let whole = 1 << 23 | random.next_u64() >> 41 | [0, 0x7f_ffff][random.below(2) as usize];
-            // About a tie, about a number, or anywhere.
+            // Near a tie, near a number, or anywhere.
             let rest = match random.below(3) {
                 0 => (1 << 39) + u64::from(random.below(1 << 15)) - (1 << 14),
                 1 => u64::from(random.below(1 << 14)),
@@ -558,7 +565,7 @@ mod tests {
     fn a_logarithm_that_is_remembered_is_that_of_its_significand() {
         let mut random = Random::new(0x5eed_2404);
         for _ in 0..10_000 {
-            // Mostly the one before, with another exponent.
+            // Often the previous significand, with another exponent.
             let significand = random.below(3) << 20;
             let x = (1 + random.below(254)) << 23 | significand;
             let exponent = i128::from(parts(x).1 + 23);
@@ -572,7 +579,7 @@ mod tests {
         for _ in 0..200_000 {
             let significand = random.next_u64() >> (11 + random.below(40));
             let exponent = random.below(330) as i32 - 210;
-            // Exact: a double of at most 53 bits, scaled.
+            // Exact, because the double has at most 53 bits and is only scaled.
             let host = (significand as f64 * 2f64.powi(exponent)) as f32;
             assert_eq!(
                 nearest(false, significand.into(), exponent),

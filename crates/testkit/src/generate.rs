@@ -1,46 +1,46 @@
-//! Program trees from seeds.
+//! Generates program trees from seeds.
 
 use crate::evaluate::Lane;
 use crate::tree::{Compare, Condition, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES};
 use reconverge_simt::random::Random;
 
-/// How large programs may be, and what they may contain. The limits bound the stacks that a machine needs.
+/// Limits and features of generated programs. The limits bound the stacks that a machine needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Constructs inside each other, in the body.
+    /// Nesting depth of constructs in the body.
     pub depth: u32,
-    /// Loops inside each other, through calls.
+    /// Nesting depth of loops, including those in called functions.
     pub loops: u32,
-    /// Statements a block, at most.
+    /// Maximum number of statements per block.
     pub statements: u32,
-    /// Rounds of a loop, at most; [`MOST_ROUNDS`] is the limit.
+    /// Maximum number of iterations per loop; [`MOST_ROUNDS`] is the limit.
     pub rounds: u32,
-    /// Functions, at most. Calls nest as deep.
+    /// Maximum number of functions. Calls nest as deep.
     pub functions: u32,
-    /// Whether every other statement is a loop while loops may still nest.
+    /// Whether every other statement is a loop, as long as loops may nest.
     pub loops_first: bool,
-    /// Where functions may return early.
+    /// Positions at which functions may return early.
     pub returns: Returns,
     /// Whether lanes may end anywhere.
     pub exits: bool,
 }
 
-/// Where functions may return early.
+/// Positions at which functions may return early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returns {
-    /// They do not.
+    /// Functions do not return early.
     Nowhere,
     /// Outside all constructs.
     AtTop,
-    /// Also inside ifs and loops.
+    /// Anywhere, including inside ifs and loops.
     Anywhere,
 }
 
-/// Constructs inside each other in a function.
+/// Nesting depth of constructs in a function.
 const FUNCTION_DEPTH: u32 = 2;
 
 impl Shape {
-    /// Wide and of middle depth.
+    /// Wide programs of medium depth.
     pub const WIDE: Shape = Shape {
         depth: 4,
         loops: 2,
@@ -51,7 +51,7 @@ impl Shape {
         returns: Returns::Nowhere,
         exits: false,
     };
-    /// Four loops inside each other, with ifs between them.
+    /// Four nested loops, with ifs between them.
     pub const DEEP: Shape = Shape {
         depth: 7,
         loops: 4,
@@ -64,18 +64,18 @@ impl Shape {
     /// Functions that call functions.
     pub const CALLS: Shape = Shape { depth: 3, loops: 3, statements: 4, functions: 4, ..Shape::WIDE };
 
-    /// The shape of a seed: one of the three.
+    /// Returns the shape of a seed: one of the three.
     pub fn of(seed: u64) -> Shape {
         [Shape::WIDE, Shape::DEEP, Shape::CALLS][(seed % 3) as usize]
     }
 }
 
-/// The program of a seed.
+/// Returns the program of a seed.
 pub fn generate(seed: u64, shape: Shape) -> Program {
     let mut random = Random::new(seed);
     let count = random.below(shape.functions + 1) as usize;
     let mut program = Program { booleans: random.next(), ..Program::default() };
-    // From the last one on, so that what a call needs is known.
+    // From the last one on, so that the needs of each callee are known.
     program.functions.resize(count, Vec::new());
     for index in (0..count).rev() {
         let mut scope =
@@ -88,7 +88,7 @@ pub fn generate(seed: u64, shape: Shape) -> Program {
     program
 }
 
-/// What `count` lanes start with, by seed: the trace is 0.
+/// Returns the initial variables of `count` lanes, from a seed. The trace is 0.
 pub fn lanes(seed: u64, count: usize) -> Vec<Lane> {
     let mut random = Random::new(seed.rotate_left(32));
     let mut value = || random.below(STEP_MODULUS as u32) as i32;
@@ -98,7 +98,7 @@ pub fn lanes(seed: u64, count: usize) -> Vec<Lane> {
 struct Scope<'a> {
     random: &'a mut Random,
     shape: Shape,
-    /// The functions so far.
+    /// The functions generated so far.
     program: &'a Program,
     /// The first function that may be called.
     callees: usize,
@@ -106,7 +106,7 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// A block that may nest `depth` more constructs, `loops` of them loops.
+    /// Returns a block that nests at most `depth` more constructs, at most `loops` of them loops.
     fn block(&mut self, depth: u32, loops: u32, in_loop: bool) -> Vec<Statement> {
         let count = 1 + self.random.below(self.shape.statements);
         (0..count).map(|_| self.statement(depth, loops, in_loop)).collect()
@@ -151,7 +151,7 @@ impl Scope<'_> {
         }
     }
 
-    /// A call of a function that nests at most `loops` loops.
+    /// Returns a call of a function that nests at most `loops` loops.
     fn call(&mut self, loops: u32) -> Option<Statement> {
         let fits = |index: &usize| self.program.loops_in(&self.program.functions[*index]) <= loops;
         let choices: Vec<usize> = (self.callees..self.program.functions.len()).filter(fits).collect();
@@ -171,7 +171,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Mostly a condition: an unconditional break hides what follows.
+    /// Returns a condition in most cases: an unconditional break hides the statements after it.
     fn maybe_condition(&mut self) -> Option<Condition> {
         (!self.random.once_in(4)).then(|| self.condition())
     }

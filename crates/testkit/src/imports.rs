@@ -1,25 +1,25 @@
 //! Imports between the modules of a crate, for tests of their order.
 //!
-//! A module is a file; a folder belongs to the module that it is named after. What a name means is looked up as the
-//! compiler does, through `use` and `pub use`, so that an import through a facade counts as one of the module behind it.
-//! `pub use` by itself is no import. A module and those inside it may name each other. The code of tests (files named
-//! `tests.rs` or `…_tests.rs`, folders named `tests`, and what follows a file's `#[cfg(test)]`) is left out.
+//! A module is a file; a folder belongs to the module that it is named after. Names are resolved as in the compiler,
+//! through `use` and `pub use`, so an import through a facade counts as an import of the module that defines the item.
+//! `pub use` by itself is not an import. A module and those inside it may name each other. Code of tests (files named
+//! `tests.rs` or `…_tests.rs`, folders named `tests`, and the code after a file's `#[cfg(test)]`) is ignored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// ModulePath of a module in its crate: the names from the root on.
+/// Path of a module in its crate: the names from the root on.
 type ModulePath = Vec<String>;
 
-/// The imports that climb: each module of `src` may name only modules that come earlier in `order`.
+/// Returns the imports that violate an order: each module of `src` may name only modules that come earlier in `order`.
 ///
-/// Entries of `order` are the modules of the root, each with everything inside it, and `crate` for what `lib.rs` or
-/// `main.rs` defines itself. Gives one line for each fault, `file -> module`, sorted; modules of `src` that `order` does
-/// not list, and listed ones that do not exist, are faults as well.
+/// Entries of `order` are the modules of the root, each with everything inside it, and `crate` for the items that
+/// `lib.rs` or `main.rs` defines itself. Returns one line per fault, `file -> module`, sorted. Modules of `src` that
+/// `order` does not list, and listed ones that do not exist, are also faults.
 ///
 /// # Panics
-/// A file cannot be read.
+/// Panics if a file cannot be read.
 pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     let modules = Modules::read(src);
     let mut faults = BTreeSet::new();
@@ -43,14 +43,14 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-/// The circles: modules that lie in one folder, each with everything inside it, and import each other. Gives a line for
-/// each, `folder: modules`, sorted.
+/// Returns the import cycles: modules that lie in one folder, each with everything inside it, and import each other. A
+/// line per cycle, `folder: modules`, sorted.
 ///
 /// # Panics
-/// A file cannot be read.
+/// Panics if a file cannot be read.
 pub fn circles(src: &Path) -> Vec<String> {
     let modules = Modules::read(src);
-    // By folder and module, the modules of the folder that it imports.
+    // Imported modules of the same folder, by folder and module.
     let mut graphs: BTreeMap<ModulePath, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for place in modules.0.keys() {
         for to in modules.imports(place) {
@@ -76,7 +76,7 @@ pub fn circles(src: &Path) -> Vec<String> {
     found
 }
 
-/// The modules that one imports, and those that they import, and so on.
+/// Returns the modules that a module imports, directly or through other modules.
 fn reached<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a String) -> BTreeSet<&'a String> {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {
@@ -85,7 +85,7 @@ fn reached<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a String) 
     seen
 }
 
-/// A name that a module has from elsewhere.
+/// A name that a module imports.
 #[derive(Debug, PartialEq, Eq)]
 struct Use {
     path: ModulePath,
@@ -131,7 +131,7 @@ impl Modules {
         Modules(modules)
     }
 
-    /// The modules whose items a module names, except for those around and inside it.
+    /// Returns the modules whose items a module names, except for those around and inside it.
     fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
@@ -141,7 +141,7 @@ impl Modules {
         found.filter(|to| !related(to)).collect()
     }
 
-    /// Whether a path begins in this crate.
+    /// Returns whether a path begins in this crate.
     fn is_own(&self, place: &ModulePath, path: &[String]) -> bool {
         let [first, ..] = path else { return false };
         matches!(first.as_str(), "crate" | "self" | "super") || self.child(place, first).is_some()
@@ -152,7 +152,7 @@ impl Modules {
         self.0.contains_key(&child).then_some(child)
     }
 
-    /// The module that defines what a path names.
+    /// Returns the module that defines the item of a path.
     fn owner(&self, place: &ModulePath, path: &[String], depth: usize) -> Option<ModulePath> {
         let mut here = place.clone();
         let mut rest = path;
@@ -181,10 +181,10 @@ impl Modules {
     }
 }
 
-/// The sources in a folder and in those inside it.
+/// Returns the sources in a folder and its subfolders.
 ///
 /// # Panics
-/// A folder cannot be read.
+/// Panics if a folder cannot be read.
 pub fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -199,7 +199,7 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What a source names outside comments and tests: by `use`, and by paths in the code.
+/// Returns the names in a source outside comments and tests: those in `use`, and the paths in the code.
 fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
     let end = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").map(|line| line.len() + 1).sum();
     let tokens = tokens(&text[..text.len().min(end)]);
@@ -230,7 +230,7 @@ fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
     (uses, paths)
 }
 
-/// The names at the start of tokens that `::` joins.
+/// Returns the names at the start of the tokens, joined by `::`.
 fn path(tokens: &[&str]) -> ModulePath {
     let is_name = |token: &&&str| token.starts_with(|first: char| first.is_alphabetic() || first == '_');
     let joined = tokens.chunks(2).take_while(|pair| is_name(&&pair[0]));
@@ -238,11 +238,11 @@ fn path(tokens: &[&str]) -> ModulePath {
     joined.take(count + 1).map(|pair| pair[0].to_owned()).collect()
 }
 
-/// Takes the tree of a `use` apart. Gives the number of its tokens.
+/// Splits the tree of a `use` into its names. Returns the number of its tokens.
 fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -> usize {
     let own = path(tokens);
     let whole = [before, &own].concat();
-    // After a path that goes on, `::` stands before what follows.
+    // If the path continues, `::` precedes the rest.
     let mut at = (2 * own.len()).saturating_sub(1);
     at += usize::from(tokens.get(at) == Some(&"::"));
     match tokens.get(at) {
@@ -259,7 +259,7 @@ fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -
         }
         next => {
             let mut path = whole;
-            // `{self, …}` names what is before the braces.
+            // `{self, …}` names the module before the braces.
             if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
                 path.pop();
             }
@@ -271,7 +271,7 @@ fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -
     }
 }
 
-/// Names, `::`, and single characters, without comments and what is in quotes.
+/// Returns names, `::`, and single characters, without comments and quoted text.
 fn tokens(text: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What every machine must do with a generated program.
+//! Compares the results of generated programs, for every machine.
 
 use crate::campaign::{Campaign, Wrong};
 use crate::evaluate::{Lane, evaluate};
@@ -8,25 +8,25 @@ use reconverge_simt::random::Random;
 
 /// A program lowered to a machine's code.
 pub trait LoweredProgram {
-    /// Lanes that share a program counter.
+    /// Returns the number of lanes that share a program counter.
     fn width(&self) -> usize;
 
-    /// The code as text.
+    /// Returns the code as text.
     fn text(&self) -> String;
 
-    /// Runs lanes that start with these variables; gives the variables of each at the end.
+    /// Runs lanes that start with these variables. Returns the variables of each at the end.
     ///
     /// # Errors
-    /// The run trapped, the engines differ, or the machine's state at the end is wrong; in words.
+    /// Returns a description if the run trapped, the engines differ, or the machine's state at the end is wrong.
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String>;
 }
 
 impl Campaign {
-    /// Compares programs with the evaluation of their tree, each in a group of one to all lanes. `lower` gives `None` for a
-    /// program that the machine has no room for.
+    /// Compares programs with the evaluation of their tree, each in a group of one to all lanes. `lower` returns `None`
+    /// if the machine has no room for a program.
     ///
     /// # Panics
-    /// As [`Campaign::run`].
+    /// Panics like [`Campaign::run`].
     pub fn run_against_evaluation<L: LoweredProgram>(
         self,
         package: &str,
@@ -45,10 +45,10 @@ impl Campaign {
         });
     }
 
-    /// Compares each lane on its own with the same lane among others.
+    /// Compares each lane alone with the same lane among others.
     ///
     /// # Panics
-    /// As [`Campaign::run`].
+    /// Panics like [`Campaign::run`].
     pub fn run_lanes_alone<L: LoweredProgram>(
         self,
         package: &str,
@@ -92,7 +92,8 @@ mod tests {
     use crate::generate::{Shape, generate};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    /// A machine that evaluates the tree, and adds something to variable 1 of lanes in company, or of all lanes.
+    /// A machine that evaluates the tree. It adds a number to variable 1 of lanes that run with others, or of all
+    /// lanes.
     struct Toy {
         program: Program,
         in_company: i32,

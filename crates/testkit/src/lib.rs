@@ -1,22 +1,22 @@
-//! One small structured program, any machine.
+//! Tools for tests of any machine, around one small structured program.
 //!
-//! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
-//! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
-//! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
-//! [`climbing_imports`] and [`circles`] check how the modules of a crate import each other, [`page_is_current`] a generated
-//! page of `docs/`; [`files_to_save`] are those that a page gives its readers.
-//! [`launch_samples`] are the launches that every front end is compared on.
-//! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
-//! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
-//! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
+//! [`generate`] creates a program tree from a seed, and [`evaluate`] returns the expected result of each lane. Every
+//! machine's tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`]
+//! chooses the seeds and reports a failure with the smallest program that still fails. [`everywhere`] repeats a run on
+//! every engine. [`climbing_imports`] and [`circles`] check how the modules of a crate import each other,
+//! [`page_is_current`] a generated page of `docs/`. [`files_to_save`] returns the files that a page asks its readers to
+//! save. [`launch_samples`] returns the launches on which every front end is compared. [`LaneSteps`] collects the steps
+//! of lanes. [`textures`] has images and samplers from seeds. [`exact`] has functions of f32 in integers;
+//! [`each_block`] and [`special_words`] return words to test them with. [`shared`] and [`records`] read the collections
+//! in `shared/`. [`containers`] has files of every format.
 //!
-//! None of that knows a machine.
+//! These items do not depend on a machine.
 //!
 //! # Features
 //!
-//! * `r500` (off): random programs of this machine and of its vertex unit (`vertex`), and launches of them.
-//! * `r700` (off): the same of this machine.
-//! * `tesla` (off): the same of this machine.
+//! * `r500` (off): random programs of R500 and of its vertex unit (`vertex`), and launches of them.
+//! * `r700` (off): random programs of R700, and launches of them.
+//! * `tesla` (off): random programs of Tesla, and launches of them.
 
 #![forbid(unsafe_code)]
 

@@ -1,16 +1,16 @@
-//! Pages of `docs/` that are generated from tables, held equal to them.
+//! Pages of `docs/` that are generated from tables.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Compares a page of `docs/` with what the tables give for it. With `UPDATE_DOCS` set, writes it first.
+/// Compares a page of `docs/` with the text that is generated for it. With `UPDATE_DOCS` set, writes the page first.
 ///
 /// With a `part`, only the lines between `<!-- part: … -->` and the next `<!-- end -->` of the page are generated.
 ///
 /// # Panics
-/// They differ, or the page has no such part.
+/// Panics if they differ, or if the page does not have the part.
 pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
-    // Parts of one page are written by tests that run at the same time.
+    // Tests that run at the same time write parts of one page.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _held = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(page);
@@ -28,7 +28,7 @@ pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
     }
 }
 
-/// The files that a page has its readers save: "Save this as `NAME`:" and a block behind it. Names and contents.
+/// Returns the files that a page asks its readers to save, after "Save this as `NAME`:", as names and contents.
 pub fn files_to_save(page: &str) -> Vec<(&str, &str)> {
     let saved = page.split("Save this as `").skip(1).filter_map(|from| {
         let (name, rest) = from.split_once("`:\n\n```text\n")?;
@@ -37,7 +37,7 @@ pub fn files_to_save(page: &str) -> Vec<(&str, &str)> {
     saved.collect()
 }
 
-/// Where the generated lines are.
+/// Returns the range of the generated lines.
 fn part_of(text: &str, part: &str) -> Option<std::ops::Range<usize>> {
     let marker = text.find(&format!("<!-- {part}:"))?;
     let start = marker + text[marker..].find('\n')? + 1;

@@ -14,7 +14,7 @@ use reconverge_simt::texture::Shape;
 
 use crate::textures;
 
-/// Bits that arithmetic treats in a way of its own, and their neighbours.
+/// Bits that arithmetic treats as special cases, and their neighbours.
 #[rustfmt::skip]
 pub const SPECIAL: [u32; 24] = [
     0x0000_0000,
@@ -43,20 +43,20 @@ pub const SPECIAL: [u32; 24] = [
     0xffc0_1234,
 ];
 
-/// Any bits, special ones, numbers of like size, and numbers near others that were drawn.
+/// Returns arbitrary bits, special ones, numbers of similar size, or numbers near others that were drawn.
 pub fn value(random: &mut Random) -> u32 {
     match random.below(8) {
         0 | 1 => SPECIAL[random.below(SPECIAL.len() as u32) as usize],
         2 => random.next(),
         3 => SPECIAL[random.below(SPECIAL.len() as u32) as usize] ^ random.below(4),
         4 => ((random.below(64) as i32 - 32) as f32).to_bits(),
-        // Within eight powers of two of one, with few bits or many.
+        // Within eight powers of two of one, with few or many bits.
         5 => (0x3b80_0000 + (random.below(0x80) << 20)) | random.next() & 0x8000_0000,
         _ => (0x3b80_0000 + random.below(0x800_0000)) | random.next() & 0x8000_0000,
     }
 }
 
-/// Four of [`value`].
+/// Returns four of [`value`].
 pub fn quad(random: &mut Random) -> [u32; 4] {
     std::array::from_fn(|_| value(random))
 }
@@ -64,7 +64,7 @@ pub fn quad(random: &mut Random) -> [u32; 4] {
 /// The types of instructions.
 pub const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
 
-/// An instruction of a type that has a meaning, with registers and targets near by.
+/// Returns a valid instruction of a type, with small register numbers and near targets.
 pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
     loop {
         let mut words: [u32; 6] = std::array::from_fn(|_| random.next());
@@ -74,7 +74,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
         words[0] = words[0] & !3 | kind as u32;
         match kind {
             InstType::ALU | InstType::OUT => {
-                // Temporaries and constants 0 to 7, or inline constants; seldom relative.
+                // Temporaries and constants 0 to 7, or inline constants. Few of them are relative.
                 let keep = if random.once_in(16) { 0x387 } else { 0x187 };
                 for word in &mut words[1..3] {
                     *word &= 3 << 30 | keep << 20 | keep << 10 | keep;
@@ -95,7 +95,7 @@ pub fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
     }
 }
 
-/// A program of these words and an OUT behind them, with random state.
+/// Returns a program of these words followed by an OUT, with random state.
 ///
 /// # Panics
 /// Never: any words are a program.
@@ -111,7 +111,7 @@ pub fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
     Arc::new(Setup::new(&Program { words, state, ..Program::default() }).expect("a program"))
 }
 
-/// A launch with four inputs, constants and a texture on each of eight units.
+/// Returns a launch with four inputs, constants and a texture on each of eight units.
 pub fn launch(random: &mut Random, lanes: usize) -> Launch {
     let inputs = [0, 1, 2, 3].map(|temp| Input { temp, values: (0..lanes).map(|_| quad(random)).collect() });
     let shapes =
@@ -135,7 +135,8 @@ pub fn launch(random: &mut Random, lanes: usize) -> Launch {
     }
 }
 
-/// Any instruction: mostly with documented bits alone, and targets near by, so that programs get somewhere.
+/// Returns any instruction, in most cases with only documented bits and with near targets, so that programs make
+/// progress.
 pub fn any_record(random: &mut Random) -> [u32; 6] {
     let mut words = std::array::from_fn(|_| random.next());
     let kind = TYPES[random.below(4) as usize];
@@ -151,7 +152,7 @@ pub fn any_record(random: &mut Random) -> [u32; 6] {
     words
 }
 
-/// The words of up to twelve instructions of all types.
+/// Returns the words of up to twelve instructions of all types.
 pub fn program(random: &mut Random) -> Vec<u32> {
     let count = 1 + random.below(12) as usize;
     let mut words = Vec::new();
@@ -162,8 +163,8 @@ pub fn program(random: &mut Random) -> Vec<u32> {
     words
 }
 
-/// A loop over instructions of all kinds, most addresses relative to aL, TEXKILL among them; and the integer constant of the
-/// loop, whose aL goes up or down or stays.
+/// Returns a loop over instructions of all kinds, with most addresses relative to aL, and with TEXKILL. Also returns
+/// the integer constant of the loop, whose aL rises, falls or is constant.
 ///
 /// # Panics
 /// Never: the frame of the loop assembles.
@@ -192,7 +193,7 @@ pub fn relative(random: &mut Random) -> (Vec<u32>, u32) {
             words.extend(record);
         }
     }
-    // Back to the instruction after the LOOP, and from there to that after the ENDLOOP.
+    // Jumps to the instruction after the LOOP, and from there to the one after the ENDLOOP.
     let slots = (words.len() / 6) as u32;
     words[3] = words[3] & 0xffff | (slots + 1) << 16;
     words.extend(end);

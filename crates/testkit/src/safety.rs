@@ -1,4 +1,4 @@
-//! Where unsafe code may be.
+//! Checks which crates contain unsafe code.
 
 #[cfg(test)]
 mod tests {
@@ -6,12 +6,12 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// The engines and what they share, the library that programs load, guard pages, and the look at standard
-    /// output before Rust's runtime changes it.
+    /// The engines and the crates that they share, the library that programs load, guard pages, and the check of
+    /// standard output before Rust's runtime changes it.
     const WITH_UNSAFE_CODE: [&str; 9] =
         ["simt", "jit", "r500", "r700", "tesla", "cuda", "drm", "guarded", "output"];
 
-    /// Every other crate forbids it. In these, it is denied but for modules that say why they have it (Cargo.toml).
+    /// Every other crate forbids unsafe code. These crates deny it, except in modules that state a reason (Cargo.toml).
     #[test]
     fn unsafe_code_is_where_it_is_listed() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

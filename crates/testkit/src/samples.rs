@@ -1,6 +1,6 @@
 //! The launches of `docs/samples` that every front end is compared on.
 
-/// Launches with a counterpart on each machine, by the names of their files without `.toml`.
+/// Launches with a version for each machine, by the names of their files without `.toml`.
 pub const ON_EACH_MACHINE: [&str; 9] = [
     "nested-if.r500",
     "nested-if.r700",
@@ -16,7 +16,7 @@ pub const ON_EACH_MACHINE: [&str; 9] = [
 /// Launches of one machine: with a call, barriers, several groups.
 pub const ON_ONE_MACHINE: [&str; 4] = ["gcd.r700", "primes.tesla", "reduction", "histogram.tesla"];
 
-/// Returns all of them.
+/// Returns the names of all these launches.
 pub fn launch_samples() -> impl Iterator<Item = &'static str> {
     ON_EACH_MACHINE.into_iter().chain(ON_ONE_MACHINE)
 }

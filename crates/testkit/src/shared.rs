@@ -1,4 +1,4 @@
-//! The collections beside the repository.
+//! The collections in `shared/`, outside the repository.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
-/// A file or folder of the collections beside the repository (`shared/`), or beside the folder of its worktrees.
-/// `None`, with a message, where there are none.
+/// Returns the path of a file or folder in `shared/`, a folder next to the repository or next to the folder of its
+/// worktrees. Returns `None` and prints a message if it does not exist.
 ///
 /// # Panics
-/// It is missing, and the variable `CI` says that it must be there.
+/// Panics if it does not exist and the environment variable `CI` is set.
 pub fn shared(path: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let found = here
@@ -26,10 +26,10 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     found
 }
 
-/// The text of a gzip'd file of the collections.
+/// Returns the text of a gzip'd file of the collections.
 ///
 /// # Panics
-/// There is no such file, or it is damaged.
+/// Panics if the file does not exist or is damaged.
 pub fn unpacked(file: &Path) -> String {
     let mut text = String::new();
     let packed = std::fs::File::open(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -38,10 +38,11 @@ pub fn unpacked(file: &Path) -> String {
     text
 }
 
-/// The records of a gzip'd file with one JSON object a line; none where there are no collections (see [`shared`]).
+/// Returns the records of a gzip'd file with one JSON object per line, or none if the file does not exist (see
+/// [`shared`]).
 ///
 /// # Panics
-/// As [`shared`] and [`unpacked`], and where a line is no JSON.
+/// Panics like [`shared`] and [`unpacked`], and if a line is not JSON.
 pub fn records(path: &str) -> Vec<Value> {
     let Some(file) = shared(path) else { return Vec::new() };
     let record = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{path}: {error}"));

@@ -1,13 +1,13 @@
-//! Smaller programs: what is tried when a program fails.
+//! Smaller programs, which are tried if a program fails.
 
 use crate::tree::{Program, Statement};
 
 impl Program {
-    /// Programs that are smaller by one change: an uncalled function or a statement removed, a construct
-    /// replaced by what it contains or by a part of it, a condition dropped, fewer rounds.
+    /// Returns the programs that are smaller by one change: an uncalled function or a statement removed, a construct
+    /// replaced by its contents or by a part of them, a condition dropped, fewer iterations.
     pub fn smaller(&self) -> Vec<Program> {
         let mut found = Vec::new();
-        // Only the last one: the numbers of the others stay.
+        // Only the last function, so that the numbers of the others stay.
         if let Some(last) = self.functions.len().checked_sub(1)
             && !self.calls(last)
         {
@@ -45,7 +45,7 @@ impl Program {
     }
 }
 
-/// Every block that is `block` with one change.
+/// Returns the blocks that are `block` with one change.
 fn smaller_blocks(block: &[Statement]) -> Vec<Vec<Statement>> {
     let replaced = |at: usize, by: &[Statement]| [&block[..at], by, &block[at + 1..]].concat();
     let mut found: Vec<_> = (0..block.len()).map(|at| replaced(at, &[])).collect();
@@ -55,7 +55,7 @@ fn smaller_blocks(block: &[Statement]) -> Vec<Vec<Statement>> {
     found
 }
 
-/// What can replace a statement.
+/// Returns the replacements for a statement.
 fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
     let mut found = Vec::new();
     match statement {
@@ -75,7 +75,7 @@ fn smaller_statements(statement: &Statement) -> Vec<Vec<Statement>> {
             let blocks = smaller_blocks(body).into_iter();
             found.extend(blocks.map(|block| vec![Statement::IfStatic(*index, block)]));
         }
-        // Its body may break, which is possible in a loop only.
+        // The body may break, which is possible only in a loop.
         Statement::Loop(count, body) => {
             found.extend((0..*count).map(|count| vec![Statement::Loop(count, body.clone())]));
             let blocks = smaller_blocks(body).into_iter();

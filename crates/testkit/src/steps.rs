@@ -4,17 +4,18 @@ use std::collections::BTreeSet;
 
 use reconverge_simt::{Event, Lane, Mask, Observer};
 
-/// Collects from the events of one group each pair of instructions that a lane ran one after the other.
+/// Collects each pair of consecutive instructions of a lane, from the events of one group.
 #[derive(Clone, Debug, Default)]
 pub struct LaneSteps {
-    /// The addresses of both.
+    /// Addresses of each pair.
     pub steps: BTreeSet<(u32, u32)>,
-    /// Where lanes began.
+    /// Addresses of the first instructions of lanes.
     pub starts: BTreeSet<u32>,
-    /// By lane: the last instruction.
+    /// Address of the last instruction of each lane.
     last: Vec<Option<u32>>,
     mask: Mask,
-    /// Lanes that run only for their quad are on no path of their own.
+    /// Between QUADON and its pop, the lanes that were active before it. Only they have a path of their own: the other
+    /// lanes run for their quad.
     own: Option<Mask>,
 }
 

@@ -1,4 +1,4 @@
-//! Random programs of Tesla, launches of them, random instructions, and machines about to execute these.
+//! Random programs, launches and instructions of Tesla, and machines that are about to execute the instructions.
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
@@ -11,12 +11,12 @@ use reconverge_tesla::run::Run;
 use reconverge_tesla::table::TABLE;
 use reconverge_tesla::texture::Textures;
 
-/// `exit nop`, behind the instruction under test.
+/// `exit nop`, which follows the instruction under test.
 pub const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
 const MEMORY: u32 = 0x1000;
 const MEMORY_BYTES: u32 = 0x400;
 
-/// Bits that arithmetic finds interesting.
+/// Returns bits that are likely to be special cases in arithmetic.
 pub fn value(random: &mut Random) -> u32 {
     const EDGES: [u32; 16] = [
         0,
@@ -45,12 +45,12 @@ pub fn value(random: &mut Random) -> u32 {
     }
 }
 
-/// A machine about to execute the words; the state depends on the seed alone.
+/// Returns a machine that is about to execute the words. Its state depends on the seed alone.
 pub fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
     machine_with(words, chip, stage, options, seed, &Textures::default())
 }
 
-/// [`machine`] with these textures.
+/// Returns a [`machine`] with these textures.
 pub fn machine_with(
     words: &[u32],
     chip: Chip,
@@ -93,9 +93,9 @@ pub fn machine_with(
     };
     let mut run = Run::new(&program, launch, options).expect("a launch that fits");
     let warp = &mut run.block_mut().warps[0];
-    // Now and then addresses that follow each other.
+    // Sometimes consecutive addresses.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
-    // In some machines few values, so that operands are equal, or special together.
+    // Some machines have few values, so that operands are equal or all special.
     let few = random.one_of(&[1, 2, 4, u32::MAX]);
     let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
     for register in 0..registers as u8 {
@@ -123,7 +123,7 @@ pub fn machine_with(
     run
 }
 
-/// Random words of a row that decode. Predicates that always hold are made as frequent as all others.
+/// Returns random words of a row that decode. Predicates that always hold are as frequent as all others together.
 pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
     for _ in 0..20 {
@@ -134,7 +134,7 @@ pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Op
         let word = row.fixed | bits & !row.mask & !row.unclaimed();
         let words = [word as u32, (word >> 32) as u32];
         if let Ok(inst) = decode(words, chip, stage) {
-            // A short one stands beside another.
+            // A short instruction shares its 64 bits with another one.
             let second = if inst.form.words() == 2 { words[1] } else { 0x1000_8000 };
             return Some((vec![words[0], second], inst));
         }
@@ -142,7 +142,7 @@ pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Op
     None
 }
 
-/// `$r0` to `$r9`; `$r1` is the output's address and stays.
+/// Returns a register from `$r0` to `$r9`, but not `$r1`, which holds the output's address.
 fn register(random: &mut Random) -> String {
     let number = random.below(9);
     format!("$r{}", if number == 0 { 0 } else { number + 1 })
@@ -155,7 +155,7 @@ fn predicate(random: &mut Random) -> String {
     }
 }
 
-/// What a lane computes by itself, from registers.
+/// Returns an instruction that a lane computes from its own registers.
 fn arithmetic(random: &mut Random, [d, a, b]: &[String; 3]) -> String {
     let whole = random.one_of(&["s32", "u32"]);
     let count = random.below(32);
@@ -225,14 +225,15 @@ fn line(random: &mut Random, lines: u32) -> String {
     }
 }
 
-/// Lines that leave their registers at the output's address. Half of them have a shape that makes sense.
+/// Returns lines that end by storing their registers at the output's address. Half of the programs have a typical
+/// structure.
 pub fn program(random: &mut Random) -> String {
     let mut text = String::from(
         "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
     );
     let lines = 4 + random.below(24);
     if random.below(2) == 0 {
-        // A loop in which the lanes part, join and leave one after another.
+        // A loop in which the lanes diverge, join and leave at different times.
         text += "mov b32 $r11 0x9\nmov b32 $r12 0x1\nand b32 $r10 $r0 $r11\njoinat OUT\nAGAIN:\n";
         text += "set $c1 # e u32 $r10 $r63\n(s $c1) bra OUT\nsub b32 $r10 $r10 $r12\n";
         text += "joinat BOTH\nand b32 $c0 $r13 $r0 $r10\n(e $c0) bra EVEN\n";
@@ -258,7 +259,7 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
-/// A number that addresses s[] are made of: within it, around its end, around 0, or at an end of 16 or 32 bits.
+/// Returns an address in or near s[]: within it, around its end, around 0, or at an end of 16 or 32 bits.
 fn address(random: &mut Random) -> u32 {
     const BASES: [u32; 11] =
         [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
@@ -267,7 +268,7 @@ fn address(random: &mut Random) -> u32 {
     base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
 }
 
-/// A load, a store or an operand of s[] by `$a`, and now and then a new address.
+/// Returns a load, a store or an operand of s[] with `$a`, and sometimes a new address.
 fn shared_line(random: &mut Random) -> String {
     let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
     let (guard, base) = (predicate(random), 1 + random.below(4));
@@ -288,8 +289,8 @@ fn shared_line(random: &mut Random) -> String {
     }
 }
 
-/// Loads and stores of s[] before and after each kind of side exit: lanes break, branch to a join, return or exit. Addresses
-/// are small, near the end of s[] and at the ends of 16 and 32 bits. Masks depend on loaded values.
+/// Returns loads and stores of s[] before and after each kind of side exit: lanes break, branch to a join, return or
+/// exit. Addresses are small, near the end of s[], or at the ends of 16 and 32 bits. Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {
@@ -318,7 +319,7 @@ pub fn shared(random: &mut Random) -> String {
     let (exit, count) = (random.below(lines), random.below(lines));
     for number in 0..lines {
         if number == count {
-            // All lanes leave at last.
+            // All lanes leave in the end.
             text += "add b32 $r10 $r10 0x1\nset $c1 # ge u32 $r10 $r12\n";
             text += &leaves("(lg $c1)");
         }
@@ -336,10 +337,11 @@ pub fn shared(random: &mut Random) -> String {
     text + "mov b32 $r8 $r10\n" + &results + "exit st b32 g14[$r1] $r8\n"
 }
 
-/// Where the memory of [`compute`] begins: the parameter of a [`program`].
+/// Address of the memory of [`compute`], which is the parameter of a [`program`].
 pub const OUT: u32 = 0x1000;
 
-/// A launch of up to three blocks of up to 70 threads, with 16 registers, shared memory and 300 bytes at [`OUT`].
+/// Returns a launch of up to three blocks of up to 70 threads, with 16 registers, shared memory and 300 bytes at
+/// [`OUT`].
 pub fn compute(random: &mut Random, program: &Program, chip: Chip) -> Compute {
     let mut compute = Compute::of(program, chip).expect("a program that states nothing");
     compute.setup_mut().registers = 16;

@@ -3,7 +3,7 @@
 use reconverge_simt::random::Random;
 use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 
-/// Bits of a number: mostly small, now and then special or anything.
+/// Returns the bits of a number: most are small, some are special or arbitrary.
 pub fn number(random: &mut Random) -> u32 {
     let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-40, -1e-40, 1e30, -1e30, 1.0];
     match random.below(8) {
@@ -13,7 +13,7 @@ pub fn number(random: &mut Random) -> u32 {
     }
 }
 
-/// Bits of a coordinate: mostly in or near the image, now and then as [`number`].
+/// Returns the bits of a coordinate: most are in or near the image, some are a [`number`].
 pub fn coordinate(random: &mut Random) -> u32 {
     match random.below(8) {
         0 => number(random),
@@ -23,7 +23,7 @@ pub fn coordinate(random: &mut Random) -> u32 {
     }
 }
 
-/// An image of a shape with up to four levels.
+/// Returns an image of a shape with up to four levels.
 pub fn image(shape: Shape, random: &mut Random) -> Image {
     let mut size = || random.one_of(&[1, 2, 3, 4, 5, 8]);
     let (width, height, depth) = (size(), size(), size());
@@ -51,7 +51,7 @@ pub fn image(shape: Shape, random: &mut Random) -> Image {
     Image::new(shape, levels).expect("the levels halve")
 }
 
-/// Any sampler.
+/// Returns an arbitrary sampler.
 pub fn sampler(random: &mut Random) -> Sampler {
     let wraps = [
         Wrap::Repeat,

@@ -1,12 +1,12 @@
-//! The program tree, and what each statement means.
+//! The program tree and the meaning of its statements.
 //!
-//! Every lane has [`VARIABLES`] variables, integers that stay between -2^12 and 2^12, so that any machine computes them
-//! exactly in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes it depend on what ran, how
-//! often and in which order. The others start with the lane's inputs.
+//! Every lane has [`VARIABLES`] variables, integers between -2^12 and 2^12, so that any machine computes them exactly
+//! in integers or in binary32. Variable 0 is the trace: [`Statement::Mix`] makes it depend on which statements ran, how
+//! often and in which order. The other variables start with the lane's inputs.
 
 use std::fmt;
 
-/// Variables of a lane; the first one is the trace.
+/// Number of variables per lane. The first one is the trace.
 pub const VARIABLES: usize = 4;
 /// Mix: trace = (trace * `MIX_MULTIPLIER` + k) mod [`MIX_MODULUS`].
 pub const MIX_MULTIPLIER: i32 = 5;
@@ -15,7 +15,7 @@ pub const MIX_MODULUS: i32 = 4096;
 /// Step: variable = (variable + 1) mod `STEP_MODULUS`.
 pub const STEP_MODULUS: i32 = 16;
 
-/// How a variable is compared with a number.
+/// Comparison of a variable with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Compare {
@@ -26,7 +26,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// The comparison that holds where this one does not.
+    /// Returns the opposite comparison.
     pub const fn negated(self) -> Compare {
         match self {
             Compare::Less => Compare::GreaterEqual,
@@ -37,7 +37,7 @@ impl Compare {
     }
 }
 
-/// A variable against a number.
+/// A comparison of a variable with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The variable, 0 to 3.
@@ -49,7 +49,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// The condition that holds where this one does not.
+    /// Returns the opposite condition.
     pub const fn negated(self) -> Condition {
         Condition { compare: self.compare.negated(), ..self }
     }
@@ -62,45 +62,45 @@ pub enum Statement {
     Mix(i32),
     /// variable = (variable + 1) mod 16; the variable is 1 to 3.
     Step(usize),
-    /// Both parts may be empty; there may be no else part at all.
+    /// `if` with an optional else part. Both parts may be empty.
     If(Condition, Vec<Statement>, Option<Vec<Statement>>),
-    /// The body runs when boolean constant `index` is true; the same for all lanes.
+    /// Runs the body if boolean constant `index` is true. The constant is the same for all lanes.
     IfStatic(u32, Vec<Statement>),
-    /// The body runs `count` times, 0 to [`MOST_ROUNDS`].
+    /// Runs the body a fixed number of times, 0 to [`MOST_ROUNDS`].
     Loop(u32, Vec<Statement>),
-    /// Leaves the innermost loop, where the condition holds or always.
+    /// Leaves the innermost loop, always or if the condition holds.
     Break(Option<Condition>),
-    /// Goes on with the innermost loop's next round, where the condition holds or always.
+    /// Continues with the next iteration of the innermost loop, always or if the condition holds.
     Continue(Option<Condition>),
-    /// Runs function `index`, where the condition holds or always. Functions call only functions of higher index.
+    /// Calls function `index`, always or if the condition holds. Functions call only functions of higher index.
     Call(usize, Option<Condition>),
-    /// Goes on behind the call, where the condition holds or always. In functions only.
+    /// Continues after the call, always or if the condition holds. Only in functions.
     Return(Option<Condition>),
-    /// The lane ends here with what it has, where the condition holds or always.
+    /// Ends the lane with its current variables, always or if the condition holds.
     Exit(Option<Condition>),
 }
 
-/// The most rounds of a loop.
+/// Maximum number of iterations of a loop.
 pub const MOST_ROUNDS: u32 = 5;
 
 /// A program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
-    /// What runs.
+    /// The main block.
     pub body: Vec<Statement>,
-    /// What it calls. A break or continue never crosses a function.
+    /// The functions. A break or continue never crosses a function.
     pub functions: Vec<Vec<Statement>>,
-    /// Boolean constants: bit n is constant n.
+    /// Boolean constants: bit n is the value of constant n.
     pub booleans: u32,
 }
 
 impl Program {
-    /// Loops inside each other at the deepest place, through calls.
+    /// Returns the maximum nesting depth of loops, including those in called functions.
     pub fn loop_depth(&self) -> u32 {
         self.loops_in(&self.body)
     }
 
-    /// Loops inside each other at the deepest place of a block of this program.
+    /// Returns the maximum nesting depth of loops in a block of this program.
     pub fn loops_in(&self, block: &[Statement]) -> u32 {
         let of = |statement: &Statement| match statement {
             Statement::If(_, then, otherwise) => {
@@ -132,7 +132,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// The program as text, for people: a statement a line, what it contains indented.
+/// Prints the program with one statement per line, and nested statements indented.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_block(f, &self.body, 0)?;

@@ -5,23 +5,23 @@ use reconverge_r500::pvs::inst::decode;
 use reconverge_r500::pvs::launch::{Environment, Input, Launch};
 use reconverge_simt::random::Random;
 
-/// 32 bits, the lower ones of more than one draw.
+/// Returns 32 bits from two draws.
 pub fn word(random: &mut Random) -> u32 {
     random.next() << 12 ^ random.next()
 }
 
-/// Yes, once in so many times.
+/// Returns true with a probability of 1 / `count`.
 pub fn one_in(count: u32, random: &mut Random) -> bool {
     word(random).is_multiple_of(count)
 }
 
-/// A program of random instructions that have a meaning, and the state that has it loop and call.
+/// Returns a program of random valid instructions, and the state that makes it loop and call.
 pub fn program(random: &mut Random) -> Program {
     let count = 4 + random.next() as usize % 20;
     let mut words = Vec::new();
     while words.len() < 4 * count {
         let mut record = [0, 1, 2, 3].map(|_| word(random));
-        // Few registers, so that values meet; predicates and relative addresses seldom.
+        // Few registers, so that instructions use each other's results. Few predicates and relative addresses.
         record[0] = record[0] & !(0x7f << 13 | 1 << 12 | 1 << 31 | 0xf << 8 | 0x20)
             | (word(random) % 4) << 13
             | [0, 0, 0, 2, 4, 1, 3, 5][word(random) as usize % 8] << 8;
@@ -54,7 +54,7 @@ pub fn program(random: &mut Random) -> Program {
     Program { words, state, ..Program::default() }
 }
 
-/// State that has a program of so many instructions loop and call.
+/// Returns the state that makes a program of `count` instructions loop and call.
 pub fn state(random: &mut Random, count: usize) -> Vec<(String, u32)> {
     let last = count.saturating_sub(1) as u32;
     let state = [
@@ -68,7 +68,7 @@ pub fn state(random: &mut Random, count: usize) -> Vec<(String, u32)> {
     state.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// A launch with four inputs and eight constants.
+/// Returns a launch with four inputs and eight constants.
 pub fn launch(random: &mut Random, vertices: usize) -> Launch {
     let mut value = || match random.next() % 8 {
         0 => [0, 0x8000_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 1, 0x7f7f_ffff, 0x3f80_0000]
@@ -85,7 +85,7 @@ pub fn launch(random: &mut Random, vertices: usize) -> Launch {
     Launch { environment: Environment { constants }.into(), vertices, inputs }
 }
 
-/// Any instruction: mostly with an operation and address modes that have a meaning.
+/// Returns any instruction, in most cases with a valid operation and valid address modes.
 pub fn any_record(random: &mut Random) -> [u32; 4] {
     let mut words = [0; 4].map(|_: u32| word(random));
     let kind = random.below(4) as usize;

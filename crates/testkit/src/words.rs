@@ -4,8 +4,8 @@ use std::env::{VarError, var};
 
 use reconverge_simt::random::Random;
 
-/// About two hundred words where the rules of floats and of integers meet: zeros, denormals, both ends of the normal range, one
-/// and its neighbours, ends of integers, halves, infinities, NaN of both kinds; both signs of all.
+/// Returns about two hundred words that are special for floats or integers: zeros, denormals, both ends of the normal
+/// range, one and its neighbours, ends of integers, halves, infinities, NaN of both kinds, each with both signs.
 pub fn special_words() -> Vec<u32> {
     let fields = [0, 1, 2, 24, 63, 64, 102, 103, 126, 127, 128, 149, 150, 157, 158, 253, 254, 255];
     let fractions = [0, 1, 0x3f_ffff, 0x40_0000, 0x7f_ffff];
@@ -17,8 +17,8 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
-/// A word for sums of products: special where a number chosen at random falls on `round`, otherwise of the order of one, so
-/// that sums round and cancel.
+/// Returns a word for sums of products. It is special if a random number matches `round`, and otherwise of the order of
+/// one, so that sums round and cancel.
 pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     match (round + random.below(4)) % 4 {
         0 => random.one_of(special),
@@ -26,20 +26,20 @@ pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
     }
 }
 
-/// How many blocks of [`BLOCK`] words there are of all.
+/// Number of blocks that all words fill.
 const BLOCKS: u64 = (1 << 32) / BLOCK as u64;
 
-/// Words of a block.
+/// Number of words in a block.
 pub const BLOCK: usize = 1 << 14;
 
-/// Hands blocks of [`BLOCK`] words to `check`: 2^20 random words and every sign and exponent with the fractions at which
-/// something can happen; or, with `RECONVERGE_WORDS=all` in the environment, every word of 32 bits; with `RECONVERGE_WORDS=edges`
-/// no random ones. Gives how many there were.
+/// Calls `check` with blocks of [`BLOCK`] words. Returns the number of words.
 ///
-/// Among all words the exponent changes fastest, the fraction slowest.
+/// The words are 2^20 random ones, and every sign and exponent with fractions that are likely to be special cases. With
+/// `RECONVERGE_WORDS=all` in the environment, they are all words of 32 bits; with `RECONVERGE_WORDS=edges`, there are
+/// no random ones. Among all words the exponent changes fastest, the fraction slowest.
 ///
 /// # Panics
-/// The variable has another value.
+/// Panics if the variable has another value.
 pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut block = [0; BLOCK];
     let mut random_words = 1 << 20;
@@ -65,7 +65,7 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut random = Random::new(seed);
     let mut words = edges.chain((0..random_words).map(|_| random.next() << 12 ^ random.next()));
     let mut count = 0;
-    // The last words are left out where they do not fill a block.
+    // The last words are omitted if they do not fill a block.
     while block.iter_mut().all(|place| words.next().map(|word| *place = word).is_some()) {
         check(&block);
         count += BLOCK as u64;
@@ -73,11 +73,11 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     count
 }
 
-/// Compares a function with what it must give for every word of [`each_block`]: `expected` gets the word and what was found, so
-/// that it can also judge. Names the first word at which they differ.
+/// Compares a function with the expected results for every word of [`each_block`]. `expected` gets the word and the
+/// result found, so that it can also judge a result. The panic message names the first word with a difference.
 ///
 /// # Panics
-/// They differ.
+/// Panics if the results differ.
 pub fn same_of_each(name: &str, found: impl Fn(u32) -> u32, expected: impl Fn(u32, u32) -> u32) {
     let mut results = [0; BLOCK];
     each_block(0x5eed_2400, |words| {

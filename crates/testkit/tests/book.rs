@@ -1,7 +1,7 @@
-//! The book: its summary has every page of `docs/`, and no page leads out of it.
+//! The book: its summary has every page of `docs/`, and no page links to a file outside the book.
 //!
-//! What is built has what `docs/` has and nothing else of the repository: a link to another place is a link to nowhere there.
-//! That links lead to files and headings, `citations.rs` says; `scripts/book` looks at what mdBook has built.
+//! The built book contains `docs/` and nothing else of the repository, so a link to another folder is dead there.
+//! `citations.rs` checks that links lead to files and headings. `scripts/book` checks the output of mdBook.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The pages below a folder, by their paths in `docs/`.
+/// Returns the pages below a folder, by their paths in `docs/`.
 fn pages_of(folder: &str) -> BTreeSet<String> {
     let mut pages = BTreeSet::new();
     for entry in std::fs::read_dir(docs().join(folder)).expect("a folder").flatten() {
@@ -31,7 +31,7 @@ fn pages_of(folder: &str) -> BTreeSet<String> {
     pages
 }
 
-/// Where the links of a page lead, without what is behind `#`.
+/// Returns the targets of a page's links, without the part from `#` on.
 fn links(text: &str) -> Vec<String> {
     let link =
         Regex::new(r"(?m)\]\(([^)#\s]*)(?:#[^)\s]*)?\)|^\[[^\]]+\]: (\S+)$").expect("a regular expression");
@@ -39,7 +39,7 @@ fn links(text: &str) -> Vec<String> {
     targets.map(|target| target.as_str().to_owned()).filter(|target| !target.contains("://")).collect()
 }
 
-/// The path in `docs/` that a link of a page leads to; `None` outside.
+/// Returns the path in `docs/` that a link of a page leads to, or `None` if it is outside `docs/`.
 fn target(page: &str, link: &str) -> Option<String> {
     let mut path = Path::new(page).parent().map(Path::to_path_buf).unwrap_or_default();
     for part in Path::new(link).components() {
@@ -53,7 +53,7 @@ fn target(page: &str, link: &str) -> Option<String> {
     Some(path.to_string_lossy().replace('\\', "/"))
 }
 
-/// The text of a page as the book has it.
+/// Returns the text of a page in the book.
 fn page(name: &str) -> String {
     let text = read(&docs().join(name));
     let include = Regex::new(r"\{\{#include ([^:}]+):(\w+)\}\}").expect("a regular expression");

@@ -1,11 +1,11 @@
-//! Every citation leads somewhere: to a document and page that a machine's page lists, or to a heading or row that exists.
+//! Every citation has a target: a document and page that a machine's page lists, or a heading or row that exists.
 //!
 //! | form | leads to |
 //! |---|---|
-//! | `r500.md 5.4`, `docs/tesla.md, section 9.3`, `r500.md Q14` | a numbered heading of that page, or the row of a table that begins so |
+//! | `r500.md 5.4`, `docs/tesla.md, section 9.3`, `r500.md Q14` | a numbered heading of that page, or the table row that begins with it |
 //! | `D5` in R700's comments, `(6.7)` and `Open (13.9)` in Tesla's | the same in the machine's own page |
-//! | `MAN p. 53`, `CTM guide pp. 35-37`, `MAN chapter 4`, `MAN 3.6.3` | a document of the page's table, within its pages and chapters |
-//! | a link, a path such as `docs/testing.md` or `crates/r500/src/flow.rs` | a file, and in it the heading behind `#` |
+//! | `MAN p. 53`, `CTM guide pp. 35-37`, `MAN chapter 4`, `MAN 3.6.3` | a document in the page's table, within its pages and chapters |
+//! | a link, a path such as `docs/testing.md` or `crates/r500/src/flow.rs` | a file, and the heading in it that follows `#` |
 //! | `Flow::kill`, `barrier.rs` in a machine's page | an item or a file of the machine's crate |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The files of a folder and those below it, of the root only those in it, that have one of these extensions.
+/// Returns the files of a folder that have one of these extensions. Includes subfolders, except for the root folder.
 fn files(folder: &str, extensions: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join(folder)).expect("a folder").flatten() {
@@ -50,15 +50,15 @@ fn number(digits: &str) -> u32 {
     digits.trim().parse().expect("digits")
 }
 
-/// A place on a page: `5.4`, `D5`, `Appendix A`.
+/// A heading or row of a page: `5.4`, `D5`, `Appendix A`.
 const PLACE: &str = r"(?:[DEQ]?\d{1,2}(?:\.\d{1,2})?|Appendix [A-Z])";
 
-/// Several of them: `2.1 to 2.4`, `D6, D8`, `Q22-Q25`.
+/// Returns the pattern of a list: `2.1 to 2.4`, `D6, D8`, `Q22-Q25`.
 fn list() -> String {
     format!("{PLACE}(?:(?:, | and | to |-){PLACE})*")
 }
 
-/// The places that a list names.
+/// Returns the headings or rows that a list names.
 fn places(list: &str) -> Vec<String> {
     let item = regex(&format!("(to |-)?({PLACE})"));
     let split = |place: &str| {
@@ -78,7 +78,7 @@ fn places(list: &str) -> Vec<String> {
     found
 }
 
-/// A document of a machine's page.
+/// A document in the table of a machine's page.
 struct Document {
     pages: Option<RangeInclusive<u32>>,
     missing: BTreeSet<u32>,
@@ -86,7 +86,7 @@ struct Document {
 }
 
 impl Document {
-    /// From "PDF page, 1 to 392; chapters 2 formats, 3 control flow".
+    /// Reads a cell such as "PDF page, 1 to 392; chapters 2 formats, 3 control flow".
     fn read(cited_by: &str) -> Document {
         let pages = regex(r"page, (\d+) to (\d+)");
         let chapters = cited_by.split_once("chapters ").map_or("", |(_, chapters)| chapters);
@@ -97,7 +97,7 @@ impl Document {
         }
     }
 
-    /// The first of these pages that cannot be cited. Inside a range some may be missing.
+    /// Returns the first of these pages that cannot be cited. Pages inside a range may be missing.
     fn lacks(&self, pages: &str) -> Option<u32> {
         let known = self.pages.clone()?;
         let named = regex(r"\d+").find_iter(pages).map(|found| number(found.as_str())).collect::<Vec<_>>();
@@ -105,7 +105,7 @@ impl Document {
     }
 }
 
-/// What can be cited of a page of `docs/`.
+/// The headings, rows and documents of a page in `docs/` that can be cited.
 #[derive(Default)]
 struct Page {
     places: BTreeSet<String>,
@@ -149,7 +149,7 @@ impl Page {
     }
 }
 
-/// The comment of a line of Rust; all of a line of other text.
+/// Returns the comment of a line of Rust, or all of a line in other files.
 fn said<'a>(path: &str, line: &'a str) -> &'a str {
     match path.ends_with(".rs") {
         true => line.split_once("//").map_or("", |(_, comment)| comment.trim_start_matches(['/', '!'])),
@@ -157,7 +157,7 @@ fn said<'a>(path: &str, line: &'a str) -> &'a str {
     }
 }
 
-/// The machine whose documents a file cites.
+/// Returns the machine whose documents a file cites.
 fn machine_of(path: &str) -> Option<&'static str> {
     if path.ends_with("ctm_elf.rs") || path.ends_with("ctm-elf.md") {
         return Some("r500");
@@ -168,7 +168,7 @@ fn machine_of(path: &str) -> Option<&'static str> {
     })
 }
 
-/// The forms of citations.
+/// The patterns of citations.
 struct Forms {
     page: Regex,
     document: Regex,
@@ -197,11 +197,11 @@ impl Forms {
         }
     }
 
-    /// What is wrong with the citations of a line.
+    /// Returns the faults in the citations of a line.
     fn faults(&self, path: &str, line: &str, pages: &BTreeMap<String, Page>) -> Vec<String> {
         let mut faults = Vec::new();
         for cited in self.page.captures_iter(line) {
-            // A file beside the repository, which a test reads where it is there, is no citation.
+            // A path in `shared/`, which a test reads if it exists, is not a citation.
             if cited.get(1).is_some_and(|name| line[..name.start()].ends_with("spec/")) {
                 continue;
             }
@@ -234,7 +234,7 @@ impl Forms {
             faults.extend(lost.map(|chapter| format!("chapter {chapter} is not listed")));
         }
         if path.ends_with(".rs") {
-            // "(CTM guide p. 28; NaN: p. 42)": pages are those of the one document that is cited by page.
+            // In "(CTM guide p. 28; NaN: p. 42)", all pages are those of the one document that is cited by page.
             let document = page.documents.values().find(|document| document.pages.is_some());
             for cited in self.bare_page.captures_iter(said) {
                 match document.map(|document| document.lacks(&cited[1])) {
@@ -250,7 +250,7 @@ impl Forms {
         };
         for cited in own.into_iter().flat_map(|form| form.captures_iter(said)) {
             let named = places(&cited[1]);
-            // A number alone may be any number, and 0.5 is no section.
+            // A plain number can be any number, and 0.5 is not a section.
             if named.iter().any(|place| place.contains(['.', 'A', 'D'])) {
                 let lost =
                     named.into_iter().filter(|place| !page.places.contains(place) && !place.starts_with('0'));
@@ -279,7 +279,7 @@ fn every_citation_leads_to_a_document_and_page_or_to_a_heading_that_exists() {
             faults.extend(found.into_iter().map(|why| format!("{path}:{}: {why}: {}", at + 1, line.trim())));
         }
     }
-    // `explain` sends its readers to the sections that the rows of the tables name.
+    // `explain` refers readers to the sections in the rows of the tables.
     for line in read("docs/coverage/tesla.md").lines().filter(|line| line.contains("` |")) {
         let section = line.split(" | ").nth(4).unwrap_or_default();
         if !pages["tesla.md"].places.contains(section) {

@@ -210,7 +210,7 @@ fn read(path: &str) -> Result<String, String> {
     std::fs::read_to_string(root().join(path)).map_err(|error| format!("{path}: {error}"))
 }
 
-/// The files of a folder, relative to it, without those that `skip` takes by name.
+/// Returns the files of a folder, relative to it, without those whose names `skip` accepts.
 fn files(folder: &Path, skip: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![PathBuf::new()];
@@ -293,14 +293,14 @@ fn the_table_of_the_guide_counts_the_places() {
 
 const FILE: &str = "enum Op {\n    ADD,\n    SUB,\n}\n\nenum Other {\n    ADD,\n}\n";
 
-/// A page with one example of these lines.
+/// Returns a page with one example of these lines.
 fn page_of(diff: &str) -> String {
     format!(
         "### R500: an ALU operation\n\n| | ALU operation |\n|---|---|\n| R500 | 2 places in 1 files |\n\n```diff\n{diff}\n```\n"
     )
 }
 
-/// The file after the diff.
+/// Returns the file after the diff.
 fn applied(diff: &str) -> Result<String, String> {
     let examples = examples(&page_of(diff))?;
     let mut changed = apply_all(&examples, |path| {

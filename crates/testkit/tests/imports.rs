@@ -1,10 +1,10 @@
-//! No circles of modules, in any crate.
+//! Checks that modules do not import each other in cycles, in any crate.
 
 use std::path::Path;
 
 use reconverge_testkit::circles;
 
-/// The circles that are left, by crate. One that goes must be taken off the list.
+/// The remaining import cycles, by crate. A cycle that no longer exists must be removed from the list.
 const KNOWN: [(&str, &[&str]); 1] =
     [("drm", &["crate: fork, libdrm, node, report, screen, shared", "crate: ioctls, user"])];
 

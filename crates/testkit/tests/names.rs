@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A name may be defined in this many places without being listed.
+/// Maximum number of definitions of a name that is not listed.
 const UNLISTED: usize = 3;
 
-/// Names that are defined in more places, with their number.
+/// Names with more definitions, and their number.
 #[rustfmt::skip]
 const LISTED: &[(&str, usize)] = &[
     ("Access", 7), ("Array", 4), ("Assembled", 4), ("Assembler", 4), ("At", 5), ("Before", 4),

@@ -1,4 +1,4 @@
-//! What a registry and its readers need of each package: manifests that say it, and features that the documentation lists.
+//! Package metadata for a registry and its readers: complete manifests, and features that the documentation lists.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ fn manifest(folder: &Path) -> Table {
     read(&folder.join("Cargo.toml")).parse().expect("a manifest")
 }
 
-/// The folders of the packages with their manifests.
+/// Returns the folders of the packages with their manifests.
 fn packages() -> Vec<(PathBuf, Table)> {
     let folders = std::fs::read_dir(root().join("crates"))
         .expect("crates")
@@ -48,7 +48,7 @@ fn every_published_package_describes_itself() {
         if package.get("description").and_then(Value::as_str).is_none_or(|text| text.len() < 20) {
             faults.push(format!("{name}: no description"));
         }
-        // What crates.io takes.
+        // The limits of crates.io.
         for (field, most) in [("keywords", 20), ("categories", 64)] {
             let words = package.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
             let fits = |word: &Value| word.as_str().is_some_and(|word| (2..=most).contains(&word.len()));
@@ -82,7 +82,8 @@ fn every_package_has_a_short_readme() {
     }
 }
 
-/// A registry has no paths: a dependency without a version is left out of what is published, which only tests may do without.
+/// Dependencies of published packages have versions. Publishing removes a dependency without a version, which only
+/// tests can do without.
 #[test]
 fn published_packages_depend_on_versions() {
     let workspace = manifest(&root());

@@ -1,26 +1,26 @@
-//! What a block's bytes are made of: symbols, masks and numbers in columns, so that each column packs well.
+//! The parts of a block: symbols, masks and numbers in columns, so that each column packs well.
 
-/// The columns, in the order of the file. Each has a subject of its own, so that neighbours are alike.
+/// The columns, in the order of the file. A column holds one kind of data, so that neighbouring bytes are similar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
-    /// Instructions that are issued one after another: of each path its pieces of the listing, as places and lengths.
+    /// Consecutive instructions. A path is a list of ranges of the listing, each with its start and length.
     Path,
-    /// Symbols that come together: of each phrase how many, and their tags, relations, paths and so on.
+    /// Sequences of symbols that recur. A phrase is the number of symbols, then their tags, relations, paths and so on.
     Phrase,
-    /// Which records go on as others some way back did: literals before them, how far back, how many.
+    /// Repeated records. A copy is the number of literals before it, the distance back to its source, and its length.
     Copy,
-    /// What a literal is, and the relation of its mask to those before it, a byte each.
+    /// Type of each literal and the relation of its mask to the masks before it, one byte per literal.
     Tag,
-    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the group, in
-    /// instructions of the launch.
+    /// Consecutive records of one group: their number, the group, and the distance to the last instruction of the
+    /// group, counted in instructions of the launch.
     Group,
-    /// Numbers of paths and phrases, and addresses that are jumped to.
+    /// Numbers of paths and phrases, and targets of jumps.
     Place,
-    /// Lane masks that do not follow from the masks before, as the bits that differ from the last one.
+    /// Lane masks that do not follow from the masks before them, as the bits that differ from the last mask.
     Mask,
-    /// Lanes and kinds, a byte each.
+    /// Lanes and kinds, one byte each.
     Byte,
-    /// Registers and byte addresses, as the difference to the one before.
+    /// Registers and byte addresses, as differences from the previous number.
     Number,
     /// Values, four bytes each.
     Value,
@@ -28,7 +28,7 @@ pub(crate) enum Column {
 
 pub(crate) const COLUMNS: usize = 10;
 
-/// What a tag stands for.
+/// Record types.
 pub(crate) const RAN: u8 = 0;
 pub(crate) const DIVERGE: u8 = 1;
 pub(crate) const RECONVERGE: u8 = 2;
@@ -39,26 +39,26 @@ pub(crate) const TRAP: u8 = 6;
 pub(crate) const WRITE: u8 = 7;
 pub(crate) const LOAD: u8 = 8;
 pub(crate) const STORE: u8 = 9;
-/// Several of the others.
+/// Several symbols of the other types.
 pub(crate) const PHRASE: u8 = 10;
 pub(crate) const RESUME: u8 = 11;
 
-/// Symbols that a phrase may have.
+/// Maximum number of symbols in a phrase.
 pub(crate) const MOST_SYMBOLS: usize = 64;
 
-/// The addresses of the listing's instructions, and their places in it.
+/// The addresses of the listing's instructions, and their indices in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     addresses: Vec<u32>,
-    /// Place by address less the first; `u32::MAX` where no instruction is.
+    /// Index of the instruction by address minus the first address; `u32::MAX` if no instruction has the address.
     places: Vec<u32>,
 }
 
-/// Addresses that a listing may span: 16 MiB of Tesla code.
+/// Maximum span of a listing's addresses: 16 MiB of Tesla code.
 const MOST_SPAN: u32 = 1 << 24;
 
 impl Order {
-    /// `None` when the addresses do not rise, or span too much.
+    /// Returns `None` if the addresses do not rise, or if they span more than [`MOST_SPAN`].
     pub(crate) fn new(addresses: Vec<u32>) -> Option<Order> {
         let (first, last) = (addresses.first().copied().unwrap_or(0), addresses.last().copied().unwrap_or(0));
         if !addresses.is_sorted_by(|a, b| a < b) || last - first > MOST_SPAN {
@@ -71,14 +71,14 @@ impl Order {
         Some(Order { addresses, places })
     }
 
-    /// The place of the instruction at an address.
+    /// Returns the index of the instruction at an address.
     #[inline]
     pub(crate) fn place(&self, pc: u32) -> Option<u32> {
         let at = pc.checked_sub(*self.addresses.first()?)?;
         self.places.get(at as usize).copied().filter(|place| *place != u32::MAX)
     }
 
-    /// The addresses of `count` instructions from a place on, as many as there are.
+    /// Returns the addresses of `count` instructions from an index on, or fewer if the listing ends before.
     #[inline]
     pub(crate) fn from(&self, place: u32, count: u32) -> &[u32] {
         let rest = self.addresses.get(place as usize..).unwrap_or_default();
@@ -86,12 +86,13 @@ impl Order {
     }
 }
 
-/// A record without its masks, numbers and values: tag, relation of its mask, and what else it is. Never `u64::MAX`.
+/// A record without its masks, numbers and values: its tag, the relation of its mask, and 32 bits that depend on the
+/// tag. Never `u64::MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Symbol(pub(crate) u64);
 
 impl Symbol {
-    /// Bits of the tag and the relation, which a literal has as a byte.
+    /// Number of bits of the tag and the relation, which a literal stores in one byte.
     const LOW: u32 = 6;
     /// No symbol.
     pub(crate) const NONE: Symbol = Symbol(u64::MAX);
@@ -117,26 +118,28 @@ impl Symbol {
         (self.0 >> Symbol::LOW) as u32
     }
 
-    /// Its place in a table of [`RECENT`] places.
+    /// Returns the index of the symbol in a table of [`RECENT`] entries.
     pub(crate) fn slot(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT.trailing_zeros())) as usize
     }
 }
 
-/// Places of the tables of symbols that a copy may begin with, and of paths.
+/// Number of entries in the tables of recent symbols and recent paths.
 pub(crate) const RECENT: usize = 1 << 10;
 
-/// What a mask is beside the ones before it. Of a divergence: [`SAME`], the lanes that wait are the rest of the last mask;
-/// [`OTHER`], they follow.
+/// Relation of a mask to the masks before it: the same as the last one.
+///
+/// In a divergence, [`SAME`] means that the waiting lanes are the rest of the last mask, and [`OTHER`] means that their
+/// mask follows.
 pub(crate) const SAME: u8 = 0;
-/// The mask before the last one that differed.
+/// The mask before the last one, which differs from it.
 pub(crate) const OTHER: u8 = 1;
-/// Both together.
+/// The union of the last two masks.
 pub(crate) const BOTH: u8 = 2;
-/// None of these: its bits follow.
+/// No relation: the bits of the mask follow.
 pub(crate) const EXPLICIT: u8 = 3;
 
-/// The last two masks that differ.
+/// The last two masks, which differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Masks {
     pub(crate) last: u64,
@@ -144,7 +147,7 @@ pub(crate) struct Masks {
 }
 
 impl Masks {
-    /// Moves on to the next mask.
+    /// Sets the last mask.
     #[inline]
     pub(crate) fn on(&mut self, next: u64) {
         if next != self.last {
@@ -153,7 +156,7 @@ impl Masks {
     }
 }
 
-/// Appends a number, seven bits a byte, the lowest first.
+/// Appends a number with seven bits per byte, the lowest bits first.
 #[inline]
 pub(crate) fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -163,7 +166,7 @@ pub(crate) fn varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Appends the difference to `last`, its sign in the lowest bit, and moves `last` on.
+/// Appends the difference from `last` with its sign in the lowest bit, and sets `last` to `next`.
 #[inline]
 pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
     let difference = next.wrapping_sub(*last) as i32;
@@ -171,8 +174,8 @@ pub(crate) fn delta(bytes: &mut Vec<u8>, last: &mut u32, next: u32) {
     *last = next;
 }
 
-/// Appends the bits of a mask: the zeros at the low end of the first byte are the bytes that follow it. A varint of so many
-/// bytes takes much longer to write.
+/// Appends the bits of a mask. The number of zeros at the low end of the first byte is the number of bytes that follow
+/// it. A varint of the same length takes much longer to write.
 #[inline]
 pub(crate) fn mask_bits(bytes: &mut Vec<u8>, bits: u64) {
     let used = 64 - (bits | 1).leading_zeros();

@@ -1,7 +1,7 @@
-//! The first difference of two traces.
+//! The first difference between two traces.
 //!
-//! Instructions are compared by their texts, with labels taken out, so that the same text at another address is the same;
-//! addresses and jumps count as well where both listings are the same.
+//! Instructions are compared by their texts without labels, so the same text at another address is equal. Addresses and
+//! jumps also count if both listings are equal.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io::{Read, Seek};
@@ -11,38 +11,38 @@ use reconverge_simt::Mask;
 use crate::record::{Header, Record, What};
 use crate::{Error, Reader};
 
-/// Something that happened, an instruction at a time.
+/// One issued instruction, or one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// The step of its instruction.
+    /// The step of the instruction.
     pub step: u64,
     /// The group.
     pub group: u32,
-    /// The address of its instruction: the one that is issued, or the last that was.
+    /// Address of the issued instruction; for an event, of the group's last instruction.
     pub pc: u32,
-    /// What happened; of a run of instructions one.
+    /// The instruction or the event. A [`What::Ran`] holds one instruction.
     pub what: What,
 }
 
-/// Where two traces part.
+/// The first difference between two traces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// What both have before it, oldest first, as each has it.
+    /// Moments before the difference, from both traces, oldest first.
     pub before: Vec<(Moment, Moment)>,
-    /// What the first has there; `None` at its end.
+    /// Moment of the first trace at the difference; `None` if the first trace ends there.
     pub a: Option<Moment>,
-    /// What the second has there; `None` at its end.
+    /// Moment of the second trace at the difference; `None` if the second trace ends there.
     pub b: Option<Moment>,
 }
 
-/// How many moments before a difference are kept.
+/// Number of moments that are kept before a difference.
 const BEFORE: usize = 4;
 
-/// Finds where two traces part; `None` where they have the same to their ends. Writes to registers and accesses to memory
-/// count where both have them.
+/// Returns the first difference between two traces, or `None` if they are equal. Writes to registers and accesses to
+/// memory count if both traces have them.
 ///
 /// # Errors
-/// A trace is damaged.
+/// Fails if a trace is damaged.
 pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     a: &mut Reader<A>,
     b: &mut Reader<B>,
@@ -85,7 +85,8 @@ pub fn first_difference<A: Read + Seek, B: Read + Seek>(
     }
 }
 
-/// The texts of a listing by address, without what differs where the same instructions stand at other addresses: labels.
+/// Returns the texts of a listing by address, without labels, which differ if the same instructions have other
+/// addresses.
 fn texts(header: &Header) -> HashMap<u32, String> {
     let labels: BTreeSet<&str> = header.listing.iter().filter_map(|line| line.label.as_deref()).collect();
     let plain = |word: &str| match labels.contains(word) {
@@ -96,15 +97,15 @@ fn texts(header: &Header) -> HashMap<u32, String> {
     header.listing.iter().map(|line| (line.address, text(&line.text))).collect()
 }
 
-/// The moments of a trace, a block in memory at a time.
+/// The moments of a trace. Holds one block in memory at a time.
 struct Moments<'a, R> {
     reader: &'a mut Reader<R>,
     data: bool,
     block: usize,
     records: std::vec::IntoIter<Record>,
-    /// The instructions of the last run that have not been given, the last first.
+    /// The instructions of the current run that have not been returned yet, in reverse order.
     run: Option<(Record, Mask, Vec<u32>)>,
-    /// By group, the last instruction.
+    /// Address of the last instruction, by group.
     last: HashMap<u32, u32>,
 }
 
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
     use crate::{Limits, Line, Outcome, Writer};
 
-    /// A program at these addresses, of which the last jumps to the first.
+    /// A program at these addresses whose last instruction jumps to the first.
     fn header(addresses: [u32; 3]) -> Header {
         let line = |address, text: &str, label: Option<String>| Line {
             address,

@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of trace files.
 
 use thiserror::Error;
 
@@ -10,35 +10,35 @@ pub enum Error {
     /// The first bytes are not those of a trace.
     #[error("this is no trace: it does not begin with RTRACE (`reconverge trace LAUNCH -o FILE` writes one)")]
     NotATrace,
-    /// The line ends of the first bytes are not there.
+    /// The line ends among the first bytes have changed.
     #[error("the trace's line ends were changed, as by a transfer in text mode: transfer it as binary")]
     LineEnds,
-    /// The format is of another version.
+    /// The file has another version of the format.
     #[error(
         "the trace has version {found} of the format; this program reads version {VERSION}: record it again"
     )]
     Version {
-        /// Its version.
+        /// Version of the file.
         found: u16,
     },
-    /// The bytes are not what was written.
+    /// The bytes are not those that were written.
     #[error("the trace is damaged at byte {at}: {what}")]
     Damaged {
-        /// Where the section begins.
+        /// Offset of the section in the file, in bytes.
         at: u64,
-        /// What is wrong there.
+        /// The problem.
         what: String,
     },
     /// The file ends before its header does.
     #[error("the trace breaks off at byte {at}, before its first record")]
     NoHeader {
-        /// Its size.
+        /// Size of the file, in bytes.
         at: u64,
     },
-    /// An instruction that the header's listing does not have.
+    /// An instruction is not in the header's listing.
     #[error("the program runs an instruction at {pc:#x}, which its listing does not have")]
     UnknownInstruction {
-        /// Its address.
+        /// Address of the instruction.
         pc: u32,
     },
     /// Reading or writing failed.

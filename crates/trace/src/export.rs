@@ -1,5 +1,5 @@
-//! A trace for other programs: Chrome's JSON and Perfetto's protocol buffers. Both show a track a group, an instruction a
-//! microsecond. [`mod@crate::parquet`] writes a table for data frames.
+//! Trace formats of other programs: Chrome's JSON and Perfetto's protocol buffers. Both show one track per group and
+//! one instruction per microsecond. [`mod@crate::parquet`] writes a table for data frames.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::filter::Filter;
 use crate::{Error, Following, Reader, Record, RecordPlace, What};
 
-/// Walks the records that a filter takes, each with its place in the program.
+/// Calls a function for each record that a filter selects, with the record's place in the program.
 pub(crate) fn walk<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
@@ -28,7 +28,7 @@ pub(crate) fn walk<R: Read + Seek>(
     Ok(())
 }
 
-/// What a record is called on its track, and for how many steps it lasts: 0 is an instant.
+/// Returns the name of a record on its track and its duration in steps; 0 is an instant.
 fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str>) -> (String, u32) {
     match record.what {
         What::Ran { count, .. } => (reader.described(&record.what, None), count),
@@ -43,7 +43,7 @@ fn named<R: Read + Seek>(reader: &Reader<R>, record: &Record, space: Option<&str
 /// Writes the JSON of Chrome's trace viewer (`chrome://tracing`, Perfetto, Speedscope).
 ///
 /// # Errors
-/// The trace is damaged, or the output fails.
+/// Fails if the trace is damaged, or if the output fails.
 pub fn chrome<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
@@ -86,11 +86,11 @@ pub fn chrome<R: Read + Seek>(
     Ok(())
 }
 
-/// A message of Perfetto: its fields one after another.
+/// The concatenated fields of a Perfetto message.
 #[derive(Default)]
 struct Fields(Vec<u8>);
 
-/// Wire types of protocol buffers: a number of variable length, and bytes with their count before them.
+/// Wire types of protocol buffers: a number of variable length, and bytes preceded by their count.
 const VARINT: u32 = 0;
 const LEN: u32 = 2;
 
@@ -144,14 +144,14 @@ mod track_event {
 /// Writes a trace for Perfetto (<https://ui.perfetto.dev>).
 ///
 /// # Errors
-/// The trace is damaged, or the output fails.
+/// Fails if the trace is damaged, or if the output fails.
 pub fn perfetto<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let mut groups = BTreeSet::new();
-    // Several messages one after another are one with all their packets.
+    // Concatenated messages are one message with all their packets.
     let mut put = |packet: Fields| {
         out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)
     };

@@ -1,4 +1,4 @@
-//! Which records of a trace are wanted.
+//! Selects records of a trace.
 
 use std::ops::RangeInclusive;
 
@@ -6,25 +6,25 @@ use reconverge_simt::Mask;
 
 use crate::record::{Record, What};
 
-/// The types of records, by the names that filters have for them.
+/// Names of the record types in filters.
 pub const EVENTS: [&str; 10] =
     ["issue", "diverge", "resume", "reconverge", "push", "pop", "jump", "trap", "write", "memory"];
 
-/// Records that are wanted; everything by default.
+/// Selects records. The default selects all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Groups.
+    /// Range of groups.
     pub groups: Option<RangeInclusive<u32>>,
-    /// Records that concern one of these lanes.
+    /// Lanes. A record is selected if it concerns one of them.
     pub lanes: Option<Mask>,
-    /// Addresses of instructions; an event belongs to the last instruction of its group.
+    /// Range of instruction addresses. An event belongs to the last instruction of its group.
     pub addresses: Option<RangeInclusive<u32>>,
-    /// Types, of [`EVENTS`].
+    /// Record types, from [`EVENTS`].
     pub events: Option<Vec<&'static str>>,
 }
 
 impl Filter {
-    /// Whether a record is wanted, of an instruction at `pc`.
+    /// Returns whether the filter selects a record whose instruction is at `pc`.
     pub fn takes(&self, record: &Record, pc: u32) -> bool {
         let lanes = |mask: Mask| self.lanes.is_none_or(|lanes| (lanes & mask).any());
         let (name, concerned) = match record.what {

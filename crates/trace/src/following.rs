@@ -1,4 +1,4 @@
-//! Finds the instruction of each record of a trace, and the memory of each access. A record alone does not have them.
+//! Finds the instruction of each record of a trace, and the memory of each access. A record alone does not state them.
 
 use std::io::{Read, Seek};
 
@@ -14,13 +14,13 @@ pub struct RecordPlace<'a> {
     pub space: Option<&'a str>,
 }
 
-/// The last instruction of each group, as the records are taken in order.
+/// The last instruction of each group. Records are taken in order.
 #[derive(Clone, Debug, Default)]
 pub struct Following {
     groups: Vec<GroupPlace>,
 }
 
-/// A group's last instruction, and by lane how many loads it has made.
+/// A group's last instruction, and the number of loads that each lane has made in it.
 #[derive(Clone, Debug)]
 struct GroupPlace {
     pc: u32,
@@ -28,7 +28,7 @@ struct GroupPlace {
 }
 
 impl Following {
-    /// Takes the next record.
+    /// Takes the next record and returns its place.
     pub fn take<'a, R: Read + Seek>(&mut self, reader: &'a Reader<R>, record: &Record) -> RecordPlace<'a> {
         let number = record.group as usize;
         if number >= self.groups.len() {
@@ -55,7 +55,7 @@ impl Following {
     }
 }
 
-/// The memory of the load with a number among a lane's loads of an instruction.
+/// Returns the memory of a lane's load number `number` in an instruction.
 fn loaded(line: &Line, number: usize) -> Option<&str> {
     match &line.loads[..] {
         [only] => Some(only),

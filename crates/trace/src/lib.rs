@@ -1,11 +1,11 @@
-//! Recordings of what lanes did: which instructions ran, for which lanes, and what happened to the flow between them.
+//! Recordings of a run: the instructions of each group, the active lanes, and the events between the instructions.
 //!
 //! A file (`.rtrace`) holds a [`Header`] with the program's listing, then blocks of [`Record`]s in columns, then an
-//! [`End`] with totals and the places of the blocks. [`Writer`] writes it while a program runs; [`Reader`] reads any
-//! block without the others, and what is there of a file that breaks off. docs/trace-format.md describes the bytes.
+//! [`End`] with totals and the offsets of the blocks. [`Writer`] writes it while a program runs. [`Reader`] reads any
+//! block without the others, and the complete blocks of a truncated file. docs/trace-format.md describes the bytes.
 //!
-//! The crate opens no files: a writer takes anything that can be written to, a reader anything that can be read at a
-//! place.
+//! The crate does not open files. A writer takes any [`Write`](std::io::Write), a reader any [`Read`](std::io::Read)
+//! with [`Seek`](std::io::Seek).
 //!
 //! ```
 //! use reconverge_simt::{Event, Mask};
@@ -51,16 +51,16 @@ pub use read::{Block, Reader, Records, place};
 pub use record::{End, Header, Kind, Line, Outcome, Record, RegisterNames, Totals, What};
 pub use write::{Limits, Recording, Writer};
 
-/// The version of the file format that is written, and the only one that is read.
+/// The version of the file format that the writer writes, and the only one that the reader reads.
 pub const VERSION: u16 = 5;
 
-/// The first bytes of a file. The line ends show a transfer that changes them.
+/// The first bytes of a file. The line ends reveal a transfer that changes them.
 const MAGIC: [u8; 8] = *b"RTRACE\r\n";
 
-/// The last bytes of a file that is complete; the eight before them are the offset of the [`End`].
+/// The last bytes of a complete file. The eight bytes before them are the offset of the [`End`].
 const END_MAGIC: [u8; 8] = *b"\r\nECARTR";
 
-/// What a section of a file holds.
+/// Type of a section of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Section {
@@ -78,12 +78,12 @@ impl Section {
     }
 }
 
-/// Bytes of a section before its payload: kind (1), bytes of the payload (4), of the unpacked payload (4), CRC-32 of the
-/// payload (4); numbers are little endian.
+/// Size in bytes of the head of a section: type (1), size of the payload (4), size of the unpacked payload (4), CRC-32
+/// of the payload (4). Numbers are little endian.
 const SECTION_HEAD: usize = 13;
 
-/// Bytes that an unpacked payload may have. A block has fewer, whatever its records.
+/// Maximum size of an unpacked payload, in bytes. A block has fewer, whatever its records are.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Entries of a block: records, and phrases of several records.
+/// Maximum number of entries in a block. An entry is a record, or a phrase of several records.
 const BLOCK_RECORDS: u16 = u16::MAX;

@@ -1,9 +1,9 @@
 //! Packs records into the bytes of a block.
 //!
-//! Measured with collatz on Tesla (64 blocks of 256) and R700 (4,096 pixels), in bytes of files: without copies and phrases,
-//! but with the relations of masks, LZ4 gives 1.8 and 1.3 times as many, zstd 1.0 and 0.9 times; columns of plain values
-//! give 3.1 and 3.0 times as many with LZ4, 1.8 times with zstd. An engine that finds a key again also saves the events
-//! behind it.
+//! Measured with collatz on Tesla (64 blocks of 256) and R700 (4,096 pixels), in bytes of files. Without copies and
+//! phrases but with the relations of masks, LZ4 needs 1.8 and 1.3 times as many bytes, zstd 1.0 and 0.9 times. Columns
+//! of plain values need 3.1 and 3.0 times as many with LZ4, 1.8 times with zstd. If a key of the engine is known, the
+//! engine does not send the events of that key.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,18 +17,18 @@ use crate::columns::{
 use crate::record::Kind;
 use crate::{BLOCK_RECORDS, Error};
 
-/// What a key of an engine stands for in the block: [`Packer::again`].
+/// Records that a key of an engine stands for in the block. See [`Packer::again`].
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// `u32::MAX`: there is none.
+    /// Key, or `u32::MAX` if the entry is empty.
     key: u32,
-    /// The only symbol, or that of the phrase.
+    /// The only symbol, or the symbol of the phrase.
     symbol: Symbol,
-    /// Instructions of the lanes that come, of those that run first after they part, and of the others.
+    /// Instructions issued to all lanes, to the lanes that run first after a divergence, and to the other lanes.
     issued: [u32; 3],
-    /// Whether the lanes part.
+    /// Whether the lanes diverge.
     parts: bool,
-    /// The last two masks behind it, by place in [`Parted`].
+    /// The last two masks at exit, as indices into [`Parted`].
     masks: [u8; 2],
 }
 
@@ -37,61 +37,63 @@ impl Known {
         Known { key: u32::MAX, symbol: Symbol::NONE, issued: [0; 3], parts: false, masks: [0; 2] };
 }
 
-/// The masks that a phrase may have: the lanes that come, those that run first, the others, and the other mask before.
+/// The masks that a phrase can use: the lanes at entry, the lanes that run first, the others, and [`Masks::other`] at
+/// entry.
 type Parted = [u64; 4];
 
-/// Places of a [`Parted`].
+/// Indices into a [`Parted`].
 const ALL: u8 = 0;
 const FIRST: u8 = 1;
 const REST: u8 = 2;
 const BEFORE: u8 = 3;
 
-/// Packs the records of a block as they come: a record that goes on as the records some way back did takes no bytes but
-/// those of masks that do not follow from the masks before.
+/// Packs the records of a block as they arrive. A record that repeats the one at the same position in an earlier
+/// sequence takes no bytes, except for a mask that does not follow from the masks before it.
 ///
-/// Where lanes part at every step a trace has more records than the run has instructions, and each may take a few
-/// nanoseconds: one comparison with the symbol that is expected, and one store.
+/// If lanes diverge at every step, a trace has more records than the run has instructions, and each may take a few
+/// nanoseconds: one comparison with the expected symbol, and one store.
 #[derive(Debug)]
 pub(crate) struct Packer {
-    /// The symbols so far, and [`Symbol::NONE`] at the end. A place of 16 bits needs no check.
+    /// The symbols so far, then [`Symbol::NONE`]. A 16-bit index needs no bounds check.
     symbols: Box<[Symbol; 1 << 16]>,
     len: u16,
-    /// The place of the symbol that the next one repeats, as far as is known; [`BLOCK_RECORDS`] otherwise.
+    /// Index of the symbol that the next one is expected to repeat, or [`BLOCK_RECORDS`] if no copy is open.
     ahead: u16,
-    /// Where the copy began.
+    /// Index of the first symbol that the open copy repeats.
     copies_from: u16,
-    /// The records before the copy, or before the next one.
+    /// Number of literals before the open copy, or before the next copy if none is open.
     literals: u16,
     columns: [Vec<u8>; COLUMNS],
     masks: Masks,
-    /// How many lanes the last mask has.
+    /// Number of lanes in the last mask.
     lanes: u32,
-    /// Where a symbol was when it last began a copy or was a literal. Of another block, or of another symbol: no matter.
+    /// Index at which a symbol last began a copy or was a literal, by [`Symbol::slot`]. An entry can be of another
+    /// block or symbol; [`Packer::change`] compares the symbols.
     recent: Box<[u16; RECENT]>,
-    /// The addresses of the block's paths, where those of each are, and a path by its first address and length.
+    /// Addresses of the block's paths, the range of each path in them, and path numbers by first address and length.
     addresses: Vec<u32>,
     paths: Vec<(u32, u32)>,
     recent_paths: Box<[u32; RECENT]>,
-    /// The group, and the record from which on it is.
+    /// The current group, and the index of its first record.
     group: u32,
     group_since: u16,
-    /// What keys stand for, by key; the symbols of the phrases one after another, and where each ends.
+    /// Records by key, the symbols of all phrases, and the end of each phrase in them.
     known: Box<[Known; RECENT]>,
     phrase_symbols: Vec<Symbol>,
     phrases: Vec<u32>,
-    /// The record from which on those of an unknown key are; [`BLOCK_RECORDS`] if there is none.
+    /// Index of the first record of an unknown key, or [`BLOCK_RECORDS`] if no key is being learned.
     learns_from: u16,
-    /// Whether anything is known.
+    /// Whether `known` has entries.
     learned: bool,
     number: u32,
-    /// Instructions, and instructions of lanes, since the last time that they were asked for.
+    /// Instructions, and instructions summed over their active lanes, since the last call of [`Packer::counted`].
     instructions: u64,
     lane_instructions: u64,
-    /// Instructions of the launch before those.
+    /// Instructions of the launch before the last call of [`Packer::counted`].
     before: u64,
-    /// Instructions of the launch before the records of the group.
+    /// Instructions of the launch before the records of the current group.
     group_from: u64,
-    /// By group, the instructions of the launch up to its last one, that one included.
+    /// Instructions of the launch up to and including the last one of a group, by group.
     issued: HashMap<u32, u64>,
 }
 
@@ -128,30 +130,30 @@ impl Default for Packer {
 }
 
 impl Packer {
-    /// How many records it has.
+    /// Returns the number of records.
     #[inline(always)]
     pub(crate) fn len(&self) -> u16 {
         self.len
     }
 
-    /// Whether it has room for another record. There is always room for one.
+    /// Returns whether the block is full. The writer writes a full block before it appends the next record.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.len == BLOCK_RECORDS
     }
 
-    /// Instructions and lane instructions since the last call.
+    /// Returns the instructions and lane instructions since the last call.
     pub(crate) fn counted(&mut self) -> (u64, u64) {
         self.before += self.instructions;
         (std::mem::take(&mut self.instructions), std::mem::take(&mut self.lane_instructions))
     }
 
-    /// Instructions since the last call of [`Packer::counted`].
+    /// Returns the instructions since the last call of [`Packer::counted`].
     pub(crate) fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// What follows happens to a group.
+    /// Sets the group of the records that follow.
     #[inline(always)]
     pub(crate) fn group(&mut self, group: u32) {
         if group != self.group {
@@ -173,18 +175,19 @@ impl Packer {
             true => self.issued.insert(group, until),
             false => self.issued.get(&group).copied(),
         };
-        // 1 where the last instruction was the group's; 0 where it has had none.
+        // 1 if the last instruction before these records belongs to the group; 0 if the group has not had an
+        // instruction.
         let ago = last.map_or(0, |last| from - last + 1);
         let column = self.column(Column::Group);
         [records.into(), group.into(), ago].into_iter().for_each(|number| varint(column, number));
     }
 
-    /// Appends instructions that are issued one after another, at least one.
+    /// Appends consecutive instructions, at least one.
     #[inline(always)]
     pub(crate) fn issues(&mut self, addresses: &[u32], mask: Mask) {
         let slot = (addresses[0].wrapping_mul(0x9e37_79b1) >> 20) as usize ^ addresses.len();
         let known = self.recent_paths[slot % RECENT];
-        // Element by element: a call of `memcmp` takes longer than short lists do (18 % of a trace).
+        // Written out: a call of `memcmp` takes longer than short lists do (18 % of a trace).
         let path = self.path(known);
         let same = path.len() == addresses.len() && path.iter().zip(addresses).all(|(a, b)| a == b);
         let path = if same { known } else { self.number_of(addresses, slot % RECENT) };
@@ -194,14 +197,14 @@ impl Packer {
         self.lane_instructions += addresses.len() as u64 * u64::from(self.lanes);
     }
 
-    /// The addresses of a path; none if there is no such path.
+    /// Returns the addresses of a path, or none if the path does not exist.
     #[inline(always)]
     fn path(&self, path: u32) -> &[u32] {
         let Some((start, end)) = self.paths.get(path as usize) else { return &[] };
         self.addresses.get(*start as usize..*end as usize).unwrap_or_default()
     }
 
-    /// The number of a path that is not in the table.
+    /// Returns the number of a path that is not in the table.
     #[cold]
     fn number_of(&mut self, addresses: &[u32], slot: usize) -> u32 {
         let paths = self.paths.len() as u32;
@@ -215,7 +218,7 @@ impl Packer {
         path
     }
 
-    /// Appends an event that is no issue; `number` gives the number of a word.
+    /// Appends an event that is not an issue. `number` returns the number of a word.
     #[inline(always)]
     pub(crate) fn event(&mut self, event: Event, number: impl FnOnce(&'static str) -> Kind) {
         let symbol = match event {
@@ -244,7 +247,7 @@ impl Packer {
         self.symbol(symbol);
     }
 
-    /// What follows comes from another run: what keys stand for is no longer known.
+    /// Discards the records of all keys, because the records that follow come from another run.
     pub(crate) fn forget(&mut self) {
         if self.learned {
             self.known.fill(Known::NONE);
@@ -253,8 +256,10 @@ impl Packer {
         self.learns_from = BLOCK_RECORDS;
     }
 
-    /// Appends the records of a key, if it is known; whether the lanes part in it. `first` are the lanes that run first
-    /// after they have parted. If the key is unknown, its records follow, and then comes [`Packer::learn`].
+    /// Appends the records of a key and returns whether the lanes diverge in them. `first` are the lanes that run first
+    /// after the divergence.
+    ///
+    /// Returns `None` if the key is unknown. The caller then appends its records and calls [`Packer::learn`].
     #[inline(always)]
     pub(crate) fn again(&mut self, key: u32, active: Mask, first: Mask) -> Option<bool> {
         let Known { key: known, symbol, issued, parts, masks: [last, other] } =
@@ -282,7 +287,7 @@ impl Packer {
         Some(parts)
     }
 
-    /// The records since [`Packer::again`] did not know the key are what it stands for, if their masks follow from its.
+    /// Stores the records since [`Packer::again`] as those of the key, if their masks follow from the masks of the key.
     pub(crate) fn learn(&mut self, key: u32, active: Mask, first: Mask) {
         let from = std::mem::replace(&mut self.learns_from, BLOCK_RECORDS);
         let symbols = usize::from(from)..usize::from(self.len);
@@ -298,7 +303,7 @@ impl Packer {
         self.learned = true;
     }
 
-    /// The number of a phrase, as a symbol.
+    /// Returns the symbol of a phrase, which is added if it is new.
     fn phrase(&mut self, symbols: Range<usize>) -> Symbol {
         let symbols = &self.symbols[symbols];
         let starts = std::iter::once(0).chain(self.phrases.iter().copied());
@@ -313,7 +318,7 @@ impl Packer {
         Symbol::new(PHRASE, 0, number as u32)
     }
 
-    /// What symbols do, begun when the last mask was `active`; `None` if they have masks of their own or data.
+    /// Returns the effect of symbols that begin with the mask `active`, or `None` if they have explicit masks or data.
     fn understand(&self, symbols: &[Symbol], active: Mask, first: Mask) -> Option<Known> {
         let mut known = Known { masks: [ALL, BEFORE], ..Known::NONE };
         let proper = first.any() && (active - first).any() && (first - active).is_empty();
@@ -342,7 +347,7 @@ impl Packer {
         (self.masks.last == parted[usize::from(known.masks[0])]).then_some(known)
     }
 
-    /// Writes the phrases: of each how many symbols, and each as a literal is written.
+    /// Writes the phrases: the number of symbols of each, then the symbols in the form of literals.
     fn write_phrases(&mut self) {
         let mut column = Vec::new();
         let mut start = 0;
@@ -378,7 +383,7 @@ impl Packer {
         self.len += 1;
     }
 
-    /// The next symbol is not the one that the copy goes on with.
+    /// Ends the copy, and begins a new one or adds a literal: the symbol is not the expected one.
     #[inline(never)]
     fn change(&mut self, symbol: Symbol) {
         self.close_copy();
@@ -391,11 +396,11 @@ impl Packer {
         }
     }
 
-    /// A copy ends, if there is one.
+    /// Ends the copy, if one is open.
     fn close_copy(&mut self) {
         if self.ahead != BLOCK_RECORDS {
             let copied = self.ahead - self.copies_from;
-            // It copies to where the literals and it end now.
+            // The copy ends at `len`, and its source at `ahead`. Their distance is that of the whole copy.
             let distance = self.len - self.ahead;
             let literals = std::mem::take(&mut self.literals);
             let column = self.column(Column::Copy);
@@ -419,7 +424,7 @@ impl Packer {
         &mut self.columns[column as usize]
     }
 
-    /// The relation of a mask to those before it; its bits, where they do not follow.
+    /// Returns the relation of a mask to the masks before it. Writes its bits if it does not follow from them.
     #[inline(always)]
     fn relation(&mut self, mask: Mask) -> u8 {
         if mask.0 == self.masks.last { SAME } else { self.other_mask(mask) }
@@ -441,10 +446,10 @@ impl Packer {
         relation
     }
 
-    /// Appends the bytes of the block, and begins the next.
+    /// Appends the bytes of the block, and begins the next block.
     ///
     /// # Errors
-    /// The listing has no instruction at an address of a path; the block is lost.
+    /// Fails if the listing has no instruction at an address of a path. The block is then lost.
     pub(crate) fn take(&mut self, first_step: u64, order: &Order, bytes: &mut Vec<u8>) -> Result<(), Error> {
         self.close_group();
         self.close_copy();
@@ -466,7 +471,7 @@ impl Packer {
         known
     }
 
-    /// Writes the paths: of each, how many pieces of the listing it has, where each begins and how long it is.
+    /// Writes the paths: for each path, its number of ranges of the listing, then the start and length of each range.
     fn write_paths(&mut self, order: &Order) -> Result<(), Error> {
         let mut column = Vec::new();
         let mut behind = 0;

@@ -1,8 +1,9 @@
-//! A trace as a table in an Apache Parquet file, for data frames: a row an instruction of a group, and a row an event.
+//! A trace as a table in an Apache Parquet file, for data frames: one row per instruction of a group, and one row per
+//! event.
 //!
-//! | column | of |
+//! | column | rows and contents |
 //! |---|---|
-//! | `step`, `group`, `event`, `pc` | every row; events are named as filters name them, `load` and `store` aside |
+//! | `step`, `group`, `event`, `pc` | every row; events have their names in filters, except for `load` and `store` |
 //! | `text` | issue: the instruction |
 //! | `mask` | issue, resume, reconverge, trap: lanes; diverge: the side that runs first |
 //! | `other` | diverge: the lanes of the other side |
@@ -11,7 +12,7 @@
 //! | `register` | write: the register's name |
 //! | `space` | load, store: the memory, if the machine names it |
 //!
-//! [`column()`] and [`optional`] write the columns of other tables too, those of campaigns.
+//! [`column()`] and [`optional`] also write the columns of other tables, such as those of campaigns.
 
 use std::io::{Read, Seek, Write};
 use std::sync::Arc;
@@ -43,10 +44,10 @@ const SCHEMA: &str = "message trace {
     optional binary space (UTF8);
 }";
 
-/// Rows that are written together.
+/// Number of rows that are written together.
 const ROWS: usize = 1 << 17;
 
-/// The columns of some rows.
+/// Rows that have not been written, by column.
 #[derive(Default)]
 struct Rows {
     step: Vec<i64>,
@@ -64,10 +65,10 @@ struct Rows {
     space: Vec<Option<ByteArray>>,
 }
 
-/// Writes the records that a filter takes as a table.
+/// Writes the records that a filter selects as a table.
 ///
 /// # Errors
-/// The trace is damaged, or the output fails.
+/// Fails if the trace is damaged, or if the output fails.
 pub fn table<R: Read + Seek>(
     reader: &mut Reader<R>,
     filter: &Filter,
@@ -152,7 +153,7 @@ impl Rows {
         self.pc.push(pc as i32);
     }
 
-    /// Leaves the columns empty that the row has nothing for.
+    /// Ends a row: columns without a value in this row get `None`.
     fn end(&mut self) {
         let rows = self.step.len();
         self.text.resize(rows, None);
@@ -166,7 +167,7 @@ impl Rows {
         self.space.resize(rows, None);
     }
 
-    /// Writes them as a row group.
+    /// Writes the rows as a row group.
     fn write<W: Write + Send>(self, writer: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
         let mut group = writer.next_row_group()?;
         column::<Int64Type, W>(&mut group, &self.step)?;
@@ -187,10 +188,10 @@ impl Rows {
     }
 }
 
-/// Writes the next column of a row group, which has a value in every row.
+/// Writes the next column of a row group. Every row has a value.
 ///
 /// # Errors
-/// The schema has no such column, or the output fails.
+/// Fails if the schema has no more columns, or if the output fails.
 pub fn column<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
@@ -198,10 +199,10 @@ pub fn column<T: DataType, W: Write + Send>(
     next::<T, W>(group, values, None)
 }
 
-/// Writes the next column of a row group, which has no value in some rows.
+/// Writes the next column of a row group. Rows may lack a value.
 ///
 /// # Errors
-/// The schema has no such column, or the output fails.
+/// Fails if the schema has no more columns, or if the output fails.
 pub fn optional<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: impl IntoIterator<Item = Option<T::T>>,
@@ -212,7 +213,7 @@ pub fn optional<T: DataType, W: Write + Send>(
     next::<T, W>(group, &values, Some(&present))
 }
 
-/// Writes the next column; `present` is 1 for each row that has a value.
+/// Writes the next column. `present` is 1 for each row that has a value.
 fn next<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],

@@ -1,4 +1,4 @@
-//! Reads a trace, all of it or some blocks, and what is there of one that breaks off.
+//! Reads a trace or some of its blocks. A truncated trace is readable up to its last complete block.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -10,7 +10,7 @@ use crate::{END_MAGIC, Error, MAGIC, MOST_BYTES, SECTION_HEAD, Section, VERSION}
 /// A block of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Its offset in the file.
+    /// Offset of the block in the file, in bytes.
     pub offset: u64,
     /// Number of instructions that were issued before the block.
     pub first_step: u64,
@@ -29,11 +29,11 @@ pub struct Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Opens a trace. Of one that breaks off, or whose end is damaged, the blocks before that can be read, and
-    /// [`Reader::problem`] says what is wrong.
+    /// Opens a trace. If the file is truncated or damaged at its end, the blocks before that can be read, and
+    /// [`Reader::problem`] returns the error.
     ///
     /// # Errors
-    /// No trace, another version, or no header.
+    /// Fails if the input is not a trace, has another version, or does not have a header.
     pub fn new(mut input: R) -> Result<Reader<R>, Error> {
         let size = input.seek(SeekFrom::End(0))?;
         input.rewind()?;
@@ -70,42 +70,42 @@ impl<R: Read + Seek> Reader<R> {
         Ok(reader)
     }
 
-    /// What is known before the first record.
+    /// Returns the header, which precedes the first record.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What is known behind the last record; `None` if the file breaks off.
+    /// Returns the data after the last record, or `None` if the file is truncated.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    /// The blocks, in order.
+    /// Returns the blocks, in order.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// What is wrong with the file behind the last block.
+    /// Returns the error in the file after the last block, if there is one.
     pub fn problem(&self) -> Option<&Error> {
         self.problem.as_ref()
     }
 
-    /// The manual's word for a kind of a record that was read.
+    /// Returns the manual's word for a kind in a record that has been read.
     pub fn kind(&self, kind: Kind) -> &str {
         self.kinds.get(usize::from(kind.0)).map_or("?", String::as_str)
     }
 
-    /// The addresses of a run of instructions.
+    /// Returns the addresses of `count` instructions from `pc` on, in the machine's unit.
     pub fn addresses(&self, pc: u32, count: u32) -> &[u32] {
         self.order.place(pc).map_or(&[], |place| self.order.from(place, count))
     }
 
-    /// The instruction of the listing at an address.
+    /// Returns the instruction of the listing at an address.
     pub fn line(&self, address: u32) -> Option<&Line> {
         Some(&self.header.listing[self.order.place(address)? as usize])
     }
 
-    /// An address as listings write it: those that count bytes are hexadecimal.
+    /// Returns an address as listings write it. Addresses that count bytes are hexadecimal.
     pub fn spelled(&self, address: u32) -> String {
         if self.header.unit == "bytes" { format!("{address:#x}") } else { address.to_string() }
     }
@@ -132,10 +132,10 @@ impl<R: Read + Seek> Reader<R> {
         }
     }
 
-    /// The records of a block.
+    /// Returns the records of a block.
     ///
     /// # Errors
-    /// The block is damaged.
+    /// Fails if the block is damaged.
     pub fn block(&mut self, number: usize) -> Result<Vec<Record>, Error> {
         let Some(block) = self.blocks.get(number).copied() else { return Ok(Vec::new()) };
         let size = self.input.seek(SeekFrom::End(0))?;
@@ -151,12 +151,12 @@ impl<R: Read + Seek> Reader<R> {
         Ok(unpack(columns, &self.order).map_err(damaged)?.1)
     }
 
-    /// All records, a block in memory at a time.
+    /// Returns an iterator over all records, which holds one block in memory at a time.
     pub fn records(&mut self) -> Records<'_, R> {
         Records { reader: self, next: 0, block: Vec::new().into_iter() }
     }
 
-    /// The end of a complete file.
+    /// Reads the end of a complete file. Returns `None` if the file is not complete.
     fn indexed(&mut self, size: u64) -> Result<Option<End>, Error> {
         const TAIL: u64 = 8 + END_MAGIC.len() as u64;
         if size < TAIL {
@@ -177,7 +177,7 @@ impl<R: Read + Seek> Reader<R> {
             .map_err(|error| Error::Damaged { at, what: error.to_string() })
     }
 
-    /// Finds the blocks of a file that has no end.
+    /// Finds the blocks of a file without an end.
     fn scan(&mut self, mut at: u64, size: u64) -> Result<(), Error> {
         let breaks_off = |at| Error::Damaged {
             at,
@@ -203,7 +203,7 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// An address in a space, as texts of programs have it: `s[0x10]`, `LDS 0x10`.
+/// Returns an address in a memory space, as listings write it: `s[0x10]`, `LDS 0x10`.
 pub fn place(space: Option<&str>, address: u32) -> String {
     match space.map(|space| (space, space.strip_suffix(']'))) {
         None => format!("{address:#x}"),
@@ -212,7 +212,7 @@ pub fn place(space: Option<&str>, address: u32) -> String {
     }
 }
 
-/// The words of kinds that a block begins with, and its columns.
+/// Splits a block into the words of its kinds, at its start, and its columns.
 fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     let (length, rest) = bytes.split_first_chunk().ok_or("a block of fewer than 4 bytes")?;
     let length = u32::from_le_bytes(*length) as usize;
@@ -220,8 +220,8 @@ fn words(bytes: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
     Ok((serde_json::from_slice(words).map_err(|error| error.to_string())?, columns))
 }
 
-/// A section that begins at the input's place: what it holds, its unpacked bytes, and where it ends. `None` if the file
-/// ends before it does.
+/// Reads the section at byte `at`. Returns its type, its unpacked bytes and the offset of its end, or `None` if the
+/// file ends before the section does.
 fn section(
     input: &mut (impl Read + Seek),
     at: u64,
@@ -260,7 +260,7 @@ fn section(
     Ok(Some((kind, content, behind)))
 }
 
-/// Reads until the buffer is full or the input ends; gives the number of bytes read.
+/// Reads until the buffer is full or the input ends. Returns the number of bytes read.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Error> {
     let mut got = 0;
     while got < buffer.len() {
@@ -272,7 +272,7 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, Error> {
     Ok(got)
 }
 
-/// The records of a trace, in order.
+/// An iterator over the records of a trace, in order.
 #[derive(Debug)]
 pub struct Records<'a, R> {
     reader: &'a mut Reader<R>,

@@ -1,27 +1,27 @@
-//! What a trace holds, as values.
+//! The contents of a trace as values.
 
 use reconverge_simt::{Event, Lane, Mask};
 use serde::{Deserialize, Serialize};
 
-/// What is known before the first record.
+/// Data at the start of a trace: the machine, the launch, and the program's listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// The machine's name.
     pub isa: String,
-    /// The chip, where it is known.
+    /// The chip, if it is known.
     #[serde(default)]
     pub chip: Option<String>,
-    /// The program's name, where it has one.
+    /// The program's name, if it has one.
     #[serde(default)]
     pub program: Option<String>,
     /// The unit of addresses: `instructions`, `64-bit words` or `bytes`.
     #[serde(default)]
     pub unit: String,
-    /// The most lanes that a group has, 1 to 64.
+    /// Maximum number of lanes per group, 1 to 64.
     pub lanes_per_group: u32,
-    /// The groups of the launch.
+    /// Number of groups in the launch.
     pub groups: u32,
-    /// The lanes of the launch.
+    /// Number of lanes in the launch.
     pub lanes: u64,
     /// Whether writes to registers and accesses to memory are recorded.
     #[serde(default)]
@@ -34,7 +34,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// The name of a register by its number in [`What::Write`], with its channel: `$r3`, `R1.x`.
+    /// Returns the name of a register by its number in [`What::Write`], with its channel: `$r3`, `R1.x`.
     pub fn register(&self, number: u32) -> String {
         let name = self.registers.iter().find_map(|file| file.register(number));
         name.unwrap_or_else(|| format!("register {number}"))
@@ -46,9 +46,9 @@ impl Header {
 pub struct RegisterNames {
     /// The manual's name: `temp`, `R`, `$r`.
     pub name: String,
-    /// The number of its first register, or of that register's first channel, in [`What::Write`].
+    /// The number of the first register, or of that register's first channel, in [`What::Write`].
     pub first: u32,
-    /// Registers.
+    /// Number of registers.
     pub count: u32,
     /// Names of the channels, one letter per channel; empty for registers of one word.
     #[serde(default)]
@@ -68,20 +68,21 @@ impl RegisterNames {
 /// An instruction of the listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
-    /// Its address.
+    /// Address of the instruction.
     pub address: u32,
-    /// Its text.
+    /// Text of the instruction.
     pub text: String,
-    /// The label before it.
+    /// The label before the instruction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The flow constructs that it lies in.
+    /// Number of flow constructs that contain the instruction.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub depth: usize,
-    /// Memory that it reads: one name for all its loads, or a name for each load of a lane, in their order.
+    /// Memory that the instruction reads: one name for all its loads, or a name for each load of a lane, in their
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<String>,
-    /// The memory that it writes.
+    /// Memory that the instruction writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stores: Option<String>,
 }
@@ -90,67 +91,67 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// A manual's word for what was pushed or popped; [`crate::Reader::kind`] gives the word.
+/// Number of the manual's word for an entry that is pushed or popped; [`crate::Reader::kind`] returns the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind(pub u8);
 
-/// Something that happened to a group.
+/// A run of instructions of a group, or an event of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The step of its instruction: how many instructions of the launch were issued before that. An event belongs to the last
-    /// instruction of its group.
+    /// The step of the instruction: the number of instructions of the launch that were issued before it. An event
+    /// belongs to the last instruction of its group.
     pub step: u64,
     /// The group.
     pub group: u32,
-    /// What happened.
+    /// The instructions or the event.
     pub what: What,
 }
 
-/// What happened. Addresses are in the machine's own unit.
+/// Instructions that ran, or an event. Addresses are in the machine's own unit.
 ///
-/// Not [`reconverge_simt::Event`]: a record stands for a run of instructions, and the word of a push or pop comes from the
-/// file. [`What::event`] gives the event.
+/// Unlike [`reconverge_simt::Event`], a record stands for a run of instructions, and the word of a push or pop comes
+/// from the file. [`What::event`] returns the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Instructions that follow each other in the listing ran for the same lanes.
     Ran {
-        /// Address of the first.
+        /// Address of the first instruction.
         pc: u32,
-        /// How many.
+        /// Number of instructions.
         count: u32,
-        /// The lanes that took part.
+        /// The active lanes.
         mask: Mask,
     },
     /// A decision split the lanes.
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The others.
+        /// The other lanes, which wait or leave a loop.
         not: Mask,
     },
-    /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
+    /// Lanes that waited run, and the lanes that ran before wait or have ended. No lanes meet.
     Resume {
-        /// All that are active now.
+        /// All lanes that are active now.
         mask: Mask,
     },
-    /// Lanes that waited run again together with lanes that ran.
+    /// Lanes that waited run again together with lanes that ran before.
     Reconverge {
-        /// All that are active now.
+        /// All lanes that are active now.
         mask: Mask,
     },
     /// A stack or frame grew.
     Push {
-        /// What was pushed.
+        /// The pushed entry.
         kind: Kind,
     },
     /// A stack or frame shrank.
     Pop {
-        /// What was popped.
+        /// The popped entry.
         kind: Kind,
     },
     /// The program counter did not go to the next instruction.
     Jump {
-        /// Where it went.
+        /// Address of the next instruction.
         to: u32,
     },
     /// The program trapped.
@@ -186,7 +187,7 @@ pub enum What {
 }
 
 impl What {
-    /// The event, of a run of instructions the first; pushes and pops have no word.
+    /// Returns the event; for a run of instructions, the issue of the first. The word of a push or pop is empty.
     pub fn event(self) -> Event {
         match self {
             What::Ran { pc, mask, .. } => Event::Issue { pc, mask },
@@ -204,7 +205,7 @@ impl What {
     }
 }
 
-/// How a recorded run ended.
+/// The end of a recorded run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The trap's message, if the program trapped.
@@ -215,25 +216,25 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// Counts over all records, also those beyond the bound of the file.
+/// Counts over all records, including those after the file reached its size limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Instructions issued to a group.
     pub instructions: u64,
-    /// Instructions summed over the lanes that took part.
+    /// Instructions summed over their active lanes.
     pub lane_instructions: u64,
     /// Decisions that split the lanes.
     pub divergences: u64,
 }
 
-/// What is known behind the last record.
+/// Data after the last block: the outcome, the totals, and an index of the blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct End {
-    /// How the run ended.
+    /// The end of the run.
     pub outcome: Outcome,
     /// Counts over the whole run.
     pub totals: Totals,
-    /// The instruction at which the file reached its bound: the records from there on are not in it.
+    /// The step at which the file reached its size limit. Records from this step on are not in the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_at: Option<u64>,
     /// For each block: its offset in the file, the step of its first record, and its entries.

@@ -13,7 +13,7 @@ use crate::record::{Kind, Record, What};
 #[derive(Default)]
 struct Symbols {
     read: Vec<Symbol>,
-    /// Literals, and records of the copy behind them, that are still to come.
+    /// Remaining literals, and remaining records of the copy after them.
     literals: u64,
     copied: u64,
     distance: u64,
@@ -59,7 +59,7 @@ impl Symbols {
     }
 }
 
-/// The columns of a block that is read.
+/// The columns of a block, as far as they are read.
 struct Columns<'a>([Cursor<'a>; COLUMNS]);
 
 impl<'a> Columns<'a> {
@@ -67,7 +67,7 @@ impl<'a> Columns<'a> {
         &mut self.0[column as usize]
     }
 
-    /// The next mask of a relation to those before it.
+    /// Returns the next mask, which has the given relation to the masks before it.
     fn mask(&mut self, masks: &mut Masks, relation: u8) -> Result<Mask, String> {
         let Masks { last, other } = *masks;
         masks.on(match relation {
@@ -79,7 +79,7 @@ impl<'a> Columns<'a> {
         Ok(Mask(masks.last))
     }
 
-    /// The phrases: of each its symbols.
+    /// Reads the phrases. Returns the symbols of each.
     fn phrases(&mut self) -> Result<Vec<Vec<Symbol>>, String> {
         let column = self.of(Column::Phrase);
         let mut phrases = Vec::new();
@@ -106,7 +106,8 @@ impl<'a> Columns<'a> {
         Ok(phrases)
     }
 
-    /// The paths: of each its pieces, as the place of the first instruction and how many there are.
+    /// Reads the paths. Returns the ranges of each, as the index of the first instruction and the number of
+    /// instructions.
     fn paths(&mut self, order: &Order) -> Result<Vec<Vec<(u32, u32)>>, String> {
         let column = self.of(Column::Path);
         let (mut paths, mut behind) = (Vec::new(), 0u32);
@@ -128,7 +129,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The step of a block, and its records; what is wrong with its bytes otherwise.
+/// Returns the first step of a block and its records, or a description of the problem in its bytes.
 pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), String> {
     let mut head = Cursor { bytes, at: 0 };
     let count = head.varint()? as usize;
@@ -197,25 +198,25 @@ pub(crate) fn unpack(bytes: &[u8], order: &Order) -> Result<(u64, Vec<Record>), 
     }
 }
 
-/// The records that are read, and what the next one goes on from.
+/// The records read so far, and the state for decoding the next one.
 struct Records<'a> {
     columns: Columns<'a>,
     order: &'a Order,
     paths: Vec<Vec<(u32, u32)>>,
     records: Vec<Record>,
-    /// Instructions of the launch so far.
+    /// Number of instructions of the launch so far.
     step: u64,
     /// The step of the group's last instruction.
     last: u64,
     group: u32,
     number: u32,
     masks: Masks,
-    /// The place behind the last record, if that is a run of instructions.
+    /// Index of the instruction after the last record, if that record is a run of instructions.
     behind: Option<u32>,
 }
 
 impl Records<'_> {
-    /// Adds the record of a symbol, or those of a path.
+    /// Adds the record of a symbol, or the records of a path.
     fn add(&mut self, symbol: Symbol) -> Result<(), String> {
         let Records { columns, masks, number, .. } = self;
         let (relation, rest) = (symbol.relation(), symbol.rest());
@@ -260,7 +261,7 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Adds the records of a path; the first may go on the last record.
+    /// Adds the records of a path. Its first range may extend the last record.
     fn ran(&mut self, path: u32, mask: Mask) -> Result<(), String> {
         let Records { order, paths, records, step, group, behind, .. } = self;
         let pieces = paths.get(path as usize).ok_or_else(|| format!("no path {path}"))?;

@@ -10,10 +10,10 @@ use crate::pack::Packer;
 use crate::record::{End, Header, Kind, Outcome, Totals};
 use crate::{END_MAGIC, Error, MAGIC, Section, VERSION};
 
-/// How large a trace may become.
+/// Maximum size of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the file. Beyond them nothing more is recorded but the totals; the file says so.
+    /// Maximum size of the file, in bytes. After that only the totals are recorded, and [`End::bound_at`] is set.
     pub bytes: u64,
 }
 
@@ -24,42 +24,42 @@ impl Default for Limits {
     }
 }
 
-/// Writes a trace. Dropped without [`Writer::finish`], it leaves a file whose complete blocks can be read.
+/// Writes a trace. If it is dropped without [`Writer::finish`], the complete blocks of the file are readable.
 #[derive(Debug)]
 pub struct Writer<W> {
     open: Open,
     file: Blocks<W>,
 }
 
-/// The block that is not written yet.
+/// The block that has not been written yet.
 #[derive(Debug, Default)]
 struct Open {
     block: Packer,
-    /// The words of [`Kind`]s.
+    /// The words of the [`Kind`]s, by number.
     kinds: Vec<&'static str>,
     divergences: u64,
 }
 
-/// The file, as far as it is written.
+/// The output, and the counts of the blocks that it has.
 #[derive(Debug)]
 struct Blocks<W> {
     out: W,
-    /// Room for a block, and for what it becomes.
+    /// Buffers for a block and for its packed form.
     bytes: Vec<u8>,
     packed: Vec<u8>,
     order: Order,
     limits: Limits,
     written: u64,
-    /// All but what the open block counts.
+    /// The end section, without the counts of the open block.
     end: End,
     failed: Option<Error>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins a trace.
+    /// Writes the head of a trace.
     ///
     /// # Errors
-    /// The output fails, or the listing's addresses do not rise.
+    /// Fails if the output fails, or if the listing's addresses do not rise.
     pub fn new(mut out: W, header: &Header, limits: Limits) -> Result<Writer<W>, Error> {
         let addresses = header.listing.iter().map(|line| line.address).collect();
         let order = Order::new(addresses).ok_or_else(|| Error::Damaged {
@@ -83,20 +83,20 @@ impl<W: Write> Writer<W> {
         Ok(Writer { open: Open::default(), file })
     }
 
-    /// Instructions recorded so far, with those beyond the bound.
+    /// Returns the number of instructions recorded so far, including those after the size limit.
     pub fn steps(&self) -> u64 {
         self.file.end.totals.instructions + self.open.block.instructions()
     }
 
-    /// Whether the file has reached its bound.
+    /// Returns whether the file has reached its size limit.
     pub fn is_full(&self) -> bool {
         self.file.end.bound_at.is_some()
     }
 
-    /// Records instructions that follow each other with the same lanes, by their addresses.
+    /// Records consecutive instructions of one group with the same active lanes, by their addresses.
     ///
     /// # Errors
-    /// The output fails, or the listing has no such instruction.
+    /// Fails if the output fails, or if the listing does not have one of the instructions.
     pub fn issues(&mut self, group: u32, addresses: &[u32], mask: Mask) -> Result<(), Error> {
         self.known(addresses)?;
         let mut recording = self.recording();
@@ -108,7 +108,7 @@ impl<W: Write> Writer<W> {
     /// Records an event.
     ///
     /// # Errors
-    /// The output fails, or the listing has no such instruction.
+    /// Fails if the output fails, or if the listing does not have the instruction.
     pub fn event(&mut self, group: u32, event: Event) -> Result<(), Error> {
         if let Event::Issue { pc, .. } = event {
             self.known(&[pc])?;
@@ -119,32 +119,34 @@ impl<W: Write> Writer<W> {
         self.file.said()
     }
 
-    /// Refuses addresses that the listing does not have.
+    /// Returns an error if the listing does not have one of the addresses.
     fn known(&self, addresses: &[u32]) -> Result<(), Error> {
         let unknown = addresses.iter().find(|pc| self.file.order.place(**pc).is_none());
         unknown.map_or(Ok(()), |pc| Err(Error::UnknownInstruction { pc: *pc }))
     }
 
-    /// An observer that records what happens in a run; what comes first happens to the group that came last. What goes wrong,
-    /// also an instruction that the listing does not have, the next call of [`Writer::flush`] or [`Writer::finish`] says.
+    /// Returns an observer for one run. Its first events belong to the group that was recorded last.
+    ///
+    /// The next call of [`Writer::flush`] or [`Writer::finish`] returns its errors, including an instruction that is
+    /// not in the listing.
     pub fn recording(&mut self) -> Recording<'_> {
         self.open.block.forget();
         Recording { open: &mut self.open, file: &mut self.file, after_block: || {} }
     }
 
-    /// Writes the records of the block that is not complete, so that a reader finds them.
+    /// Writes the records of the incomplete block, so that a reader finds them.
     ///
     /// # Errors
-    /// The output fails, or the listing has no instruction that was recorded.
+    /// Fails if the output fails, or if a recorded instruction is not in the listing.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.file.said()?;
         self.file.write(&mut self.open)
     }
 
-    /// Ends the trace and gives back the output.
+    /// Ends the trace and returns the output.
     ///
     /// # Errors
-    /// Those of [`Writer::flush`].
+    /// Fails if the output fails, or if a recorded instruction is not in the listing.
     pub fn finish(mut self, outcome: Outcome) -> Result<W, Error> {
         self.flush()?;
         let mut file = self.file;
@@ -159,9 +161,9 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Where blocks go.
+/// The destination of blocks.
 trait File {
-    /// Writes a block that is full, and begins the next.
+    /// Writes a full block, and begins the next one.
     fn full(&mut self, open: &mut Open);
 }
 
@@ -177,12 +179,12 @@ impl<W: Write> File for Blocks<W> {
 }
 
 impl<W: Write> Blocks<W> {
-    /// The error of a full block, if there was one.
+    /// Returns the error of a full block, if one failed.
     fn said(&mut self) -> Result<(), Error> {
         self.failed.take().map_or(Ok(()), Err)
     }
 
-    /// Writes a block, and begins the next.
+    /// Writes a block, and begins the next one.
     fn write(&mut self, open: &mut Open) -> Result<(), Error> {
         let Totals { instructions: first_step, .. } = self.end.totals;
         let (instructions, lane_instructions) = open.block.counted();
@@ -195,12 +197,12 @@ impl<W: Write> Blocks<W> {
         }
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
-        // The words come with the block that uses them first, and with every block after it.
+        // Each block has all the words so far, so the words of a block are in the block itself.
         let words = serde_json::to_vec(&open.kinds).map_err(std::io::Error::from)?;
         bytes.extend((words.len() as u32).to_le_bytes());
         bytes.extend(words);
         open.block.take(first_step, &self.order, &mut bytes)?;
-        // Beyond the bound records are packed as ever, and left out here.
+        // After the size limit, records are still packed but not written.
         if self.end.bound_at.is_none() {
             self.end.blocks.push((self.written, first_step, u32::from(records)));
             self.section(Section::Block, &bytes)?;
@@ -232,7 +234,7 @@ impl<W: Write> Blocks<W> {
     }
 }
 
-/// Records what happens in a run, as its observer: [`Writer::recording`].
+/// Observer that records a run, from [`Writer::recording`].
 pub struct Recording<'a> {
     open: &'a mut Open,
     file: &'a mut dyn File,
@@ -246,7 +248,7 @@ impl std::fmt::Debug for Recording<'_> {
 }
 
 impl Recording<'_> {
-    /// Calls a function after each block that was written. It may unwind.
+    /// Sets a function to call after each block is written. It may unwind.
     pub fn after_each_block(self, after_block: fn()) -> Self {
         Recording { after_block, ..self }
     }
@@ -307,10 +309,10 @@ impl Observer for Recording<'_> {
     }
 }
 
-/// The number of a word.
+/// Returns the number of a word.
 #[inline(always)]
 fn kind(kinds: &mut Vec<&'static str>, word: &'static str) -> Kind {
-    // Words of one place are the same; those of several may be.
+    // Equal words from one source location have the same pointer; those from several locations may have different ones.
     let known = kinds.iter().position(|known| std::ptr::eq(*known, word));
     known.map_or_else(|| new_kind(kinds, word), |known| Kind(known as u8))
 }

@@ -1,4 +1,4 @@
-//! The file format: what is written is read, whatever is cut off or changed is said.
+//! The file format: a reader returns the records that were written, and reports truncated or changed bytes.
 
 use std::io::Cursor;
 
@@ -22,7 +22,7 @@ fn header(instructions: u32) -> Header {
     }
 }
 
-/// What a test does to a writer.
+/// A call of a writer.
 #[derive(Clone, Debug)]
 enum Act {
     Issues(u32, Vec<u32>, u64),
@@ -104,8 +104,8 @@ fn expected(acts: &[Act]) -> Vec<(u32, String)> {
     flat
 }
 
-/// What a key stands for: 0 and 1 in one piece, 2 a branch and its join, 3 a branch whose last side goes on, 4 one of which
-/// the masks do not follow.
+/// Records of a key: 0 and 1 do not diverge, 2 is a branch and its join, 3 is a branch whose last side continues, and 4
+/// has a mask that does not follow from the others.
 fn by_key(group: u32, key: u32, active: u64, first: u64) -> Vec<Act> {
     let (all, taken, not) = (Mask(active), Mask(first), Mask(active & !first));
     let branch = || {
@@ -151,7 +151,7 @@ proptest! {
         prop_assert_eq!(reader.end().unwrap().totals.instructions, issued.sum::<usize>() as u64);
     }
 
-    /// Loops, whose records are copies of those before, with masks that follow from others and masks that do not.
+    /// Loops. Their records are copies of earlier ones, with masks that follow from others and masks that do not.
     #[test]
     fn what_repeats_is_read(acts in acts(), rounds in prop::collection::vec((any::<u64>(), 0..4u32), 0..40)) {
         let mut looped = Vec::new();
@@ -177,7 +177,7 @@ proptest! {
         prop_assert_eq!(flattened(&mut reader), expected(&looped));
     }
 
-    /// What an engine announces by keys, as [`together`] says, between other events.
+    /// Events that an engine announces by keys, as [`together`] requires, between other events.
     #[test]
     fn what_comes_together_is_read(
         rounds in prop::collection::vec((0..5u32, any::<(u64, u64)>(), 0..6u32, 0..40u32), 0..200), acts in acts(),
@@ -207,7 +207,7 @@ proptest! {
                 active &= !first.0;
             }
             said.extend(coming);
-            // The mask of a side, which may be one that the trace has in mind now.
+            // The mask of a side, which can be a mask that the trace stores now.
             if change == 5 {
                 let mask = if act % 2 == 0 { first } else { Mask(active) - first };
                 recording.event(Event::Reconverge { mask });
@@ -273,7 +273,7 @@ fn steps(acts: &[Act]) -> Vec<u64> {
 }
 
 proptest! {
-    /// Groups that take turns, over the ends of blocks.
+    /// Groups that alternate, across the ends of blocks.
     #[test]
     fn an_event_has_the_step_of_its_group_s_last_instruction(acts in acts(), flushed in 1..20usize) {
         let mut writer = Writer::new(Vec::new(), &header(20), Limits::default()).unwrap();
@@ -472,7 +472,7 @@ fn a_changed_bit_anywhere_is_noticed_or_changes_nothing() {
     let records = |file: Vec<u8>| {
         let mut reader = Reader::new(Cursor::new(file))?;
         let mut records = reader.records().collect::<Result<Vec<_>, _>>()?;
-        // A note that the file is not whole is as good as an error.
+        // Reporting that the file is incomplete is as good as an error.
         if reader.problem().is_some() {
             records.clear();
         }
@@ -506,7 +506,7 @@ fn a_block_whose_masks_have_no_pattern_is_stored_as_it_is() {
     };
     let random: Vec<Act> = (0..20_000).map(|number| act(number, mix(number))).collect();
     let regular: Vec<Act> = (0..20_000).map(|number| act(number, u64::MAX >> (number % 50) << 7)).collect();
-    // Nine bytes a mask, which packing does not make smaller.
+    // Nine bytes per mask, which packing does not reduce.
     let sizes = (size_and_records(&random), size_and_records(&regular));
     assert!(sizes.0 > 20_000 * 9 && sizes.1 < 20_000, "{sizes:?}");
 }

@@ -10,7 +10,7 @@ use reconverge_workbench::result::RunResult;
 use super::cases;
 use crate::{Case, CaseKind, Settings, Verdict};
 
-/// The files of a folder of the collections whose names end so, in order; none where there are no collections.
+/// Returns the files with an extension in a folder of the collections, in order, or none if the collections are absent.
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let Some(folder) = shared(folder) else { return Vec::new() };
     let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -19,7 +19,7 @@ fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// From the encoded words, through decode and the engine, to the registers, flags and memory that each row leaves.
+/// Executes each row from its encoded words, and compares the registers, flags and memory at the end.
 #[test]
 fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     let files = files("vectors/tesla", "gz");
@@ -42,7 +42,7 @@ fn every_vector_holds_for_the_executed_instruction_on_every_engine() {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 
-/// Arrays, counts and the report of a run, on as many threads as there are and on one.
+/// Compares arrays, counts and the report of a run, on one thread and on one thread per processor.
 #[test]
 fn run_manifests_leave_the_same_on_every_engine() {
     let files = files("binaries/runs", "json");
@@ -53,7 +53,7 @@ fn run_manifests_leave_the_same_on_every_engine() {
             panic!("{}: not a run manifest", file.display())
         };
         let on = |engine, level| {
-            // A warp of flacuda reads what the next one writes, without using it.
+            // A warp of flacuda reads a word that the next warp writes, but does not use the value.
             let options = Options { engine, level, race_check: false, ..Options::default() };
             let result = case.run(&options).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
             let RunResult { outputs, statistics, report, mismatches, .. } = result;

@@ -1,5 +1,5 @@
-//! Lanes do not depend on each other: any of them leave alone, or with some of the others, what they leave all together,
-//! on every engine. They then diverge elsewhere, and have other places in their group.
+//! Lanes do not depend on each other. On every engine, a subset of the lanes of a case leaves the same results as all
+//! lanes together, although the lanes then diverge elsewhere and have other numbers in their group.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -27,16 +27,16 @@ use crate::{Case, CaseKind};
 
 /// A case of independent lanes.
 trait Lanes: Sized {
-    /// All that a lane leaves.
+    /// All results of a lane.
     type Left: Debug + PartialEq;
 
     fn count(&self) -> usize;
 
-    /// The case with these lanes only.
+    /// Returns the case with these lanes only.
     fn only(&self, lanes: &[usize]) -> Self;
 
-    /// What the lanes leave, those of one run behind those of another, after seeing that it is the same
-    /// [`everywhere`] and what is expected.
+    /// Returns the results of the lanes, run after run. Fails if they differ between engines (see [`everywhere`]) or
+    /// from the expected results.
     fn left(&self) -> Result<Vec<Self::Left>, String>;
 }
 
@@ -58,7 +58,7 @@ fn only<Program: Clone, Place: Clone, Constants: Clone>(
 }
 
 impl Lanes for R500Case {
-    /// Nothing where it was killed: a helper goes where the others take it. (r500.md Q2)
+    /// `None` if the lane was killed: a helper follows the path of the other lanes. (r500.md Q2)
     type Left = Option<LaneOutput>;
 
     fn count(&self) -> usize {
@@ -69,7 +69,7 @@ impl Lanes for R500Case {
         only(self, lanes)
     }
 
-    /// In lenient mode, because some of the driver's programs do what strict mode objects to.
+    /// Runs in lenient mode, because strict mode objects to some of the driver's programs.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
         use reconverge_r500::run::{run, run_watched};
         let image = self.image()?;
@@ -93,7 +93,7 @@ impl Lanes for R500Case {
     }
 }
 
-/// The machine's own session in what was prepared.
+/// Returns the machine's own session from a prepared one.
 fn prepared<S: 'static>(session: Result<Session, Trouble>) -> S {
     let session: Box<dyn Any> = session.expect("a launch that can be").into_ready();
     *session.downcast().expect("the machine's own session")
@@ -137,7 +137,7 @@ impl Lanes for TeslaCase {
     }
 }
 
-/// What a lane of R700 leaves: whether it was killed, and what it has written to which target.
+/// Results of an R700 lane: whether it was killed, and its exports with their targets.
 type Exports = (bool, Vec<(ExportKind, u16, [u32; 4], u8)>);
 
 fn exports(outcome: &Outcome) -> Vec<Exports> {
@@ -148,7 +148,7 @@ fn exports(outcome: &Outcome) -> Vec<Exports> {
     outcome.killed.iter().enumerate().map(|(lane, killed)| (*killed, written(lane))).collect()
 }
 
-/// An R700 program on every engine, in strict mode.
+/// Runs an R700 program on every engine, in strict mode.
 fn run_r700(name: &str, waves: &Waves) -> Result<WavesOutcome, String> {
     use reconverge_r700::run::{run, run_watched};
     let Waves { program, launch, .. } = waves;
@@ -216,7 +216,7 @@ impl Lanes for LlvmCase {
     }
 }
 
-/// Runs all lanes, then each set of them that `sets` gives for that many.
+/// Runs all lanes together, then each of the sets of lanes, and compares the results of each lane.
 fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<(), String> {
     let together = case.left()?;
     for lanes in sets {
@@ -235,13 +235,13 @@ fn holds(case: &impl Lanes, sets: impl Iterator<Item = Vec<usize>>) -> Result<()
     Ok(())
 }
 
-/// One lane, a quarter of them and half of them; which, is another choice for each case.
+/// Returns sets of one lane, a quarter of the lanes and half of them. The choice depends on the case's number.
 fn some(number: usize, count: usize) -> impl Iterator<Item = Vec<usize>> {
     let set = move |size: usize| (0..size).map(|lane| (number + 7 * lane) % count).collect();
     [1, count / 4, count / 2].into_iter().filter(|size| *size > 0).map(set)
 }
 
-/// Each lane alone, and those that follow each other by 16 and 32.
+/// Returns each lane alone, then consecutive sets of 16 and of 32 lanes.
 fn parts(count: usize) -> impl Iterator<Item = Vec<usize>> {
     [1, 16, 32].into_iter().flat_map(move |size| {
         (0..count).step_by(size).map(move |first| (first..count.min(first + size)).collect())

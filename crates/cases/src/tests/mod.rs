@@ -1,4 +1,4 @@
-//! The collections beside the repository, on every engine: all that a case leaves, not only what it expects.
+//! The collections in `shared/` on every engine. These tests compare all results of a case, not only the expected ones.
 
 mod engines;
 mod lanes;

@@ -6,14 +6,14 @@ use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::text::assemble;
 use reconverge_simt::random::Random;
 
-/// Registers of a launch.
+/// Number of registers of a launch.
 const REGISTERS: u32 = 9;
 
 fn chan(random: &mut Random) -> char {
     random.one_of(&['x', 'y', 'z', 'w'])
 }
 
-/// A register, a constant, PV or a number; one in some is indexed.
+/// Returns a register, a constant, PV or a number. Some are indexed.
 fn operand(random: &mut Random, index: &str) -> String {
     let (number, chan) = (random.below(REGISTERS), chan(random));
     let sign = random.one_of(&["", "", "", "-"]);
@@ -27,7 +27,7 @@ fn operand(random: &mut Random, index: &str) -> String {
     }
 }
 
-/// A group of up to four slots with one index.
+/// Returns a group of up to four slots with one index.
 fn group(random: &mut Random, number: usize) -> String {
     let index = random.one_of(&["AR.x", "AR.x", "AR.y", "AR.w", "aL", "aL"]);
     let mut slots = Vec::new();
@@ -65,7 +65,8 @@ fn group(random: &mut Random, number: usize) -> String {
     format!(" {number} {}\n", slots.join("\n   "))
 }
 
-/// A loop, or straight code, of up to two clauses of such groups. Lanes break out of the loop and are killed on the way.
+/// Returns a loop, or straight code, of up to two clauses of such groups. Some lanes break out of the loop or are
+/// killed.
 pub fn source(random: &mut Random) -> String {
     let window = random.one_of(&["0-15", "0-31", "16-47+aL", "0-31+aL"]);
     let counted = !random.once_in(6);
@@ -82,7 +83,7 @@ pub fn source(random: &mut Random) -> String {
             source += " 0 x: MOVA_INT _.x, R8.x\n   y: MOVA_INT _.y, R8.y\n   w: MOVA_FLOOR _.w, R7.z\n";
         }
         for number in 1..2 + random.below(5) as usize {
-            // Three cycles read one register of each component: not every group can be read.
+            // Three cycles read one register of each component, so some groups cannot be read.
             let groups = std::iter::repeat_with(|| group(random, number));
             let fits = |group: &String| {
                 assemble(&format!("ALU: KCACHE0(CB0:{window})\n{group}"), Chip::RV770).is_ok()
@@ -97,7 +98,7 @@ pub fn source(random: &mut Random) -> String {
     source + "EXPORT_DONE: PIXEL[7], R7.xyzw END_OF_PROGRAM\n"
 }
 
-/// A launch of up to 70 lanes. Now and then an address is far outside the registers.
+/// Returns a launch of up to 70 lanes. Some addresses are far outside the registers.
 pub fn launch(random: &mut Random) -> Launch {
     let lanes = 1 + random.below(70) as usize;
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);

@@ -8,7 +8,7 @@ use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_simt::random::Random;
 
-/// A register of which aL may be part.
+/// Returns a register whose number may be relative to aL.
 fn register(random: &mut Random) -> String {
     let number = random.below(10);
     if random.once_in(5) { format!("R[{number}+aL]") } else { format!("R{number}") }
@@ -22,7 +22,7 @@ fn selects(random: &mut Random) -> &'static str {
     random.one_of(&["xyzw", "x001", "wzyx", "_yx1", "xxx_"])
 }
 
-/// How the elements of a memory read are laid out and become numbers.
+/// Returns the layout of the elements of a memory read and their conversion to numbers.
 fn format(random: &mut Random) -> String {
     let formats =
         ["8_8_8_8", "16_16_FLOAT", "32", "32_32_FLOAT", "32_32_32_32", "32_32_32_32_FLOAT", "2_10_10_10"];
@@ -87,7 +87,7 @@ fn export(random: &mut Random) -> String {
     )
 }
 
-/// Up to four fetches and exports in a loop, some of them in a conditional; then exports.
+/// Returns up to four fetches and exports in a loop, some of them in a conditional, then exports.
 pub fn source(random: &mut Random) -> String {
     let mut source = "LOOP_START: ADDR(@out) CF_CONST(0)\n@body:\n".to_owned();
     for _ in 0..1 + random.below(4) {
@@ -108,7 +108,7 @@ pub fn source(random: &mut Random) -> String {
     source + "EXPORT_DONE: PIXEL[6], R9.xyzw END_OF_PROGRAM\n"
 }
 
-/// A vertex buffer, now and then too short.
+/// Returns a vertex buffer, which is sometimes too short.
 fn buffer(random: &mut Random) -> VertexBuffer {
     let length = random.one_of(&[0, 3, 64, 300, 2000, 5000]);
     VertexBuffer {
@@ -121,7 +121,7 @@ fn buffer(random: &mut Random) -> VertexBuffer {
     }
 }
 
-/// A launch that has what [`source`] uses.
+/// Returns a launch with the resources that [`source`] uses.
 pub fn launch(random: &mut Random) -> Launch {
     let lanes = 1 + random.below(100) as usize;
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
@@ -130,7 +130,7 @@ pub fn launch(random: &mut Random) -> Launch {
     launch.scatter = (0..random.one_of(&[16, 64])).collect();
     launch.environment_mut().base_vertex = random.one_of(&[0, 0, 3, u32::MAX]);
     launch.environment_mut().base_instance = random.below(3);
-    // Up to two rounds, from an aL on that is seldom too large.
+    // Up to two iterations. The initial aL is seldom too large.
     let first = random.one_of(&[0, 0, 1, 2, 9]);
     launch.environment_mut().resources.loop_constants[0] =
         LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));
@@ -140,7 +140,7 @@ pub fn launch(random: &mut Random) -> Launch {
     for gpr in 0..10 {
         let kind = random.below(6);
         let mut value = |lane: u32| match kind {
-            // In a row, the same for all, scattered, mostly inside, anything.
+            // Contiguous, the same for all lanes, scattered, mostly inside, or anything.
             0 | 1 => lane,
             2 => 2,
             3 => random.below(4),

@@ -12,7 +12,7 @@ use reconverge_r700::words::{
 };
 use reconverge_simt::random::Random;
 
-/// A program whose clauses hold `slots` ALU words and `fetches` fetch words.
+/// Returns a program whose clauses hold the ALU words `alu` and the fetch words `fetch`.
 pub fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
     let slots = alu.len() as u32 / 2;
     let fetches = fetch.len() as u32 / 4;
@@ -26,7 +26,7 @@ pub fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
     words
 }
 
-/// A register, a constant of the file, an inline constant, PV or PS.
+/// Returns a register, a constant of the file, an inline constant, PV or PS.
 fn source(random: &mut Random) -> (u16, u8) {
     let chan = random.below(4) as u8;
     let sel = match random.below(10) {
@@ -39,10 +39,11 @@ fn source(random: &mut Random) -> (u16, u8) {
     (sel, chan)
 }
 
-/// Opcodes of the four vector slots at once.
+/// Opcodes that use the four vector slots together.
 const ACROSS: [Op2; 4] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4, Op2::CUBE];
 
-/// The first word of an instruction; one in `predicated` runs for the predicate at 0, as many for it at 1.
+/// Returns the first word of an instruction. One in `predicated` runs if the predicate is 0, one in `predicated` if it
+/// is 1.
 fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
     let [(src0_sel, src0_chan), (src1_sel, src1_chan), _] = sources;
     AluDword0 {
@@ -64,14 +65,15 @@ fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last:
     }
 }
 
-/// One slot of a group.
+/// Returns one slot of a group.
 fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -> [u32; 2] {
     let sources = [source(random), source(random), source(random)];
     let relative = random.once_in(60);
     let low = AluDword0 { src0_rel: relative && sources[0].0 < 128, ..operands(random, sources, 8, last) };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.once_in(6);
-    // Opcodes of several slots, mostly without their other slots: rarely, since strict mode refuses them.
+    // Opcodes of several slots, in most cases without their other slots. They are rare, because strict mode rejects
+    // them.
     let any = random.once_in(12);
     if across.is_none() && random.once_in(4) {
         let codes: Vec<Op3> =
@@ -112,8 +114,8 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     [low.pack(), high.pack()]
 }
 
-/// The words of some slots: mostly those of a random program's instructions, here and there with a few bits changed, or any
-/// words. Of any words alone hardly a group would run.
+/// Returns the words of some slots. Most are those of a random program's instructions. Some have a few bits changed,
+/// and some are arbitrary. With arbitrary words alone, hardly any group would run.
 pub fn any_slots(random: &mut Random) -> Vec<u32> {
     let (changed, any) = random.one_of(&[(2, 8), (8, 32), (32, 128)]);
     let (mut slots, mut chan) = (Vec::new(), 0);
@@ -134,7 +136,7 @@ pub fn any_slots(random: &mut Random) -> Vec<u32> {
     slots
 }
 
-/// One clause of some groups, then all four registers exported.
+/// Returns one clause of some groups, after which all four registers are exported.
 pub fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
     for _ in 0..1 + random.below(8) {
@@ -151,10 +153,10 @@ pub fn program(random: &mut Random) -> Program {
     Program::from_words(with_exports(random, slots.as_flattened()))
 }
 
-/// A program whose clause holds these ALU words, and that exports all four registers behind it.
+/// Returns a program whose clause holds these ALU words, and that then exports all four registers.
 pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     let form = [8, 8, 9, 10][random.below(4) as usize];
-    // The push that a pop behind the clause needs; the clause; four exports.
+    // The push that a pop after the clause needs, the clause, and four exports.
     let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
         // EXPORT, and EXPORT_DONE with END_OF_PROGRAM.
@@ -165,7 +167,7 @@ pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     words
 }
 
-/// Opcodes without tables of their own: what loops compute with.
+/// Opcodes without tables of their own, for computations in loops.
 const PLAIN2: [Op2; 40] = [
     Op2::ADD,
     Op2::MUL,
@@ -233,7 +235,7 @@ const DECIDING: [Op2; 10] = [
     Op2::PRED_SETGE_UINT,
 ];
 
-/// A group of these opcodes; `decides`: it is one PRED_SET* with UPDATE_EXEC_MASK.
+/// Returns a group of these opcodes. With `decides`, it is one PRED_SET* with UPDATE_EXEC_MASK.
 fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32; 2]> {
     let chosen: Vec<u8> = (0..4).filter(|_| !decides && random.once_in(2)).collect();
     let chosen = if chosen.is_empty() { vec![random.below(4) as u8] } else { chosen };
@@ -258,7 +260,7 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
             }
             .pack()
         } else {
-            // The last is of four slots.
+            // The last opcode uses four slots.
             let plain = PLAIN2[random.below(PLAIN2.len() as u32 - 1) as usize];
             AluDword1Op2R700 {
                 src0_abs: random.once_in(5),
@@ -281,7 +283,8 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
     slots
 }
 
-/// A conditional, perhaps in a loop whose lanes leave it: its clauses are of what loops compute with. Then exports.
+/// Returns a conditional, in some cases inside a loop whose lanes leave it, and exports at the end. The clauses use
+/// only opcodes without tables of their own.
 pub fn conditional(random: &mut Random) -> Program {
     let looped = random.once_in(2);
     let otherwise = random.once_in(2);
@@ -297,7 +300,7 @@ pub fn conditional(random: &mut Random) -> Program {
         clauses.push(slots);
         clauses.len() as u32 - 1
     };
-    // Address in word 0; CF_INST, POP_COUNT and BARRIER in word 1. A clause has its number for an address.
+    // Word 0 has the address; word 1 has CF_INST, POP_COUNT and BARRIER. The address of a clause is its number here.
     let cf = |address: u32, inst: u32, pops: u32| [address, 1 << 31 | inst << 23 | pops];
     let alu = |number: u32, form: u32| [number, 1 << 31 | form << 26];
     const LOOP_END: u32 = 5;
@@ -326,7 +329,7 @@ pub fn conditional(random: &mut Random) -> Program {
         words[jump] = cf(words.len() as u32 + 1, JUMP, 1);
         words.push(cf(0, POP, 1));
     } else {
-        // The POP comes either way.
+        // The POP runs on both paths.
         words[jump][0] = words.len() as u32;
         words.push(cf(0, POP, 1));
     }
@@ -353,7 +356,7 @@ pub fn conditional(random: &mut Random) -> Program {
     Program::from_words(words.into_iter().flatten().collect::<Vec<u32>>())
 }
 
-/// A launch of four registers and six constants on an R700.
+/// Returns a launch of four registers and six constants on an R700.
 pub fn launch(random: &mut Random) -> Launch {
     let chip = [Chip::RV770, Chip::RV770, Chip::named("rv730").unwrap()][random.below(3) as usize];
     let lanes = 1 + random.below(130) as usize;
