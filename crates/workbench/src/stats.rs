@@ -29,7 +29,7 @@ reconverge_isa::choices! {
         Texture = "texture",
         /// Reads or writes memory.
         Memory = "memory",
-        /// Writes a result of the program: a pixel, a vertex, a parameter.
+        /// Writes a result of the program: a pixel, a vertex or a parameter.
         Output = "output",
         /// Decides which lanes continue where.
         Flow = "flow",
