@@ -132,8 +132,8 @@ pub fn has_source(name: &str, bytes: &[u8]) -> bool {
 /// Extensions of source files; latte-assembler uses `.vsh` and `.psh`.
 pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
 
-/// Reads a file by its name, as [`open`] does. `read` returns the bytes of an included file, by its path relative to
-/// the root of `name`.
+/// Reads a file by its name, as [`open`] does. `read` returns the bytes of a file that a source includes. The path of
+/// that file starts where `name` starts.
 ///
 /// # Errors
 /// See [`OpenError`].

@@ -166,7 +166,7 @@ struct GridSteps {
     /// Shared, because it holds the memory of the start.
     grid: Arc<Grid>,
     run: Run,
-    /// Blocks that have ended, but not the last of the launch.
+    /// Blocks that have ended, except for the last block of the launch.
     ended: EndedGroups<Block>,
     done: bool,
     /// Number of warps per block.
