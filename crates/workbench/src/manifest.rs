@@ -250,7 +250,7 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // The results that a manifest expects were observed, so the blocks fit the hardware.
+            // The results that a manifest expects were observed, so block sizes are not checked.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),

@@ -338,7 +338,7 @@ impl Recorder {
     }
 }
 
-/// Returns pairs of a number and its count of consecutive repetitions.
+/// Returns the runs of equal numbers, as pairs of the number and the length of its run.
 fn runs(numbers: &[i32]) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     for number in numbers {

@@ -188,7 +188,7 @@ pub(super) static SEARCH: Problem = problem(
     },
 );
 
-/// One bit is set only in every fourth value, so low values are frequent.
+/// Each bit is set in a quarter of the values, so low values are frequent.
 pub(super) static HISTOGRAM: Problem = problem(
     "histogram",
     Rule::Exact,

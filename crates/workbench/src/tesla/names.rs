@@ -11,7 +11,7 @@ use crate::array::Dtype;
 pub enum ParamType {
     /// An address. The element type is present if the target is a number or a vector of one type.
     Pointer(Option<Dtype>),
-    /// One number.
+    /// A number.
     Scalar(Dtype),
     /// `long` or `unsigned long`: 4 or 8 bytes, which depends on the host.
     Long {
