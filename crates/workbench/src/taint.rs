@@ -76,7 +76,7 @@ pub struct Reached {
     step: u64,
 }
 
-/// An instruction whose events have not all arrived.
+/// An instruction that still waits for events.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     group: usize,
@@ -99,7 +99,7 @@ pub struct Taint {
     uses: UsesAt,
     /// Number of groups per block.
     of_block: usize,
-    /// For each group, the lanes that are killed at some time.
+    /// The lanes of each group that are killed at some time.
     killed: HashMap<usize, Mask>,
     slots: HashMap<(usize, &'static str), GradesOfFile>,
     memory: HashMap<Word, Grade>,

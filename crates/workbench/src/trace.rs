@@ -96,7 +96,7 @@ pub enum Recorded {
     /// Issues, masks and changes of the flow.
     #[default]
     Flow,
-    /// Also writes to registers and accesses to memory. They come from the reference interpreter.
+    /// The events of `Flow`, writes to registers, and accesses to memory. The last two come from the reference interpreter.
     Data,
 }
 

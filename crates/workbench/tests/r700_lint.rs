@@ -81,7 +81,7 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let expected: &[_] = match file {
             "r700-llvm/exec" => &[("double-write", 1), ("indexed-write", 11)],
             "r700-llvm/disasm" => &[("double-write", 3)],
-            // Early returns: 180 at the final export, 3 at registers that a loop or a function should have written.
+            // Early returns: 180 at the final export, 3 at results of a loop or a function.
             "r700/fuzz" => &[("unwritten-path", 183)],
             _ => &[],
         };

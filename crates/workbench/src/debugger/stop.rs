@@ -160,7 +160,7 @@ pub struct Stop {
     pub number: usize,
     /// The occurrence that it waits for.
     pub on: On,
-    /// Its restrictions.
+    /// Restrictions on the stop.
     pub only: Only,
     /// The text with which it was set.
     pub text: String,

@@ -124,7 +124,7 @@ pub(super) struct Accesses {
     rule: Coalescing,
     of: LiteMap<u32, Access>,
     pub(super) counts: LiteMap<u32, MemoryCounts>,
-    /// For each group, the accesses of its last instruction.
+    /// Accesses of the last instruction of each group.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 
