@@ -227,8 +227,8 @@
 //!
 //! ## Debug
 //!
-//! A [`debugger::Debugger`] moves forward and backward. [`debugger::command::run`] accepts the lines that `reconverge
-//! debug` accepts. [`session::Stepping`] does not have stops, and goes back only to snapshots.
+//! A [`debugger::Debugger`] moves forward and backward. [`debugger::command::run`] accepts the same lines as
+//! `reconverge debug`. [`session::Stepping`] does not have stops, and goes back only to snapshots.
 //!
 //! ```
 //! # let source = "
