@@ -224,8 +224,9 @@ impl Array {
 
     /// Converts the numbers to another type.
     ///
-    /// # Errors Returns an error for the first element that the type cannot hold exactly. Numbers are rounded to
-    /// `f32`, and a NaN stays a NaN.
+    /// # Errors
+    /// Returns an error for the first element that the type cannot hold exactly. Numbers are rounded to `f32`, and a
+    /// NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -246,8 +247,8 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Creates an array of numbers without a stated type. The type is `f64` if a number has a fraction, `u64` if a number exceeds
-    /// `i64`, and `i64` otherwise.
+    /// Creates an array of numbers without a stated type. The type is `f64` if a number has a fraction, `u64` if a
+    /// number exceeds `i64`, and `i64` otherwise.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
         let dtype = if any(|number| matches!(number, Element::Float(_))) {
@@ -469,7 +470,8 @@ impl Array {
     /// Parses a literal of the command line: a list `1,2.5,-3`, rows `(1,2),(3,4)`, a range `0..64` or `0..1..0.125`
     /// (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
     ///
-    /// # Errors Returns an error for any other text, and if the array needs more memory than is available.
+    /// # Errors
+    /// Returns an error for any other text, and if the array needs more memory than is available.
     pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
         let unknown = || ArrayError::Literal(text.to_owned());
         if let Some((name, sizes)) = text.split_once('[') {

@@ -56,7 +56,8 @@ impl fmt::Display for Asked {
 impl LaunchFile {
     /// Reduces the launch to the quad of a pixel, or to a vertex.
     ///
-    /// # Errors Returns an error if the file does not describe its lanes, or if no lane matches the request.
+    /// # Errors
+    /// Returns an error if the file does not describe its lanes, or if no lane matches the request.
     pub fn choose(&mut self, asked: Asked, files: &dyn Files) -> Result<Piece, Error> {
         let piece = match asked {
             Asked::Pixel { x, y, fragment } => {

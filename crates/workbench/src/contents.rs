@@ -139,7 +139,8 @@ pub struct Named {
 
 /// Returns the contents of a file.
 ///
-/// # Errors Returns an error if the machine does not have the type of a program.
+/// # Errors
+/// Returns an error if the machine does not have the type of a program.
 pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
     let Opened { target, image, .. } = opened;
     let machine = target.machine();

@@ -29,7 +29,8 @@ pub const BIN: &str = "bin";
 
 /// Returns the format for the extension of a file name, or hex if no format has this extension.
 ///
-/// # Errors Returns an error if the extension belongs to a format of another machine.
+/// # Errors
+/// Returns an error if the extension belongs to a format of another machine.
 pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
     // `elf` is a part of cubin-elf32; `gsh` is all of gsh.
     let is = |format: &&str| ending.len() > 2 && format.split('-').any(|part| part.starts_with(ending));
@@ -104,7 +105,8 @@ fn few(lines: &[String]) -> String {
 /// Returns the bytes of a file of this format. It is an error if the format cannot hold the state, unless `drop_state`
 /// is set. Names and declarations that are lost, but do not change the results of a program, are listed in a note.
 ///
-/// # Errors See [`WriteError`].
+/// # Errors
+/// See [`WriteError`].
 pub fn write(
     target: &Target,
     image: &Image,

@@ -110,8 +110,9 @@ impl fmt::Display for CountRule {
 impl CountRule {
     /// Parses a condition such as `instructions <= 16`.
     ///
-    /// # Errors Returns an error if the form is wrong, the count is unknown (with a list of all counts), or the number
-    /// is malformed.
+    /// # Errors
+    /// Returns an error if the form is wrong, the count is unknown (with a list of all counts), or the number is
+    /// malformed.
     pub fn parse(text: &str) -> Result<CountRule, String> {
         let wrong = |why: String| format!("holds = \"{text}\": {why}");
         let form = || {
@@ -149,7 +150,8 @@ impl CountRule {
 
     /// Checks the condition on the counts of a run, and returns a sentence with the count.
     ///
-    /// # Errors Returns a sentence with the count if the condition fails.
+    /// # Errors
+    /// Returns a sentence with the count if the condition fails.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {

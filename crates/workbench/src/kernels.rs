@@ -116,8 +116,9 @@ impl Kernel {
     /// Returns the launch of the first `lanes` lanes, ready to run. `lanes` is 1 to [`LANES`], on Tesla a multiple of
     /// [`BLOCK`].
     ///
-    /// # Errors Returns an error if the number of lanes is invalid, or if the source does not assemble, which is a
-    /// mistake in this crate.
+    /// # Errors
+    /// Returns an error if the number of lanes is invalid, or if the source does not assemble, which is a mistake in
+    /// this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch(lanes)?;
@@ -126,7 +127,8 @@ impl Kernel {
 
     /// Returns the launch of the first `lanes` lanes.
     ///
-    /// # Errors Returns an error if the number of lanes is invalid.
+    /// # Errors
+    /// Returns an error if the number of lanes is invalid.
     pub fn launch(&self, lanes: u32) -> Result<LaunchFile, KernelError> {
         if !(1..=LANES).contains(&lanes) || !lanes.is_multiple_of(self.unit) {
             return Err(KernelError::Lanes(lanes));
@@ -136,14 +138,16 @@ impl Kernel {
 
     /// Returns the program.
     ///
-    /// # Errors Returns an error if the source does not assemble, which is a mistake in this crate.
+    /// # Errors
+    /// Returns an error if the source does not assemble, which is a mistake in this crate.
     pub fn open(&self) -> Result<Opened, OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
 
     /// Returns the count of each lane, in lane order, from the results of a run.
     ///
-    /// # Errors Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
+    /// # Errors
+    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
     pub fn counts(&self, outcome: &dyn Outcome) -> Result<Vec<u32>, KernelError> {
         let outputs = outcome.outputs();
         let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;

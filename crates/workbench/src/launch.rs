@@ -168,7 +168,8 @@ impl LaunchFile {
 
     /// Returns the fields of a launch file as written, without checking their names and values.
     ///
-    /// # Errors Returns an error if the text is not TOML, or if it begins with a brace and is not JSON.
+    /// # Errors
+    /// Returns an error if the text is not TOML, or if it begins with a brace and is not JSON.
     pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
         if let Some(found) = not_an_object(text) {
             return Err(LaunchFileError::NotAnObject(found));
@@ -181,7 +182,8 @@ impl LaunchFile {
 
     /// Returns the launch with these fields.
     ///
-    /// # Errors Returns an error if there is no machine, if a field is unknown, or if a value has the wrong type.
+    /// # Errors
+    /// Returns an error if there is no machine, if a field is unknown, or if a value has the wrong type.
     pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
         // The lines of this text do not correspond to a file.
         let text = table.to_string();
@@ -228,7 +230,8 @@ impl LaunchFile {
 
     /// Sets a field from an option of the command line. `option` is its name without the dashes.
     ///
-    /// # Errors Returns an error if the machine does not have the option, or if the value is malformed.
+    /// # Errors
+    /// Returns an error if the machine does not have the option, or if the value is malformed.
     pub fn set(&mut self, option: &str, value: &str) -> Result<(), Error> {
         if option == "texture" {
             self.common.texture.push(TextureValues::of_argument(value)?);
@@ -243,7 +246,8 @@ impl LaunchFile {
 
     /// Returns the program type that the launch states.
     ///
-    /// # Errors Returns an error if the name is unknown.
+    /// # Errors
+    /// Returns an error if the name is unknown.
     pub fn stage(&self) -> Result<Option<Stage>, Error> {
         let names = Stage::ALL.map(|stage| (stage.name(), stage));
         self.common.stage.as_deref().map(|name| choose("stage", name, &names)).transpose()
@@ -251,7 +255,8 @@ impl LaunchFile {
 
     /// Returns the mode that the launch states.
     ///
-    /// # Errors Returns an error if the name is unknown.
+    /// # Errors
+    /// Returns an error if the name is unknown.
     pub fn mode(&self) -> Result<Option<Mode>, Error> {
         let names = Mode::ALL.map(|mode| (mode.name(), mode));
         self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
@@ -259,7 +264,8 @@ impl LaunchFile {
 
     /// Returns `options`, overridden by the launch's own options.
     ///
-    /// # Errors Returns an error if the mode is unknown.
+    /// # Errors
+    /// Returns an error if the mode is unknown.
     pub fn options(&self, options: &Options) -> Result<Options, Error> {
         let mode = self.mode()?.unwrap_or(options.mode);
         let watchdog = self.common.watchdog.unwrap_or(options.watchdog);
@@ -275,7 +281,8 @@ impl LaunchFile {
 
     /// Returns the launch of `program`, ready to run. `image` contains the program.
     ///
-    /// # Errors Returns an error if the launch does not fit the program or the machine.
+    /// # Errors
+    /// Returns an error if the launch does not fit the program or the machine.
     pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
         let target = self.target(image)?.for_program(image, program);
         let request = Request { common: &self.common, image, program, target: &target, files };
@@ -301,7 +308,8 @@ impl LaunchFile {
     /// Returns the program as the launch runs it, and the findings of [`Machine::lint`](crate::Machine::lint) in it.
     /// Returns `None` if the launch runs the words unchanged.
     ///
-    /// # Errors Returns an error if the launch does not fit the program or the machine.
+    /// # Errors
+    /// Returns an error if the launch does not fit the program or the machine.
     pub fn lint(
         &self,
         image: &Image,
@@ -333,8 +341,8 @@ impl LaunchFile {
     /// Compares the end of a run with the trap or the results that the launch expects. Returns the results, if any,
     /// and the differences as text. `file` is the program's file, for positions in messages.
     ///
-    /// # Errors Returns an error if the launch cannot run, if the engines differ, or if the program traps
-    /// unexpectedly.
+    /// # Errors
+    /// Returns an error if the launch cannot run, if the engines differ, or if the program traps unexpectedly.
     pub fn judged(
         &self,
         run: Result<RunResult, Error>,
@@ -358,8 +366,9 @@ impl LaunchFile {
 
     /// Runs the launch of `program` and compares its results with the expected results.
     ///
-    /// # Errors Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other
-    /// errors concern the launch.
+    /// # Errors
+    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the launch.
     pub fn run(
         &self,
         image: &Image,
@@ -381,7 +390,8 @@ impl LaunchFile {
 
     /// Evaluates the conditions on counts, and adds the sentences about them to the results. `session` is the launch.
     ///
-    /// # Errors Returns an error if some counts need an observed run and this run fails.
+    /// # Errors
+    /// Returns an error if some counts need an observed run and this run fails.
     pub fn judge_counts(
         &self,
         result: &mut RunResult,
@@ -413,7 +423,8 @@ impl LaunchFile {
 
     /// Returns the results of a run of the launch, compared with the expected results.
     ///
-    /// # Errors Returns an error if the expected numbers cannot be loaded.
+    /// # Errors
+    /// Returns an error if the expected numbers cannot be loaded.
     pub fn result(&self, outcome: &dyn Outcome, files: &dyn Files) -> Result<RunResult, ValuesError> {
         let mut result = RunResult::of(outcome);
         let piece = self.common.piece.as_ref().zip(self.common.lanes);
@@ -426,8 +437,8 @@ impl LaunchFile {
 
 /// Returns the program with this name, or the only program.
 ///
-/// # Errors Returns an error if there is no program, if none has this name, or if there are several and no name is
-/// given.
+/// # Errors
+/// Returns an error if there is no program, if none has this name, or if there are several and no name is given.
 pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a Program, Error> {
     let programs = &image.programs;
     let names =

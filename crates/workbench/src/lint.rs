@@ -12,7 +12,8 @@ use crate::values::Files;
 /// Returns every violation of a rule in a program, in order of address, errors first. A malformed part is listed once,
 /// even if the machine's own rules also find it.
 ///
-/// # Errors Returns an error if the program cannot be loaded.
+/// # Errors
+/// Returns an error if the program cannot be loaded.
 pub fn findings(target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
     let found = target.machine().lint(target, program)?;
     with_faults(target, program, found)
@@ -20,7 +21,8 @@ pub fn findings(target: &Target, program: &Program) -> Result<Vec<Finding>, Targ
 
 /// Returns the [`findings`] of a program as a launch runs it, with the driver fixes that the launch states.
 ///
-/// # Errors Returns an error if the program cannot be loaded, or if the launch does not fit it.
+/// # Errors
+/// Returns an error if the program cannot be loaded, or if the launch does not fit it.
 pub fn findings_in_launch(
     opened: &Opened,
     program: &Program,

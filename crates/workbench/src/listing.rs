@@ -99,7 +99,8 @@ pub(crate) fn check_nesting(deepest: usize) -> Result<(), TargetError> {
 impl Listing {
     /// Returns the listing unless its constructs nest deeper than [`NESTING`] allows.
     ///
-    /// # Errors Returns an error if they nest deeper.
+    /// # Errors
+    /// Returns an error if they nest deeper.
     pub(crate) fn checked(self) -> Result<Listing, TargetError> {
         let deepest = self.marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
         check_nesting(deepest).map(|()| self)

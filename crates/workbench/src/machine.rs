@@ -29,13 +29,15 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Returns the text of a program and its lines as data. [`Machine::assemble`] accepts the text.
     ///
-    /// # Errors Returns an error if the machine does not have this program type.
+    /// # Errors
+    /// Returns an error if the machine does not have this program type.
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError>;
 
     /// Returns the text of an image: the data that its programs share, then each program with its heading.
     /// [`Machine::assemble`] accepts the text.
     ///
-    /// # Errors Returns an error if the machine does not have the type of a program.
+    /// # Errors
+    /// Returns an error if the machine does not have the type of a program.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let texts = image.programs.iter().map(|program| {
             Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text)
@@ -46,7 +48,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Assembles a source text. Returns its programs and the data that they share. The chip and stage of `target`
     /// apply if the source does not state its own.
     ///
-    /// # Errors Returns every error in the source.
+    /// # Errors
+    /// Returns every error in the source.
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
 
     /// Returns the legal forms of a mnemonic in programs of the target's stage, each with an example. If the target
@@ -65,7 +68,8 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Checks whether `back`, assembled from the text of `image`, has everything that such a text keeps.
     ///
-    /// # Errors Returns the first difference.
+    /// # Errors
+    /// Returns the first difference.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         if image.programs.len() != back.programs.len() {
             return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
@@ -85,7 +89,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Explains the instruction of `program` at `address`, in the machine's own unit. The words are those of the
     /// listing at that address. A machine overrides this method if the meaning of words depends on their position.
     ///
-    /// # Errors Returns an error if no instruction starts at `address`, or if the words do not encode one.
+    /// # Errors
+    /// Returns an error if no instruction starts at `address`, or if the words do not encode one.
     fn explain_at(
         &self,
         target: &Target,
@@ -98,7 +103,8 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Assembles one instruction. Returns it as a complete program, and its address in that program.
     ///
-    /// # Errors Returns the errors in the text, with their positions.
+    /// # Errors
+    /// Returns the errors in the text, with their positions.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         alone(self, target, "", text)
     }
@@ -106,7 +112,8 @@ pub trait Machine: Sync + fmt::Debug {
     /// Returns the malformed parts of a program, such as words that do not encode an instruction or clauses that do
     /// not close. Such words still survive the round trip.
     ///
-    /// # Errors Returns an error if the machine does not have this program type.
+    /// # Errors
+    /// Returns an error if the machine does not have this program type.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
     /// Returns a more likely interpretation of the words if they do not seem to be a program of this machine. Raw
@@ -118,7 +125,8 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Returns the violations of documented rules that the words of a program show.
     ///
-    /// # Errors Returns an error if the program cannot be loaded.
+    /// # Errors
+    /// Returns an error if the program cannot be loaded.
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
     /// Returns every rule of [`Machine::lint`] and [`Machine::faults`].
@@ -126,19 +134,22 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Returns the control flow graph of a program.
     ///
-    /// # Errors Returns an error if the program cannot be loaded.
+    /// # Errors
+    /// Returns an error if the program cannot be loaded.
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
     /// Returns the registers that each instruction of a program reads and writes, by its address. An instruction that
     /// issues several operations in parallel has several entries.
     ///
-    /// # Errors Returns an error if the program cannot be loaded.
+    /// # Errors
+    /// Returns an error if the program cannot be loaded.
     fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError>;
 
     /// Returns the bytes of a file in the machine's container format `format`, or `None` if the machine does not have
     /// this format.
     ///
-    /// # Errors Returns an error if the format cannot hold the image.
+    /// # Errors
+    /// Returns an error if the format cannot hold the image.
     fn write(
         &self,
         target: &Target,
@@ -148,7 +159,8 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Returns the properties of the instructions of a program that counts use, from the machine's tables and manual.
     ///
-    /// # Errors Returns an error if the program cannot be loaded.
+    /// # Errors
+    /// Returns an error if the program cannot be loaded.
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
     /// Returns the registers and stack entries that a program needs, if the machine can compute them.
@@ -161,7 +173,8 @@ pub trait Machine: Sync + fmt::Debug {
 
     /// Parses the machine's part of a launch file.
     ///
-    /// # Errors Returns an error with the path of the field if a field is unknown or its value has the wrong type.
+    /// # Errors
+    /// Returns an error with the path of the field if a field is unknown or its value has the wrong type.
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
@@ -200,7 +213,8 @@ impl Assembled {
     /// Returns an assembled source for a machine, with this chip, these programs and no shared data. `lines` has the
     /// positions of their instructions. A program type applies only to a source with one program.
     ///
-    /// # Errors Returns an error if the machine does not have this chip.
+    /// # Errors
+    /// Returns an error if the machine does not have this chip.
     pub(crate) fn of(
         isa: Isa,
         chip: Option<&str>,
@@ -245,7 +259,8 @@ pub(crate) fn in_source(error: TargetError) -> Vec<Diagnostic> {
 
 /// Returns the last instruction of a program that consists of `context` and then `text`, which is one instruction.
 ///
-/// # Errors Returns the errors in the text, with their positions.
+/// # Errors
+/// Returns the errors in the text, with their positions.
 pub(crate) fn alone<M: Machine + ?Sized>(
     machine: &M,
     target: &Target,
@@ -292,7 +307,8 @@ pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnos
 
 /// Returns the line at an address.
 ///
-/// # Errors Returns an error that lists the nearest instructions if no instruction starts at this address.
+/// # Errors
+/// Returns an error that lists the nearest instructions if no instruction starts at this address.
 pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, ExplainError> {
     if let Some(line) = lines.iter().find(|line| line.address == Some(address)) {
         return Ok(line);

@@ -173,8 +173,9 @@ impl Manifest {
 
     /// Runs the launches on the programs of `image` and compares the results. The outputs are the buffers.
     ///
-    /// # Errors Returns [`Error::Trap`] if a program traps and [`Error::Differ`] if an engine has a defect. Other
-    /// errors concern the manifest.
+    /// # Errors
+    /// Returns [`Error::Trap`] if a program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the manifest.
     pub fn run(&self, image: &Image, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
         let mut buffers = self.memory(files)?;
         let mut result = RunResult::default();
@@ -206,8 +207,9 @@ impl Manifest {
 
     /// Returns the only launch, ready to run, with its program.
     ///
-    /// # Errors Returns an error if the manifest has several launches, because each continues in the memory of the
-    /// previous one. Other errors concern the manifest.
+    /// # Errors
+    /// Returns an error if the manifest has several launches, because each continues in the memory of the previous
+    /// one. Other errors concern the manifest.
     pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
         let [entry] = &self.launches[..] else {
             let count = self.launches.len();

@@ -110,8 +110,8 @@ impl Row {
 
     /// Returns the launch of [`Row::source`] with [`GROUPS`] groups, ready to run.
     ///
-    /// # Errors Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this
-    /// crate.
+    /// # Errors
+    /// Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this crate.
     pub fn prepare(&self, rounds: u32, alone: bool) -> Result<Session, KernelError> {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;

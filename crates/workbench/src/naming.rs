@@ -29,7 +29,8 @@ pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
 
 /// Returns the memory that the instructions of a program access, by address.
 ///
-/// # Errors Returns an error if the program cannot be loaded.
+/// # Errors
+/// Returns an error if the program cannot be loaded.
 pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Accessed>, TargetError> {
     let uses = target.machine().uses(target, program)?;
     let mut found: LiteMap<u32, Accessed> = LiteMap::new();

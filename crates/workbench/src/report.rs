@@ -202,8 +202,9 @@ impl Report {
     }
 
     /// Runs a launch and records it. A trap ends the record and is part of it.
-    /// # Errors Returns an error if the launch does not fit the machine, if the program does not have a listing, or if
-    /// the program alone exceeds the size limit of the report.
+    /// # Errors
+    /// Returns an error if the launch does not fit the machine, if the program does not have a listing, or if the
+    /// program alone exceeds the size limit of the report.
     pub fn of(
         subject: Subject<'_>,
         session: &Session,
@@ -290,7 +291,8 @@ impl Report {
 
 /// Returns the page with these runs next to each other. `template` is the page that the viewer's build creates.
 ///
-/// # Errors Returns an error if the template does not have a slot for runs.
+/// # Errors
+/// Returns an error if the template does not have a slot for runs.
 pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     const PLACE: &str = "<script id=\"runs\" type=\"application/json\">[]</script>";
     let (before, after) = template.split_once(PLACE).ok_or("the page has no place for runs")?;

@@ -77,20 +77,23 @@ pub struct Request<'a> {
 pub trait MachineLaunch: Debug + Send + Sync {
     /// Returns the launch, ready to run.
     ///
-    /// # Errors Returns an error if the launch does not fit the program or the machine.
+    /// # Errors
+    /// Returns an error if the launch does not fit the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
     /// Returns the program as this launch runs it and the findings of `Machine::lint` in it, or `None` if it runs
     /// the words as they are.
     ///
-    /// # Errors Returns an error if the launch does not fit the program or the machine.
+    /// # Errors
+    /// Returns an error if the launch does not fit the program or the machine.
     fn lint(&self, _request: &Request<'_>) -> Result<Option<(Program, Vec<Finding>)>, Error> {
         Ok(None)
     }
 
     /// Sets a field from an option of the command line. `option` is its name without the dashes.
     ///
-    /// # Errors Returns [`Error::Option`] if this machine does not have the option, and another error if the value is
+    /// # Errors
+    /// Returns [`Error::Option`] if this machine does not have the option, and another error if the value is
     /// malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
@@ -177,7 +180,8 @@ impl SamplerValues {
     /// Parses `NUMBER=FIELD=VALUE,FIELD=VALUE`, the form of an option's value. `wrap` takes one mode for s, t and r,
     /// or three modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
-    /// # Errors Returns an error if the form is wrong, a field is unknown, or a value is invalid.
+    /// # Errors
+    /// Returns an error if the form is wrong, a field is unknown, or a value is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
         let form = || wrong("0=mag=linear,wrap=repeat is the form, with the fields of [[sampler]]");
@@ -202,7 +206,8 @@ impl SamplerValues {
 
     /// Returns the sampler and its comparison.
     ///
-    /// # Errors Returns an error if a name is unknown or the border is not four numbers.
+    /// # Errors
+    /// Returns an error if a name is unknown or the border is not four numbers.
     pub(crate) fn sampler(&self, files: &dyn Files) -> Result<(Sampler, Compare), Error> {
         let place = format!("sampler {}", self.number);
         let Self { unnormalised, seamless, anisotropy, .. } = *self;
@@ -260,8 +265,9 @@ impl TextureValues {
 
     /// Returns the image, and a sampler with the same wrap mode for all three coordinates.
     ///
-    /// # Errors Returns an error if the numbers cannot be loaded or do not fit the size, if a name is unknown, or if
-    /// `isa` does not have a feature.
+    /// # Errors
+    /// Returns an error if the numbers cannot be loaded or do not fit the size, if a name is unknown, or if `isa` does
+    /// not have a feature.
     pub(crate) fn image(&self, isa: Isa, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
         let place = format!("texture {}", self.unit);
         let typed =
@@ -318,7 +324,8 @@ impl TextureValues {
 
     /// Returns the values that the four letters of `select` name. `all` lists the legal letters.
     ///
-    /// # Errors Returns an error if there is another letter or another number of letters.
+    /// # Errors
+    /// Returns an error if there is another letter or another number of letters.
     pub(crate) fn selected<T>(
         &self,
         all: &str,
@@ -346,15 +353,16 @@ const LANE_BYTES: u64 = 2 * 17 * 4;
 
 /// Checks that there is memory for the results of `lanes` lanes.
 ///
-/// # Errors Returns an error if there is not enough memory.
+/// # Errors
+/// Returns an error if there is not enough memory.
 pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
     room(LANE_BYTES.saturating_mul(lanes as u64), 1)
 }
 
 /// Returns the number of lanes of a launch: the stated number, or else the number of rows of the longest input, or 1.
 ///
-/// # Errors Returns an error if the number is 0, if it exceeds [`LANES`] or the available memory, or if all inputs
-/// lack rows.
+/// # Errors
+/// Returns an error if the number is 0, if it exceeds [`LANES`] or the available memory, or if all inputs lack rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -384,7 +392,8 @@ pub(crate) fn lanes<'a>(
 /// single row applies to all lanes. Numbers without rows are one per lane, or all of them apply to all lanes. Files
 /// without rows are divided among the lanes.
 ///
-/// # Errors Returns an error if the number of values does not fit, or if elements do not have 32 bits.
+/// # Errors
+/// Returns an error if the number of values does not fit, or if elements do not have 32 bits.
 fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
@@ -472,7 +481,8 @@ pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array
 
 /// Parses `NAME=VALUES`, the form of an option's value.
 ///
-/// # Errors Returns an error if there is no `=`.
+/// # Errors
+/// Returns an error if there is no `=`.
 pub(crate) fn assigned<'a>(option: &str, text: &'a str) -> Result<(&'a str, Values), Error> {
     let (name, values) = assignment(option, text)?;
     Ok((name, Values::Text(values.to_owned())))
@@ -480,7 +490,8 @@ pub(crate) fn assigned<'a>(option: &str, text: &'a str) -> Result<(&'a str, Valu
 
 /// Splits `NAME=VALUE`, the form of an option's value.
 ///
-/// # Errors Returns an error if there is no `=`.
+/// # Errors
+/// Returns an error if there is no `=`.
 pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Error> {
     let form = || Error::Machine(format!("--{option} {text}: NAME=VALUE is the form"));
     text.split_once('=').ok_or_else(form)
@@ -488,7 +499,8 @@ pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'
 
 /// Parses a size such as `8x8`.
 ///
-/// # Errors Returns an error if the text does not have this form.
+/// # Errors
+/// Returns an error if the text does not have this form.
 pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
     sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; 64 or 8x8 fits here")))
@@ -496,7 +508,8 @@ pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
 
 /// Parses the number of an option.
 ///
-/// # Errors Returns an error if the text is not such a number.
+/// # Errors
+/// Returns an error if the text is not such a number.
 pub(crate) fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: a number fits here")))
 }
@@ -510,7 +523,8 @@ pub(crate) fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
 
 /// Returns the value of a name.
 ///
-/// # Errors Returns an error if the name is not one of the choices.
+/// # Errors
+/// Returns an error if the name is not one of the choices.
 pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str, T)]) -> Result<T, Error> {
     let names = || choices.iter().map(|(known, _)| *known).collect::<Vec<_>>();
     let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -519,7 +533,8 @@ pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str,
 
 /// Returns the value of a name, or `otherwise` if the name is absent.
 ///
-/// # Errors Returns an error if the name is not one of the choices.
+/// # Errors
+/// Returns an error if the name is not one of the choices.
 pub(crate) fn choose_or<T: Copy>(
     otherwise: T,
     place: &str,

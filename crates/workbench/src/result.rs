@@ -67,7 +67,8 @@ impl RunResult {
     /// to some of its lanes, only their part of the expected numbers is compared. Expected numbers must be 0 if none
     /// of these lanes has written the output.
     ///
-    /// # Errors Returns an error if the expected numbers cannot be loaded.
+    /// # Errors
+    /// Returns an error if the expected numbers cannot be loaded.
     pub fn compare(
         &mut self,
         expected: &Expected,

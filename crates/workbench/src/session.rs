@@ -62,13 +62,15 @@ pub trait Ready: Any + Send + Sync {
 
     /// Runs the launch to its end. If the observer takes events, the run is in order on one thread.
     ///
-    /// # Errors Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other
-    /// errors concern the launch.
+    /// # Errors
+    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the launch.
     fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
     /// Returns the launch before its first instruction.
     ///
-    /// # Errors Returns an error if the launch does not fit the machine or cannot be stepped.
+    /// # Errors
+    /// Returns an error if the launch does not fit the machine or cannot be stepped.
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
 
     /// Returns a launch of some of its lanes alone, which keep their numbers. Returns `None` if launches of the
@@ -171,13 +173,15 @@ pub trait Steps: Inspect + Send + Sync {
 
     /// Executes the next instruction.
     ///
-    /// # Errors Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// # Errors
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
     /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine of the options if the machine
     /// supports it here, otherwise steps one instruction at a time.
     ///
-    /// # Errors Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// # Errors
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
         // A step emits all events.
@@ -442,8 +446,9 @@ impl Session {
 
     /// Runs the launch to its end.
     ///
-    /// # Errors Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other
-    /// errors concern the launch.
+    /// # Errors
+    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the launch.
     pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         if !options.engine.is_lockstep() {
             return self.0.run(options, Watch::Nothing);
@@ -455,7 +460,8 @@ impl Session {
 
     /// Runs the launch to its end, in order on one thread, and passes the events to a sink.
     ///
-    /// # Errors Returns the errors of [`Session::run`].
+    /// # Errors
+    /// Returns the errors of [`Session::run`].
     pub fn run_traced(
         self,
         options: &Options,
@@ -467,7 +473,8 @@ impl Session {
 
     /// Returns the launch before its first instruction, to inspect and step it.
     ///
-    /// # Errors Returns an error if the launch does not fit the machine or cannot be stepped.
+    /// # Errors
+    /// Returns an error if the launch does not fit the machine or cannot be stepped.
     pub fn start(&self, options: &Options) -> Result<Stepping, Error> {
         Ok(Stepping(self.0.start(options)?))
     }
@@ -525,7 +532,8 @@ impl Stepping {
     /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine of the options if the machine
     /// supports it here, otherwise steps one instruction at a time.
     ///
-    /// # Errors Returns an error if the program traps. The instruction that trapped remains the next one. After
+    /// # Errors
+    /// Returns an error if the program traps. The instruction that trapped remains the next one. After
     /// [`Error::Fault`], the values of registers and memory are arbitrary.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
@@ -534,7 +542,8 @@ impl Stepping {
     /// Steps a group. The groups before it in the order run first, as far as necessary. `observer` receives the events
     /// with their groups.
     ///
-    /// # Errors Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// # Errors
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     pub fn step(
         &mut self,
         group: usize,
@@ -562,7 +571,8 @@ impl Stepping {
     /// Executes up to `budget` instructions in the fixed order, until `predicate` holds before one of them other than
     /// the first. `predicate` receives the launch and the group that runs next.
     ///
-    /// # Errors Returns an error if the program traps. The instruction that trapped remains the next one.
+    /// # Errors
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     pub fn run_until(
         &mut self,
         budget: u64,

@@ -115,8 +115,8 @@ type Launch = (Vec<TextureValues>, Arc<dyn MachineLaunch>);
 impl Workload {
     /// Returns the launch, ready to run.
     ///
-    /// # Errors Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this
-    /// crate.
+    /// # Errors
+    /// Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this crate.
     pub fn prepare(&self) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch();
@@ -134,14 +134,16 @@ impl Workload {
 
     /// Returns the program.
     ///
-    /// # Errors Returns an error if the source does not assemble, which is a mistake in this crate.
+    /// # Errors
+    /// Returns an error if the source does not assemble, which is a mistake in this crate.
     pub fn open(&self) -> Result<Opened, crate::open::OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
 
     /// Returns the first `count` words of a run's result.
     ///
-    /// # Errors Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
+    /// # Errors
+    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
     pub fn result(&self, outcome: &dyn Outcome, count: usize) -> Result<Vec<u32>, KernelError> {
         let outputs = outcome.outputs();
         let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;

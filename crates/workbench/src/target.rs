@@ -137,7 +137,8 @@ impl Target {
 
     /// Returns a target with a chip, if a chip is named.
     ///
-    /// # Errors Returns an error if the chip belongs to another machine or is unknown.
+    /// # Errors
+    /// Returns an error if the chip belongs to another machine or is unknown.
     pub fn new(isa: Isa, chip: Option<&str>) -> Result<Target, TargetError> {
         let Some(chip) = chip else { return Ok(Target::of(isa)) };
         if let Some(model) = Model::named(isa, chip) {

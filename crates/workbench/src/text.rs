@@ -22,7 +22,8 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// Resolves a source text.
     ///
-    /// # Errors Returns every error in constants, macros and included files.
+    /// # Errors
+    /// Returns every error in constants, macros and included files.
     pub fn new(text: &'a str, given: &Given) -> Result<Source<'a>, Vec<Diagnostic>> {
         Ok(Source { text, expanded: expand(text, given)? })
     }
@@ -39,7 +40,8 @@ impl<'a> Source<'a> {
 
     /// Returns the programs of the source for the machine of `target`.
     ///
-    /// # Errors Returns every error in the source. A source that names another machine is also an error.
+    /// # Errors
+    /// Returns every error in the source. A source that names another machine is also an error.
     pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
         let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
             let one = |diagnostic| match &self.expanded {
@@ -81,7 +83,8 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
 
 /// Returns the programs of a source text for the machine of `target`. The text cannot include files.
 ///
-/// # Errors Returns every error in the source. A source that names another machine is also an error.
+/// # Errors
+/// Returns every error in the source. A source that names another machine is also an error.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     Source::new(source, &Given::default())?.assemble(target)
 }
@@ -119,7 +122,8 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
 /// Disassembles a program and assembles the text again. The words must be equal, and so must the container's data that
 /// a listing has (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
 ///
-/// # Errors Returns the first difference as text, or an error if the machine does not have the program type.
+/// # Errors
+/// Returns the first difference as text, or an error if the machine does not have the program type.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default());
@@ -134,7 +138,8 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
 /// Converts an image to text and back, in every style of text. The programs must be equal, and so must the shared data
 /// and the container's data that the machine's texts have (Tesla: all of them).
 ///
-/// # Errors Returns the first difference as text, or an error if the machine does not have the program type.
+/// # Errors
+/// Returns the first difference as text, or an error if the machine does not have the program type.
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
     for style in

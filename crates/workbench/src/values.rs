@@ -72,7 +72,8 @@ impl From<Array> for Values {
 pub trait Files {
     /// Returns the bytes of a file.
     ///
-    /// # Errors Returns a message for users, without the file's name, if the file cannot be read.
+    /// # Errors
+    /// Returns a message for users, without the file's name, if the file cannot be read.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
     /// Returns numbers of this name that the caller has in memory, and the source of their type.
@@ -136,7 +137,8 @@ impl Values {
 
     /// Returns the numbers. `place` names their use in messages.
     ///
-    /// # Errors See [`ValuesError`].
+    /// # Errors
+    /// See [`ValuesError`].
     pub fn load(&self, place: &str, files: &dyn Files) -> Result<Loaded, ValuesError> {
         let loaded = |array, stated| Loaded { array, stated, flat: false };
         if let Values::Text(name) = self
@@ -186,7 +188,8 @@ impl Values {
 
     /// Returns the numbers, converted to `dtype`.
     ///
-    /// # Errors See [`ValuesError`]. It is also an error if the type cannot hold a number.
+    /// # Errors
+    /// See [`ValuesError`]. It is also an error if the type cannot hold a number.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, .. } = self.load(place, files)?;
         if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
@@ -201,7 +204,8 @@ impl Values {
     /// Returns numbers of 32 bits for an input that expects floats: `f32` unless a type is stated. Files of 64-bit or
     /// short numbers also become `f32`. Files of `i32` and `u32` keep their bits if the machine has `integers`.
     ///
-    /// # Errors See [`ValuesError`]. Raw bytes without a type are also an error.
+    /// # Errors
+    /// See [`ValuesError`]. Raw bytes without a type are also an error.
     pub fn load_float(&self, place: &str, integers: bool, files: &dyn Files) -> Result<Loaded, ValuesError> {
         let loaded = self.load(place, files)?;
         let dtype = loaded.array.dtype;
@@ -227,7 +231,8 @@ impl Values {
     /// Returns the numbers as a program's memory holds them: with the stated type, or else as 32-bit `i32`, `u32` or
     /// `f32`.
     ///
-    /// # Errors See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
+    /// # Errors
+    /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
         // Raw bytes are bytes.

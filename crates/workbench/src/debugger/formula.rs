@@ -221,7 +221,8 @@ impl Formula {
     /// Returns whether the formula is true, and for which lane: `Some(None)` if it does not depend on a lane,
     /// otherwise the first active lane for which it holds.
     ///
-    /// # Errors Returns an error if the formula holds for no lane and does not have a value for one of them.
+    /// # Errors
+    /// Returns an error if the formula holds for no lane and does not have a value for one of them.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));

@@ -155,7 +155,8 @@ pub struct Debugger {
 impl Debugger {
     /// Creates a debugger for a launch before its first instruction.
     ///
-    /// # Errors Returns an error if the launch cannot be stepped, or if the program does not have a listing.
+    /// # Errors
+    /// Returns an error if the launch cannot be stepped, or if the program does not have a listing.
     pub fn new(
         session: &Session,
         target: &Target,

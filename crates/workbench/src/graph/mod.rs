@@ -128,7 +128,8 @@ impl Way {
 impl Drawing {
     /// Returns the control flow of a program, with the counts of a run.
     ///
-    /// # Errors Returns an error if the program cannot be loaded.
+    /// # Errors
+    /// Returns an error if the program cannot be loaded.
     pub fn of(
         title: &str,
         target: &Target,

@@ -262,7 +262,8 @@ impl Recorder {
 
     /// Returns the report with as much of the recorded data as fits the size limit.
     ///
-    /// # Errors Returns an error if the report exceeds the limit even without any step.
+    /// # Errors
+    /// Returns an error if the report exceeds the limit even without any step.
     pub(super) fn finish(self, report: Report, machine: &dyn Machine) -> Result<Report, Error> {
         let until = self.registers_until.unwrap_or(self.steps.len());
         let (mut steps, mut until) = (self.steps.len(), until);

@@ -20,7 +20,7 @@ pub(super) fn break_at(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn log_at(call: &mut Call<'_>) -> Done {
-    // Both the place and the text may be missing.
+    // With these spaces, ` : ` is found even if the place or the text is missing.
     let line = format!(" {} ", call.rest);
     let (head, text_of) = line.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
     if text_of.trim().is_empty() {

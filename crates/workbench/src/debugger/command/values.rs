@@ -99,7 +99,8 @@ pub(super) fn bytes(call: &mut Call<'_>) -> Done {
 
 /// Returns bytes of a memory as text: words, four per line. `words` are the arguments of the command.
 ///
-/// # Errors Returns a message if the arguments do not fit.
+/// # Errors
+/// Returns a message if the arguments do not fit.
 pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     let (space, at, count) = range(debugger, words, 64)?;
     let bytes = debugger.stepping().memory(space, debugger.group(), debugger.lane(), at, count as usize);

@@ -106,8 +106,8 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
     ]
 };
 
-/// Names that editors use for themselves and pass on. Names that begin with `__` also belong to editors. Source: Visual Studio Code,
-/// "Launch.json attributes".
+/// Names that editors use for themselves and pass on. Names that begin with `__` also belong to editors.
+/// Source: Visual Studio Code, "Launch.json attributes".
 const OF_EDITORS: [&str; 10] = [
     "type",
     "request",
@@ -139,8 +139,8 @@ pub struct LaunchRequest {
 impl LaunchRequest {
     /// Parses the arguments of a launch request.
     ///
-    /// # Errors Returns an error if an argument is unknown or has the wrong type. The message names it and states what
-    /// fits.
+    /// # Errors
+    /// Returns an error if an argument is unknown or has the wrong type. The message names it and states what fits.
     pub fn read(arguments: &Value) -> Result<LaunchRequest, String> {
         let mut request = LaunchRequest { stop_on_entry: true, ..LaunchRequest::default() };
         let none = Map::new();

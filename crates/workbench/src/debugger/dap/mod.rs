@@ -62,8 +62,7 @@ pub struct Adapter {
     launched: LaunchRequest,
     /// The targets of the last `gotoTargets`: the address of each, and whether the movement to it is forward.
     targets: Vec<(u32, bool)>,
-    /// The debugger's stops for the lines of the user's source. A new list of breakpoints replaces them. The next
-    /// fields are the same for other lists.
+    /// Stops for breakpoints of each kind, by number. A new list of breakpoints replaces the stops of its kind.
     of_source: Vec<usize>,
     of_listing: Vec<usize>,
     of_other: Vec<usize>,

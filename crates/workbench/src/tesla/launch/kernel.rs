@@ -263,8 +263,9 @@ fn place(
 /// A declared name has priority. Parameters without a declared name take the remaining declarations in order. If the
 /// launch states offsets of parameters, declarations are not used.
 ///
-/// # Errors Returns an error if a name is not declared, if a parameter does not have a value or has two values, or if
-/// the number of parameters differs.
+/// # Errors
+/// Returns an error if a name is not declared, if a parameter does not have a value or has two values, or if the
+/// number of parameters differs.
 fn assigned<'a>(
     file: &'a Launch,
     program: &'a Program,
@@ -416,7 +417,8 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
 
 /// Returns the types of the parameters from the kernel's mangled name.
 ///
-/// # Errors Returns an error if the name has a different number of parameters than the launch.
+/// # Errors
+/// Returns an error if the name has a different number of parameters than the launch.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
     // Parameters with stated offsets need not be in order.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
