@@ -202,6 +202,7 @@ impl Report {
     }
 
     /// Runs a launch and records it. A trap ends the record and is part of it.
+    ///
     /// # Errors
     /// Returns an error if the launch does not fit the machine, if the program does not have a listing, or if the
     /// program alone exceeds the size limit of the report.

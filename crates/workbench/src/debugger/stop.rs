@@ -88,7 +88,7 @@ impl Watched {
         }
     }
 
-    /// Describes the difference between two values.
+    /// Describes the changes, or returns `None` if the values are equal.
     fn change(self, before: &[u32], after: &[u32]) -> Option<String> {
         let mut places = (0..before.len().min(after.len())).filter(|place| before[*place] != after[*place]);
         match self {
