@@ -1,9 +1,9 @@
-//! How many instructions of the host each piece of work takes, counted by valgrind: the same on every run and machine
-//! of one kind, which times are not. valgrind knows AVX2 but not AVX-512, so the fast engines run their AVX2 code.
+//! Number of host instructions of each piece of work, counted by valgrind. Unlike times, counts are equal in every run
+//! and on every machine of one kind. valgrind supports AVX2 but not AVX-512, so the fast engines run their AVX2 code.
 //!
 //! `scripts/instruction-counts` runs this.
 
-// The macros make modules and functions of their own, without documentation.
+// The macros create modules and functions without documentation.
 #![allow(missing_docs)]
 
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use reconverge_workbench::assemble;
 use reconverge_workbench::kernels::find;
 use reconverge_workbench::{Outcome, Session, Style, Target};
 
-/// Lanes of a run: eight blocks of Tesla.
+/// Number of lanes of a run: eight blocks of Tesla.
 const LANES: u32 = 1 << 11;
 
 fn target(isa: Isa) -> Target {
@@ -24,7 +24,7 @@ fn target(isa: Isa) -> Target {
 
 fn source(isa: Isa) -> (Target, String) {
     let kernel = find(isa, "mandel").expect("every machine has it");
-    // What is made once a process is not counted.
+    // One-time initialisation of the process is not counted.
     let warm = assemble(&target(isa), kernel.source).expect("our own source assembles");
     assert_eq!(warm.image.programs.len(), 1);
     (target(isa), kernel.source.to_owned())
@@ -82,7 +82,7 @@ fn execute((session, engine): (Session, Engine)) -> Box<dyn Outcome> {
 
 library_benchmark_group!(name = text, benchmarks = [parse_and_encode, decode_and_print, decode]);
 library_benchmark_group!(name = execution, benchmarks = [execute]);
-// One thread: what threads do differs from run to run, and only the thread of the benchmark is counted.
+// One thread: with several, the work per thread varies between runs, and only the benchmark's own thread is counted.
 main!(
     config = LibraryBenchmarkConfig::default().env("RAYON_NUM_THREADS", "1"),
     library_benchmark_groups = [text, execution]

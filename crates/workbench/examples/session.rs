@@ -1,5 +1,5 @@
-//! Steps one program on each of the three machines: looks at why lanes wait, follows a lane, takes a snapshot, runs on,
-//! and comes back.
+//! Steps one program on each of the three machines: inspects why lanes wait, follows a lane, takes a snapshot, runs
+//! further, and restores the snapshot.
 //!
 //! `cargo run -p reconverge-workbench --example session`
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A walk through the Mandelbrot kernel, as text.
+/// Returns a walk through the Mandelbrot kernel, as text.
 pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
     let kernel = find(isa, "mandel").ok_or("every machine has it")?;
     let opened = kernel.open()?;
@@ -32,7 +32,7 @@ pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
     let mut stepping = kernel.prepare(1 << 10)?.start(&Options::default())?;
     writeln!(text, "{} groups", stepping.groups())?;
 
-    // To where the lanes of the first group part.
+    // Runs until the lanes of the first group diverge.
     let parted = |stepping: &Stepping, group: usize| {
         let all = Mask::first(stepping.lanes(group).len());
         stepping.issue(group).is_some_and(|issue| issue.mask.any() && issue.mask != all)
@@ -43,7 +43,7 @@ pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
     let issue = stepping.issue(group).ok_or("nothing is issued")?;
     writeln!(text, "group {group} at {}: {} for lanes {}", issue.pc, line(issue.pc), issue.mask)?;
 
-    // Why one of the others does not run.
+    // Finds out why one of the other lanes does not run.
     let lanes = stepping.lanes(group).len();
     let waits = |lane: &Lane| !issue.mask.has(*lane) && lane.index() < lanes;
     let waiting = (0..64).map(Lane).find(waits).ok_or("all lanes run")?;
@@ -53,7 +53,7 @@ pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
         writeln!(text, "  {} {:?} {:?}", row.kind, row.mask.map(|mask| mask.to_string()), row.count)?;
     }
 
-    // Until a lane that runs has run again, and back.
+    // Runs until a lane that runs has run again, then goes back.
     let here = stepping.snapshot();
     let before = stepping.statistics().instructions;
     let lane = issue.mask.lanes().next().ok_or("some lane runs")?;
@@ -66,7 +66,7 @@ pub(crate) fn walk(isa: Isa) -> Result<String, Box<dyn Error>> {
     assert_eq!(stepping.issue(group), Some(issue));
     writeln!(text, "back at {}, after {} instructions", issue.pc, stepping.statistics().instructions)?;
 
-    // To the end: what the steps leave is what a run leaves.
+    // Runs to the end. The steps leave the same results as a run.
     stepping.run_until(u64::MAX, &mut |_, _| false, &mut |_, _| {})?;
     let ran = kernel.prepare(1 << 10)?.run(&Options::default())?;
     assert!(kernel.counts(&*stepping.outcome())? == kernel.counts(&*ran)?);

@@ -1,7 +1,8 @@
-//! Typed arrays from and to files: `.npy`, `.npz`, JSON, raw bytes, ranges and lists written on the command line.
+//! Typed arrays, read from and written to files: `.npy`, `.npz`, JSON, raw bytes, and ranges and lists on the command
+//! line.
 //!
-//! The header of a `.npy` file is read here rather than by a crate: npyz multiplies the sizes of a shape unchecked, and its
-//! support of `.npz` brings compressors written in C.
+//! This module parses the header of a `.npy` file itself. The crate npyz does not check the product of a shape's sizes
+//! for overflow, and its support for `.npz` depends on compressors written in C.
 
 use std::io::{Cursor, Read};
 use std::ops::Range;
@@ -38,22 +39,22 @@ reconverge_isa::choices! {
 }
 
 impl Dtype {
-    /// The unsigned integer type of `bytes` bytes, if there is one.
+    /// Returns the unsigned integer type of `bytes` bytes, if one exists.
     pub fn unsigned(bytes: usize) -> Option<Dtype> {
         [Dtype::U8, Dtype::U16, Dtype::U32, Dtype::U64].into_iter().find(|dtype| dtype.bytes() == bytes)
     }
 
-    /// The signed integer type of `bytes` bytes, if there is one.
+    /// Returns the signed integer type of `bytes` bytes, if one exists.
     pub fn signed(bytes: usize) -> Option<Dtype> {
         [Dtype::I8, Dtype::I16, Dtype::I32, Dtype::I64].into_iter().find(|dtype| dtype.bytes() == bytes)
     }
 
-    /// The type with this name.
+    /// Returns the type with this name.
     pub fn from_name(name: &str) -> Option<Dtype> {
         Dtype::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
-    /// Bytes of an element.
+    /// Returns the number of bytes of an element.
     pub const fn bytes(self) -> usize {
         match self {
             Dtype::U8 | Dtype::I8 => 1,
@@ -63,12 +64,12 @@ impl Dtype {
         }
     }
 
-    /// Whether elements are floating-point numbers.
+    /// Returns whether elements are floating-point numbers.
     pub const fn is_float(self) -> bool {
         matches!(self, Dtype::F32 | Dtype::F64)
     }
 
-    /// numpy's little-endian type string.
+    /// Returns numpy's little-endian type string.
     fn npy(self) -> String {
         let order = if self.bytes() == 1 { '|' } else { '<' };
         format!("{order}{}{}", &self.name()[..1], self.bytes())
@@ -86,76 +87,76 @@ pub struct Array {
     pub bytes: Vec<u8>,
 }
 
-/// What is wrong with an array.
+/// The reason why data is not a valid array.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ArrayError {
     /// The bytes are not a `.npy` file.
     #[error("not an .npy file: {0}")]
     NotNpy(&'static str),
-    /// A `.npy` element type that is not supported.
+    /// The `.npy` element type is not supported.
     #[error(".npy element type `{0}` is not supported: use one of b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8")]
     NpyType(String),
     /// The bytes are not a `.npz` file.
     #[error("not an .npz file: {0}")]
     NotNpz(String),
-    /// A `.npz` file has several arrays, or none of the name.
+    /// The `.npz` file has several arrays, or none with this name.
     #[error("{}; name one as FILE.npz:NAME: {}", .asked.as_ref().map_or("several arrays".to_owned(), |name| format!("no array `{name}`")), .names.join(", "))]
     NpzName {
-        /// The name asked for.
+        /// The requested name.
         asked: Option<String>,
-        /// The arrays that there are.
+        /// The arrays in the file.
         names: Vec<String>,
     },
-    /// Raw bytes without a type, where numbers are wanted.
+    /// Numbers are expected, but raw bytes without a type were found.
     #[error("the type of its numbers is not stated: say {0}:f32, :u32 or :i32")]
     Untyped(String),
-    /// The data ends early, or goes on.
+    /// The data is too short or too long.
     #[error("{found} bytes of data where shape and type need {wanted}")]
     Length {
         /// Bytes needed.
         wanted: u128,
-        /// Bytes there.
+        /// Bytes found.
         found: usize,
     },
     /// Not valid JSON, or not nested lists of numbers.
     #[error("JSON: {0}")]
     Json(String),
-    /// A list whose parts differ in length.
+    /// Lists of one level differ in length.
     #[error("JSON: the lists are not all of one length")]
     Ragged,
-    /// A NaN where an integer is wanted.
+    /// An element is NaN, but an integer is required.
     #[error(
         "element {index} is NaN, which {wanted} cannot hold: give an array of {wanted}, or replace the NaN"
     )]
     NotANumber {
         /// Position in row-major order.
         index: usize,
-        /// The type wanted.
+        /// The required type.
         wanted: Dtype,
     },
-    /// A number that the wanted type cannot hold.
+    /// The required type cannot hold a number.
     #[error("element {index} is {value}, which {wanted} cannot hold exactly: give an array of {wanted}")]
     DoesNotFit {
         /// Position in row-major order.
         index: usize,
         /// The number.
         value: String,
-        /// The type wanted.
+        /// The required type.
         wanted: Dtype,
     },
-    /// A range or list that is not understood.
+    /// The text is not a range or list.
     #[error("`{0}` is not a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64])")]
     Literal(String),
-    /// More bytes than there is room for.
+    /// The data needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
 }
 
-/// How many times an array is there at once, at most: as it is loaded, converted, in the launch, and as an output.
+/// Maximum number of copies of an array in memory: as loaded, as converted, in the launch, and as an output.
 const COPIES: u64 = 4;
 
-/// How many times the bytes of a JSON text its numbers take while they are parsed, about.
+/// Estimate of the memory for the numbers of a JSON text while they are parsed, as a multiple of the text's bytes.
 const JSON_COPIES: u64 = 40;
 
 /// An element, as the widest type of its kind.
@@ -166,7 +167,7 @@ enum Element {
 }
 
 impl Element {
-    /// The nearest number of 64 bits.
+    /// Returns the nearest `f64`.
     fn as_f64(self) -> f64 {
         match self {
             Element::Integer(value) => value as f64,
@@ -176,7 +177,8 @@ impl Element {
 }
 
 impl Array {
-    /// The rows of some lanes, if the array has a row for each of `all` lanes; otherwise the array as it is.
+    /// Returns the rows of some lanes if the array has one row for each of `all` lanes; otherwise returns the array
+    /// unchanged.
     pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
         let Array { dtype, mut shape, bytes } = self;
         if all == 0 || !bytes.len().is_multiple_of(all) {
@@ -191,22 +193,22 @@ impl Array {
         Array { dtype, shape, bytes }
     }
 
-    /// Bytes, one after the other.
+    /// Creates an array of bytes.
     pub fn from_bytes(bytes: Vec<u8>) -> Array {
         Array { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()
     }
 
-    /// Whether there is no element.
+    /// Returns whether the array does not have elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// An array of 32-bit words.
+    /// Creates an array of 32-bit words.
     pub fn from_words(dtype: Dtype, shape: Vec<usize>, words: impl IntoIterator<Item = u32>) -> Array {
         let mut bytes = Vec::new();
         for word in words {
@@ -215,7 +217,7 @@ impl Array {
         Array { dtype, shape, bytes }
     }
 
-    /// The elements as 32-bit words; only for four-byte types.
+    /// Returns the elements as 32-bit words; only for four-byte types.
     pub fn words(&self) -> impl Iterator<Item = u32> {
         self.bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word))
     }
@@ -223,7 +225,8 @@ impl Array {
     /// Converts the numbers to another type.
     ///
     /// # Errors
-    /// The first element that the type cannot hold exactly. To `f32`, numbers round as in any program; NaN stays.
+    /// Returns an error for the first element that the type cannot hold exactly. Numbers are rounded to `f32`, and a
+    /// NaN stays a NaN.
     pub fn convert(&self, wanted: Dtype) -> Result<Array, ArrayError> {
         if self.dtype == wanted {
             return Ok(self.clone());
@@ -231,7 +234,7 @@ impl Array {
         Array::of(wanted, self.shape.clone(), (0..self.len()).map(|index| self.element(index)))
     }
 
-    /// Elements as numbers of a type.
+    /// Creates an array of a type from numbers.
     fn of(
         dtype: Dtype,
         shape: Vec<usize>,
@@ -244,8 +247,8 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Makes an array of numbers without a stated type. The type is `f64` if a number has a fraction, `u64` if a number exceeds
-    /// `i64`, and `i64` otherwise.
+    /// Creates an array of numbers without a stated type. The type is `f64` if a number has a fraction, `u64` if a
+    /// number exceeds `i64`, and `i64` otherwise.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
         let dtype = if any(|number| matches!(number, Element::Float(_))) {
@@ -274,23 +277,23 @@ impl Array {
         }
     }
 
-    /// How many rows there are: the length of the outermost dimension.
+    /// Returns the number of rows: the length of the outermost dimension.
     pub fn rows(&self) -> usize {
         self.shape.first().copied().unwrap_or(1)
     }
 
-    /// The elements of a row.
+    /// Returns the indices of the elements of a row.
     pub fn row(&self, row: usize) -> std::ops::Range<usize> {
         let each = self.shape.iter().skip(1).product::<usize>();
         row * each..(row + 1) * each
     }
 
-    /// An element as a number; integers beyond 2^53 are rounded.
+    /// Returns an element as a number. Integers beyond 2^53 are rounded.
     pub fn number(&self, index: usize) -> f64 {
         self.element(index).as_f64()
     }
 
-    /// An element as text: floats with a point, as JSON has them.
+    /// Returns an element as text. Floats have a point, as in JSON.
     pub fn text(&self, index: usize) -> String {
         match self.element(index) {
             Element::Integer(value) => value.to_string(),
@@ -299,8 +302,8 @@ impl Array {
         }
     }
 
-    /// The elements as nested JSON lists of numbers; a NaN or infinity as a string, since JSON has no such numbers.
-    /// For large arrays serialise the array itself, which takes no memory.
+    /// Returns the elements as nested JSON lists of numbers. A NaN or infinity becomes a string, since JSON does not
+    /// have such numbers. For large arrays, serialise the array itself, which does not need extra memory.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
@@ -374,7 +377,7 @@ impl Array {
         Ok(if value_of("fortran_order")?.starts_with("True") { array.to_rows() } else { array })
     }
 
-    /// The array in row-major order, where the bytes are in column-major order.
+    /// Converts an array whose bytes are in column-major order to row-major order.
     fn to_rows(&self) -> Array {
         let (size, count) = (self.dtype.bytes(), self.len());
         let mut bytes = Vec::with_capacity(self.bytes.len());
@@ -394,7 +397,7 @@ impl Array {
         Array { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 
-    /// Reads an array of a `.npz` file: that of a name, or the only one.
+    /// Reads an array of a `.npz` file: the array with this name, or the only array.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -420,12 +423,12 @@ impl Array {
         Array::from_npy(&bytes)
     }
 
-    /// The array as a `.npy` file, version 1.0.
+    /// Returns the array as a `.npy` file, version 1.0.
     pub fn to_npy(&self) -> Vec<u8> {
         let sizes: String = self.shape.iter().map(|size| format!("{size},")).collect();
         let header =
             format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({sizes}), }}", self.dtype.npy());
-        // Magic, version and length take ten bytes; data starts at a multiple of 64.
+        // Magic number, version and length take ten bytes. Data starts at a multiple of 64.
         let total = (10 + header.len() + 1).next_multiple_of(64);
         let mut file = b"\x93NUMPY\x01\x00".to_vec();
         file.extend(((total - 10) as u16).to_le_bytes());
@@ -434,7 +437,7 @@ impl Array {
         file
     }
 
-    /// Reads nested JSON lists of numbers: integers as `i64` (or `u64`), anything with a fraction as `f64`.
+    /// Reads nested JSON lists of numbers: integers as `i64` (or `u64`), numbers with a fraction as `f64`.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -445,7 +448,7 @@ impl Array {
         Array::from_json_value(&value)
     }
 
-    /// Nested lists of numbers that are already parsed.
+    /// Creates an array from parsed nested lists of numbers.
     ///
     /// # Errors
     /// See [`ArrayError`].
@@ -464,11 +467,11 @@ impl Array {
         Array::of_numbers(shape, elements)
     }
 
-    /// Reads what a command line may have instead of a file: a list `1,2.5,-3`, rows `(1,2),(3,4)`, a range `0..64` or
-    /// `0..1..0.125` (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
+    /// Parses a literal of the command line: a list `1,2.5,-3`, rows `(1,2),(3,4)`, a range `0..64` or `0..1..0.125`
+    /// (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
     ///
     /// # Errors
-    /// Anything else, and more bytes than there is room for.
+    /// Returns an error for any other text, and if the array needs more memory than is available.
     pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
         let unknown = || ArrayError::Literal(text.to_owned());
         if let Some((name, sizes)) = text.split_once('[') {
@@ -503,7 +506,7 @@ impl Array {
     }
 }
 
-/// Rows of equal length, each in parentheses: `(1,2),(3,4)`.
+/// Parses rows of equal length, each in parentheses: `(1,2),(3,4)`.
 fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     let inside = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     let rows: Vec<Vec<Element>> = inside
@@ -522,14 +525,14 @@ fn rows(text: &str) -> Option<Result<Array, ArrayError>> {
     rows.iter().all(|row| row.len() == width).then(|| Array::of_numbers(shape, rows.concat()))
 }
 
-/// Nested lists of numbers, as [`Array::to_json`] has them, one element after the other.
+/// Writes nested lists of numbers, as [`Array::to_json`] returns them, one element at a time.
 impl serde::Serialize for Array {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Level { array: self, shape: &self.shape, elements: 0..self.len() }.serialize(serializer)
     }
 }
 
-/// A part of an array of this shape.
+/// A part of an array with this shape.
 struct Level<'a> {
     array: &'a Array,
     shape: &'a [usize],
@@ -577,7 +580,7 @@ fn range(text: &str) -> Result<Array, ArrayError> {
     if !count.is_finite() || step == 0.0 {
         return Err(unknown());
     }
-    // A count beyond 2^64 becomes the largest.
+    // A count beyond 2^64 becomes the largest `usize`.
     let count = count.max(0.0) as usize;
     room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);
@@ -620,7 +623,7 @@ fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -
             });
         }
         (serde_json::Value::Bool(value), []) => out.push(Element::Integer(i128::from(*value))),
-        // What `to_json` writes for numbers that JSON does not have.
+        // Strings that `to_json` writes for numbers that JSON does not have.
         (serde_json::Value::String(text), []) if matches!(text.as_str(), "NaN" | "inf" | "-inf") => {
             out.push(Element::Float(text.parse().unwrap_or(f64::NAN)));
         }
@@ -641,7 +644,7 @@ fn push(bytes: &mut Vec<u8>, wanted: Dtype, element: Element, index: usize) -> R
     Ok(())
 }
 
-/// An element as a number of an integer type.
+/// Returns an element as a number of an integer type.
 fn integer(wanted: Dtype, element: Element, index: usize) -> Result<i128, ArrayError> {
     let does_not_fit = |value: String| Err(ArrayError::DoesNotFit { index, value, wanted });
     let value = match element {
@@ -681,7 +684,7 @@ mod tests {
         }
     }
 
-    /// What numpy writes for `numpy.save`, with this header and data.
+    /// Returns the file that `numpy.save` writes with this header and data.
     fn npy(descr: &str, fortran: &str, shape: &str, data: &[u8]) -> Vec<u8> {
         let header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
         [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()

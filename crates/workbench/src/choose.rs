@@ -1,4 +1,5 @@
-//! One pixel or vertex of a launch: the lanes that a launch file says it is, and the launch reduced to them.
+//! Selection of one pixel or vertex of a launch, by the positions in the launch file, and reduction of the launch to
+//! it.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,16 +9,16 @@ use crate::error::Error;
 use crate::launch::LaunchFile;
 use crate::values::{Files, Values};
 
-/// What is asked for.
+/// The requested pixel or vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// A pixel, and which of its fragments, from 0 on; the last when absent.
+    /// A pixel, and the number of its fragment, from 0 (default: the last fragment).
     Pixel {
-        /// From the left.
+        /// Column, from the left.
         x: i32,
-        /// From the row that is stored first.
+        /// Row, from the row that is stored first.
         y: i32,
-        /// Fragments of several primitives may cover one pixel.
+        /// Number of the fragment. Fragments of several primitives may cover one pixel.
         fragment: Option<usize>,
     },
     /// A vertex, and its instance.
@@ -29,16 +30,16 @@ pub enum Asked {
     },
 }
 
-/// What was found.
+/// The lane that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The lane of the launch.
     pub lane: usize,
-    /// The lanes to which the launch is reduced: a quad of pixels, or one vertex.
+    /// The lanes of the reduced launch: a quad of pixels, or one vertex.
     pub lanes: Range<usize>,
-    /// How many lanes the launch has.
+    /// Number of lanes of the whole launch.
     pub of: usize,
-    /// How many fragments cover the pixel; 1 for a vertex.
+    /// Number of fragments that cover the pixel; 1 for a vertex.
     pub fragments: usize,
 }
 
@@ -56,7 +57,7 @@ impl LaunchFile {
     /// Reduces the launch to the quad of a pixel, or to a vertex.
     ///
     /// # Errors
-    /// The file does not say what its lanes are, or none is what is asked for.
+    /// Returns an error if the file does not describe its lanes, or if no lane matches the request.
     pub fn choose(&mut self, asked: Asked, files: &dyn Files) -> Result<Piece, Error> {
         let piece = match asked {
             Asked::Pixel { x, y, fragment } => {
@@ -97,7 +98,7 @@ impl LaunchFile {
     }
 }
 
-/// The words of a list with a row a lane.
+/// Returns the words of a list with one row per lane.
 fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -> Result<Vec<u32>, Error> {
     let values = values.ok_or_else(|| {
         Error::Machine(format!("the launch does not say what its lanes are: it has no `{field}`"))
@@ -105,7 +106,7 @@ fn rows(values: Option<&Values>, field: &str, dtype: Dtype, files: &dyn Files) -
     Ok(values.load_as(field, dtype, files)?.words().collect())
 }
 
-/// Where the pixels of a launch are, in words.
+/// Describes the positions of the pixels of a launch.
 fn extent(rows: &[[u32; 3]]) -> String {
     let covered =
         || rows.iter().filter(|row| row[2] == 1).map(|[x, y, _]| (x.cast_signed(), y.cast_signed()));

@@ -1,4 +1,4 @@
-//! What a file holds, as data: its programs with what they need, and what they share.
+//! Contents of a file as data: its programs with their requirements, and the data that programs share.
 
 use reconverge_isa::program::{ConstantBlock, Param, Place, Program, Sampler, Variable};
 use serde::Serialize;
@@ -9,33 +9,33 @@ use crate::open::Opened;
 use crate::target::{Target, TargetError};
 use crate::tesla::names::demangled;
 
-/// What a file holds.
+/// Contents of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// The container format.
     pub format: &'static str,
     /// The programs, in the file's order.
     pub programs: Vec<ProgramContents>,
-    /// What programs share.
+    /// Data that programs share.
     pub modules: Vec<ModuleContents>,
-    /// What was passed over in the file.
+    /// Notes on the parts of the file that were skipped.
     pub notes: Vec<String>,
 }
 
-/// A program and what its container says about it; what it does not say is absent.
+/// A program and the properties that its container states. A property is absent if the container does not state it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ProgramContents {
-    /// Its name.
+    /// Name of the program.
     pub name: Option<String>,
-    /// The name as its source has it, where the name is mangled.
+    /// Name as written in the source, if `name` is mangled.
     pub demangled: Option<String>,
     /// The machine.
     pub isa: &'static str,
-    /// The chip, in the container's own word.
+    /// The chip, as the container names it.
     pub chip: Option<String>,
-    /// The step of the pipeline.
+    /// The pipeline stage.
     pub stage: Option<&'static str>,
-    /// Number of its module.
+    /// Index of the program's module.
     pub module: Option<usize>,
     /// 32-bit words of code.
     pub words: usize,
@@ -43,27 +43,27 @@ pub struct ProgramContents {
     pub instructions: usize,
     /// Address of the first instruction, in the machine's own unit.
     pub base: u32,
-    /// Registers a lane.
+    /// Registers per lane.
     pub registers: Option<u32>,
-    /// Registers a lane that the instructions need. (R700)
+    /// Registers per lane that the instructions need. (R700)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub registers_needed: Option<u32>,
-    /// Bytes of shared memory a block.
+    /// Bytes of shared memory per block.
     pub shared: Option<u32>,
-    /// Bytes of local memory a lane.
+    /// Bytes of local memory per lane.
     pub local: Option<u32>,
     /// Entries of the stack.
     pub stack: Option<u32>,
     /// Entries of the stack that the instructions need. (R700)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stack_needed: Option<u32>,
-    /// Barriers.
+    /// Number of barriers.
     pub barriers: Option<u32>,
     /// Parameters, by offset.
     pub parameters: Vec<Parameter>,
     /// Bytes of all parameters.
     pub parameter_bytes: Option<u32>,
-    /// Constants that come with the program alone.
+    /// Constants that belong to this program alone.
     pub constants: Vec<Data>,
     /// State registers.
     pub state: Vec<State>,
@@ -71,12 +71,12 @@ pub struct ProgramContents {
     pub samplers: Vec<Unit>,
 }
 
-/// What programs of one compilation share.
+/// Data that the programs of one compilation share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ModuleContents {
-    /// Its name.
+    /// Name of the module.
     pub name: Option<String>,
-    /// Its chip.
+    /// Chip of the module.
     pub chip: Option<String>,
     /// Constants that all programs see.
     pub constants: Vec<Data>,
@@ -89,11 +89,11 @@ pub struct ModuleContents {
 /// A parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: Option<String>,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
@@ -102,45 +102,45 @@ pub struct Parameter {
 pub struct Data {
     /// The bank.
     pub bank: u32,
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u32,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: usize,
 }
 
 /// A state register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct State {
-    /// Its name in the manual.
+    /// The register's name in the manual.
     pub register: String,
-    /// Its value.
+    /// Value of the register.
     pub value: u32,
 }
 
 /// A texture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unit {
-    /// Its name.
+    /// Name of the texture.
     pub name: String,
-    /// Its number.
+    /// Number of the texture unit.
     pub unit: u32,
 }
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
-    /// Its name.
+    /// Name of the variable.
     pub name: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
     /// `constant` or `global`.
     pub space: &'static str,
 }
 
-/// What a file holds.
+/// Returns the contents of a file.
 ///
 /// # Errors
-/// A program type that the machine does not have.
+/// Returns an error if the machine does not have the type of a program.
 pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
     let Opened { target, image, .. } = opened;
     let machine = target.machine();

@@ -1,4 +1,4 @@
-//! The counts of a run by which conditions are judged.
+//! The counts of a run that conditions use.
 
 use reconverge_isa::Program;
 use reconverge_simt::{Engine, Options, Statistics};
@@ -10,7 +10,7 @@ use crate::stats::{Class, Profile};
 use crate::target::Target;
 use crate::trace::Recorded;
 
-/// The counts that each run has.
+/// Returns the counts that every run has.
 fn plain(statistics: &Statistics) -> RunCounts {
     let Statistics { instructions, lane_instructions, divergent_branches } = *statistics;
     [
@@ -22,8 +22,8 @@ fn plain(statistics: &Statistics) -> RunCounts {
     .collect()
 }
 
-/// Returns the counts that conditions need. `statistics` are those of a run of the launch; counts that it does not have
-/// come from another run, which is observed. `session` is the launch.
+/// Returns the counts that conditions need. `statistics` comes from a run of the launch. The other counts come from
+/// another run, which is observed. `session` is the launch.
 ///
 /// # Errors
 /// The errors of [`Session::run_traced`].
@@ -78,7 +78,7 @@ pub fn needed(
     Ok(counts)
 }
 
-/// The count of the instructions of a class.
+/// Returns the count for the instructions of a class.
 const fn count_of(class: Class) -> RunCount {
     match class {
         Class::Alu => RunCount::Alu,

@@ -1,4 +1,4 @@
-//! One instruction as text: alone, or in the place of another in its program.
+//! Replacement of one instruction in its program, by text.
 
 use std::ops::Range;
 
@@ -15,52 +15,52 @@ use crate::target::{Target, TargetError};
 /// Words to change in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// First word.
+    /// Index of the first word.
     pub first: usize,
-    /// The words from there on.
+    /// The new words, starting at `first`.
     pub words: Vec<u32>,
 }
 
-/// Why an instruction is not replaced.
+/// The reason why an instruction cannot be replaced.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum EditError {
     /// No instruction starts at the address.
     #[error(transparent)]
     Address(#[from] ExplainError),
-    /// The target cannot be.
+    /// The target is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The text does not assemble. The places are in the text.
+    /// The text does not assemble. Positions refer to the text.
     #[error("the text does not assemble: {}", .0.first().map(ToString::to_string).unwrap_or_default())]
     Text(Vec<Diagnostic>),
-    /// The text has another length.
+    /// The text has a different length.
     #[error("`{text}` has {found}, and the instruction there, `{old}`, has {wanted}{help}")]
     Length {
         /// The new text.
         text: String,
-        /// Its length.
+        /// Length of the new instruction.
         found: String,
         /// The old text.
         old: String,
-        /// Its length.
+        /// Length of the old instruction.
         wanted: String,
-        /// What fits.
+        /// The remedy.
         help: &'static str,
     },
-    /// More than the instruction changes.
+    /// The text also changes words of other instructions.
     #[error("`{text}` also changes what is at {elsewhere}: assemble the whole program instead")]
     Elsewhere {
         /// The new text.
         text: String,
-        /// The first other address.
+        /// The first other address that changes.
         elsewhere: String,
     },
 }
 
-/// The words that change when `text` replaces the instruction at `address` of a program.
+/// Returns the words that change if `text` replaces the instruction at `address` of a program.
 ///
-/// The program's listing is assembled with the text in place of the instruction's own, so that the text may be
-/// whatever that listing holds there: an instruction, an operation of an ALU group, a fetch.
+/// The program's listing is assembled with `text` instead of the instruction's own text. So `text` can be anything
+/// that the listing can have at this position: an instruction, an operation of an ALU group, or a fetch.
 ///
 /// # Errors
 /// See [`EditError`].
@@ -76,7 +76,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let own = listing.marks[index].words.clone();
     let heading = machine.heading(target, program);
     let (before, after) = (&listing.text[..place.start], &listing.text[place.end..]);
-    // The number before the first operation of a group and before a control-flow instruction stays.
+    // Keeps the number before the first operation of a group and before a control-flow instruction.
     let number = |text: &str| text.trim_start().split(' ').next().and_then(|word| word.parse::<u32>().ok());
     let prefix = match (number(&listing.text[place.clone()]), number(text)) {
         (Some(number), None) => format!("{number} "),
@@ -99,7 +99,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
             programs.into_iter().next().map(|program| program.words).unwrap_or_default()
         }
         Err(errors) => {
-            // The rest of the program does not fit behind a text of another length.
+            // The rest of the program does not fit after a text of a different length.
             return Err(match length_alone(target, text) {
                 Some(found) if found != own.len() => length(found),
                 _ => EditError::Text(within(errors, start..start + text.len())),
@@ -110,7 +110,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         return Err(length((words.len() + own.len()).saturating_sub(program.words.len())));
     }
     let changed: Vec<usize> = (0..words.len()).filter(|at| words[*at] != program.words[*at]).collect();
-    // A group's literals are words of no line: they belong to the operations that read them.
+    // A group's literals do not belong to a line. They belong to the operations that read them.
     let may_change =
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
@@ -123,7 +123,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     Ok(Change { first, words: words[first..end].to_vec() })
 }
 
-/// How many words an instruction has.
+/// Returns the number of words of an instruction.
 fn length_alone(target: &Target, text: &str) -> Option<usize> {
     let machine = target.machine();
     let (program, address) = machine.one(target, text).ok()?;
@@ -131,8 +131,8 @@ fn length_alone(target: &Target, text: &str) -> Option<usize> {
     Some(line_at(&lines, target.isa, address).ok()?.words.len())
 }
 
-/// Where in a listing the text of an instruction is, without the labels and directives before it, the comment behind it
-/// and the end of its line.
+/// Returns the range of an instruction's text in a listing, without the labels and directives before it, the comment
+/// after it and the end of the line.
 fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     let mut start = index.checked_sub(1).map_or(0, |before| listing.marks[before].end);
     let end = listing.marks[index].end;
@@ -201,7 +201,7 @@ mod tests {
                       @e: EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
         let (target, program) = program(Isa::R700, source);
         let change = |address, text| replace(&target, &program, address, text);
-        // The first operation of a group keeps its number; the other one has none.
+        // The first operation of a group keeps its number. The other one does not have a number.
         assert_eq!(change(6, "x: ADD R1.x, R2.x, 3.5f").unwrap().words.len(), 1);
         assert_eq!(change(7, "y: ADD R1.y, R2.x, 2.5f").unwrap().words.len(), 1);
         let literal = change(6, "x: MUL R1.x, R2.x, 7.5f").unwrap();

@@ -11,17 +11,17 @@ use thiserror::Error;
 
 use crate::values::ValuesError;
 
-/// The reason a launch has no result.
+/// The reason why a launch does not have a result.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Numbers that cannot be had.
+    /// Numbers cannot be loaded.
     #[error(transparent)]
     Values(#[from] ValuesError),
     /// The program or the launch does not fit the machine.
     #[error("{0}")]
     Machine(String),
-    /// A texture that cannot be.
+    /// A texture is invalid.
     #[error("texture {unit}: {error}")]
     Texture {
         /// The unit.
@@ -29,23 +29,23 @@ pub enum Error {
         /// The problem.
         error: ImageError,
     },
-    /// A number of values that fits nothing.
+    /// The number of values does not fit.
     #[error("{place}: {found} numbers where {wanted} would fit")]
     Count {
         /// The field that the numbers fill.
         place: String,
-        /// Numbers there are.
+        /// Numbers found.
         found: usize,
         /// The expected values.
         wanted: String,
     },
-    /// No lanes, or more than a launch may have.
+    /// The launch has no lanes, or more than the limit.
     #[error("lanes: {0} lanes; 1 to {most} fits here; {more}", most = LANES.get(), more = LANES.remedy())]
     Lanes(usize),
-    /// More bytes than there is room for.
+    /// The launch needs more memory than is available.
     #[error(transparent)]
     NoRoom(#[from] NoRoom),
-    /// Numbers without rows in a launch that does not say how many lanes it has.
+    /// Numbers do not have rows, and the launch does not state its number of lanes.
     #[error(
         "{place}: a flat file of {count} numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
          file){}", splits(*.count)
@@ -53,15 +53,15 @@ pub enum Error {
     Flat {
         /// The field that the numbers fill.
         place: String,
-        /// Numbers there are.
+        /// Numbers found.
         count: usize,
     },
-    /// A name that is not one of a list.
+    /// A value is not one of the expected names.
     #[error("{place}: unknown value `{found}`: {help}")]
     Name {
-        /// The place that has it.
+        /// The field with the value.
         place: String,
-        /// The name.
+        /// The value.
         found: String,
         /// The expected values.
         help: String,
@@ -69,7 +69,7 @@ pub enum Error {
     /// The program does not assemble, or cannot be loaded.
     #[error("{0}")]
     Program(String),
-    /// An option of the command line that the machine does not have.
+    /// The machine does not have this option of the command line.
     #[error("--{option} is not for {isa} programs")]
     Option {
         /// The name.
@@ -83,19 +83,19 @@ pub enum Error {
     /// Generated code has a memory fault: a defect of the compiled engine, not of the program.
     #[error("{0}")]
     Fault(CodeFault),
-    /// The program does what is forbidden or undefined.
+    /// The program does something that is forbidden or undefined.
     #[error("{0}")]
     Trap(Box<Trapped>),
 }
 
 impl Error {
-    /// A value that does not fit a field.
+    /// Returns the error for a value that does not fit a field.
     pub(crate) fn name(place: impl Into<String>, found: impl ToString, help: impl Into<String>) -> Error {
         Error::Name { place: place.into(), found: found.to_string(), help: help.into() }
     }
 }
 
-/// Into how many lanes numbers may be divided, as a hint.
+/// Returns a hint about the numbers of lanes among which numbers can be divided.
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
         .filter(|each| count > 0 && count.is_multiple_of(*each))
@@ -128,23 +128,23 @@ pub struct Access {
     pub space: &'static str,
     /// First byte.
     pub address: u32,
-    /// The number of them.
+    /// Number of bytes.
     pub bytes: u32,
 }
 
 /// A cause that may be an access to memory.
 pub trait Cause: fmt::Display + fmt::Debug {
-    /// The access, if it is one.
+    /// Returns the access if the cause is one.
     fn access(&self) -> Option<Access> {
         None
     }
 
-    /// Byte address of shared memory that was read before anything wrote it, if it is that.
+    /// Returns the byte address of shared memory if the cause is a read before any write.
     fn unwritten(&self) -> Option<u32> {
         None
     }
 
-    /// Address of the other instruction of a race, if it is one.
+    /// Returns the address of the other instruction if the cause is a race.
     fn other(&self) -> Option<u32> {
         None
     }
@@ -153,15 +153,15 @@ pub trait Cause: fmt::Display + fmt::Debug {
 /// A trap.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trapped {
-    /// All of it in one sentence.
+    /// The whole trap in one sentence.
     pub message: String,
     /// Address of the instruction, in the machine's own unit.
     pub pc: u32,
     /// The lanes concerned, in their group.
     pub lanes: Mask,
-    /// The event.
+    /// The cause, as text.
     pub cause: String,
-    /// The name of what happened, without its particulars: `Memory`, `Flow.StackMismatch`.
+    /// Name of the cause without its details: `Memory`, `Flow.StackMismatch`.
     pub name: String,
     /// The access that was refused, if the cause is one.
     pub access: Option<Access>,
@@ -173,7 +173,7 @@ pub struct Trapped {
     pub state: Option<LaneState>,
     /// The memory that is closest to the access.
     pub nearest: Option<String>,
-    /// Byte address of the shared memory that was read and that nothing has written, if the cause is that.
+    /// Byte address of shared memory if the cause is a read before any write.
     pub unwritten: Option<u32>,
     /// Remedy in the launch, if one is known.
     pub remedy: Option<String>,
@@ -181,12 +181,12 @@ pub struct Trapped {
     pub other: Option<(u32, Option<String>)>,
 }
 
-/// Registers of a lane.
+/// Registers of one lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneState {
-    /// The lane, in the launch.
+    /// Number of the lane in the launch.
     pub lane: usize,
-    /// The registers that the instruction names, in its order: names and words.
+    /// The registers that the instruction names, in order, as names and words.
     pub registers: Vec<(String, Vec<u32>)>,
 }
 
@@ -219,7 +219,7 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
     }
 }
 
-/// The names of a cause's variants, outermost first, without what they hold.
+/// Returns the names of a cause's variants, outermost first, without their contents.
 fn name(cause: &impl fmt::Debug) -> String {
     let text = format!("{cause:?}");
     let variants = text.split('(').map_while(|part| {
@@ -236,7 +236,7 @@ fn name(cause: &impl fmt::Debug) -> String {
     names.join(".")
 }
 
-/// `1 parameter`, `2 parameters`.
+/// Returns a count with its noun: `1 parameter`, `2 parameters`.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -248,7 +248,7 @@ pub(crate) fn flags(value: u32) -> String {
     if names.is_empty() { "no flags".to_owned() } else { names }
 }
 
-/// The words of a register: flags of a condition register of Tesla, numbers of any other.
+/// Returns the words of a register: flags for a condition register of Tesla, numbers for any other register.
 fn register_words(name: &str, values: &[u32]) -> String {
     match values {
         [value] if name.starts_with("$c") => format!("{value:#x} ({})", flags(*value)),
@@ -256,7 +256,7 @@ fn register_words(name: &str, values: &[u32]) -> String {
     }
 }
 
-/// Words as bits and as numbers.
+/// Returns words as bits and as numbers.
 fn words(words: &[u32]) -> String {
     let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
     let floats = list(|word| {
@@ -272,7 +272,7 @@ fn words(words: &[u32]) -> String {
 }
 
 impl Trapped {
-    /// What is known beside the message, a line each; `file` is the program's.
+    /// Returns the details that the message does not have, one per line. `file` is the program's file.
     pub fn details(&self, file: &str) -> Vec<String> {
         let mut lines = Vec::new();
         match (self.line, &self.instruction) {
@@ -295,13 +295,13 @@ impl Trapped {
         lines
     }
 
-    /// Whether a group has issued more instructions than it may: the program may be endless.
+    /// Returns whether a group has issued more instructions than allowed. The program may then be endless.
     pub fn is_endless(&self) -> bool {
         ["Watchdog", "Timeout"].contains(&&*self.name)
     }
 
-    /// The message with the text of the instruction, in one line; `file` is the program's. A program that is stopped is
-    /// called endless.
+    /// Returns the message with the text of the instruction, in one line. `file` is the program's file. The message
+    /// calls a program endless if it was stopped by a limit.
     pub fn sentence(&self, file: &str) -> String {
         let endless = if self.is_endless() { "endless: " } else { "" };
         let remedy = self.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
@@ -314,7 +314,7 @@ impl Trapped {
         format!("{endless}{}{place}{remedy}", self.message)
     }
 
-    /// Returns the same as a JSON object.
+    /// Returns the trap as a JSON object.
     pub fn to_json(&self) -> Value {
         let registers = self.state.iter().flat_map(|state| &state.registers);
         let registers: serde_json::Map<String, Value> =

@@ -1,7 +1,7 @@
-//! The words of a group's flow state, for fault injection: which there are just now, and what they hold.
+//! The words of a group's flow state, for fault injection: the words that currently exist, and their values.
 //!
-//! A [`Word`] is what [`Inspect::words`] lists and [`Inspect::word`] reads. A word has
-//! up to 64 bits, those of [`Word::bits`]. Masks have one bit per lane, counters are numbers.
+//! [`Inspect::words`] lists each [`Word`], and [`Inspect::word`] reads it. A word has up to 64 bits, given by
+//! [`Word::bits`]. Masks have one bit per lane, and counters are numbers.
 //!
 //! [`Inspect::words`]: crate::session::Inspect::words
 //! [`Inspect::word`]: crate::session::Inspect::word
@@ -17,7 +17,7 @@ reconverge_isa::choices! {
     pub enum Kind {
         /// Predicate bits: the four per lane and the ALU result of R500, those inside an ALU clause of R700, `$c` of Tesla.
         Predicate = "predicate",
-        /// The lanes that take part in the next instruction.
+        /// The active lanes of the next instruction.
         ActiveMask = "active-mask",
         /// A mask of an entry of the stack of PUSH and of loops.
         StackEntry = "stack-entry",
@@ -31,7 +31,7 @@ reconverge_isa::choices! {
 }
 
 impl Kind {
-    /// The machines that have it.
+    /// Returns the machines that have this kind of state.
     pub const fn machines(self) -> &'static [Isa] {
         match self {
             Kind::Predicate | Kind::ActiveMask => &Isa::ALL,
@@ -46,33 +46,33 @@ impl Kind {
 /// A word of flow state of the group that runs next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// What it is.
+    /// The kind of state.
     pub kind: Kind,
-    /// Which one: a channel, an entry of a stack from the outermost on, a loop.
+    /// Number within the kind: a channel, a stack entry (counted from the outermost), or a loop.
     pub number: usize,
     /// The part of the entry: 0 is its mask, 1 its address or other mask. [`Word::TYPE`] is not in the lists of words.
     pub part: u8,
-    /// The lane that has it, where each has one.
+    /// The lane, if each lane has such a word.
     pub lane: Option<Lane>,
     /// The bits that exist.
     pub bits: u64,
 }
 
 impl Word {
-    /// The part of an entry of the token stack that is its type, as a number from 1. A debugger sets it.
+    /// The part of a token stack entry that is its type, as a number from 1. A debugger can set it.
     pub const TYPE: u8 = 2;
 
-    /// A word with a bit for each of some lanes.
+    /// Returns a word with one bit for each of some lanes.
     pub(crate) fn of_lanes(kind: Kind, number: usize, part: u8, lanes: Mask) -> Word {
         Word { kind, number, part, lane: None, bits: lanes.0 }
     }
 
-    /// A number of so many bits.
+    /// Returns a word that is a number of `bits` bits.
     pub(crate) fn number(kind: Kind, number: usize, lane: Option<Lane>, bits: u32) -> Word {
         Word { kind, number, part: 0, lane, bits: (1 << bits) - 1 }
     }
 
-    /// Whether its bits are lanes.
+    /// Returns whether the bits of the word are lanes.
     pub fn is_mask(&self) -> bool {
         match self.kind {
             Kind::ActiveMask | Kind::StackEntry => true,

@@ -1,6 +1,6 @@
-//! Programs as files: every format that a machine's programs can be written in, and what each would lose.
+//! Programs as files: the formats for a machine's programs, and the loss of each format.
 //!
-//! What a format holds is not listed anywhere: the file is read back and compared.
+//! The contents that a format can hold are not listed. Instead, the file is read back and compared.
 
 use std::collections::HashSet;
 
@@ -15,24 +15,24 @@ use crate::machine;
 use crate::open::{Known, open};
 use crate::target::Target;
 
-/// The formats in which a machine's programs can be written.
+/// Returns the formats in which a machine's programs can be written.
 pub fn formats(isa: Isa) -> Vec<&'static str> {
     [HEX, HEX32, BIN].iter().chain(machine(isa).containers()).copied().collect()
 }
 
-/// Words as text, the machine and the chip in a comment before them.
+/// Words as text, after a comment with the machine and the chip.
 pub const HEX: &str = "hex";
-/// The words alone, one a line, as collections have them.
+/// Words as text alone, one per line, as collections have them.
 pub const HEX32: &str = "hex32";
 /// Words as bytes.
 pub const BIN: &str = "bin";
 
-/// The format that the ending of a file's name stands for; hex where it stands for none.
+/// Returns the format for the extension of a file name, or hex if no format has this extension.
 ///
 /// # Errors
-/// The ending is a format of another machine.
+/// Returns an error if the extension belongs to a format of another machine.
 pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
-    // `elf` is a part of cubin-elf32, `gsh` all of gsh.
+    // `elf` is a part of cubin-elf32; `gsh` is all of gsh.
     let is = |format: &&str| ending.len() > 2 && format.split('-').any(|part| part.starts_with(ending));
     let of = |isa| formats(isa).into_iter().find(is);
     match of(isa) {
@@ -42,41 +42,41 @@ pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
     }
 }
 
-/// Why programs are not written.
+/// The reason why programs cannot be written.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The machine has no such format.
+    /// The machine does not have this format.
     #[error("format {format} is not for {isa}, which has {}", .has.join(", "))]
     Unknown {
-        /// The format asked for.
+        /// The requested format.
         format: String,
         /// The machine.
         isa: Isa,
-        /// Its formats.
+        /// The formats of the machine.
         has: Vec<&'static str>,
     },
-    /// What the container objects to.
+    /// An error of the container.
     #[error(transparent)]
     Container(#[from] Error),
-    /// The format holds one program.
+    /// The format holds only one program.
     #[error("{format} holds one program and this is {programs}; {}", remedy(.fits))]
     Several {
         /// The format.
         format: String,
-        /// How many there are.
+        /// Number of programs.
         programs: usize,
-        /// Formats that hold them all.
+        /// Formats that hold all of them.
         fits: Vec<&'static str>,
     },
-    /// The format has no place for something that decides what the program computes.
+    /// The format cannot hold something that affects the results of the program.
     #[error("{format} has no place for {}; {}, and --drop-state leaves it out", few(.lines), remedy(.fits))]
     Lost {
         /// The format.
         format: String,
-        /// The lines of the text that would not come back.
+        /// Lines of the text that would be lost.
         lines: Vec<String>,
-        /// Formats that hold them.
+        /// Formats that can hold these lines.
         fits: Vec<&'static str>,
     },
 }
@@ -93,7 +93,7 @@ fn remedy(fits: &[&str]) -> String {
     }
 }
 
-/// The first of some lines, and how many there are besides.
+/// Returns the first lines, and the number of the others.
 fn few(lines: &[String]) -> String {
     const SHOWN: usize = 6;
     let shown: Vec<String> = lines.iter().take(SHOWN).map(|line| format!("`{line}`")).collect();
@@ -102,8 +102,8 @@ fn few(lines: &[String]) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// The bytes of a file of this format. State that the format cannot hold is refused unless `drop_state`; names and
-/// declarations that do not change what a program computes become a note.
+/// Returns the bytes of a file of this format. It is an error if the format cannot hold the state, unless `drop_state`
+/// is set. Names and declarations that are lost, but do not change the results of a program, are listed in a note.
 ///
 /// # Errors
 /// See [`WriteError`].
@@ -123,18 +123,18 @@ pub fn write(
         let fits = formats(target.isa).into_iter().filter(holds).collect();
         return Err(WriteError::Lost { format: format.to_owned(), lines: kept.lines, fits });
     }
-    // The containers say themselves what they leave out.
+    // Containers report their own losses.
     if written.notes.is_empty() || !kept.same {
         written.notes.push(format!("{format} has no place for {}", few(&kept.lines)));
     }
     Ok(written)
 }
 
-/// What comes back from a written file.
+/// Result of reading a written file back.
 struct Kept {
-    /// Whether the programs compute the same.
+    /// Whether the programs read back compute the same results.
     same: bool,
-    /// Lines of the text that do not come back.
+    /// Lines of the text that are lost.
     lines: Vec<String>,
 }
 
@@ -162,7 +162,7 @@ fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<
     Ok((written, kept))
 }
 
-/// What hexadecimal words do not say, in a comment that [`hex::load`] reads.
+/// Returns the comment with the properties that hexadecimal words do not state. [`hex::load`] reads it.
 fn header(target: &Target) -> String {
     let chip = target.chip_name().map(|chip| format!(", chip {chip}")).unwrap_or_default();
     let stage = target.stage.map(|stage| format!(", stage {stage}")).unwrap_or_default();
@@ -184,7 +184,7 @@ fn compare(target: &Target, image: &Image, file: &[u8]) -> Kept {
     Kept { same: computes(image) == computes(&back), lines }
 }
 
-/// The directives of a text.
+/// Returns the directives of a text.
 fn directives(text: &str) -> impl Iterator<Item = String> {
     let code = |line: &str| line.split(';').next().unwrap_or_default().trim().to_owned();
     text.lines().map(code).filter(|line| line.starts_with('.'))
@@ -193,10 +193,11 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 /// The bytes of constants, by bank and offset.
 type Constants = LiteMap<(u32, u32), u8>;
 
-/// What decides the result of a program: words, their address, state, constants, variables of the module.
+/// Everything that determines the results of a program: words, their address, state, constants, variables of the
+/// module.
 type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 
-/// What decides the result of each program.
+/// Returns everything that determines the results of each program.
 fn computes(image: &Image) -> Vec<Computes<'_>> {
     let of = |program| {
         let bytes = image.constants_of(program).flat_map(|block| {

@@ -1,4 +1,4 @@
-//! Conditions on the counts of a run: `holds = "instructions <= 16"` of an `[[expect]]`.
+//! Conditions on the counts of a run: `holds = "instructions <= 16"` in an `[[expect]]`.
 
 use std::fmt;
 
@@ -53,12 +53,12 @@ reconverge_isa::choices! {
 }
 
 impl RunCount {
-    /// Whether every run counts it; the others need a run that is observed.
+    /// Returns whether every run has this count. The other counts need an observed run.
     pub const fn is_plain(self) -> bool {
         matches!(self, RunCount::Instructions | RunCount::LaneInstructions | RunCount::DivergentBranches)
     }
 
-    /// Whether it needs the accesses to memory.
+    /// Returns whether the count needs the accesses to memory.
     pub const fn is_of_memory(self) -> bool {
         matches!(
             self,
@@ -108,10 +108,11 @@ impl fmt::Display for CountRule {
 }
 
 impl CountRule {
-    /// Reads `instructions <= 16`.
+    /// Parses a condition such as `instructions <= 16`.
     ///
     /// # Errors
-    /// Another form, an unknown count (with a list of all), or a malformed number.
+    /// Returns an error if the form is wrong, the count is unknown (with a list of all counts), or the number is
+    /// malformed.
     pub fn parse(text: &str) -> Result<CountRule, String> {
         let wrong = |why: String| format!("holds = \"{text}\": {why}");
         let form = || {
@@ -135,7 +136,7 @@ impl CountRule {
         Ok(CountRule { count, comparison, number })
     }
 
-    /// Whether a number fulfils it.
+    /// Returns whether a number meets the condition.
     pub fn fits(&self, found: f64) -> bool {
         match self.comparison {
             Comparison::AtMost => found <= self.number,
@@ -147,10 +148,10 @@ impl CountRule {
         }
     }
 
-    /// Judges a run by its counts.
+    /// Checks the condition on the counts of a run, and returns a sentence with the count.
     ///
     /// # Errors
-    /// The sentence on a condition that fails, with the count.
+    /// Returns a sentence with the count if the condition fails.
     pub fn judge(&self, counts: &RunCounts) -> Result<String, String> {
         match counts.get(&self.count) {
             Some(found) if self.fits(*found) => {
@@ -162,12 +163,12 @@ impl CountRule {
     }
 }
 
-/// A count without more digits than help.
+/// Returns a number with at most four decimals.
 fn shown(number: f64) -> String {
     if number.fract() == 0. { number.to_string() } else { format!("{number:.4}") }
 }
 
-/// The `[[expect]]` of a launch file: what must come out of a run, and what must hold of its counts.
+/// The `[[expect]]` of a launch file: the expected outputs of a run, and the conditions on its counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Vec<OneExpect>")]
 pub struct Expectations {
@@ -178,7 +179,7 @@ pub struct Expectations {
 }
 
 impl Expectations {
-    /// Whether nothing is expected.
+    /// Returns whether there are no expectations.
     pub fn is_empty(&self) -> bool {
         self.outputs.is_empty() && self.holds.is_empty()
     }

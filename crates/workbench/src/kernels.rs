@@ -1,16 +1,17 @@
-//! Two divergent kernels for every machine that can run them: what `bench` measures, and worked examples of each
-//! machine's flow control.
+//! Two divergent kernels for every machine that can run them. `bench` measures them, and they are worked examples of
+//! each machine's flow control.
 //!
-//! The sources are in `kernels/`, in the repository's own assembly. Both kernels compute one count a lane over rows
+//! The sources are in `kernels/`, in the repository's own assembly. Both kernels compute one count per lane, over rows
 //! of [`ROW`] lanes:
 //!
-//! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32, every product and sum rounded; how many of at
-//!   most 255 steps z = z^2 + c stays within radius 2.
-//! * **collatz**: n = lane + 1 in wrapping 32-bit integers; how many of at most 255 steps n takes to come to 1.
-//!   R500 has no integers, so there is none for it.
+//! * **mandel**: c = (-2 + x * 3/1024, -1.5 + y * 3/1024) in binary32, every product and sum rounded. The count is the
+//!   number of steps z = z^2 + c, at most 255, that stay within radius 2.
+//! * **collatz**: n = lane + 1 in wrapping 32-bit integers. The count is the number of steps, at most 255, until n is 1.
+//!   R500 does not have integers, so it does not have this kernel.
 //!
-//! [`find`] gives a [`Kernel`], [`Kernel::prepare`] assembles it and lays out its launch, [`Kernel::counts`] reads what a
-//! run leaves, and [`hash`] folds the counts into the figure that must equal [`Kernel::golden`] over [`LANES`] lanes.
+//! [`find`] returns a [`Kernel`], [`Kernel::prepare`] assembles it and prepares its launch, and [`Kernel::counts`]
+//! reads the counts from the results. [`hash`] folds the counts into a hash, which must equal [`Kernel::golden`] for
+//! [`LANES`] lanes.
 
 use std::sync::Arc;
 
@@ -26,11 +27,11 @@ use crate::session::{Outcome, Session};
 use crate::values::{NoFiles, Values};
 use crate::{r500, r700, tesla};
 
-/// Lanes of a row of the picture.
+/// Number of lanes in a row of the image.
 pub const ROW: u32 = 1024;
-/// Lanes that the golden hashes are for.
+/// Number of lanes for the golden hashes.
 pub const LANES: u32 = 1 << 20;
-/// Threads of a Tesla block; a launch there is a multiple of it.
+/// Number of threads of a Tesla block. The lanes of a launch there are a multiple of it.
 pub const BLOCK: u32 = 256;
 
 /// A kernel for one machine.
@@ -40,22 +41,22 @@ pub struct Kernel {
     pub name: &'static str,
     /// The machine.
     pub isa: Isa,
-    /// Its source, with comments.
+    /// The source, with comments.
     pub source: &'static str,
     /// [`hash`] of the counts of [`LANES`] lanes.
     pub golden: u32,
-    /// The machine's part of a launch of so many lanes.
+    /// Returns the machine's part of a launch of a number of lanes.
     own: fn(u32) -> Arc<dyn MachineLaunch>,
     /// The output whose first number in each row is a lane's count.
     output: &'static str,
-    /// A launch has a multiple of so many lanes.
+    /// The number of lanes of a launch is a multiple of this number.
     unit: u32,
 }
 
 const MANDEL: u32 = 0xcc8e_da81;
 const COLLATZ: u32 = 0xac70_67e1;
 
-/// How a machine runs a kernel: its part of a launch, the output with the counts, and the unit of lanes.
+/// The way in which a machine runs a kernel: its part of a launch, the output with the counts, and the unit of lanes.
 type On = (Isa, fn(u32) -> Arc<dyn MachineLaunch>, &'static str, u32);
 
 const fn kernel(
@@ -67,11 +68,11 @@ const fn kernel(
     Kernel { name, isa, source, golden, own, output, unit }
 }
 
-/// Positions come in through temp\[0\], counts leave as numbers through render target A, red.
+/// Positions arrive in temp\[0\]. Counts are written as numbers to render target A, red.
 const ON_R500: On = (Isa::R500, on_r500, "color0", 1);
-/// Positions come in through R0, counts leave through pixel 0, red.
+/// Positions arrive in R0. Counts are written to pixel 0, red.
 const ON_R700: On = (Isa::R700, on_r700, "pixel0", 1);
-/// Blocks of [`BLOCK`] threads; counts leave through the one buffer.
+/// Blocks of [`BLOCK`] threads. Counts are written to the only buffer.
 const ON_TESLA: On = (Isa::Tesla, on_tesla, "out", BLOCK);
 
 /// Every kernel.
@@ -84,48 +85,50 @@ pub static KERNELS: [Kernel; 5] = [
     kernel("collatz", COLLATZ, include_str!("../kernels/collatz.tesla.s"), ON_TESLA),
 ];
 
-/// The kernel of this name for a machine.
+/// Returns the kernel with this name for a machine.
 pub fn find(isa: Isa, name: &str) -> Option<&'static Kernel> {
     KERNELS.iter().find(|kernel| kernel.isa == isa && kernel.name == name)
 }
 
-/// FNV-1a over words instead of bytes, 32 bits, in lane order.
+/// Returns the 32-bit FNV-1a hash over words instead of bytes, in lane order.
 pub fn hash(counts: &[u32]) -> u32 {
     counts.iter().fold(2_166_136_261, |hash, count| (hash ^ count).wrapping_mul(16_777_619))
 }
 
-/// Why there are no counts.
+/// The reason why a kernel does not return counts.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// No lanes, more than [`LANES`], or on Tesla not a multiple of [`BLOCK`].
+    /// The number of lanes is 0, more than [`LANES`], or on Tesla not a multiple of [`BLOCK`].
     #[error("a launch of {0} lanes is not possible: 1 to {LANES}, on tesla a multiple of {BLOCK}")]
     Lanes(u32),
     /// The source does not assemble.
     #[error(transparent)]
     Source(#[from] OpenError),
-    /// The launch cannot be, or the program traps.
+    /// The launch is invalid, or the program traps.
     #[error(transparent)]
     Launch(#[from] Error),
-    /// The run leaves no counts where they should be.
+    /// The output with the counts is missing.
     #[error("the program left no counts")]
     NoCounts,
 }
 
 impl Kernel {
-    /// The launch of the first `lanes` lanes, ready: 1 to [`LANES`], on Tesla a multiple of [`BLOCK`].
+    /// Returns the launch of the first `lanes` lanes, ready to run. `lanes` is 1 to [`LANES`], on Tesla a multiple of
+    /// [`BLOCK`].
     ///
     /// # Errors
-    /// A number of lanes that cannot be, or a source that does not assemble, which is a mistake in this crate.
+    /// Returns an error if the number of lanes is invalid, or if the source does not assemble, which is a mistake in
+    /// this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch(lanes)?;
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// The launch of the first `lanes` lanes.
+    /// Returns the launch of the first `lanes` lanes.
     ///
     /// # Errors
-    /// A number of lanes that cannot be.
+    /// Returns an error if the number of lanes is invalid.
     pub fn launch(&self, lanes: u32) -> Result<LaunchFile, KernelError> {
         if !(1..=LANES).contains(&lanes) || !lanes.is_multiple_of(self.unit) {
             return Err(KernelError::Lanes(lanes));
@@ -133,18 +136,18 @@ impl Kernel {
         Ok(LaunchFile { isa: self.isa, common: Common::default(), machine: (self.own)(lanes) })
     }
 
-    /// The program.
+    /// Returns the program.
     ///
     /// # Errors
-    /// A source that does not assemble, which is a mistake in this crate.
+    /// Returns an error if the source does not assemble, which is a mistake in this crate.
     pub fn open(&self) -> Result<Opened, OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
 
-    /// One count a lane, in lane order, of what a run leaves.
+    /// Returns the count of each lane, in lane order, from the results of a run.
     ///
     /// # Errors
-    /// [`KernelError::NoCounts`], which is a mistake in this crate.
+    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
     pub fn counts(&self, outcome: &dyn Outcome) -> Result<Vec<u32>, KernelError> {
         let outputs = outcome.outputs();
         let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;
@@ -154,7 +157,7 @@ impl Kernel {
     }
 }
 
-/// The centre of each lane's pixel, as a rasteriser that fills its groups along the rows gives it.
+/// Returns the centre of each lane's pixel, as from a rasteriser that fills its groups along the rows.
 pub(crate) fn positions(lanes: u32, row: u32) -> Values {
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
     let words = (0..lanes).flat_map(|lane| [centre(lane % row), centre(lane / row)]);

@@ -1,14 +1,15 @@
-//! Messages about keys that a file must not have: launch files, campaign files, run manifests.
+//! Messages about unknown keys in files: launch files, campaign files, run manifests.
 //!
-//! Serde's message for an unknown field lists the known ones. [`complaint`] turns it into one that guesses which was meant.
+//! Serde's message for an unknown field lists the known fields. [`complaint`] adds the key that was probably meant.
 
 use std::path::Path;
 
 use reconverge_isa::source::closest;
 
-/// Rewrites a deserializer's message about an unknown field: the key, the key that was probably meant, and all that fit.
+/// Rewrites a deserializer's message about an unknown field: the key, the key that was probably meant, and all legal
+/// keys.
 ///
-/// `more` are keys that the message does not list and that fit as well. Other messages are returned as they are.
+/// `more` are legal keys that the message does not list. Other messages are returned unchanged.
 pub fn complaint(message: &str, more: &[&str]) -> String {
     let message = message.trim_end();
     let Some((found, mut known, rest)) = unknown_field(message) else { return message.to_owned() };
@@ -26,7 +27,7 @@ pub fn complaint(message: &str, more: &[&str]) -> String {
     format!("unknown key `{found}`{place}: {meant}{keys}")
 }
 
-/// The unknown field of a message, the fields that it lists, and the text after the list.
+/// Returns the unknown field of a message, the fields that it lists, and the text after the list.
 fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
     let start = message.find("unknown field `")? + "unknown field `".len();
     let (found, rest) = message[start..].split_once('`')?;
@@ -34,12 +35,13 @@ fn unknown_field(message: &str) -> Option<(&str, Vec<&str>, &str)> {
         Some((list, after)) => (list, after),
         None => (rest, ""),
     };
-    // Serde's three forms: none, `expected `a``, `expected one of `a`, `b``.
+    // Serde has three forms: no list, `expected `a``, and `expected one of `a`, `b``.
     let known = list.split('`').skip(1).step_by(2).collect();
     Some((found, known, after))
 }
 
-/// Returns the line, from 1 on, of the first `"key":` of a JSON text; `None` for a text of one line, which no person wrote.
+/// Returns the line, from 1, of the first `"key":` of a JSON text. Returns `None` for a text of one line, which a
+/// program wrote.
 pub fn json_line(text: &str, key: &str) -> Option<usize> {
     if !text.trim_end().contains('\n') {
         return None;

@@ -23,7 +23,7 @@ use crate::target::Target;
 use crate::trapped::look;
 use crate::values::{Files, ValuesError};
 
-/// The fields of [`Common`]; the others of a launch file are the machine's.
+/// The fields of [`Common`]. The other fields of a launch file belong to the machine.
 const COMMON: [&str; 13] = [
     "program",
     "kernel",
@@ -47,7 +47,7 @@ pub enum LaunchFileError {
     /// The text begins with a brace and is not JSON.
     #[error("{}", of_json(.0))]
     Json(#[from] serde_json::Error),
-    /// The text is JSON, and its value is not an object.
+    /// The text is JSON, but its value is not an object.
     #[error("line 1: expected a JSON object with the keys of a launch file, found {0}")]
     NotAnObject(&'static str),
     /// The text is not TOML.
@@ -58,7 +58,7 @@ pub enum LaunchFileError {
         /// The line of the text, from 1 on.
         line: Option<usize>,
     },
-    /// A field is unknown, or has a value of another type.
+    /// A field is unknown, or its value has the wrong type.
     #[error("{}{}", .line.map(|line| format!("line {line}: ")).unwrap_or_default(), self.of_field())]
     Field {
         /// The error, with the path of the field.
@@ -75,14 +75,14 @@ pub enum LaunchFileError {
     /// The text states a trap and expectations.
     #[error("trap stands in place of [[expect]]: a launch that traps leaves no results")]
     TrapAndExpect,
-    /// The text of the trap is empty, and would fit every trap.
+    /// The text of the trap is empty, which would match every trap.
     #[error("trap: the text is empty; state a part of the trap's message")]
     AnyTrap,
 }
 
 impl LaunchFileError {
-    /// The message about a field. An unknown one comes with all that fit: at the top of the file, those of all launches and
-    /// of the machine.
+    /// Returns the message about a field. For an unknown field, it lists all fields that fit. At the top of the file,
+    /// these are the common fields and the machine's fields.
     fn of_field(&self) -> String {
         let LaunchFileError::Field { error, .. } = self else { return self.to_string() };
         let message = error.to_string();
@@ -94,13 +94,13 @@ impl LaunchFileError {
         complaint(&message, &more)
     }
 
-    /// The message with the name of the file: `FILE:LINE: MESSAGE`.
+    /// Returns the message with the name of the file: `FILE:LINE: MESSAGE`.
     pub fn at(&self, file: &str) -> String {
         placed(file, &self.to_string())
     }
 }
 
-/// The message of an error in JSON, which begins with its line.
+/// Returns the message of a JSON error, starting with its line.
 fn of_json(error: &serde_json::Error) -> String {
     let (message, line, column) = (error.to_string(), error.line(), error.column());
     match message.strip_suffix(&format!(" at line {line} column {column}")) {
@@ -109,7 +109,7 @@ fn of_json(error: &serde_json::Error) -> String {
     }
 }
 
-/// The line of a byte in a text, from 1 on.
+/// Returns the line of a byte in a text, from 1.
 fn line_in(text: &str, at: usize) -> Option<usize> {
     text.get(..at).map(|before| before.matches('\n').count() + 1)
 }
@@ -120,7 +120,7 @@ fn not_toml(text: &str, error: toml::de::Error) -> LaunchFileError {
     LaunchFileError::Toml { error, line }
 }
 
-/// The kind of a JSON value that is not an object, with its article; `None` for any other text.
+/// Returns the kind of a JSON value that is not an object, with its article, or `None` for any other text.
 fn not_an_object(text: &str) -> Option<&'static str> {
     Some(match serde_json::from_str(text).ok()? {
         serde_json::Value::Object(_) => return None,
@@ -137,14 +137,14 @@ fn not_an_object(text: &str) -> Option<&'static str> {
 pub struct LaunchFile {
     /// The machine.
     pub isa: Isa,
-    /// What all launches have.
+    /// The common fields.
     pub common: Common,
     /// The machine's own part.
     pub machine: Arc<dyn MachineLaunch>,
 }
 
 impl LaunchFile {
-    /// Reads a launch file: TOML, or JSON with the same names when the text begins with a brace.
+    /// Parses a launch file: TOML, or JSON with the same names if the text begins with a brace.
     ///
     /// # Errors
     /// See [`LaunchFileError`].
@@ -166,10 +166,10 @@ impl LaunchFile {
         LaunchFile::of_fields(table, |at| line_in(text, at))
     }
 
-    /// Returns the fields of a launch file as they are written, without checks of their names and values.
+    /// Returns the fields of a launch file as written, without checking their names and values.
     ///
     /// # Errors
-    /// The text is not TOML, or begins with a brace and is not JSON.
+    /// Returns an error if the text is not TOML, or if it begins with a brace and is not JSON.
     pub fn fields(text: &str) -> Result<toml::Table, LaunchFileError> {
         if let Some(found) = not_an_object(text) {
             return Err(LaunchFileError::NotAnObject(found));
@@ -183,9 +183,9 @@ impl LaunchFile {
     /// Returns the launch with these fields.
     ///
     /// # Errors
-    /// No machine, an unknown field, or a field with a value of another type.
+    /// Returns an error if there is no machine, if a field is unknown, or if a value has the wrong type.
     pub fn of(table: &toml::Table) -> Result<LaunchFile, LaunchFileError> {
-        // The lines of this text are not those of a file.
+        // The lines of this text do not correspond to a file.
         let text = table.to_string();
         let parsed = DeTable::parse(&text);
         let parsed = parsed.map_err(|error| LaunchFileError::Toml { error, line: None })?;
@@ -220,7 +220,7 @@ impl LaunchFile {
         Ok(LaunchFile { isa, common, machine })
     }
 
-    /// A launch that states nothing.
+    /// Returns a launch without any fields.
     pub fn empty(isa: Isa) -> LaunchFile {
         let nothing = toml::Deserializer::from(Spanned::new(0..0, DeTable::new()));
         let machine = machine(isa).launch(nothing);
@@ -228,10 +228,10 @@ impl LaunchFile {
         LaunchFile { isa, common: Common::default(), machine }
     }
 
-    /// Takes one option of the command line, by its name without the dashes, and its value.
+    /// Sets a field from an option of the command line. `option` is its name without the dashes.
     ///
     /// # Errors
-    /// An option that the machine does not have, or a malformed value.
+    /// Returns an error if the machine does not have the option, or if the value is malformed.
     pub fn set(&mut self, option: &str, value: &str) -> Result<(), Error> {
         if option == "texture" {
             self.common.texture.push(TextureValues::of_argument(value)?);
@@ -244,45 +244,45 @@ impl LaunchFile {
         Ok(())
     }
 
-    /// The program type that the launch states.
+    /// Returns the program type that the launch states.
     ///
     /// # Errors
-    /// A name of none.
+    /// Returns an error if the name is unknown.
     pub fn stage(&self) -> Result<Option<Stage>, Error> {
         let names = Stage::ALL.map(|stage| (stage.name(), stage));
         self.common.stage.as_deref().map(|name| choose("stage", name, &names)).transpose()
     }
 
-    /// The mode that the launch states.
+    /// Returns the mode that the launch states.
     ///
     /// # Errors
-    /// A name of none.
+    /// Returns an error if the name is unknown.
     pub fn mode(&self) -> Result<Option<Mode>, Error> {
         let names = Mode::ALL.map(|mode| (mode.name(), mode));
         self.common.mode.as_deref().map(|name| choose("mode", name, &names)).transpose()
     }
 
-    /// `options` with what the launch states itself.
+    /// Returns `options`, overridden by the launch's own options.
     ///
     /// # Errors
-    /// An unknown mode.
+    /// Returns an error if the mode is unknown.
     pub fn options(&self, options: &Options) -> Result<Options, Error> {
         let mode = self.mode()?.unwrap_or(options.mode);
         let watchdog = self.common.watchdog.unwrap_or(options.watchdog);
-        // Either can turn it off.
+        // Either of them can turn the check off.
         let race_check = self.common.race_check.unwrap_or(true) && options.race_check;
         Ok(Options { mode, watchdog, race_check, ..*options })
     }
 
-    /// Whether it says what must come out.
+    /// Returns whether the launch states expected results or a trap.
     pub fn expects_something(&self) -> bool {
         !self.common.expect.is_empty() || self.common.trap.is_some()
     }
 
-    /// The launch of `program`, which `image` contains, ready.
+    /// Returns the launch of `program`, ready to run. `image` contains the program.
     ///
     /// # Errors
-    /// A launch that does not fit the program or the machine.
+    /// Returns an error if the launch does not fit the program or the machine.
     pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
         let target = self.target(image)?.for_program(image, program);
         let request = Request { common: &self.common, image, program, target: &target, files };
@@ -298,18 +298,18 @@ impl LaunchFile {
         }
     }
 
-    /// The machine, with the chip and the program type that the launch or else the file of the program states.
+    /// Returns the machine, with the chip and the program type that the launch states, or else the program's file.
     fn target(&self, image: &Image) -> Result<Target, Error> {
         let chip = self.common.chip.as_deref().or(image.chip.as_deref());
         let target = Target::new(self.isa, chip).map_err(|error| Error::Machine(error.to_string()))?;
         Ok(Target { stage: self.stage()?, ..target })
     }
 
-    /// Returns the program as the launch runs it and the findings of [`Machine::lint`](crate::Machine::lint) in it, or `None` if it runs
-    /// the words as they are.
+    /// Returns the program as the launch runs it, and the findings of [`Machine::lint`](crate::Machine::lint) in it.
+    /// Returns `None` if the launch runs the words unchanged.
     ///
     /// # Errors
-    /// A launch that does not fit the program or the machine.
+    /// Returns an error if the launch does not fit the program or the machine.
     pub fn lint(
         &self,
         image: &Image,
@@ -320,7 +320,7 @@ impl LaunchFile {
         self.machine.lint(&Request { common: &self.common, image, program, target: &target, files })
     }
 
-    /// Adds to a trap of the launch what can be seen there, by repeating it up to the trap.
+    /// Adds its context to a trap of the launch, by repeating the launch up to the trap.
     pub fn look(
         &self,
         trapped: &mut Trapped,
@@ -338,11 +338,11 @@ impl LaunchFile {
         }
     }
 
-    /// Judges how a run of the launch ended: by the trap that it must end with, and by what must come out. Gives
-    /// what it left, if anything, and why it is not as it must be, in words. `file` is the program's, for places in it.
+    /// Compares the end of a run with the trap or the results that the launch expects. Returns the results, if any,
+    /// and the differences as text. `file` is the program's file, for positions in messages.
     ///
     /// # Errors
-    /// The launch cannot run, the engines differ, or a trap that nothing announces.
+    /// Returns an error if the launch cannot run, if the engines differ, or if the program traps unexpectedly.
     pub fn judged(
         &self,
         run: Result<RunResult, Error>,
@@ -364,10 +364,11 @@ impl LaunchFile {
         }
     }
 
-    /// Runs the launch of `program` and compares what it leaves with what must come out.
+    /// Runs the launch of `program` and compares its results with the expected results.
     ///
     /// # Errors
-    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
+    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the launch.
     pub fn run(
         &self,
         image: &Image,
@@ -377,7 +378,7 @@ impl LaunchFile {
     ) -> Result<RunResult, Error> {
         let options = self.options(options)?;
         let session = self.prepare(image, program, files)?;
-        // Another one for the conditions, which may need a run that is observed.
+        // A second session for the conditions, which may need an observed run.
         let again = (!self.common.expect.holds.is_empty()).then(|| session.copy());
         let outcome = session.run(&options)?;
         let mut result = self.result(&*outcome, files)?;
@@ -387,10 +388,10 @@ impl LaunchFile {
         Ok(result)
     }
 
-    /// Judges the conditions on counts, and adds the sentences on them to what a run left. `session` is the launch.
+    /// Evaluates the conditions on counts, and adds the sentences about them to the results. `session` is the launch.
     ///
     /// # Errors
-    /// A run that is observed, which some counts need, fails.
+    /// Returns an error if some counts need an observed run and this run fails.
     pub fn judge_counts(
         &self,
         result: &mut RunResult,
@@ -411,7 +412,7 @@ impl LaunchFile {
                 Ok(text) => result.held.push(text),
                 Err(text) if is_right => {
                     result.mismatches.push(format!("the results are correct, but {text}"));
-                    // Said once.
+                    // Reported once.
                     is_right = false;
                 }
                 Err(text) => result.mismatches.push(text),
@@ -420,10 +421,10 @@ impl LaunchFile {
         Ok(())
     }
 
-    /// Returns what a run of the launch left, and compares it with what must come out.
+    /// Returns the results of a run of the launch, compared with the expected results.
     ///
     /// # Errors
-    /// The expected numbers cannot be had.
+    /// Returns an error if the expected numbers cannot be loaded.
     pub fn result(&self, outcome: &dyn Outcome, files: &dyn Files) -> Result<RunResult, ValuesError> {
         let mut result = RunResult::of(outcome);
         let piece = self.common.piece.as_ref().zip(self.common.lanes);
@@ -434,10 +435,10 @@ impl LaunchFile {
     }
 }
 
-/// The program of a name, or the only one.
+/// Returns the program with this name, or the only program.
 ///
 /// # Errors
-/// No program, no such program, or several without a name to choose by.
+/// Returns an error if there is no program, if none has this name, or if there are several and no name is given.
 pub fn choose_program<'a>(image: &'a Image, kernel: Option<&str>) -> Result<&'a Program, Error> {
     let programs = &image.programs;
     let names =
@@ -473,11 +474,11 @@ mod tests {
         assert!(second.starts_with("line 8: ") && second.contains("in `segment.base`"), "{second}");
         let json = wrong("{\"isa\": \"tesla\", \"grid_id\": 65536}");
         assert!(json.starts_with("invalid value") && json.contains("in `grid_id`"), "{json}");
-        // What only another machine has is unknown as well.
+        // A key of another machine is also unknown.
         assert!(wrong("isa = \"r700\"\ngrid = [1]\n").contains("unknown key `grid`"));
     }
 
-    /// The line, the key that was meant, and all keys: those of the machine, and those of all launches.
+    /// The message has the line, the intended key, and all keys: those of the machine and the common ones.
     #[test]
     fn an_unknown_key_has_its_line_a_suggestion_and_the_whole_list() {
         let error = LaunchFile::parse("isa = \"tesla\"\nblcok = [1]\n").unwrap_err();
@@ -499,7 +500,8 @@ mod tests {
         );
     }
 
-    /// JSON without an object, broken JSON, broken TOML, and a key that is missing: one line with the place.
+    /// JSON without an object, broken JSON, broken TOML, and a missing key are each described in one line with the
+    /// position.
     #[test]
     fn a_text_that_is_no_launch_is_described_in_one_line_with_its_place() {
         for (text, message) in [

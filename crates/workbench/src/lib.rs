@@ -1,29 +1,31 @@
-//! The one interface behind every front end: machines, programs from files, launches, runs.
+//! The common interface of every front end: machines, programs from files, launches, runs.
 //!
-//! * [`machine()`]: a [`Machine`] by name: its text, explanations, findings; [`target`]: machine, chip, program type.
-//! * [`open()`]: a file's bytes to programs with their machine.
-//! * [`formats`]: programs to files; [`contents`]: what a file holds; [`edit`]: one instruction, alone or changed in its
+//! * [`machine()`]: returns a [`Machine`] by name, with its text, explanations and findings. [`target`]: machine, chip,
+//!   program type.
+//! * [`open()`]: opens a file's bytes as programs with their machine.
+//! * [`formats`]: writes programs to files. [`contents`]: the contents of a file. [`edit`]: replaces one instruction in its
 //!   program.
-//! * [`launch`], [`manifest`]: launch files and run manifests; [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
+//! * [`launch`], [`manifest`]: launch files and run manifests. [`mod@r500`], [`mod@r700`], [`mod@tesla`]: the three
 //!   machines, each with its own part of a launch.
 //! * [`choose`]: one pixel or vertex of a launch.
-//! * [`session`]: a launch that is ready, and what a run leaves.
-//! * [`trace`], [`stats`]: what happens in a run, with the group that it happens to; counts by instruction.
+//! * [`session`]: a launch that is ready, and the results of a run.
+//! * [`trace`], [`stats`]: the events of a run with their groups, and counts per instruction.
 //! * [`graph`]: the control flow of a program, drawn.
-//! * [`taint`]: how exact the values are that decide.
-//! * [`mod@lint`]: where a program breaks a rule of its machine.
+//! * [`taint`]: the exactness of values that decide what a program does.
+//! * [`mod@lint`]: the places where a program breaks a rule of its machine.
 //! * [`faults`]: the words of a group's flow state that a fault can change.
-//! * [`trapped`]: what is to be seen where a program trapped.
+//! * [`trapped`]: the context of a trap.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
-//! * [`mod@array`], [`values`]: the numbers that go in and come out.
+//! * [`mod@array`], [`values`]: the numbers of inputs and outputs.
 //!
-//! Nothing here reads files or prints.
+//! This crate does not read files or print.
 //!
 //! # Tasks
 //!
 //! ## Assemble
 //!
-//! A source becomes programs with their machine and chip; its errors have places. Every example below goes on with this one.
+//! A source becomes programs with their machine and chip. Its errors have positions. Every example below continues
+//! this one.
 //!
 //! ```
 //! use reconverge_workbench::{Known, open};
@@ -56,7 +58,7 @@
 //!
 //! ## Write and load
 //!
-//! [`formats::write`] makes a file, [`open()`] recognises one by its content.
+//! [`formats::write`] creates a file, and [`open()`] detects its format by its content.
 //!
 //! ```
 //! # let source = "
@@ -91,7 +93,7 @@
 //!
 //! ## Disassemble
 //!
-//! The text gives the words back, whatever they are.
+//! The text assembles to the same words, whatever they are.
 //!
 //! ```
 //! # let source = "
@@ -127,8 +129,8 @@
 //!
 //! ## Run
 //!
-//! A launch states what a program starts from. It is read from a launch file, or built from [`launch::LaunchFile::empty`].
-//! Files that it names come from the caller, through [`values::Files`].
+//! A launch states the initial state of a program. It is read from a launch file, or built from
+//! [`launch::LaunchFile::empty`]. The caller provides the files that it names, through [`values::Files`].
 //!
 //! ```
 //! # let source = "
@@ -171,8 +173,8 @@
 //!
 //! ## Trace
 //!
-//! A [`trace::Sink`] takes what happens, in the order of the instructions; [`stats::Profile`] is one that counts, and the command's
-//! traces are written by one around `reconverge_trace::Writer`.
+//! A [`trace::Sink`] receives events in the order of the instructions. [`stats::Profile`] is a sink that counts. The
+//! command writes traces with a sink around `reconverge_trace::Writer`.
 //!
 //! ```
 //! # let source = "
@@ -225,8 +227,8 @@
 //!
 //! ## Debug
 //!
-//! A [`debugger::Debugger`] moves forward and backward; [`debugger::command::run`] takes the lines that `reconverge debug` takes.
-//! [`session::Stepping`] is the same without stops and without a way back other than snapshots.
+//! A [`debugger::Debugger`] moves forward and backward. [`debugger::command::run`] accepts the same lines as
+//! `reconverge debug`. [`session::Stepping`] does not have stops, and goes back only to snapshots.
 //!
 //! ```
 //! # let source = "
@@ -269,8 +271,8 @@
 //!
 //! ## Compare
 //!
-//! Two engines in lockstep are compared while they run, and a difference is an error. What a launch expects of its outputs becomes
-//! [`result::RunResult::mismatches`].
+//! Two engines in lockstep are compared while they run, and a difference is an error. An output that differs from a
+//! launch's expectation is added to [`result::RunResult::mismatches`].
 //!
 //! ```
 //! # let source = "
@@ -363,13 +365,13 @@ pub use text::{assemble, round_trip, round_trip_image};
 
 static MACHINES: [&dyn Machine; 3] = [&r500::R500, &r700::R700, &tesla::Tesla];
 
-/// The machine of a name.
+/// Returns the machine with this name.
 pub fn machine(isa: Isa) -> &'static dyn Machine {
     MACHINES.into_iter().find(|machine| machine.isa() == isa).unwrap_or(MACHINES[0])
 }
 
 impl Target {
-    /// The machine.
+    /// Returns the machine.
     pub fn machine(&self) -> &'static dyn Machine {
         machine(self.isa)
     }

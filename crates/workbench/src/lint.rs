@@ -1,4 +1,4 @@
-//! What a machine's documents demand of a program, and where it is broken: malformed words and every other rule in one list.
+//! Findings about the rules in a machine's documents: malformed words and violations of every other rule, in one list.
 
 use reconverge_isa::Program;
 use reconverge_isa::lint::Finding;
@@ -9,20 +9,20 @@ use crate::open::Opened;
 use crate::target::{Target, TargetError};
 use crate::values::Files;
 
-/// Every place where a program breaks a rule, in order of address, errors first. What is malformed is named once, though
-/// a machine's own rules may find it too.
+/// Returns every violation of a rule in a program, in order of address, errors first. A malformed part is listed once,
+/// even if the machine's own rules also find it.
 ///
 /// # Errors
-/// A program that cannot be loaded.
+/// Returns an error if the program cannot be loaded.
 pub fn findings(target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
     let found = target.machine().lint(target, program)?;
     with_faults(target, program, found)
 }
 
-/// [`findings`] of a program as a launch runs it: with the fixes of the driver's faults that the launch states.
+/// Returns the [`findings`] of a program as a launch runs it, with the driver fixes that the launch states.
 ///
 /// # Errors
-/// A program that cannot be loaded, or a launch that does not fit it.
+/// Returns an error if the program cannot be loaded, or if the launch does not fit it.
 pub fn findings_in_launch(
     opened: &Opened,
     program: &Program,
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn what_is_malformed_is_found_once() {
         let target = Target::of(Isa::R700);
-        // A CF instruction of a number that none has.
+        // A CF instruction with an unassigned opcode.
         let program = Program { words: vec![0, 0x1fc0_0000], ..Program::default() };
         let found = findings(&target, &program).unwrap();
         let first: Vec<_> = found.iter().filter(|finding| finding.pc == 0).collect();

@@ -5,27 +5,27 @@ use reconverge_isa::limits::NESTING;
 
 use crate::target::TargetError;
 
-/// How a listing looks.
+/// Options for the appearance of a listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// Adds addresses and words.
     pub hex: bool,
     /// Indents and labels flow constructs.
     pub structure: bool,
-    /// Prints common forms of an operation by names of their own. (R500)
+    /// Prints common forms of an operation under their own names. (R500)
     pub idioms: bool,
     /// Prints AMD's own assembly text. (R700)
     pub amd: bool,
-    /// Comments behind instructions: names of what they use, values of constants, built-ins. (Tesla)
+    /// Adds comments after instructions: names of their operands, values of constants, built-ins. (Tesla)
     pub notes: bool,
 }
 
 /// A disassembled program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The text, which the assembler takes back.
+    /// The text, which the assembler accepts.
     pub text: String,
-    /// Where in it each instruction ends, and which words it stands for.
+    /// For each instruction, the end of its text and its words.
     pub(crate) marks: Vec<Mark>,
 }
 
@@ -34,22 +34,22 @@ pub struct Listing {
 pub struct Line {
     /// Address in the machine's own unit; `None` for directives.
     pub address: Option<u32>,
-    /// The words it stands for.
+    /// The words of the instruction or directive.
     pub words: Vec<u32>,
     /// The label before it.
     pub label: Option<String>,
     /// The instruction or directive, without comments and indentation; some R500 instructions take two lines.
     pub text: String,
-    /// How many flow constructs it lies in; known when the listing has [`Style::structure`].
+    /// Number of flow constructs around it. Known if the listing has [`Style::structure`].
     pub depth: usize,
-    /// The comments on it.
+    /// The comments after it.
     pub notes: Vec<String>,
     /// Line number of its first line in the text, from 1.
     pub source_line: usize,
 }
 
 impl Line {
-    /// The instruction or directive in one line, with single blanks.
+    /// Returns the instruction or directive in one line, with single spaces.
     pub fn code(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -60,25 +60,25 @@ impl Line {
 pub struct Lines(Vec<Line>);
 
 impl Lines {
-    /// Those of the lines that have an address.
+    /// Returns the instructions among some lines.
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Lines {
         let mut lines = addressed(lines.into_iter().collect());
         lines.dedup_by_key(|line| line.address);
         Lines(lines)
     }
 
-    /// The line of the instruction at an address.
+    /// Returns the line of the instruction at an address.
     pub fn at(&self, address: u32) -> Option<&Line> {
         let at = self.0.binary_search_by_key(&Some(address), |line| line.address).ok()?;
         self.0.get(at)
     }
 
-    /// The instruction at an address in one line; empty where there is none.
+    /// Returns the instruction at an address in one line, or an empty text if no instruction starts there.
     pub fn code(&self, address: u32) -> String {
         self.at(address).map(Line::code).unwrap_or_default()
     }
 
-    /// The lines in the order of their addresses, each address once.
+    /// Iterates over the lines in the order of their addresses. Each address occurs once.
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.0.iter()
     }
@@ -97,21 +97,21 @@ pub(crate) fn check_nesting(deepest: usize) -> Result<(), TargetError> {
 }
 
 impl Listing {
-    /// The listing, unless its constructs nest deeper than [`NESTING`] allows.
+    /// Returns the listing unless its constructs nest deeper than [`NESTING`] allows.
     ///
     /// # Errors
-    /// They do.
+    /// Returns an error if they nest deeper.
     pub(crate) fn checked(self) -> Result<Listing, TargetError> {
         let deepest = self.marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
         check_nesting(deepest).map(|()| self)
     }
 
-    /// The instructions of the listing of `words`, by their addresses.
+    /// Returns the instructions of the listing of `words`, by their addresses.
     pub fn instructions(&self, words: &[u32]) -> Lines {
         Lines::of(self.lines(words))
     }
 
-    /// The lines of the listing of `words`, as data.
+    /// Returns the lines of the listing of `words`, as data.
     pub fn lines(&self, words: &[u32]) -> Vec<Line> {
         let mut lines = Vec::new();
         let (mut start, mut number) = (0, 1);

@@ -1,4 +1,4 @@
-//! A machine as front ends see it: [`Machine`], one static value each.
+//! [`Machine`], the interface of a machine for front ends. Each machine has one static value.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,25 +19,25 @@ use crate::request::MachineLaunch;
 use crate::stats::Conventions;
 use crate::target::{Target, TargetError};
 
-/// One of the three machines. Functions that take a [`Target`] read the words as its chip and stage have them.
+/// One of the three machines. Functions that take a [`Target`] interpret the words for its chip and stage.
 pub trait Machine: Sync + fmt::Debug {
-    /// Its name.
+    /// Returns the name of the machine.
     fn isa(&self) -> Isa;
 
-    /// The lines before a program's listing in a file that the listing itself does not have: machine, chip, name.
+    /// Returns the lines before a program's listing that state the machine, chip and name, which a listing omits.
     fn heading(&self, target: &Target, program: &Program) -> String;
 
-    /// The text of a program, which [`Machine::assemble`] takes back, and its lines as data.
+    /// Returns the text of a program and its lines as data. [`Machine::assemble`] accepts the text.
     ///
     /// # Errors
-    /// A program type that the machine does not have.
+    /// Returns an error if the machine does not have this program type.
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError>;
 
-    /// The text of an image: what its programs share and the programs, each with its heading.
-    /// [`Machine::assemble`] takes it back.
+    /// Returns the text of an image: the data that its programs share, then each program with its heading.
+    /// [`Machine::assemble`] accepts the text.
     ///
     /// # Errors
-    /// A program type that the machine does not have.
+    /// Returns an error if the machine does not have the type of a program.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let texts = image.programs.iter().map(|program| {
             Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text)
@@ -45,31 +45,31 @@ pub trait Machine: Sync + fmt::Debug {
         Ok(texts.collect::<Result<Vec<_>, _>>()?.join("\n"))
     }
 
-    /// The programs of a source text and what they share. Chip and stage of `target` are for sources that do not state
-    /// theirs.
+    /// Assembles a source text. Returns its programs and the data that they share. The chip and stage of `target`
+    /// apply if the source does not state its own.
     ///
     /// # Errors
-    /// Every error of the source.
+    /// Returns every error in the source.
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>>;
 
-    /// The legal forms of a mnemonic in programs of the target's stage (of any type when absent), with an example of each; none
-    /// for another word.
+    /// Returns the legal forms of a mnemonic in programs of the target's stage, each with an example. If the target
+    /// has no stage, all program types count. An unknown mnemonic has no forms.
     fn forms(&self, target: &Target, mnemonic: &str) -> Vec<Form>;
 
-    /// All mnemonics, sorted.
+    /// Returns all mnemonics, sorted.
     fn mnemonics(&self) -> Vec<&'static str>;
 
-    /// The directives of the text of the machine. The directives of all machines are in [`reconverge_isa::expand`].
+    /// Returns the directives of the machine's text. [`reconverge_isa::expand`] lists the directives of all machines.
     fn directives(&self) -> Vec<DirectiveRow>;
 
-    /// Whether `back`, which comes from the listing of `program`, has what a listing keeps besides the words.
+    /// Returns whether `back`, assembled from the listing of `program`, has the properties besides the words that a
+    /// listing keeps.
     fn keeps(&self, program: &Program, back: &Program) -> bool;
 
-    /// Whether `back`, which comes from the text of `image`, has what such a text keeps. The error is the first
-    /// difference.
+    /// Checks whether `back`, assembled from the text of `image`, has everything that such a text keeps.
     ///
     /// # Errors
-    /// What differs.
+    /// Returns the first difference.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         if image.programs.len() != back.programs.len() {
             return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
@@ -83,14 +83,14 @@ pub trait Machine: Sync + fmt::Debug {
     /// Explains one instruction.
     ///
     /// # Errors
-    /// A number of words that no instruction has, or words that are no instruction.
+    /// Returns an error if the number of words is wrong, or if the words do not encode an instruction.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError>;
 
-    /// Explains the instruction of `program` at `address`, in the machine's own unit: the words that stand there in its
-    /// listing. A machine whose words mean different things in different places overrides it.
+    /// Explains the instruction of `program` at `address`, in the machine's own unit. The words are those of the
+    /// listing at that address. A machine overrides this method if the meaning of words depends on their position.
     ///
     /// # Errors
-    /// No instruction starts there, or the words are none.
+    /// Returns an error if no instruction starts at `address`, or if the words do not encode one.
     fn explain_at(
         &self,
         target: &Target,
@@ -101,55 +101,55 @@ pub trait Machine: Sync + fmt::Debug {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// The text of one instruction as a program of its own, and the address at which it is there.
+    /// Assembles one instruction. Returns it as a complete program, and its address in that program.
     ///
     /// # Errors
-    /// What is wrong with the text, with places in the text.
+    /// Returns the errors in the text, with their positions.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         alone(self, target, "", text)
     }
 
-    /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
-    /// Such words survive the round trip all the same.
+    /// Returns the malformed parts of a program, such as words that do not encode an instruction or clauses that do
+    /// not close. Such words still survive the round trip.
     ///
     /// # Errors
-    /// A program type that the machine does not have.
+    /// Returns an error if the machine does not have this program type.
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// What the words are rather than a program of this machine, as far as they show it. Raw words have no mark of their
-    /// own; what this gives is a reason to ask again, not a proof.
+    /// Returns a more likely interpretation of the words if they do not seem to be a program of this machine. Raw
+    /// words do not identify their machine, so the result is a hint, not a proof.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let faulty = |program: &Program| self.faults(target, program).is_ok_and(|faults| !faults.is_empty());
         (faulty(program) && !faulty(&swapped(program))).then(|| OTHER_ORDER.to_owned())
     }
 
-    /// What the documents forbid in a program, as far as its words alone show it.
+    /// Returns the violations of documented rules that the words of a program show.
     ///
     /// # Errors
-    /// A program that cannot be loaded.
+    /// Returns an error if the program cannot be loaded.
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError>;
 
-    /// Every rule of [`Machine::lint`] and [`Machine::faults`].
+    /// Returns every rule of [`Machine::lint`] and [`Machine::faults`].
     fn rules(&self) -> Vec<&'static Rule>;
 
-    /// The control flow of a program.
+    /// Returns the control flow graph of a program.
     ///
     /// # Errors
-    /// A program that cannot be loaded.
+    /// Returns an error if the program cannot be loaded.
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError>;
 
-    /// What each instruction of a program reads and writes, by its address; several where it issues several operations
-    /// side by side.
+    /// Returns the registers that each instruction of a program reads and writes, by its address. An instruction that
+    /// issues several operations in parallel has several entries.
     ///
     /// # Errors
-    /// A program that cannot be loaded.
+    /// Returns an error if the program cannot be loaded.
     fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError>;
 
-    /// The bytes of a file in the machine's own container format of this name; `None` where the machine has no such
-    /// format.
+    /// Returns the bytes of a file in the machine's container format `format`, or `None` if the machine does not have
+    /// this format.
     ///
     /// # Errors
-    /// What the format cannot hold.
+    /// Returns an error if the format cannot hold the image.
     fn write(
         &self,
         target: &Target,
@@ -157,64 +157,64 @@ pub trait Machine: Sync + fmt::Debug {
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>>;
 
-    /// What the machine's tables and manual say about the instructions of a program, for counts.
+    /// Returns the properties of the instructions of a program that counts use, from the machine's tables and manual.
     ///
     /// # Errors
-    /// A program that cannot be loaded.
+    /// Returns an error if the program cannot be loaded.
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError>;
 
-    /// The registers and the entries of the stack that a program needs, where the machine can tell.
+    /// Returns the registers and stack entries that a program needs, if the machine can compute them.
     fn needs(&self, _target: &Target, _program: &Program) -> Needs {
         Needs::default()
     }
 
-    /// The container formats that [`Machine::write`] knows.
+    /// Returns the container formats that [`Machine::write`] supports.
     fn containers(&self) -> &'static [&'static str];
 
-    /// The machine's part of a launch file.
+    /// Parses the machine's part of a launch file.
     ///
     /// # Errors
-    /// An unknown field, or a value of another type than the field's, with its path.
+    /// Returns an error with the path of the field if a field is unknown or its value has the wrong type.
     fn launch(&self, fields: toml::Deserializer<'_>) -> Result<Arc<dyn MachineLaunch>, toml::de::Error>;
 }
 
-/// What a program is whose words read well only with their bytes in the other order.
+/// Hint for a program that decodes well only with the bytes of each word in the other order.
 pub(crate) const OTHER_ORDER: &str =
     "the bytes of each word seem to be in the other order: --endian says which they have";
 
-/// The program with the bytes of each word in the other order.
+/// Returns the program with the bytes of each word in the other order.
 pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
-/// Registers and stack that a program needs, as its words show it.
+/// Registers and stack entries that a program needs, computed from its words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Registers a lane.
+    /// Registers per lane.
     pub registers: Option<u32>,
     /// Entries of the stack.
     pub stack: Option<u32>,
 }
 
-/// What a source states.
+/// Result of assembling a source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
-    /// The machine, and the chip where the source states one.
+    /// The machine, and the chip if the source states one.
     pub target: Target,
-    /// The programs and what they share.
+    /// The programs and the data that they share.
     pub image: Image,
-    /// What is allowed but probably not meant.
+    /// Warnings about text that is legal but probably not intended.
     pub warnings: Vec<Diagnostic>,
-    /// For each program the addresses of its instructions and their places in the text.
+    /// For each program, the addresses of its instructions and their positions in the text.
     pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Assembled {
-    /// A source for a machine that states this chip, programs with the places of their instructions, and nothing that they
-    /// share. The program type is that of a program alone.
+    /// Returns an assembled source for a machine, with this chip, these programs and no shared data. `lines` has the
+    /// positions of their instructions. A program type applies only to a source with one program.
     ///
     /// # Errors
-    /// No chip of the machine.
+    /// Returns an error if the machine does not have this chip.
     pub(crate) fn of(
         isa: Isa,
         chip: Option<&str>,
@@ -252,15 +252,15 @@ pub(crate) fn same_program<M: Machine + ?Sized>(
     }
 }
 
-/// What is wrong with a source as a whole.
+/// Wraps an error that applies to a whole source.
 pub(crate) fn in_source(error: TargetError) -> Vec<Diagnostic> {
     vec![Diagnostic::error(Span::default(), error.to_string())]
 }
 
-/// The last instruction of a program that `context` begins and `text`, one instruction, ends.
+/// Returns the last instruction of a program that consists of `context` and then `text`, which is one instruction.
 ///
 /// # Errors
-/// What is wrong with the text, with places in the text.
+/// Returns the errors in the text, with their positions.
 pub(crate) fn alone<M: Machine + ?Sized>(
     machine: &M,
     target: &Target,
@@ -276,7 +276,7 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     };
     let listing = machine.disassemble(target, &program, Style::default());
     let lines = listing.map_err(|error| whole(error.to_string()))?.lines(&program.words);
-    // Zeros fill what lies between a clause and the instruction that launches it.
+    // Zeros fill the gap between a clause and the instruction that launches it.
     let behind = lines.iter().filter(|line| line.address.is_some()).skip(context.lines().count());
     let of_text: Vec<u32> = behind
         .filter(|line| line.words.iter().any(|word| *word != 0) || context.is_empty())
@@ -289,7 +289,8 @@ pub(crate) fn alone<M: Machine + ?Sized>(
     }
 }
 
-/// The errors inside a part of a source, placed in the part; those of the whole where none is inside.
+/// Returns the errors inside a part of a source, with positions relative to the part. If no error is inside, returns
+/// all errors, each with the whole part as its position.
 pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnostic> {
     let inside = |error: &Diagnostic| part.start <= error.span.start && error.span.start <= part.end;
     let any = errors.iter().any(inside);
@@ -304,10 +305,10 @@ pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnos
     errors.into_iter().filter(|error| !any || inside(error)).map(moved).collect()
 }
 
-/// The line at an address.
+/// Returns the line at an address.
 ///
 /// # Errors
-/// No instruction starts there; the nearest that do are in the message.
+/// Returns an error that lists the nearest instructions if no instruction starts at this address.
 pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, ExplainError> {
     if let Some(line) = lines.iter().find(|line| line.address == Some(address)) {
         return Ok(line);
@@ -318,7 +319,7 @@ pub(crate) fn line_at(lines: &[Line], isa: Isa, address: u32) -> Result<&Line, E
     Err(ExplainError::NoStart { isa, address, near: near.into_iter().flatten().collect() })
 }
 
-/// One field of an explained instruction.
+/// A field of an explained instruction.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct ExplainedField {
     /// The word's name in the manual.
@@ -333,28 +334,28 @@ pub struct ExplainedField {
     pub lo: u8,
     /// The value, right-aligned.
     pub value: u64,
-    /// The value in words.
+    /// The value as text.
     pub text: String,
-    /// What the field means; may be empty.
+    /// Meaning of the field; may be empty.
     pub doc: String,
 }
 
-/// One instruction explained.
+/// Explanation of one instruction.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Explanation {
     /// The words.
     pub words: Vec<u32>,
-    /// As the disassembler prints it.
+    /// The instruction as the disassembler prints it.
     pub text: String,
-    /// Its fields.
+    /// The fields of its words.
     pub fields: Vec<ExplainedField>,
-    /// What it computes, in sentences.
+    /// The computation, in sentences.
     pub meaning: Vec<String>,
-    /// What it does to the flow of lanes.
+    /// The effect on the flow of lanes.
     pub flow: Vec<String>,
-    /// What the documents forbid about it.
+    /// The documented rules that it violates.
     pub findings: Vec<String>,
-    /// Where it is documented.
+    /// The document that describes it.
     pub source: String,
 }
 
@@ -367,9 +368,9 @@ pub enum ExplainError {
     Count {
         /// The machine.
         isa: Isa,
-        /// What would fit.
+        /// The numbers of words that are legal.
         wanted: &'static str,
-        /// Words given.
+        /// Number of words found.
         found: usize,
     },
     /// No instruction has these bits.
@@ -380,12 +381,12 @@ pub enum ExplainError {
     NoStart {
         /// The machine.
         isa: Isa,
-        /// The address asked for.
+        /// The requested address.
         address: u32,
-        /// The addresses before and behind it at which instructions start.
+        /// The nearest addresses before and after it at which instructions start.
         near: Vec<u32>,
     },
-    /// The machine.
+    /// An error of the target.
     #[error(transparent)]
     Target(#[from] TargetError),
 }

@@ -1,5 +1,5 @@
-//! Run manifests: JSON that names a binary, buffers at fixed addresses, launches one after the other, and the bytes
-//! that must be left.
+//! Run manifests: JSON that names a binary, buffers at fixed addresses, consecutive launches, and the expected
+//! contents of the buffers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,29 +23,29 @@ use crate::values::Files;
 
 /// A run manifest.
 ///
-/// The fields whose names begin with `_` are notes for readers: how the manifest was made, and what it is for.
+/// Fields whose names begin with `_` are notes for readers: how the manifest was made, and its purpose.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Its name.
+    /// Name of the manifest.
     pub id: String,
     /// The machine.
     pub isa: String,
     /// The chip or architecture.
     pub arch: String,
-    /// The program's file, relative to the folder above the manifest's.
+    /// The program's file, relative to the parent of the manifest's folder.
     pub binary: String,
-    /// In order; memory stays from one to the next.
+    /// The launches, in order. Memory persists from one launch to the next.
     launches: Vec<LaunchEntry>,
     /// Global memory.
     buffers: Vec<BufferEntry>,
-    /// Contents of constant banks (`c1`: hexadecimal bytes) that came with the program.
+    /// Contents of constant banks (`c1`: hexadecimal bytes) from the program's file.
     #[serde(default)]
     constants: BTreeMap<String, String>,
     /// Contents that the host places at the start of a bank.
     #[serde(default)]
     user_constants: BTreeMap<String, String>,
-    /// What must be left.
+    /// Expected contents of buffers.
     #[serde(default)]
     expect: Vec<ExpectEntry>,
     /// Instructions executed, summed over threads.
@@ -62,7 +62,7 @@ pub struct Manifest {
     _binary_sha256: Note,
 }
 
-/// A field that nothing reads.
+/// A field that is not read.
 type Note = Option<serde::de::IgnoredAny>;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -138,7 +138,7 @@ struct Tolerance {
 }
 
 impl LaunchEntry {
-    /// The program of its name, or the first.
+    /// Returns the program that the entry names, or the first one.
     fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
         match &self.kernel {
             None => {
@@ -150,10 +150,11 @@ impl LaunchEntry {
 }
 
 impl Manifest {
-    /// The machine that manifests are for.
+    /// The machine of all manifests.
     pub const ISA: Isa = Isa::Tesla;
 
-    /// The manifest in these bytes; `None` when they are something else. A message about an unknown key begins with its line.
+    /// Parses a manifest. Returns `None` if the bytes are something else. A message about an unknown key begins with
+    /// its line.
     pub fn parse(bytes: &[u8]) -> Option<Result<Manifest, String>> {
         let value: serde_json::Value = serde_json::from_slice(bytes).ok()?;
         let object = value.as_object()?;
@@ -170,10 +171,11 @@ impl Manifest {
         Some(serde_path_to_error::deserialize(value).map_err(refused))
     }
 
-    /// Runs the launches on the programs of `image` and compares what they leave. The outputs are the buffers.
+    /// Runs the launches on the programs of `image` and compares the results. The outputs are the buffers.
     ///
     /// # Errors
-    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the manifest's.
+    /// Returns [`Error::Trap`] if a program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the manifest.
     pub fn run(&self, image: &Image, options: &Options, files: &dyn Files) -> Result<RunResult, Error> {
         let mut buffers = self.memory(files)?;
         let mut result = RunResult::default();
@@ -203,10 +205,11 @@ impl Manifest {
         Ok(result)
     }
 
-    /// The launch, ready, with its program.
+    /// Returns the only launch, ready to run, with its program.
     ///
     /// # Errors
-    /// A manifest of several launches, which go on in the memory that the one before left; the others are the manifest's.
+    /// Returns an error if the manifest has several launches, because each continues in the memory of the previous
+    /// one. Other errors concern the manifest.
     pub fn prepare(&self, image: &Image, files: &dyn Files) -> Result<(Session, Program), Error> {
         let [entry] = &self.launches[..] else {
             let count = self.launches.len();
@@ -217,7 +220,7 @@ impl Manifest {
         Ok((session, program.clone()))
     }
 
-    /// The first contents of memory.
+    /// Returns the initial contents of memory.
     fn memory(&self, files: &dyn Files) -> Result<Vec<BufferValues>, Error> {
         let buffers = self.buffers.iter().map(|buffer| {
             let wrong = |why: String| Error::Machine(format!("buffer {}: {why}", buffer.name));
@@ -235,7 +238,7 @@ impl Manifest {
         buffers.collect()
     }
 
-    /// One of the launches, on memory as it is before it.
+    /// Returns one of the launches, on the current contents of memory.
     fn launch(&self, entry: &LaunchEntry, buffers: &[BufferValues]) -> Result<LaunchFile, Error> {
         let mut constant = Vec::new();
         for (bank, digits) in self.constants.iter().chain(&self.user_constants) {
@@ -249,7 +252,7 @@ impl Manifest {
             grid: entry.grid.clone(),
             block: entry.block.clone(),
             shared: Some(entry.dynamic_shared_bytes),
-            // What a manifest expects has been seen.
+            // The results that a manifest expects were observed, so block sizes are not checked.
             oversized: true,
             param: self.parameters(entry)?,
             buffer: buffers.to_vec(),
@@ -320,7 +323,7 @@ impl Manifest {
             let wanted = files.read(&expect.file).map_err(|why| wrong(format!("{}: {why}", expect.file)))?;
             let wanted =
                 wanted.get(..expect.bytes).ok_or_else(|| wrong(format!("{} is too short", expect.file)))?;
-            // Bytes that are no whole number of elements are compared as bytes.
+            // If the length is not a multiple of the element size, compares bytes.
             let dtype = if found.len().is_multiple_of(dtype.bytes()) { dtype } else { Dtype::U8 };
             let array = |bytes: Vec<u8>| Array { dtype, shape: vec![bytes.len() / dtype.bytes()], bytes };
             let (wanted, found) = (array(wanted.to_vec()), array(found));
@@ -339,7 +342,7 @@ impl Manifest {
     }
 }
 
-/// The element type of this name; `s32` as well as `i32`.
+/// Returns the element type with this name; `s32` is the same as `i32`.
 fn element(name: &str) -> Option<Dtype> {
     Dtype::from_name(&name.replace('s', "i"))
 }

@@ -1,8 +1,8 @@
-//! Single instructions in loops, whose costs `bench --micro` measures: one [`Row`] for each kind of instruction, and for each
-//! way in which its addresses and its mask can look.
+//! Single instructions in loops, whose costs `bench --micro` measures. Each kind of instruction has a [`Row`], and so
+//! has each pattern of its addresses and its mask.
 //!
-//! A row's program sets registers up, runs the instruction [`COPIES`] times a round and ends. The same program with the
-//! loop alone is measured beside it and taken away. The programs are source text and run the way every program runs.
+//! The program of a row sets up registers, runs the instruction [`COPIES`] times per iteration and ends. The cost of
+//! the same program with an empty loop is subtracted. The programs are source text and run like any other program.
 
 mod r500;
 mod r700;
@@ -18,14 +18,14 @@ use crate::open::{Known, open};
 use crate::session::Session;
 use crate::values::NoFiles;
 
-/// How often a round runs the instruction.
+/// Number of copies of the instruction per iteration.
 pub const COPIES: u32 = 8;
-/// Groups of a launch.
+/// Number of groups of a launch.
 pub const GROUPS: u32 = 64;
-/// Rounds of a launch, at most: R500 counts no further.
+/// Maximum number of iterations of a launch. R500 does not count further.
 pub const MOST_ROUNDS: u32 = 255;
 
-/// A picture as two textures, one for each filter.
+/// An image as two textures, one for each filter.
 const TEXTURES: &str = r#"
 [[texture]]
 unit = 0
@@ -39,14 +39,14 @@ texels = "0..16384"
 filter = "linear"
 "#;
 
-/// What surrounds the instruction: the program before and behind it, and the launch.
+/// The program around the instruction, and the launch.
 #[derive(Debug)]
 struct Frame {
-    /// The program up to the loop's body; `{rounds}` is how often it runs.
+    /// The program up to the loop's body. `{rounds}` is the number of iterations.
     before: &'static str,
-    /// The end of the loop, and of the program.
+    /// The end of the loop and of the program.
     behind: &'static str,
-    /// The launch file; `{positions}` stands for [`positions`], `{textures}` for [`TEXTURES`].
+    /// The launch file. `{positions}` is replaced by [`positions`], and `{textures}` by [`TEXTURES`].
     launch: &'static str,
 }
 
@@ -55,17 +55,17 @@ struct Frame {
 pub struct Row {
     /// The machine.
     pub isa: Isa,
-    /// What it is, and how its addresses and its mask look.
+    /// The instruction, and the pattern of its addresses and its mask.
     pub name: &'static str,
-    /// At most so many times the cost of [`unit()`] is wanted.
+    /// Target for the cost: at most this multiple of the cost of [`unit()`].
     pub bound: Option<f64>,
     frame: &'static Frame,
-    /// The line that begins a clause around the copies, where the machine has clauses.
+    /// The line that begins a clause around the copies, if the machine has clauses.
     clause: &'static str,
-    /// The instruction. `{n}` is the copy's number, `{d}` the number of a register that no other copy writes, `{q}` one of
-    /// four registers.
+    /// The instruction. `{n}` is the number of the copy, `{d}` the number of a register that no other copy writes, and
+    /// `{q}` one of four registers.
     body: &'static str,
-    /// What it needs before it in each copy, which is measured with the loop alone too.
+    /// Instructions that must precede it in each copy. They are also part of the empty loop.
     ahead: &'static str,
 }
 
@@ -86,7 +86,8 @@ impl Row {
         Row { ahead, ..self }
     }
 
-    /// The program that runs the instruction so many rounds, or the loop alone.
+    /// Returns the program that runs `rounds` iterations. If `alone` is set, the loop does not contain the
+    /// instruction.
     pub fn source(&self, rounds: u32, alone: bool) -> String {
         let mut source = self.frame.before.replace("{rounds}", &rounds.to_string());
         let copied = [self.ahead, if alone { "" } else { self.body }];
@@ -107,10 +108,10 @@ impl Row {
         source + self.frame.behind
     }
 
-    /// The launch of [`Row::source`], ready: [`GROUPS`] groups.
+    /// Returns the launch of [`Row::source`] with [`GROUPS`] groups, ready to run.
     ///
     /// # Errors
-    /// A source that does not assemble or a launch that cannot be: mistakes in this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this crate.
     pub fn prepare(&self, rounds: u32, alone: bool) -> Result<Session, KernelError> {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;
@@ -120,24 +121,26 @@ impl Row {
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// How often a group executes the instruction in a launch of so many rounds, all groups together.
+    /// Returns the number of times that the instruction executes in a launch of `rounds` iterations, summed over
+    /// groups.
     pub fn executions(&self, rounds: u32) -> u64 {
         u64::from(GROUPS) * u64::from(COPIES) * u64::from(rounds)
     }
 }
 
-/// Every instruction that is measured.
+/// Returns every instruction that is measured.
 pub fn rows() -> impl Iterator<Item = &'static Row> {
     tesla::ROWS.iter().chain(r700::ROWS).chain(r500::ROWS)
 }
 
-/// What costs are multiples of: an addition of a Tesla warp.
+/// Returns the row that is the unit of cost: an addition of a Tesla warp.
 pub fn unit() -> &'static Row {
     &tesla::UNIT
 }
 
-/// Where the 4096 lanes of a launch over pixels are, 64 a row, as fractions of a texture of 64 by 64 texels: quads along
-/// the rows, in the middle between a texel's centre and its corner, so that a linear filter weighs four texels.
+/// Returns the positions of the 4096 lanes of a launch over pixels, 64 per row, as fractions of a texture of 64 by 64
+/// texels. Quads are placed along the rows. Each position is halfway between a texel's centre and its corner, so that
+/// a linear filter weights four texels.
 fn positions() -> String {
     let mut list = String::from("[");
     for lane in 0..GROUPS * 64 {

@@ -10,13 +10,13 @@ use crate::target::{Target, TargetError};
 /// The memory that an instruction accesses, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accessed {
-    /// Memory that it reads: one name for all its loads, or a name for each load of a lane, in their order.
+    /// Memory that it reads: one name for all loads, or one name for each load of a lane, in order.
     pub loads: Vec<String>,
     /// The memory that it writes.
     pub stores: Option<String>,
 }
 
-/// Registers as the header of a trace has them.
+/// Returns the registers for the header of a trace.
 pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
     let names = |class: &RegisterClass| RegisterNames {
         name: class.name.to_owned(),
@@ -27,10 +27,10 @@ pub fn registers(classes: &[RegisterClass]) -> Vec<RegisterNames> {
     classes.iter().map(names).collect()
 }
 
-/// The memory that the instructions of a program access, by address.
+/// Returns the memory that the instructions of a program access, by address.
 ///
 /// # Errors
-/// A program that cannot be loaded.
+/// Returns an error if the program cannot be loaded.
 pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Accessed>, TargetError> {
     let uses = target.machine().uses(target, program)?;
     let mut found: LiteMap<u32, Accessed> = LiteMap::new();
@@ -43,7 +43,7 @@ pub fn accessed(target: &Target, program: &Program) -> Result<LiteMap<u32, Acces
             }
             accessed.stores = accessed.stores.or(operation.stores.map(|space| space.to_string()));
         }
-        // `uses` leaves out that an OUT of a program of the CTM model stores to the memory of the launch.
+        // `uses` does not include the store of an OUT to the memory of the launch, in programs of the CTM model.
         if target.isa == Isa::R500 && accessed.stores.is_none() {
             accessed.stores = Some("memory".to_owned());
         }

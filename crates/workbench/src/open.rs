@@ -1,4 +1,4 @@
-//! A file's bytes to programs with their machine.
+//! Opens a file's bytes as programs with their machine.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,22 +13,22 @@ use thiserror::Error;
 use crate::target::{Target, TargetError, is_family_of, isa_of_chip, same_chip};
 use crate::text::{Source, included};
 
-/// A file that has been read.
+/// A file that was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     /// The machine and chip.
     pub target: Target,
-    /// Its programs and what their container states.
+    /// The programs, and the data that their container states.
     pub image: Image,
     /// Warnings of the assembler, for sources.
     pub warnings: Vec<Diagnostic>,
-    /// For each program of a source the addresses of its instructions and the numbers of their lines, from 1.
+    /// For each program of a source, the addresses of its instructions and their line numbers, from 1.
     pub lines: Vec<Vec<(u32, usize)>>,
 }
 
 impl Opened {
-    /// The line of the source that has the instruction at an address of a program of the image, or the start of the group
-    /// that it is in; `None` where the file is no source.
+    /// Returns the line of the source for the instruction at an address of a program of the image. Inside an ALU
+    /// group, this is the last line that starts at or before the address. Returns `None` if the file is not a source.
     pub fn line(&self, program: &Program, address: u32) -> Option<usize> {
         let number = self.image.programs.iter().position(|known| known == program)?;
         let before = self.lines.get(number)?.iter().filter(|(known, _)| *known <= address);
@@ -36,31 +36,31 @@ impl Opened {
     }
 }
 
-/// What the caller knows about a file.
+/// Properties of a file that the caller states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// The machine.
     pub isa: Option<Isa>,
     /// The chip.
     pub chip: Option<String>,
-    /// The step of the pipeline.
+    /// The pipeline stage.
     pub stage: Option<Stage>,
     /// The byte order of raw words.
     pub endian: Option<Endian>,
-    /// The format of the container, instead of the one that its content shows.
+    /// The format of the container, instead of the detected one.
     pub format: Option<Format>,
-    /// Macros that a C source is read with, and constants of an assembler source: `NAME`, `NAME=VALUE`; of a C source also
+    /// Macros for a C source, and constants for an assembler source: `NAME` or `NAME=VALUE`; for a C source also
     /// `NAME(x)=VALUE`.
     pub defines: Vec<String>,
-    /// Read the old side of a diff instead of the new one.
+    /// Whether to read the old side of a diff instead of the new one.
     pub old: bool,
     /// The files that an assembler source includes.
     pub included: Vec<Included>,
 }
 
 impl Known {
-    /// Adds the files that a source and they include. `read` returns the bytes of a file by its path from the folder of the
-    /// source, or why it cannot be read.
+    /// Adds the files that a source includes, directly or indirectly. `read` returns the bytes of a file, by its path
+    /// relative to the folder of the source, or the reason why the file cannot be read.
     pub fn with_included(
         mut self,
         source: &[u8],
@@ -78,61 +78,62 @@ pub enum OpenError {
     /// The container is damaged or unknown.
     #[error(transparent)]
     Container(#[from] reconverge_container::Error),
-    /// The machine is unknown, or the target cannot be.
+    /// The machine is unknown, or the target is invalid.
     #[error(transparent)]
     Target(#[from] TargetError),
-    /// The file is for another machine than asked for.
+    /// The file is for a machine other than the requested one.
     #[error("this is a program for {found}, not for {asked}: leave --isa out, or say --isa {found}")]
     OtherMachine {
         /// The machine that the container names.
         found: Isa,
-        /// The machine asked for.
+        /// The requested machine.
         asked: Isa,
     },
-    /// The file is for another chip than asked for.
+    /// The file is for a chip other than the requested one.
     #[error("this is a program for {found}, not for {asked}: leave --chip out, or say --chip {found}")]
     OtherChip {
         /// The chip that the container names.
         found: String,
-        /// The chip asked for.
+        /// The requested chip.
         asked: String,
     },
-    /// The words are hardly a program of the machine.
+    /// The words do not seem to be a program of the machine.
     #[error("{what}; --stage reads them as a program of {isa} all the same")]
     Mistaken {
-        /// What they look like, and the remedy.
+        /// A more likely interpretation, and the remedy.
         what: String,
-        /// The machine asked for.
+        /// The requested machine.
         isa: Isa,
     },
-    /// The file has several programs, none for the step asked for.
+    /// The file has several programs, but none for the requested stage.
     #[error("no program of this file is for {asked}: there is {}", .has.join(", "))]
     NoStage {
-        /// The step asked for.
+        /// The requested stage.
         asked: Stage,
-        /// The steps of its programs.
+        /// The stages of the programs.
         has: Vec<&'static str>,
     },
-    /// A source text that does not assemble.
+    /// The source text does not assemble.
     #[error("{} errors", .0.len())]
     Source(Vec<Diagnostic>),
 }
 
-/// Whether a file of this name holds assembler source.
+/// Returns whether a file of this name contains assembler source.
 pub fn is_source(name: &str) -> bool {
     SOURCES.iter().any(|ending| name.ends_with(ending))
 }
 
-/// Whether a file holds assembler source, by its name. Compilers write texts of their own to files of such names.
+/// Returns whether a file contains assembler source, by its name. Compilers use the same names for texts of their own,
+/// which are excluded by content.
 pub fn has_source(name: &str, bytes: &[u8]) -> bool {
     is_source(name) && !is_llvm_text(bytes)
 }
 
-/// How the names of sources end; `.vsh` and `.psh` are latte-assembler's.
+/// Extensions of source files; latte-assembler uses `.vsh` and `.psh`.
 pub const SOURCES: [&str; 4] = [".s", ".asm", ".vsh", ".psh"];
 
-/// Reads a file by its name, as [`open`] does. `read` returns the bytes of a file that a source includes, by its path from
-/// where `name` begins.
+/// Reads a file by its name, as [`open`] does. `read` returns the bytes of a file that a source includes. The path of
+/// that file starts where `name` starts.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -150,8 +151,8 @@ pub fn open_named(
     open(bytes, is_source, &known)
 }
 
-/// Reads a file as assembler source (when `is_source`) or as a container. `known` is what the caller
-/// knows; what the file says itself must not contradict them. A stage chooses among several programs.
+/// Reads a file as assembler source (if `is_source`) or as a container. `known` has the properties that the caller
+/// states; the file must not contradict them. A stage selects among several programs.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -216,8 +217,8 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     Ok(Opened { target, image, warnings: Vec::new(), lines: Vec::new() })
 }
 
-/// Renames kernels of one name in several modules: the chip follows each name, or else the number of the module. The container
-/// keeps the names, since a CUDA program chooses the module before the kernel.
+/// Renames kernels that have one name in several modules: each name gets the chip as a suffix, or else the index of
+/// the module. The container keeps the names, since a CUDA program selects the module before the kernel.
 fn qualify(image: &mut Image) {
     let mut uses: HashMap<String, Vec<(usize, Option<String>)>> = HashMap::new();
     for program in &image.programs {
@@ -242,7 +243,8 @@ fn qualify(image: &mut Image) {
     }
 }
 
-/// Leaves the programs of a log that are for a chip. A log may state only the family, which the chip then makes precise.
+/// Keeps the programs of a log that are for a chip. A log may state only the family, which is then replaced by the
+/// chip.
 fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError> {
     for module in &mut image.modules {
         if module.chip.as_ref().is_some_and(|found| is_family_of(found, asked)) {
@@ -270,7 +272,7 @@ fn choose_chip(image: &mut Image, isa: Isa, asked: &str) -> Result<(), OpenError
     Ok(())
 }
 
-/// The image with those of its programs only that are for `stage`, when it has several that say what they are for.
+/// Returns the image with only the programs for `stage`, if it has several programs that all state their stage.
 fn of_stage(mut image: Image, stage: Option<Stage>) -> Result<Image, OpenError> {
     let mut stages = image.programs.iter().filter_map(|program| program.stage);
     let several = image.programs.len() > 1 && stages.clone().count() == image.programs.len();
@@ -310,7 +312,7 @@ mod tests {
             assert_eq!(errors[0].to_string(), expected);
             assert_eq!(errors[0].span.line_column(&text), (2, 1));
             for same in [alias, stated, ""] {
-                // What follows the directive is not what this is about.
+                // This test is not about the text after the directive.
                 if let Err(OpenError::Source(errors)) = opened(same) {
                     assert!(
                         !errors[0].to_string().contains("this source is for"),
@@ -373,7 +375,7 @@ mod tests {
             let stage = if isa == Isa::Tesla { Stage::Compute } else { Stage::Pixel };
             assert!(opened(isa, &swapped, Some(stage)).is_ok(), "{isa}");
         }
-        // MOV o0, v0 and MOV o1, v1 of the vertex processor.
+        // MOV o0, v0 and MOV o1, v1 for the vertex processor.
         let vertex = [
             0x00f0_0203,
             0x00d1_0001,

@@ -1,7 +1,7 @@
-//! A run as data for the report page: what every lane did in front of every step, and why.
+//! A run as data for the report page: the state of every lane before every step, and the reason for it.
 //!
-//! The counts are those of the whole run; steps, lanes, stacks and registers are recorded from the first instruction on,
-//! up to bounds that the page names when it reaches them. `viewer/src/data.ts` is the other side of this format.
+//! The counts cover the whole run. Steps, lanes, stacks and registers are recorded from the first instruction, up to
+//! bounds that the page names when it reaches them. `viewer/src/data.ts` reads this format.
 
 mod mechanism;
 mod record;
@@ -25,26 +25,27 @@ use mechanism::{ReportRow, heading};
 use record::Recorder;
 use written::Written;
 
-/// Rows and columns of an output that a report shows, and how many outputs.
+/// Maximum number of rows and columns of an output that a report shows, and of outputs.
 const ROWS: usize = 64;
 const COLUMNS: usize = 16;
 const OUTPUTS: usize = 16;
-/// Lines of a program that are all explained; of a longer one those that ran.
+/// Maximum number of lines of a program that are all explained. In a longer program, only the lines that ran are
+/// explained.
 const EXPLAINED: usize = 256;
 
-/// How much of a run a report has.
+/// Limits on the size of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// Steps: instructions issued to a group.
     pub steps: usize,
-    /// Values written to registers, a value a lane.
+    /// Values written to registers, one value per lane.
     pub values: usize,
-    /// Bytes of the report in a page. Registers are left out first, then steps.
+    /// Bytes of the report in a page. If there are more, first registers and then steps are left out.
     pub bytes: usize,
 }
 
 impl Default for Bounds {
-    /// 100,000 steps and 1,500,000 values, in less than 10 MB.
+    /// Returns 100,000 steps and 1,500,000 values, in less than 10 MB.
     fn default() -> Bounds {
         Bounds { steps: 100_000, values: 1_500_000, bytes: 9_900_000 }
     }
@@ -122,14 +123,15 @@ struct ReportOutput {
     left_columns: usize,
 }
 
-/// How exact operations were: a grade, and the operations of it with how often they were issued.
+/// The exactness of operations: a grade, and its operations with the number of issues.
 #[derive(Clone, Debug, Serialize)]
 struct ReportGrade {
     grade: &'static str,
     operations: Vec<(&'static str, u64)>,
 }
 
-/// How a run ended, as the page shows it: the first rows of the outputs, what is not as expected, how exact operations were.
+/// The end of a run, as the page shows it: the first rows of the outputs, failed expectations, and the exactness of
+/// operations.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ReportOutcome {
     trap: Option<ReportTrap>,
@@ -140,7 +142,7 @@ pub struct ReportOutcome {
     fidelity: Vec<ReportGrade>,
 }
 
-/// A run as the page reads it.
+/// A run in the format of the page.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     title: String,
@@ -161,7 +163,7 @@ pub struct Report {
     stacks: Vec<Vec<ReportRow>>,
     registers: Vec<RegisterClass>,
     steps: PackedSteps,
-    /// Registers of each group at its start; the step is the first of the group.
+    /// Registers of each group at its start. The step is the first step of the group.
     initial: PackedWrites,
     writes: PackedWrites,
     registers_until: usize,
@@ -170,31 +172,31 @@ pub struct Report {
     outcome: ReportOutcome,
 }
 
-/// A program that runs, and what it is called.
+/// A program that runs, and its names.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
-    /// What heads the report.
+    /// Title of the report.
     pub title: &'a str,
     /// The file of the program.
     pub opened: &'a Opened,
     /// The program.
     pub program: &'a Program,
-    /// The text of the file, where it is a source.
+    /// The text of the file, if it is a source.
     pub source: Option<&'a str>,
 }
 
 impl Report {
-    /// The trap that ended the run.
+    /// Returns the message of the trap that ended the run, if any.
     pub fn trap(&self) -> Option<&str> {
         self.outcome.trap.as_ref().map(|trap| trap.message.as_str())
     }
 
-    /// What is not in the report, in words.
+    /// Returns notes on data that the report leaves out.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Adds expectations that the run did not meet, in words.
+    /// Adds expectations that the run did not meet, as text.
     pub fn mismatched(&mut self, mismatches: &[String]) {
         self.outcome.mismatches.extend_from_slice(mismatches);
     }
@@ -202,8 +204,8 @@ impl Report {
     /// Runs a launch and records it. A trap ends the record and is part of it.
     ///
     /// # Errors
-    /// A launch that does not fit the machine, a program that has no listing, or one that alone takes more bytes than the
-    /// report may have.
+    /// Returns an error if the launch does not fit the machine, if the program does not have a listing, or if the
+    /// program alone exceeds the size limit of the report.
     pub fn of(
         subject: Subject<'_>,
         session: &Session,
@@ -222,7 +224,7 @@ impl Report {
             lines.iter().map(|line| (line.address.unwrap_or(0), shown(target.isa, line))).collect();
         let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, &listed);
         let ended = recorder.run();
-        // The whole run, for the counts and for what it leaves.
+        // The whole run, for the counts and the results.
         let mut profile = Profile::new(recorder.width() as u32);
         let whole = session.copy().run_traced(options, Recorded::Flow, &mut profile);
         let outcome = outcome(match (ended, whole) {
@@ -281,17 +283,17 @@ impl Report {
         recorder.finish(report, machine)
     }
 
-    /// The report as it is written into a page.
+    /// Returns the report as it is written into a page.
     fn json(&self) -> Result<String, serde_json::Error> {
-        // `<` could end the script; JSON may spell it so in every string, and has it nowhere else.
+        // `<` could end the script. In JSON, `<` occurs only in strings, which allow this escape.
         Ok(serde_json::to_string(self)?.replace('<', "\\u003c"))
     }
 }
 
-/// The page with these runs side by side: `template` is the page that the viewer's build makes.
+/// Returns the page with these runs next to each other. `template` is the page that the viewer's build creates.
 ///
 /// # Errors
-/// The template has no place for runs.
+/// Returns an error if the template does not have a slot for runs.
 pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     const PLACE: &str = "<script id=\"runs\" type=\"application/json\">[]</script>";
     let (before, after) = template.split_once(PLACE).ok_or("the page has no place for runs")?;
@@ -301,11 +303,11 @@ pub fn page(template: &str, runs: &[Report]) -> Result<String, String> {
     Ok(format!("{before}{place}[{}]</script>{after}", runs.join(",")))
 }
 
-/// The lines of a listing that are issued, in its order: R700's clauses follow the instruction that starts them, one level
-/// deeper, and the operations of an ALU group, which is issued as a whole, are one line.
+/// Returns the lines of a listing that are issued, in order. R700's clauses follow the instruction that starts them,
+/// one level deeper. The operations of an ALU group are one line, because the group is issued as a whole.
 fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     let mut issued: Vec<Line> = Vec::new();
-    // The control-flow program lies at the start, without gaps.
+    // The control-flow program starts at 0 and does not have gaps.
     let (mut next, mut depth) = (0, 0);
     for mut line in lines.into_iter().filter(|line| line.address.is_some()) {
         if isa == Isa::R700 {
@@ -327,8 +329,9 @@ fn issued(isa: Isa, lines: Vec<Line>) -> Vec<Line> {
     issued
 }
 
-/// An instruction as the page shows it. R500's ALU instructions always encode three sources, inline code 0 for an unused
-/// one. After operands `src0.000`, which read nothing, the text `src0=#0.0078125` would pass for a constant of the program.
+/// Returns an instruction as the page shows it. R500's ALU instructions always encode three sources, with inline code
+/// 0 for an unused source. After operands `src0.000`, which read nothing, the text `src0=#0.0078125` could be mistaken
+/// for a constant of the program.
 fn shown(isa: Isa, line: &Line) -> String {
     if isa == Isa::R700 {
         let operations = line.text.lines().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -353,7 +356,7 @@ fn shown(isa: Isa, line: &Line) -> String {
 }
 
 impl ReportOutcome {
-    /// What a run left.
+    /// Returns the outcome of a run from its results.
     pub fn of(result: &RunResult) -> ReportOutcome {
         let fidelity = Fidelity::ALL.into_iter().filter_map(|grade| {
             let of = result.report.operations.iter().filter(|(_, (known, _))| *known == grade);
@@ -371,7 +374,7 @@ impl ReportOutcome {
     }
 }
 
-/// What a run left, or the trap that ended it.
+/// Returns the outcome of a run, or of the trap that ended it.
 fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
     let result = match ended {
         Ok(result) => result,

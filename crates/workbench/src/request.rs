@@ -1,5 +1,5 @@
-//! Parts of launches that all machines share: what a launch file states for all of them ([`Common`]), the interface of a
-//! machine's own part ([`MachineLaunch`]), textures, numbers by lane, values of options.
+//! Parts of launches that all machines share: the common fields of a launch file ([`Common`]), the interface of a
+//! machine's own part ([`MachineLaunch`]), textures, numbers per lane, and values of options.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -22,24 +22,24 @@ use crate::session::Session;
 use crate::target::Target;
 use crate::values::{Files, Loaded, Values};
 
-/// The fields that launches of all machines have.
+/// Fields that launches of all machines have.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Common {
     /// The program's file.
     pub program: Option<String>,
     /// The name of the program to use if the file contains several.
     pub kernel: Option<String>,
-    /// The chip, where the program's file does not state it.
+    /// The chip, if the program's file does not state it.
     pub chip: Option<String>,
-    /// The program type, where the program's file does not state it.
+    /// The program type, if the program's file does not state it.
     pub stage: Option<String>,
-    /// The number of lanes; that of the longest input when absent.
+    /// The number of lanes. Default: the number of rows of the longest input.
     pub lanes: Option<usize>,
     /// `strict` or `lenient`.
     pub mode: Option<String>,
-    /// Whether strict mode looks for races; it does when absent.
+    /// Whether strict mode looks for races (default: true).
     pub race_check: Option<bool>,
-    /// Instructions that a group may issue.
+    /// Maximum number of instructions that a group can issue.
     pub watchdog: Option<u64>,
     /// Textures.
     #[serde(default)]
@@ -47,11 +47,11 @@ pub struct Common {
     /// The expected results, and conditions on the counts of the run.
     #[serde(default)]
     pub expect: Expectations,
-    /// Part of the message of the trap that the program must end with.
+    /// Part of the message of the trap with which the program must end.
     pub trap: Option<String>,
-    /// What each lane is: x and y of a pixel, and 1 where its primitive covers it.
+    /// For each lane, x and y of its pixel, and 1 if the primitive covers the pixel.
     pub pixels: Option<Values>,
-    /// What each lane is: the index of a vertex, and its instance.
+    /// For each lane, the index of its vertex, and the instance.
     pub vertices: Option<Values>,
     /// The lanes to which the launch is reduced; see `LaunchFile::choose`.
     #[serde(skip)]
@@ -61,13 +61,13 @@ pub struct Common {
 /// The program and the options of a launch.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The fields that all launches have.
+    /// The common fields.
     pub common: &'a Common,
     /// The file of the program.
     pub image: &'a File,
     /// The program.
     pub program: &'a Program,
-    /// The chip that the launch states, or else the file of the program.
+    /// The chip that the launch states, or else the chip that the program's file states.
     pub target: &'a Target,
     /// Reads the files that the launch names.
     pub files: &'a dyn Files,
@@ -75,25 +75,26 @@ pub struct Request<'a> {
 
 /// A machine's own part of a launch.
 pub trait MachineLaunch: Debug + Send + Sync {
-    /// The launch, ready.
+    /// Returns the launch, ready to run.
     ///
     /// # Errors
-    /// A launch that does not fit the program or the machine.
+    /// Returns an error if the launch does not fit the program or the machine.
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
     /// Returns the program as this launch runs it and the findings of `Machine::lint` in it, or `None` if it runs
     /// the words as they are.
     ///
     /// # Errors
-    /// A launch that does not fit the program or the machine.
+    /// Returns an error if the launch does not fit the program or the machine.
     fn lint(&self, _request: &Request<'_>) -> Result<Option<(Program, Vec<Finding>)>, Error> {
         Ok(None)
     }
 
-    /// Takes one option of the command line, by its name without the dashes, and its value.
+    /// Sets a field from an option of the command line. `option` is its name without the dashes.
     ///
     /// # Errors
-    /// [`Error::Option`] for an option that this machine does not have; otherwise a malformed value.
+    /// Returns [`Error::Option`] if this machine does not have the option, and another error if the value is
+    /// malformed.
     fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
 
     /// Returns the remedy for a trap of `program` in the launch, if one is known.
@@ -101,7 +102,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
         None
     }
 
-    /// Another one, as this one is.
+    /// Returns a copy.
     fn copy(&self) -> Arc<dyn MachineLaunch>;
 }
 
@@ -109,50 +110,50 @@ pub trait MachineLaunch: Debug + Send + Sync {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TextureValues {
-    /// 0 to 15; on R700 the number of the resource.
+    /// Unit, 0 to 15; on R700, the number of the resource.
     pub unit: u8,
-    /// The number of the sampler, where it is not that of the resource (R700).
+    /// Number of the sampler, if it differs from that of the resource (R700).
     pub sampler: Option<u8>,
     /// Width; width and height; or width, height and depth.
     pub size: Vec<u32>,
-    /// Six square faces.
+    /// Whether the image is a cube: six square faces.
     #[serde(default)]
     pub cube: bool,
-    /// The last of the sizes counts layers.
+    /// Whether the last of the sizes is the number of layers.
     #[serde(default)]
     pub layers: bool,
-    /// Mip levels, each half as large as the one before; 1 when absent.
+    /// Number of mip levels, each half as large as the previous one (default: 1).
     pub levels: Option<usize>,
-    /// One to four numbers a texel, row by row, slice by slice, level by level.
+    /// One to four numbers per texel, in order of level, slice and row.
     pub texels: Values,
     /// `nearest` or `linear`.
     pub filter: Option<String>,
     /// One of [`WRAPS`].
     pub wrap: Option<String>,
-    /// Texels are integers, which are not filtered (R700, Tesla).
+    /// Whether texels are integers, which are not filtered (R700, Tesla).
     #[serde(default)]
     pub integer: bool,
-    /// Texels are fractions: the reference of a comparison is clamped to [0, 1] (R700, Tesla).
+    /// Whether texels are fractions: the reference of a comparison is then clamped to [0, 1] (R700, Tesla).
     #[serde(default)]
     pub fractions: bool,
-    /// DST_SEL: of each of four components a letter of `xyzw01`, 1 being of the texels' type (R700). What a comparison gives:
-    /// of each component a letter of `x01`, x being the share of texels that pass (Tesla).
+    /// On R700, DST_SEL: a letter of `xyzw01` for each of four components; 1 has the type of the texels. On Tesla, the
+    /// result of a comparison: a letter of `x01` for each component; x is the share of texels that pass.
     pub select: Option<String>,
 }
 
-/// A sampler apart from textures.
+/// A sampler that is separate from textures.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerValues {
-    /// Its number; of R500 that of the texture's unit.
+    /// Number of the sampler; on R500, the unit of its texture.
     pub number: u8,
-    /// For s, t and r, one of [`WRAPS`] each.
+    /// Wrap modes for s, t and r, each one of [`WRAPS`].
     pub wrap: Option<[String; 3]>,
-    /// `nearest` or `linear`, for magnification.
+    /// Magnification filter: `nearest` or `linear`.
     pub mag: Option<String>,
-    /// The same for minification.
+    /// Minification filter: `nearest` or `linear`.
     pub min: Option<String>,
-    /// Between mip levels: `none`, `nearest` or `linear`.
+    /// Filter between mip levels: `none`, `nearest` or `linear`.
     pub mip: Option<String>,
     /// The border colour, four numbers.
     pub border: Option<Values>,
@@ -160,27 +161,27 @@ pub struct SamplerValues {
     pub min_lod: Option<f32>,
     /// Largest level of detail.
     pub max_lod: Option<f32>,
-    /// Added to the level of detail.
+    /// Bias that is added to the level of detail.
     pub lod_bias: Option<f32>,
-    /// One of [`COMPARES`].
+    /// Comparison, one of [`COMPARES`].
     pub compare: Option<String>,
-    /// Coordinates count texels.
+    /// Whether coordinates count texels.
     #[serde(default)]
     pub unnormalised: bool,
-    /// Linear filtering of a cube mixes texels of several faces at their edges.
+    /// Whether linear filtering at the edge of a cube face mixes texels of several faces.
     #[serde(default)]
     pub seamless: bool,
-    /// The largest number of places of an anisotropic filter.
+    /// Maximum number of sample positions of an anisotropic filter.
     #[serde(default)]
     pub anisotropy: u8,
 }
 
 impl SamplerValues {
-    /// Reads `NUMBER=FIELD=VALUE,FIELD=VALUE`, the form of an option's value. `wrap` takes one mode for s, t and r or three with
-    /// `/` between them, and `border` four numbers with `/` between them.
+    /// Parses `NUMBER=FIELD=VALUE,FIELD=VALUE`, the form of an option's value. `wrap` takes one mode for s, t and r,
+    /// or three modes separated by `/`. `border` takes four numbers separated by `/`.
     ///
     /// # Errors
-    /// Another form, an unknown field, or a value that the field does not have.
+    /// Returns an error if the form is wrong, a field is unknown, or a value is invalid.
     pub(crate) fn of_argument(text: &str) -> Result<SamplerValues, Error> {
         let wrong = |why: &str| Error::Machine(format!("--sampler {text}: {why}"));
         let form = || wrong("0=mag=linear,wrap=repeat is the form, with the fields of [[sampler]]");
@@ -203,10 +204,10 @@ impl SamplerValues {
         table.try_into().map_err(|error: toml::de::Error| wrong(error.to_string().trim_end()))
     }
 
-    /// The sampler, and its comparison.
+    /// Returns the sampler and its comparison.
     ///
     /// # Errors
-    /// Names that are unknown, and a border that is not four numbers.
+    /// Returns an error if a name is unknown or the border is not four numbers.
     pub(crate) fn sampler(&self, files: &dyn Files) -> Result<(Sampler, Compare), Error> {
         let place = format!("sampler {}", self.number);
         let Self { unnormalised, seamless, anisotropy, .. } = *self;
@@ -234,7 +235,7 @@ impl SamplerValues {
 }
 
 impl TextureValues {
-    /// `UNIT=VALUES:8x8`, as the command line has it.
+    /// Parses `UNIT=VALUES:8x8`, the form on the command line.
     pub(crate) fn of_argument(text: &str) -> Result<TextureValues, Error> {
         let (name, rest) = assignment("texture", text)?;
         let wrong = |why: String| Error::Machine(format!("--texture {text}: {why}"));
@@ -244,7 +245,7 @@ impl TextureValues {
         Ok(TextureValues::new(unit, sizes(size)?, Values::Text(values.to_owned())))
     }
 
-    /// A texture of one level, width by height.
+    /// Creates a texture of one level. `size` is width and height.
     pub fn new(unit: u8, size: Vec<u32>, texels: Values) -> TextureValues {
         TextureValues {
             unit,
@@ -262,10 +263,11 @@ impl TextureValues {
         }
     }
 
-    /// The image, and a sampler for all three coordinates alike.
+    /// Returns the image, and a sampler with the same wrap mode for all three coordinates.
     ///
     /// # Errors
-    /// Numbers that cannot be had or do not fit the size, names that are unknown, and what `isa` does not have.
+    /// Returns an error if the numbers cannot be loaded or do not fit the size, if a name is unknown, or if `isa` does
+    /// not have a feature.
     pub(crate) fn image(&self, isa: Isa, files: &dyn Files) -> Result<(Arc<Image>, Sampler), Error> {
         let place = format!("texture {}", self.unit);
         let typed =
@@ -304,7 +306,7 @@ impl TextureValues {
             let wanted = format!("{count} texels of 1 to 4");
             return Err(Error::Count { place, found, wanted });
         }
-        // As words, and as the four channels of each texel.
+        // Once as words, and once as the four channels of each texel.
         room((4 * found as u64).saturating_add(16 * count), 1)?;
         let words: Vec<u32> = array.words().collect();
         let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
@@ -320,10 +322,10 @@ impl TextureValues {
         Ok((Arc::new(image), sampler))
     }
 
-    /// What the four letters of `select` name; `all` are those that fit.
+    /// Returns the values that the four letters of `select` name. `all` lists the legal letters.
     ///
     /// # Errors
-    /// Another letter, or another number of them.
+    /// Returns an error if there is another letter or another number of letters.
     pub(crate) fn selected<T>(
         &self,
         all: &str,
@@ -338,28 +340,29 @@ impl TextureValues {
         })
     }
 
-    /// Returns the number of the texture's own sampler. It has one if it states a field of it, or if `alone` and no other exists.
+    /// Returns the number of the texture's own sampler. The texture has one if it states a field of it, or if `alone`
+    /// is set.
     pub(crate) fn own_sampler(&self, alone: bool) -> Option<u8> {
         let states = self.sampler.is_some() || self.filter.is_some() || self.wrap.is_some();
         (states || alone).then(|| self.sampler.unwrap_or(self.unit))
     }
 }
 
-/// Bytes that a lane leaves, about: four render targets and a depth, once in the engine and once as arrays.
+/// Estimate of the bytes of results per lane: four render targets and a depth, once in the engine and once as arrays.
 const LANE_BYTES: u64 = 2 * 17 * 4;
 
-/// Whether there is room for what so many lanes leave.
+/// Checks that there is memory for the results of `lanes` lanes.
 ///
 /// # Errors
-/// There is not.
+/// Returns an error if there is not enough memory.
 pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
     room(LANE_BYTES.saturating_mul(lanes as u64), 1)
 }
 
-/// How many lanes a launch has: those stated, or as many as the longest input has rows, or 1.
+/// Returns the number of lanes of a launch: the stated number, or else the number of rows of the longest input, or 1.
 ///
 /// # Errors
-/// No lanes, more than [`LANES`] allows or than there is room for, or only inputs without rows.
+/// Returns an error if the number is 0, if it exceeds [`LANES`] or the available memory, or if all inputs lack rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -385,16 +388,17 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// One to four numbers a lane, or one to four for all lanes. A row is a lane's, and a row alone is for all lanes; of numbers
-/// without rows, each lane has one, or all lanes have all. Files without rows are divided among the lanes.
+/// Returns one to four numbers per lane, or one to four numbers for all lanes. Each row belongs to a lane, and a
+/// single row applies to all lanes. Numbers without rows are one per lane, or all of them apply to all lanes. Files
+/// without rows are divided among the lanes.
 ///
 /// # Errors
-/// Another number of them, or elements that are not of 32 bits.
+/// Returns an error if the number of values does not fit, or if elements do not have 32 bits.
 fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
-    // As words, and as the four channels of each lane.
+    // Once as words, and once as the four channels of each lane.
     room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
         return refused(format!("numbers of 32 bits, not {},", array.dtype));
@@ -422,8 +426,8 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     }
 }
 
-/// Returns the number of lanes and their inputs. `inputs` are the number of each, its name in messages and its values. Files of
-/// integers keep their bits where the machine has `integers`.
+/// Returns the number of lanes and their inputs. Each of `inputs` has its number, its name in messages and its values.
+/// Files of integers keep their bits if the machine has `integers`.
 ///
 /// # Errors
 /// Values cannot be loaded, or their number does not fit the lanes.
@@ -451,7 +455,8 @@ pub(crate) fn by_lane<'a, T>(
     Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
 }
 
-/// Returns a note about two to four numbers without rows for as many lanes. Each lane could have one number or all of them.
+/// Returns a note if two to four numbers without rows are given for the same number of lanes: each lane could have one
+/// number or all of them.
 fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Option<String> {
     let count = array.len();
     let listed = matches!(values, Values::Text(text) if text.contains(','));
@@ -467,69 +472,69 @@ fn either_way(place: &str, values: &Values, array: &Array, lanes: usize) -> Opti
     ))
 }
 
-/// The output that says which lanes were killed, if any was.
+/// Returns the output that marks the killed lanes, if any lane was killed.
 pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
     let bytes: Vec<u8> = lanes.map(u8::from).collect();
     let shape = vec![bytes.len()];
     bytes.contains(&1).then(|| (KILLED.to_owned(), Array { dtype: Dtype::U8, shape, bytes }))
 }
 
-/// `NAME=VALUES`, the form of an option's value.
+/// Parses `NAME=VALUES`, the form of an option's value.
 ///
 /// # Errors
-/// There is no `=`.
+/// Returns an error if there is no `=`.
 pub(crate) fn assigned<'a>(option: &str, text: &'a str) -> Result<(&'a str, Values), Error> {
     let (name, values) = assignment(option, text)?;
     Ok((name, Values::Text(values.to_owned())))
 }
 
-/// `NAME=VALUE`, the form of an option's value.
+/// Splits `NAME=VALUE`, the form of an option's value.
 ///
 /// # Errors
-/// There is no `=`.
+/// Returns an error if there is no `=`.
 pub(crate) fn assignment<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str), Error> {
     let form = || Error::Machine(format!("--{option} {text}: NAME=VALUE is the form"));
     text.split_once('=').ok_or_else(form)
 }
 
-/// `8x8`, the form of a size.
+/// Parses a size such as `8x8`.
 ///
 /// # Errors
-/// Another form.
+/// Returns an error if the text does not have this form.
 pub(crate) fn sizes(text: &str) -> Result<Vec<u32>, Error> {
     let sizes: Option<Vec<u32>> = text.split('x').map(|size| size.parse().ok()).collect();
     sizes.ok_or_else(|| Error::Machine(format!("`{text}` is not a size; 64 or 8x8 fits here")))
 }
 
-/// A number that an option gives.
+/// Parses the number of an option.
 ///
 /// # Errors
-/// Text that is no such number.
+/// Returns an error if the text is not such a number.
 pub(crate) fn number<T: FromStr>(option: &str, text: &str) -> Result<T, Error> {
     text.parse().map_err(|_| Error::Machine(format!("--{option} {text}: a number fits here")))
 }
 
-/// Up to four words as r, g, b, a; the rest 0.
+/// Returns up to four words as r, g, b, a, padded with 0.
 pub(crate) fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
     let mut value = [0; 4];
     value.iter_mut().zip(words).for_each(|(channel, word)| *channel = word);
     value
 }
 
-/// The value of a name.
+/// Returns the value of a name.
 ///
 /// # Errors
-/// A name that is none of the choices.
+/// Returns an error if the name is not one of the choices.
 pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str, T)]) -> Result<T, Error> {
     let names = || choices.iter().map(|(known, _)| *known).collect::<Vec<_>>();
     let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
-/// The value of a name, or `otherwise` without one.
+/// Returns the value of a name, or `otherwise` if the name is absent.
 ///
 /// # Errors
-/// A name that is none of the choices.
+/// Returns an error if the name is not one of the choices.
 pub(crate) fn choose_or<T: Copy>(
     otherwise: T,
     place: &str,

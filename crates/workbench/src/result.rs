@@ -1,4 +1,4 @@
-//! What a run gives back, whatever the machine.
+//! Results of a run, for all machines.
 
 use std::ops::Range;
 
@@ -9,40 +9,40 @@ use crate::array::{Array, Dtype};
 use crate::session::Outcome;
 use crate::values::{Files, Values, ValuesError};
 
-/// What must come out of a run.
+/// Expected values of an output.
 #[derive(Clone, Debug)]
 pub struct Expected {
     /// Name of the output.
     pub output: String,
-    /// The numbers.
+    /// The expected numbers.
     pub values: Values,
-    /// Largest absolute difference; without it and `rel`, bits must be equal (-0 equals +0).
+    /// Largest absolute difference. If both `abs` and `rel` are 0, bits must be equal (-0 equals +0).
     pub abs: f64,
     /// Largest difference relative to the expected number.
     pub rel: f64,
 }
 
-/// What a run gives.
+/// Results of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
     /// Arrays by name.
     pub outputs: Vec<(String, Array)>,
     /// Counts.
     pub statistics: Statistics,
-    /// What was executed, and how exact it was.
+    /// Report of the executed instructions and of how exact they were.
     pub report: Report,
     /// The fast engine's instructions by path, after a run in lockstep.
     pub shares: Shares,
-    /// What strict mode objects to in how the program ended.
+    /// Strict-mode findings about how the program ended.
     pub findings: Vec<String>,
-    /// Conditions on the counts that hold, in words.
+    /// Conditions on the counts that hold, as text.
     pub held: Vec<String>,
-    /// Expectations that were not met, in words.
+    /// Expectations that were not met, as text.
     pub mismatches: Vec<String>,
 }
 
 impl RunResult {
-    /// What a run leaves, before anything is compared.
+    /// Returns the results of a run before any comparison.
     pub fn of(outcome: &dyn Outcome) -> RunResult {
         let (statistics, report) = (outcome.statistics(), outcome.report().clone());
         let findings = outcome.finding().into_iter().collect();
@@ -57,18 +57,18 @@ impl RunResult {
         }
     }
 
-    /// Of each lane, whether it was killed (not 0); `None` where none was.
+    /// Returns for each lane whether it was killed (not 0), or `None` if no lane was killed.
     pub fn killed(&self) -> Option<&[u8]> {
         let killed = self.outputs.iter().find(|(name, _)| name == KILLED);
         killed.map(|(_, array)| array.bytes.as_slice())
     }
 
-    /// Compares an output with what must come out; a difference is added to the mismatches. Of a launch that is reduced
-    /// to a piece of so many lanes, only what must come out of these is compared; an output that none of them has
-    /// written must be 0.
+    /// Compares an output with the expected numbers, and adds a difference to the mismatches. If the launch is reduced
+    /// to some of its lanes, only their part of the expected numbers is compared. Expected numbers must be 0 if none
+    /// of these lanes has written the output.
     ///
     /// # Errors
-    /// The expected numbers cannot be had.
+    /// Returns an error if the expected numbers cannot be loaded.
     pub fn compare(
         &mut self,
         expected: &Expected,
@@ -98,18 +98,18 @@ impl RunResult {
     }
 }
 
-/// How two sets of numbers differ: how many, and the first of them.
+/// The differences between two sets of numbers: their count, and the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct Differences {
     count: usize,
     first: Vec<String>,
 }
 
-/// Differences that are shown.
+/// Maximum number of differences that are shown.
 const SHOWN: usize = 3;
 
 impl Differences {
-    /// Adds one, in words.
+    /// Adds a difference, as text.
     pub fn add(&mut self, text: impl FnOnce() -> String) {
         self.count += 1;
         if self.first.len() < SHOWN {
@@ -117,7 +117,7 @@ impl Differences {
         }
     }
 
-    /// The sentence for all of them, of so many numbers; `None` when there is none.
+    /// Returns a sentence for all differences among `of` numbers, or `None` if there are none.
     pub fn sentence(&self, of: usize, what: &str) -> Option<String> {
         let differ = if self.count == 1 { "differs" } else { "differ" };
         (self.count > 0)
@@ -125,13 +125,13 @@ impl Differences {
     }
 }
 
-/// The name of the output that says which lanes were killed.
+/// Name of the output that marks the killed lanes.
 pub(crate) const KILLED: &str = "killed";
 
-/// The names of outputs that have a row a lane, without their numbers.
+/// Names of outputs that have one row per lane, without their numbers.
 const BY_LANE: [&str; 9] = ["color", "depth", KILLED, "o", "others", "outputs", "param", "pixel", "pos"];
 
-/// Where an element of an output is: `lane 5 .x`, or `element 7`.
+/// Returns the position of an element in an output: `lane 5 .x`, or `element 7`.
 fn place(output: &str, array: &Array, index: usize) -> String {
     let kind = output.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let letters = if kind == "color" { ["r", "g", "b", "a"] } else { ["x", "y", "z", "w"] };
@@ -197,7 +197,8 @@ pub fn bits_that_differ(output: &str, wanted: &Array, found: &Array) -> Option<S
     Some(format!("{output}: {}", differences.sentence(found.len(), "number")?))
 }
 
-/// How two arrays of one type differ in their bits; `first` is the byte of the first element, for messages.
+/// Describes the bits in which two arrays of one type differ. `first` is the byte offset of the first element, for
+/// messages.
 pub(crate) fn bit_difference(wanted: &Array, found: &Array, first: usize) -> Option<String> {
     let size = found.dtype.bytes();
     let mut differences = Differences::default();

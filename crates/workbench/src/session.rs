@@ -1,12 +1,14 @@
-//! A launch that is ready: run it to its end on any engine, or look at it and step it.
+//! A launch that is ready: run it to its end on any engine, or inspect and step it.
 //!
-//! A launch is divided into *groups*, the lanes that share a program counter: R500's threads, R700's wavefronts, the warps
-//! of Tesla's blocks. They run in one fixed order, the one that defines results: group after group, on Tesla block after
-//! block, the warps of a block in the turns of `reconverge_tesla::block`. Stepping a group follows that order: the groups
-//! that run before it in the order run first. So the end of any sequence of steps leaves what [`Session::run`] leaves.
+//! A launch is divided into *groups*, the lanes that share a program counter: R500's threads, R700's wavefronts, the
+//! warps of Tesla's blocks. Groups run in a fixed order, which defines the results. On R500 and R700, they run one
+//! after another. On Tesla, blocks run one after another, and the warps of a block alternate as
+//! `reconverge_tesla::block` defines. Stepping a group keeps this order: the groups before it in the order run first.
+//! So any sequence of steps that reaches the end leaves the results of [`Session::run`].
 //!
-//! Only the groups that run are in memory (one, on Tesla one block of warps), however many lanes the launch has, and the last
-//! state of the groups that ended last: their registers, memory and flow state can be read, but not changed.
+//! Only the groups that run are in memory (one group, or one block of warps on Tesla), however many lanes the launch
+//! has. The last states of the groups that ended last are kept: their registers, memory and flow state can be read,
+//! but not changed.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -26,52 +28,53 @@ use crate::error::Error;
 use crate::faults::{Kind, Word};
 use crate::trace::{self, Recorded, Sink};
 
-/// What a run leaves. Arrays are made when they are asked for.
+/// The results of a run. Arrays are created on request.
 pub trait Outcome: Send {
-    /// Counts, as the machine's documentation defines them.
+    /// Returns the counts, as the machine's documentation defines them.
     fn statistics(&self) -> Statistics;
 
-    /// What was executed, and how exact it was.
+    /// Returns a report of the executed instructions and of how exact they were.
     fn report(&self) -> &Report;
 
-    /// The fast engine's instructions by path, after a run in lockstep.
+    /// Returns the fast engine's instructions by path, after a run in lockstep.
     fn shares(&self) -> Shares {
         Shares::default()
     }
 
-    /// What strict mode objects to in how the program ended, though it left what it should.
+    /// Returns the strict-mode finding about how the program ended, if its results are right but its end is not.
     fn finding(&self) -> Option<String> {
         None
     }
 
-    /// The outputs by name.
+    /// Returns the outputs by name.
     fn outputs(&self) -> Vec<(String, Array)>;
 
-    /// Which components of an output each lane wrote (bit 0 is x), where the machine knows it.
+    /// Returns, for each lane, the components of an output that it wrote (bit 0 is x), if the machine records them.
     fn written(&self, _output: &str) -> Option<&[u8]> {
         None
     }
 }
 
-/// A launch of one machine, ready: what [`Session`] is made of.
+/// A launch of one machine that is ready to run. [`Session`] wraps it.
 pub trait Ready: Any + Send + Sync {
-    /// Another one, as this one is.
+    /// Returns a copy.
     fn copy(&self) -> Box<dyn Ready>;
 
-    /// Runs the launch to its end; in order on one thread if the observer takes events.
+    /// Runs the launch to its end. If the observer takes events, the run is in order on one thread.
     ///
     /// # Errors
-    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
+    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the launch.
     fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
-    /// The launch before its first instruction.
+    /// Returns the launch before its first instruction.
     ///
     /// # Errors
-    /// A launch that does not fit the machine, or that cannot be stepped.
+    /// Returns an error if the launch does not fit the machine or cannot be stepped.
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error>;
 
-    /// The launch of some of its lanes alone, which keep their numbers; `None` where the machine's launches have no
-    /// lanes of their own, or not these.
+    /// Returns a launch of some of its lanes alone, which keep their numbers. Returns `None` if launches of the
+    /// machine do not have independent lanes, or if `lanes` cannot run alone.
     fn piece(&self, _lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         None
     }
@@ -79,7 +82,7 @@ pub trait Ready: Any + Send + Sync {
 
 /// Registers, memory and flow state of the groups that run, and their last state of those that ended last.
 pub trait Inspect {
-    /// The machine's registers.
+    /// Returns the machine's registers.
     fn registers(&self) -> Vec<RegisterClass>;
 
     /// Returns the name of a register by its number in [`Event::Write`].
@@ -91,52 +94,53 @@ pub trait Inspect {
     /// before the group begins, and after its last state was discarded.
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
-    /// The machine's memory.
+    /// Returns the machine's memory spaces.
     fn spaces(&self) -> Vec<Space> {
         Vec::new()
     }
 
-    /// Bytes of a space from an address on, as many as there are, `count` at most. A space of a group or lane is that of
-    /// the one given.
+    /// Returns up to `count` bytes of a space from `address`, fewer if the space ends before. `group` and `lane`
+    /// select the memory of a space that each group or lane has.
     fn memory(&self, _space: &str, _group: usize, _lane: Lane, _address: u32, _count: usize) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Changes a register of one lane of a group that runs; `false` for one that is not there or only follows others.
+    /// Changes a register of one lane of a group that runs. Returns `false` if the register does not exist or is
+    /// derived from others.
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool;
 
-    /// Changes bytes of a space from an address on; `false`, and no change, where not all of them exist or may change.
+    /// Changes bytes of a space from `address`. Returns `false`, without a change, if one of the bytes does not exist
+    /// or is read-only.
     fn store(&mut self, _space: &str, _group: usize, _lane: Lane, _address: u32, _bytes: &[u8]) -> bool {
         false
     }
 
-    /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or
-    /// lane is that of the one given.
+    /// Returns the accessible parts of a space with their names, if the machine has this information. `group` and
+    /// `lane` select the memory of a space that each group or lane has.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         Vec::new()
     }
 
-    /// The words of flow state of a kind that the group that runs next has just now.
+    /// Returns the current flow state words of a kind, for the group that runs next.
     fn words(&self, _kind: Kind) -> Vec<Word> {
         Vec::new()
     }
 
-    /// What a word holds.
+    /// Returns the value of a word.
     fn word(&self, _word: &Word) -> u64 {
         0
     }
 
-    /// Changes a word. Bits that the word does not have are ignored.
+    /// Changes the value of a word. Bits that the word does not have are ignored.
     fn set_word(&mut self, _word: &Word, _value: u64) {}
 }
 
-/// A launch of one machine while it is stepped in its fixed order. Unless a machine says otherwise, one group runs after
-/// another.
+/// A launch of one machine while it is stepped in its fixed order. By default, one group runs after another.
 pub trait Steps: Inspect + Send + Sync {
-    /// Another one, as this one is: a snapshot. What has not changed since is shared.
+    /// Returns a copy, which serves as a snapshot. The copies share unchanged state.
     fn copy(&self) -> Box<dyn Steps>;
 
-    /// Lanes of the launch, and of a group.
+    /// Returns the number of lanes of the launch, and of a group.
     fn shape(&self) -> (usize, usize);
 
     /// Returns the number of groups of the launch.
@@ -150,18 +154,18 @@ pub trait Steps: Inspect + Send + Sync {
         None
     }
 
-    /// The group that the next instruction is of; `None` at the end.
+    /// Returns the group of the next instruction, or `None` at the end.
     fn current(&self) -> Option<usize>;
 
-    /// The groups that are in memory: those before it have ended, those after it wait.
+    /// Returns the groups that are in memory. The groups before them have ended, and the groups after them wait.
     fn running(&self) -> Range<usize> {
         self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
-    /// The flow state of a group that runs, or the last flow state of one that has ended, if it is kept.
+    /// Returns the flow state of a group that runs, or the last flow state of a group that has ended, if it is kept.
     fn view(&self, group: usize) -> Option<&dyn FlowView>;
 
-    /// The lanes of the launch that a group has.
+    /// Returns the lanes of the launch that belong to a group.
     fn lanes(&self, group: usize) -> Range<usize> {
         let (lanes, width) = self.shape();
         group * width..lanes.min((group + 1) * width)
@@ -170,17 +174,17 @@ pub trait Steps: Inspect + Send + Sync {
     /// Executes the next instruction.
     ///
     /// # Errors
-    /// The program trapped, at the instruction that stays the next.
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
-    /// Executes instructions until `most` have executed, or the end: on the engine of the options, if the machine has one
-    /// that can, else one after another.
+    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine of the options if the machine
+    /// supports it here, otherwise steps one instruction at a time.
     ///
     /// # Errors
-    /// The program trapped, at the instruction that stays the next.
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
-        // A step announces everything.
+        // A step emits all events.
         let takes_data = matches!(watch, Watch::Data(_));
         let mut told = watch.flow();
         while self.statistics().instructions < end
@@ -200,29 +204,30 @@ pub trait Steps: Inspect + Send + Sync {
         Ok(())
     }
 
-    /// The words of the program that the next instruction is in, where the program can be replaced just now.
+    /// Returns the indices of the program words of the next instruction, if the program can be replaced now.
     fn next_words(&self) -> Option<Vec<usize>> {
         None
     }
 
-    /// Replaces the program, by one with as many words, from the next instruction on; `false` where that cannot be.
+    /// Replaces the program from the next instruction on. The new program has the same number of words. Returns
+    /// `false` if the program cannot be replaced.
     fn set_program(&mut self, _program: &Program) -> bool {
         false
     }
 
-    /// Whether groups are known to see nothing of what those before them have done.
+    /// Returns `true` only if no group depends on the effects of the groups before it.
     fn is_independent(&self) -> bool {
         false
     }
 
-    /// Counts so far.
+    /// Returns the counts so far.
     fn statistics(&self) -> Statistics;
 
-    /// What is left; complete at the end.
+    /// Returns the results so far. They are complete at the end.
     fn outcome(&self) -> Box<dyn Outcome>;
 }
 
-/// Groups whose last state is kept.
+/// Maximum number of groups whose last state is kept.
 const MOST_ENDED: usize = 256;
 
 /// The last states of the groups (Tesla: blocks) that ended last, by number. Copies share them.
@@ -236,7 +241,7 @@ impl<T> Default for EndedGroups<T> {
 }
 
 impl<T> EndedGroups<T> {
-    /// Adds a group that has ended, and drops the first of more than [`MOST_ENDED`].
+    /// Adds a group that has ended. If more than [`MOST_ENDED`] groups are kept, drops the oldest one.
     pub(crate) fn keep(&mut self, number: usize, state: Arc<T>) {
         let kept = Arc::make_mut(&mut self.0);
         if kept.len() == MOST_ENDED {
@@ -245,13 +250,13 @@ impl<T> EndedGroups<T> {
         kept.push_back((number, state));
     }
 
-    /// Returns the last state of a group.
+    /// Returns the last state of a group, if it is kept.
     pub(crate) fn of(&self, number: usize) -> Option<&T> {
         self.0.iter().find(|(kept, _)| *kept == number).map(|(_, state)| &**state)
     }
 }
 
-/// Runs a launch one instruction after another and announces what is recorded.
+/// Runs a launch one instruction at a time and emits the recorded events.
 pub(crate) fn stepped(
     ready: &dyn Ready,
     options: &Options,
@@ -308,23 +313,23 @@ impl Outcome for Compared {
     }
 }
 
-/// Replaces bytes from a place on; `false`, and no change, where not all of them exist.
+/// Replaces bytes from `address`. Returns `false`, without a change, if one of the bytes does not exist.
 pub(crate) fn replace(into: &mut [u8], address: u32, bytes: &[u8]) -> bool {
     let start = address as usize;
     let place = start.checked_add(bytes.len()).and_then(|end| into.get_mut(start..end));
     place.map(|place| place.copy_from_slice(bytes)).is_some()
 }
 
-/// Registers of one kind.
+/// A class of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RegisterClass {
     /// The manual's name: `temp`, `R`, `$r`.
     pub name: &'static str,
-    /// How many there are.
+    /// Number of registers.
     pub count: usize,
-    /// The names of the channels of each; empty for registers of one word.
+    /// Names of the channels of a register; empty for registers of one word.
     pub channels: &'static str,
-    /// Number of its first register, or of that register's first channel, in [`Event::Write`]. Channels count one by one.
+    /// Number of the first register, or of its first channel, in [`Event::Write`]. Each channel has its own number.
     pub first: u32,
 }
 
@@ -347,27 +352,27 @@ pub fn register_name(classes: &[RegisterClass], number: u32) -> String {
     name.unwrap_or_else(|| format!("register {number}"))
 }
 
-/// One register, or one channel of it.
+/// A register, or one channel of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register {
-    /// The class's name.
+    /// Name of the class.
     pub class: &'static str,
-    /// Its number in the class.
+    /// Number of the register in the class.
     pub number: usize,
-    /// Its channel; 0 for registers of one word.
+    /// Index of the channel; 0 for registers of one word.
     pub channel: usize,
 }
 
-/// A memory.
+/// A memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// The manual's name.
     pub name: &'static str,
-    /// What has one of its own.
+    /// The owner of one instance of this space.
     pub of: SpaceOf,
 }
 
-/// What has a memory of its own.
+/// The owner of one instance of a memory space.
 ///
 /// Exhaustive: a launch consists of groups, and a group of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -380,27 +385,27 @@ pub enum SpaceOf {
     Lane,
 }
 
-/// Where a group is.
+/// The progress of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupState {
-    /// Before its first instruction.
+    /// The group has not executed an instruction.
     Waiting,
-    /// It runs, or waits for another group that does.
+    /// The group runs, or waits for another group that runs.
     Running,
-    /// At its end.
+    /// The group has ended.
     Ended,
 }
 
-/// How far [`Stepping::step`] goes.
+/// The distance that [`Stepping::step`] covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stride {
     /// One instruction of the group.
     Instruction,
-    /// Instructions of the group, one at least, until the next is one that this lane takes part in.
+    /// Instructions of the group until this lane is active in the next one; at least one instruction.
     Lane(Lane),
 }
 
-/// Why [`Stepping::run_until`] stopped.
+/// The reason why [`Stepping::run_until`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The predicate holds.
@@ -411,30 +416,30 @@ pub enum Stop {
     End,
 }
 
-/// A place in a launch to come back to.
+/// A saved state of a launch.
 pub struct Snapshot(Box<dyn Steps>);
 
 /// A launch that is ready.
 pub struct Session(Box<dyn Ready>);
 
 impl Session {
-    /// A launch of a machine.
+    /// Creates a session from a launch of a machine.
     pub fn new(ready: impl Ready) -> Session {
         Session(Box::new(ready))
     }
 
-    /// Another session of this launch.
+    /// Returns another session of this launch.
     pub fn copy(&self) -> Session {
         Session(self.0.copy())
     }
 
-    /// The launch of some of its lanes alone, which keep their numbers; `None` where the machine's launches have no lanes
-    /// of their own, or not these.
+    /// Returns a launch of some of its lanes alone, which keep their numbers. Returns `None` if launches of the
+    /// machine do not have independent lanes, or if `lanes` cannot run alone.
     pub fn piece(&self, lanes: Range<usize>) -> Option<Session> {
         Some(Session(self.0.piece(lanes)?))
     }
 
-    /// The machine's own launch.
+    /// Returns the machine's own launch.
     pub fn into_ready(self) -> Box<dyn Ready> {
         self.0
     }
@@ -442,7 +447,8 @@ impl Session {
     /// Runs the launch to its end.
     ///
     /// # Errors
-    /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
+    /// Returns [`Error::Trap`] if the program traps and [`Error::Differ`] if an engine has a defect. Other errors
+    /// concern the launch.
     pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         if !options.engine.is_lockstep() {
             return self.0.run(options, Watch::Nothing);
@@ -452,10 +458,10 @@ impl Session {
         Ok(Box::new(Compared { outcome, shares }))
     }
 
-    /// Runs the launch to its end, in order on one thread, and hands what happens to a sink.
+    /// Runs the launch to its end, in order on one thread, and passes the events to a sink.
     ///
     /// # Errors
-    /// Those of [`Session::run`].
+    /// Returns the errors of [`Session::run`].
     pub fn run_traced(
         self,
         options: &Options,
@@ -465,16 +471,16 @@ impl Session {
         trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
-    /// The launch before its first instruction, to be looked at and stepped.
+    /// Returns the launch before its first instruction, to inspect and step it.
     ///
     /// # Errors
-    /// A launch that does not fit the machine, or that cannot be stepped.
+    /// Returns an error if the launch does not fit the machine or cannot be stepped.
     pub fn start(&self, options: &Options) -> Result<Stepping, Error> {
         Ok(Stepping(self.0.start(options)?))
     }
 }
 
-/// A launch while it is stepped: all of [`Steps`], and moves.
+/// A launch while it is stepped: all methods of [`Steps`], and movements.
 pub struct Stepping(Box<dyn Steps>);
 
 impl Deref for Stepping {
@@ -492,7 +498,7 @@ impl DerefMut for Stepping {
 }
 
 impl Stepping {
-    /// Where a group is.
+    /// Returns the progress of a group.
     pub fn state(&self, group: usize) -> GroupState {
         let running = self.0.running();
         match self.0.view(group) {
@@ -503,41 +509,41 @@ impl Stepping {
         }
     }
 
-    /// The next instruction of a group that runs, and its lanes.
+    /// Returns the next instruction of a group that runs, and its lanes.
     pub fn issue(&self, group: usize) -> Option<Issue> {
         self.view(group)?.issue()
     }
 
-    /// Why a lane of a group that runs takes part in its next instruction, or does not.
+    /// Returns why a lane of a group that runs is active or inactive in the group's next instruction.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         Some(self.view(group)?.why(lane))
     }
 
-    /// The machine's bookkeeping of a group that runs or has ended, innermost first.
+    /// Returns the stack rows of a group that runs or has ended, innermost first.
     pub fn stack(&self, group: usize) -> Vec<StackRow> {
         self.view(group).map(FlowView::stack).unwrap_or_default()
     }
 
-    /// How full the stacks and counters of a group that runs are.
+    /// Returns the depths of the stacks and counters of a group that runs.
     pub fn depths(&self, group: usize) -> Vec<Depth> {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// Executes instructions until `most` have executed, or the end: on the engine of the options, if the machine has one
-    /// that can, else one after another.
+    /// Executes up to `most` instructions, or fewer if the launch ends. Uses the engine of the options if the machine
+    /// supports it here, otherwise steps one instruction at a time.
     ///
     /// # Errors
-    /// The program trapped, at the instruction that stays the next. After [`Error::Fault`] registers and memory have any
-    /// values.
+    /// Returns an error if the program traps. The instruction that trapped remains the next one. After
+    /// [`Error::Fault`], the values of registers and memory are arbitrary.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
     }
 
-    /// Steps a group, and the groups before it in the order as far as that takes. `observer` takes the events, with their
-    /// group.
+    /// Steps a group. The groups before it in the order run first, as far as necessary. `observer` receives the events
+    /// with their groups.
     ///
     /// # Errors
-    /// The program trapped, at the instruction that stays the next.
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     pub fn step(
         &mut self,
         group: usize,
@@ -545,7 +551,7 @@ impl Stepping {
         observer: &mut dyn FnMut(usize, Event),
     ) -> Result<Step, Error> {
         loop {
-            // The group that is next may have lost its last active lanes to a change: the step lets it end.
+            // A change may have left the next group without active lanes. The step then ends the group.
             let more = |current: &usize| *current == group || self.state(group) != GroupState::Ended;
             let Some(current) = self.current().filter(more) else { return Ok(Step::Done) };
             self.0.step(&mut |event| observer(current, event))?;
@@ -562,11 +568,11 @@ impl Stepping {
         }
     }
 
-    /// Executes instructions in the fixed order, `budget` at most, until `predicate` holds in front of one of them, the
-    /// first aside: it gets the launch and the group that runs next.
+    /// Executes up to `budget` instructions in the fixed order, until `predicate` holds before one of them other than
+    /// the first. `predicate` receives the launch and the group that runs next.
     ///
     /// # Errors
-    /// The program trapped, at the instruction that stays the next.
+    /// Returns an error if the program traps. The instruction that trapped remains the next one.
     pub fn run_until(
         &mut self,
         budget: u64,
@@ -585,17 +591,17 @@ impl Stepping {
         Ok(Stop::Budget)
     }
 
-    /// Another one, as this one is.
+    /// Returns a copy.
     pub fn copy(&self) -> Stepping {
         Stepping(self.0.copy())
     }
 
-    /// The place where the launch is.
+    /// Returns the current state of the launch.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot(self.0.copy())
     }
 
-    /// Goes back, or forth, to a place of this launch.
+    /// Restores a state of this launch, earlier or later.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         self.0 = snapshot.0.copy();
     }

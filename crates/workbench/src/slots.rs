@@ -1,4 +1,4 @@
-//! Names of the places that instructions read and write, as listings have them.
+//! Names of the registers and memory that instructions read and write, as listings have them.
 
 use reconverge_isa::Isa;
 use reconverge_r500::pvs::inst::{ALT_TEMPORARIES, INPUTS, TEMPORARIES};
@@ -10,11 +10,11 @@ use reconverge_tesla::state::{REGISTER_A, REGISTER_C, REGISTER_O};
 const COLORS: [&str; 3] = ["temp", "const", "out"];
 /// Files whose registers have channels in the order `xyzw`.
 const VECTORS: [&str; 8] = ["R", "T", "C", "t", "at", "i", "o", "c"];
-/// Files that are one register.
+/// Files with only one register.
 const ALONE: [&str; 8] = ["aL", "alu", "p", "predicate", "PS", "cubemap index", "gradients", "AL"];
 
-/// Returns the name of a place: `$r3`, `o[0x10]`, `R1.x`, `temp0.r`, `pred.g`. A register that an index chooses at run time is
-/// `R[]`.
+/// Returns the name of a slot: `$r3`, `o[0x10]`, `R1.x`, `temp0.r`, `pred.g`. A register that an index selects at run
+/// time is `R[]`.
 pub fn slot_name(isa: Isa, slot: Slot) -> String {
     let Slot { file, number } = slot;
     let Some(number) = number else { return format!("{}[]", file.trim_end_matches("[]")) };
@@ -51,7 +51,7 @@ fn vector_of(file: &str, number: u32) -> String {
     }
 }
 
-/// Returns the number of a file's first row: vertex programs have one numbering for all files.
+/// Returns the number of a file's first row. Vertex programs have one numbering for all files.
 fn first_of(file: &str) -> u32 {
     let before = match file {
         "at" => TEMPORARIES,

@@ -1,7 +1,7 @@
-//! Counts by instruction, and what divergence costs: [`Profile`] collects them while a program runs.
+//! Counts per instruction, and the cost of divergence. [`Profile`] collects them while a program runs.
 //!
-//! What counts as an instruction, a lane of one and a divergence is each machine's convention, which docs/r500.md,
-//! docs/r700.md and docs/tesla.md state; the sums are those of [`reconverge_simt::Statistics`].
+//! Each machine has its own conventions for counting instructions, active lanes and divergences. docs/r500.md,
+//! docs/r700.md and docs/tesla.md state them. The sums agree with [`reconverge_simt::Statistics`].
 
 pub mod banks;
 pub mod memory;
@@ -25,47 +25,48 @@ reconverge_isa::choices! {
         Alu = "ALU",
         /// Interpolates an input.
         Interpolation = "interpolation",
-        /// Samples a texture, or asks about one.
+        /// Samples a texture, or queries one.
         Texture = "texture",
         /// Reads or writes memory.
         Memory = "memory",
-        /// Writes a result of the program: a pixel, a vertex, a parameter.
+        /// Writes a result of the program: a pixel, a vertex or a parameter.
         Output = "output",
-        /// Decides which lanes run where.
+        /// Decides which lanes continue where.
         Flow = "flow",
         /// Any other instruction.
         Other = "other",
     }
 }
 
-/// What the machine's tables and manual say about the instructions of a program, for counts.
+/// Properties of the instructions of a program, from the machine's tables and manual, for counts.
 #[derive(Clone, Debug)]
 pub struct Conventions {
-    /// What each instruction is for, by address.
+    /// Class of each instruction, by address.
     pub classes: LiteMap<u32, Class>,
-    /// The instructions whose accesses come together, by address.
+    /// Instructions whose accesses the memory coalesces, by address.
     pub accesses: LiteMap<u32, Access>,
-    /// How they do; what the manual leaves undefined otherwise.
+    /// The rule for coalescing. If the manual does not define one, the part that it leaves undefined.
     pub coalescing: Result<Coalescing, &'static str>,
-    /// The instructions that access shared memory in banks, by address.
+    /// Instructions that access shared memory in banks, by address.
     pub banked: LiteMap<u32, BankedAccess>,
 }
 
 impl Conventions {
-    /// Whether accesses to memory can be counted: the manual defines how, and the program has some.
+    /// Returns whether accesses to memory can be counted: the manual defines the rule, and the program has such
+    /// accesses.
     pub fn have_accesses(&self) -> bool {
         self.coalescing.is_ok() && !(self.accesses.is_empty() && self.banked.is_empty())
     }
 }
 
-/// How full a stack or counter became.
+/// Use of a stack or counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct StackCounts {
-    /// What it is, in the manual's words.
+    /// The manual's name for the stack or counter.
     pub of: &'static str,
-    /// The most of it that a group used at a time, in the manual's unit.
+    /// The largest number of entries that a group used at a time, in the manual's unit.
     pub high_water: u32,
-    /// How much the program declares or the machine has.
+    /// Size that the program declares or the machine has.
     pub room: Option<u32>,
 }
 
@@ -74,47 +75,48 @@ pub struct StackCounts {
 pub struct ClassCounts {
     /// The class.
     pub class: &'static str,
-    /// How often one was issued to a group.
+    /// Number of times that such an instruction was issued to a group.
     pub executed: u64,
-    /// That, summed over the lanes that took part.
+    /// Number of active lanes, summed over these issues.
     pub lanes: u64,
-    /// Of all that were issued: 0 to 1.
+    /// Share of all issued instructions, 0 to 1.
     pub share: f64,
 }
 
 /// Counts of one instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InstructionCounts {
-    /// How often it was issued to a group.
+    /// Number of times that the instruction was issued to a group.
     pub executed: u64,
-    /// That, summed over the lanes that took part.
+    /// Number of active lanes, summed over these issues.
     pub lanes: u64,
-    /// How often it split the lanes.
+    /// Number of times that it split the active lanes.
     pub diverged: u64,
-    /// Instructions issued for the lanes whose path runs first, until both sides run together again.
+    /// Instructions issued for the lanes whose path runs first, until lanes of both sides run together again.
     pub taken_cost: u64,
     /// Instructions issued for the other lanes until then.
     pub not_cost: u64,
-    /// How many of its divergences ended, because lanes of both sides ran together again.
+    /// Number of its divergences that ended because lanes of both sides ran together again.
     pub reconverged: u64,
-    /// Instructions issued to the group between divergence and that, summed.
+    /// Instructions issued to the group between a divergence and its end, summed over divergences.
     pub distance: u64,
-    /// The largest of them.
+    /// The largest of these distances.
     pub farthest: u64,
 }
 
 /// Counts of a whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Totals {
-    /// Instructions issued to a group.
+    /// Instructions issued to a group, summed over groups.
     pub instructions: u64,
-    /// Instructions summed over the lanes that took part.
+    /// Instructions, summed over the active lanes.
     pub lane_instructions: u64,
     /// Decisions that split the lanes.
     pub divergent_branches: u64,
-    /// Lanes that took part, of those that a group has room for: 0 to 1.
+    /// Share of active lanes among the lanes that a group has room for, 0 to 1.
     pub simd_efficiency: f64,
-    /// The most entries that a group's stack had at a time, as the machine announces pushes and pops.
+    /// The largest number of entries that a group's stack had at a time, counted from the machine's push and pop
+    /// events.
     pub stack_high_water: u64,
     /// Groups that ran.
     pub groups: u64,
@@ -123,13 +125,13 @@ pub struct Totals {
 /// Counts of a group, or of the groups of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct GroupCounts {
-    /// Instructions issued to it.
+    /// Instructions issued to the group.
     pub instructions: u64,
-    /// Instructions summed over the lanes that took part.
+    /// Instructions, summed over the active lanes.
     pub lane_instructions: u64,
     /// Decisions that split its lanes.
     pub divergent_branches: u64,
-    /// Accesses to memory, by the rule of the manual.
+    /// Accesses to memory, counted by the manual's rule.
     pub memory: MemoryCounts,
     /// Accesses to shared memory in banks.
     pub banks: BankCounts,
@@ -160,44 +162,44 @@ struct Open {
     distance: u64,
 }
 
-/// What is known of a group while it runs.
+/// State of a group while it runs.
 #[derive(Clone, Debug, Default)]
 struct Group {
     last: u32,
-    /// At most one a lane: each splits a set of lanes off.
+    /// Has at most one entry per lane, because each divergence splits a set of lanes off.
     open: Vec<Open>,
     depth: u64,
     counts: GroupCounts,
 }
 
-/// Groups of which [`Profile::to_json`] lists the counts, at most.
+/// The maximum number of groups for which [`Profile::to_json`] lists counts.
 pub const MOST_GROUPS: usize = 1 << 16;
 
 /// Collects the counts of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     width: u32,
-    /// By address.
+    /// Indexed by address.
     counts: Vec<InstructionCounts>,
-    /// The groups that have not run to their end, and those that have.
+    /// Groups that have not ended, and groups that have.
     groups: HashMap<usize, Group>,
     totals: Totals,
     classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
-    /// Whether the machine announces how full its stacks are; otherwise entries are counted.
+    /// Whether the machine reports the depths of its stacks. Otherwise, entries are counted from events.
     announced: bool,
     accesses: Option<Accesses>,
     banks: Banks,
 }
 
 impl Profile {
-    /// No counts, for groups of `width` lanes.
+    /// Returns an empty profile for groups of `width` lanes.
     pub fn new(width: u32) -> Profile {
         Profile { width, ..Profile::default() }
     }
 
-    /// With classes and accesses of instructions, and the stacks as [`reconverge_simt::FlowView::depths`] has them at the
-    /// start.
+    /// Adds the classes and accesses of instructions, and the stacks that [`reconverge_simt::FlowView::depths`]
+    /// returns at the start.
     pub fn by(mut self, conventions: Conventions, stacks: &[Depth]) -> Profile {
         let Conventions { classes, accesses, coalescing, banked } = conventions;
         self.banks = Banks::new(banked);
@@ -208,7 +210,8 @@ impl Profile {
         self
     }
 
-    /// Counts what is not counted before the next instruction: accesses to memory. Called at the end of the run.
+    /// Counts the accesses to memory of the last instructions, which are otherwise counted at the group's next
+    /// instruction. Call it at the end of the run.
     pub fn end(&mut self) {
         let accesses = self.accesses.iter_mut().flat_map(Accesses::settle_all);
         for (group, memory) in accesses {
@@ -219,19 +222,19 @@ impl Profile {
         }
     }
 
-    /// The lanes that a group has room for.
+    /// Returns the number of lanes that a group has room for.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// The counts of each group that ran, by its number.
+    /// Returns the counts of each group that ran, by its number.
     pub fn groups(&self) -> Vec<(usize, GroupCounts)> {
         let mut groups: Vec<_> = self.groups.iter().map(|(group, of)| (*group, of.counts)).collect();
         groups.sort_unstable_by_key(|(group, _)| *group);
         groups
     }
 
-    /// The counts of each block that ran, by its number, if each has that many groups.
+    /// Returns the counts of each block that ran, by its number, for blocks of `groups_per_block` groups.
     pub fn blocks(&self, groups_per_block: usize) -> Vec<(usize, GroupCounts)> {
         let mut blocks: Vec<(usize, GroupCounts)> = Vec::new();
         for (group, counts) in self.groups() {
@@ -244,19 +247,19 @@ impl Profile {
         blocks
     }
 
-    /// The accesses of the instruction at an address to shared memory in banks.
+    /// Returns the counts of accesses to shared memory in banks by the instruction at an address.
     pub fn banks(&self, pc: u32) -> Option<BankCounts> {
         self.banks.counts.get(&pc).copied()
     }
 
-    /// All accesses to shared memory in banks.
+    /// Returns the total counts of accesses to shared memory in banks.
     pub fn bank_totals(&self) -> BankCounts {
         let mut totals = BankCounts::default();
         self.banks.counts.values().for_each(|counts| totals.add(counts));
         totals
     }
 
-    /// How full each stack and counter of the machine became.
+    /// Returns the use of each stack and counter of the machine.
     pub fn stacks(&self) -> Vec<StackCounts> {
         let counted = |stack: &StackCounts| match self.announced || self.stacks.len() > 1 {
             true => *stack,
@@ -265,12 +268,12 @@ impl Profile {
         self.stacks.iter().map(counted).collect()
     }
 
-    /// What the instruction at an address is for.
+    /// Returns the class of the instruction at an address.
     pub fn class(&self, pc: u32) -> Class {
         self.classes.get(&pc).copied().unwrap_or(Class::Other)
     }
 
-    /// The instructions that ran, by class.
+    /// Returns the counts of the instructions that ran, by class.
     pub fn mix(&self) -> Vec<ClassCounts> {
         let mut classes: LiteMap<Class, (u64, u64)> = LiteMap::new();
         for (pc, counts) in self.instructions() {
@@ -288,12 +291,12 @@ impl Profile {
         classes.into_iter().map(class).collect()
     }
 
-    /// The accesses of the instruction at an address, where they come together.
+    /// Returns the counts of coalesced accesses by the instruction at an address.
     pub fn memory(&self, pc: u32) -> Option<MemoryCounts> {
         self.accesses.as_ref()?.counts.get(&pc).copied()
     }
 
-    /// All accesses that come together.
+    /// Returns the total counts of coalesced accesses.
     pub fn memory_totals(&self) -> MemoryCounts {
         let mut totals = MemoryCounts::default();
         let accesses = self.accesses.iter().flat_map(|accesses| accesses.counts.values());
@@ -301,18 +304,18 @@ impl Profile {
         totals
     }
 
-    /// The counts of each instruction that ran, by address.
+    /// Returns the counts of each instruction that ran, by address.
     pub fn instructions(&self) -> impl Iterator<Item = (u32, InstructionCounts)> {
         let counts = self.counts.iter().enumerate().filter(|(_, counts)| counts.executed > 0);
         counts.map(|(pc, counts)| (pc as u32, *counts))
     }
 
-    /// The counts of the instruction at an address.
+    /// Returns the counts of the instruction at an address.
     pub fn at(&self, pc: u32) -> InstructionCounts {
         self.counts.get(pc as usize).copied().unwrap_or_default()
     }
 
-    /// The counts of the whole run.
+    /// Returns the counts of the whole run.
     pub fn totals(&self) -> Totals {
         let places = self.totals.instructions as f64 * f64::from(self.width);
         let simd_efficiency = if places == 0.0 { 0.0 } else { self.totals.lane_instructions as f64 / places };
@@ -457,7 +460,7 @@ mod tests {
         Mask(bits)
     }
 
-    /// `if (lanes 0, 1) { 8, 16 } else { 24 }; 32`, the `if` at 0.
+    /// The program `if (lanes 0, 1) { 8, 16 } else { 24 }; 32`, with the `if` at 0.
     fn profile() -> Profile {
         let mut profile = Profile::new(4);
         profile.issues(0, &[0], mask(0b1111));
@@ -502,7 +505,7 @@ mod tests {
         assert_eq!((branch.reconverged, branch.not_cost, branch.taken_cost), (0, 1, 0));
     }
 
-    /// The machine's conventions for [`profile`]'s program: memory at 8 and 16.
+    /// Conventions for the program of [`profile`]: memory accesses at 8 and 16.
     fn conventions() -> Conventions {
         let access = |store| Access { store, bytes: 4 };
         Conventions {
@@ -545,7 +548,7 @@ mod tests {
         for group in [0, 1] {
             profile.issues(group, &[8], mask(0xffff));
         }
-        // The groups take turns; group 1 accesses every other word.
+        // The groups alternate. Group 1 accesses every other word.
         for lane in 0..16u8 {
             let load = |address| Event::Load { lane: reconverge_simt::Lane(lane), address };
             profile.event(0, load(0x1000 + 4 * u32::from(lane)));
@@ -556,7 +559,7 @@ mod tests {
         let counts =
             MemoryCounts { requests: 2, transactions: 17, bytes_moved: 64 + 16 * 32, bytes_wanted: 128 };
         assert_eq!(profile.memory(8), Some(counts));
-        // What the store at 16 loads is an operand, not its access.
+        // The load of the store at 16 is an operand, not an access.
         profile.issues(0, &[16], mask(1));
         profile.event(0, Event::Load { lane: reconverge_simt::Lane(0), address: 0 });
         profile.end();

@@ -1,8 +1,8 @@
-//! The suite: programs of different kinds for all three machines, which `bench` runs beside mandel and collatz.
+//! The suite: programs of different kinds for all three machines, which `bench` runs next to mandel and collatz.
 //!
-//! A [`Problem`] is what is computed: its inputs, and a plain evaluation in Rust of what must come out. A [`Workload`] is a
-//! program of one machine that computes it: its source in `kernels/` and its launch. [`WORKLOADS`] has all of them,
-//! `suite/problems.rs` the problems.
+//! A [`Problem`] is a computation: its inputs, and a plain evaluation in Rust that returns the expected outputs. A
+//! [`Workload`] is a program of one machine that solves it: its source in `kernels/` and its launch. [`WORKLOADS`] has
+//! all workloads, and `suite/problems.rs` has the problems.
 
 mod problems;
 
@@ -20,26 +20,26 @@ use crate::session::{Outcome, Session};
 use crate::values::{NoFiles, Values};
 use crate::{r500, r700, tesla};
 
-/// What is computed.
+/// A computation with its inputs and expected outputs.
 #[derive(Debug)]
 pub struct Problem {
-    /// Its name.
+    /// Name of the problem.
     pub name: &'static str,
-    /// Its inputs.
+    /// Returns the inputs.
     inputs: fn() -> Inputs,
-    /// What must come out, in words, by a plain evaluation.
+    /// Returns the expected output words, by a plain evaluation.
     expected: fn(&Inputs) -> Vec<u32>,
-    /// How near to it the output must come.
+    /// Tolerance of the comparison with the expected output.
     pub rule: Rule,
 }
 
 impl Problem {
-    /// Its inputs, which are the same in every run.
+    /// Returns the inputs, which are the same in every run.
     pub fn inputs(&self) -> Inputs {
         (self.inputs)()
     }
 
-    /// What must come out.
+    /// Returns the expected output words.
     pub fn expected(&self) -> Vec<u32> {
         (self.expected)(&self.inputs())
     }
@@ -64,23 +64,23 @@ impl Inputs {
     }
 }
 
-/// How near outputs must come to the evaluation.
+/// Tolerance of the comparison of outputs with the evaluation.
 #[derive(Clone, Copy, Debug)]
 pub enum Rule {
-    /// Every operation is exact, or rounds the same everywhere: equal words.
+    /// Words are equal: every operation is exact, or rounds in the same way everywhere.
     Exact,
     /// Binary32 numbers: |found - expected| <= abs + rel * |expected|. For reciprocals and roots that the machine approximates,
     /// and for products that it truncates.
     Within {
-        /// Absolute.
+        /// Absolute tolerance.
         abs: f32,
-        /// Relative.
+        /// Relative tolerance.
         rel: f32,
     },
 }
 
 impl Rule {
-    /// Whether a word fits.
+    /// Returns whether a word is within the tolerance.
     pub fn fits(self, found: u32, expected: u32) -> bool {
         match self {
             Rule::Exact => found == expected,
@@ -92,58 +92,58 @@ impl Rule {
     }
 }
 
-/// A program that computes a problem.
+/// A program of a machine that solves a problem.
 #[derive(Debug)]
 pub struct Workload {
-    /// What it computes.
+    /// The problem that the program solves.
     pub problem: &'static Problem,
     /// The machine.
     pub isa: Isa,
-    /// Its source, with comments.
+    /// The program's source, with comments.
     pub source: &'static str,
-    /// Lanes of the launch.
+    /// Number of lanes of the launch.
     pub lanes: u32,
     /// The output that holds the result: the first words of each row.
     output: &'static str,
-    /// The launch of a number of lanes.
+    /// Builds the launch for a number of lanes.
     launch: fn(&Inputs, u32) -> Launch,
 }
 
-/// Textures, and the machine's part.
+/// Textures, and the machine's part of a launch.
 type Launch = (Vec<TextureValues>, Arc<dyn MachineLaunch>);
 
 impl Workload {
-    /// The launch, ready.
+    /// Returns the launch, ready to run.
     ///
     /// # Errors
-    /// A source that does not assemble or a launch that cannot be: mistakes in this crate.
+    /// Returns an error if the source does not assemble or the launch is invalid. Both are mistakes in this crate.
     pub fn prepare(&self) -> Result<Session, KernelError> {
         let opened = self.open()?;
         let launch = self.launch();
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 
-    /// The launch.
+    /// Returns the launch.
     pub fn launch(&self) -> LaunchFile {
         let (texture, machine) = (self.launch)(&self.problem.inputs(), self.lanes);
-        // Fragments of Tesla that only have planes do not show how many they are.
+        // Tesla fragment programs whose only inputs are planes do not show the number of lanes.
         let lanes = (self.output == "color0" && self.isa == Isa::Tesla).then_some(self.lanes as usize);
         let common = Common { lanes, texture, ..Common::default() };
         LaunchFile { isa: self.isa, common, machine }
     }
 
-    /// The program.
+    /// Returns the program.
     ///
     /// # Errors
-    /// A source that does not assemble, which is a mistake in this crate.
+    /// Returns an error if the source does not assemble, which is a mistake in this crate.
     pub fn open(&self) -> Result<Opened, crate::open::OpenError> {
         open(self.source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })
     }
 
-    /// The words of a run's result, as many as the evaluation of the problem gives.
+    /// Returns the first `count` words of a run's result.
     ///
     /// # Errors
-    /// [`KernelError::NoCounts`], which is a mistake in this crate.
+    /// Returns [`KernelError::NoCounts`] if the output is missing, which is a mistake in this crate.
     pub fn result(&self, outcome: &dyn Outcome, count: usize) -> Result<Vec<u32>, KernelError> {
         let outputs = outcome.outputs();
         let (_, array) = outputs.iter().find(|(name, _)| name == self.output).ok_or(KernelError::NoCounts)?;
@@ -154,12 +154,12 @@ impl Workload {
     }
 }
 
-/// The workload of this name for a machine.
+/// Returns the workload with this name for a machine.
 pub fn find(isa: Isa, name: &str) -> Option<&'static Workload> {
     WORKLOADS.iter().find(|workload| workload.isa == isa && workload.problem.name == name)
 }
 
-/// Returns the message about a built-in kernel that does not exist: what was meant, and the kernels of the machine.
+/// Returns the message about a built-in kernel that does not exist, with the closest name and the machine's kernels.
 pub fn no_kernel(isa: Isa, name: &str) -> String {
     let small = KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
     let suite = WORKLOADS.iter().filter(|workload| workload.isa == isa);
@@ -204,7 +204,7 @@ pub static WORKLOADS: &[Workload] = &[
 
 // ---- Launches
 
-/// The inputs, and behind them so many zeros named `out`.
+/// Returns the inputs followed by `words` zeros, named `out`.
 fn with_output(inputs: &Inputs, words: u32) -> Inputs {
     let mut all = inputs.clone();
     let words = words as usize;
@@ -212,7 +212,7 @@ fn with_output(inputs: &Inputs, words: u32) -> Inputs {
     all
 }
 
-/// Blocks of Tesla with the buffers as parameters.
+/// Returns a launch of Tesla blocks with the buffers as parameters.
 fn grid(blocks: &[u32], threads: &[u32], buffers: Inputs) -> Launch {
     (Vec::new(), Arc::new(blocks_of(blocks, threads, buffers)))
 }
@@ -231,7 +231,7 @@ fn blocks_of(blocks: &[u32], threads: &[u32], buffers: Inputs) -> tesla::Launch 
     }
 }
 
-/// An input as the constant bank c1.
+/// Returns an input as the constant bank c1.
 fn in_c1(inputs: &Inputs, name: &str) -> Vec<tesla::launch::ConstantValues> {
     let values = inputs.array(name).clone().into();
     vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values }]
@@ -242,7 +242,7 @@ fn table_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
     (Vec::new(), Arc::new(tesla::Launch { constant: in_c1(inputs, "table"), ..blocks }))
 }
 
-/// The image of an input of four numbers a texel.
+/// Returns a texture from an input with four numbers per texel.
 fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> Vec<TextureValues> {
     vec![TextureValues {
         filter: Some(filter.to_owned()),
@@ -251,7 +251,7 @@ fn texture(inputs: &Inputs, name: &str, size: u32, filter: &str, wrap: &str) -> 
     }]
 }
 
-/// The interpolants are planes, as a triangle gives them.
+/// The interpolants are planes, as triangle setup computes them.
 fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     let plane = |(word, plane): (u16, [f32; 3])| tesla::launch::InputValues {
         word,
@@ -266,7 +266,7 @@ fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
 }
 
-/// Pixels of R700 with their positions in R0, and a result in unsigned integers.
+/// Returns a launch of R700 pixels with their positions in R0 and a result in unsigned integers.
 fn pixels(lanes: u32, row: u32, own: r700::Launch) -> Launch {
     let machine = r700::Launch {
         input: vec![r700::launch::InputValues { gpr: 0, values: positions(lanes, row) }],
@@ -293,7 +293,7 @@ fn search_on_r700(inputs: &Inputs, _: u32) -> Launch {
     (Vec::new(), Arc::new(machine))
 }
 
-/// A constant of R700 has four components, of which the table fills the first.
+/// A constant of R700 has four components. The table fills the first one.
 fn table_on_r700(inputs: &Inputs, lanes: u32) -> Launch {
     let words: Vec<u32> = inputs.words("table").into_iter().flat_map(|word| [word, 0, 0, 0]).collect();
     let values = Array::from_words(Dtype::U32, vec![words.len()], words).into();
@@ -317,7 +317,7 @@ fn lit_on_r700(inputs: &Inputs, _: u32) -> Launch {
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))
 }
 
-/// Lanes of R500 with inputs in the first temporaries.
+/// Returns a launch of R500 lanes with inputs in the first temporaries.
 fn from_temps(inputs: &Inputs, names: &[&str]) -> Launch {
     let input = |(temp, name): (u8, &&str)| r500::launch::InputValues {
         temp,
@@ -333,7 +333,7 @@ fn scale_on_r500(inputs: &Inputs, lanes: u32) -> Launch {
     (texture(inputs, "texels", 128, "linear", "clamp_to_edge"), machine)
 }
 
-/// The light's direction is in the program.
+/// The program contains the direction of the light.
 fn lit_on_r500(inputs: &Inputs, _: u32) -> Launch {
     let (_, machine) = from_temps(inputs, &["coordinates", "normals"]);
     (texture(inputs, "texels", 64, "linear", "repeat"), machine)

@@ -1,20 +1,21 @@
-//! How exact the values are that decide what a program does: [`Taint`] follows values by lane while a program runs, by what
-//! its machine says that each instruction reads and writes ([`Machine::uses`]).
+//! Tracks the exactness of values that decide what a program does. [`Taint`] follows values by lane while a program
+//! runs. It uses the operands and results that the machine reports for each instruction ([`Machine::uses`]).
 //!
-//! The grade of a value is the worst of the operation that made it and of everything that the operation read, the word
-//! of memory and the predicate included. Inputs are exact. Reported is, by [`Role`], the worst grade that was read to
-//! decide the flow, to choose an address, or to leave the program, and where that was first. An inexact value that nothing
-//! reads for one of the three reaches nothing, and is no fault.
+//! The grade of a value is the worst grade of the operation that computed it and of everything that the operation
+//! read, including the word of memory and the predicate. Inputs are exact. For each [`Role`], the result is the worst
+//! grade that was read to decide the flow, to compute an address, or to write an output, and where that first
+//! happened. An inexact value that is not read for one of the three is not reported.
 //!
-//! * Flow and addresses have the grade of the value that is read. An output has too, and where an operation computes what
-//!   leaves (a result in an output register, an atomic operation), also the grade of the operation.
-//! * What is computed on one side of a branch is not worse for an inexact condition: the condition is reported itself.
-//! * A lane that a predicate leaves out keeps the grade that it had. Where no event says which lanes wrote (files other than
+//! * Flow and addresses have the grade of the value that is read. So does an output. If an operation computes the output
+//!   itself (a result in an output register, an atomic operation), the grade of the operation also counts.
+//! * A value computed on one side of a branch is not worse because of an inexact condition: the condition itself is
+//!   reported.
+//! * A lane that a predicate disables keeps its grade. If no event names the lanes that wrote (files other than
 //!   registers), a conditional write leaves the worse of both grades.
-//! * A read through an index is as exact as the worst register of its file, a quad's read as its worst lane, a vote as the worst
-//!   lane that takes part.
-//! * A killed lane goes on, but what it exports does not leave.
-//! * Memory has a grade a word; a wide access takes as many words as registers, narrow ones their whole word.
+//! * A read through an index is as exact as the worst register of its file, a quad's read as its worst lane, and a vote as
+//!   the worst active lane.
+//! * A killed lane continues, but its exports are not outputs.
+//! * Memory has one grade per word. A wide access covers one word per register, and a narrow access its whole word.
 //!
 //! [`Machine::uses`]: crate::Machine::uses
 
@@ -27,30 +28,30 @@ use reconverge_simt::{Event, Fidelity, Lane, Mask};
 
 use crate::trace::Sink;
 
-/// Lanes of the widest group.
+/// Number of lanes of the widest group.
 const LANES: usize = 64;
-/// Files of registers whose writes are events.
+/// Register files whose writes emit events.
 const ANNOUNCED: [&str; 4] = ["R", "temp", "$r", "$c"];
-/// Memory that the groups of one block share, and that starts anew for the next.
+/// Memory that the groups of one block share. The next block starts with new memory.
 const OF_BLOCK: [&str; 2] = ["s[]", "LDS"];
-/// Memory without events.
+/// Memory that does not emit events.
 const SILENT: &str = "texture";
-/// Stands for the number of a slot that an index chose.
+/// Represents the number of a slot that an index selected.
 const SOMEWHERE: u32 = u32::MAX;
 
-/// How exact a value is, and the operation that made it no better.
+/// The exactness of a value, and the operation that determined it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grade {
-    /// How exact it is.
+    /// The exactness.
     pub fidelity: Fidelity,
-    /// Address of the instruction that made it so; 0 where it is exact.
+    /// Address of the instruction that determined it; 0 if the value is exact.
     pub pc: u32,
-    /// The operation; empty where it is exact.
+    /// The operation; empty if the value is exact.
     pub operation: &'static str,
 }
 
 impl Grade {
-    /// An input's.
+    /// Grade of an input.
     pub const EXACT: Grade = Grade { fidelity: Fidelity::Exact, pc: 0, operation: "" };
 
     fn worst(self, other: Grade) -> Grade {
@@ -58,10 +59,10 @@ impl Grade {
     }
 }
 
-/// A place where a value is used for what decides.
+/// A read of a value for a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// What for.
+    /// The role.
     pub role: Role,
     /// Address of the instruction that reads it.
     pub pc: u32,
@@ -69,13 +70,13 @@ pub struct Reached {
     pub group: usize,
     /// The lane of the group.
     pub lane: Lane,
-    /// How exact the value is.
+    /// The grade of the value.
     pub grade: Grade,
-    /// Instructions that ran before.
+    /// Number of instructions that ran before.
     step: u64,
 }
 
-/// An instruction that waits for its events.
+/// An instruction that still waits for events.
 #[derive(Clone, Debug, Default)]
 struct Pending {
     group: usize,
@@ -89,16 +90,16 @@ struct Pending {
 /// A word of memory.
 type Word = (Space, usize, u32);
 
-/// The grades of a file's slots, by number.
+/// Grades of the slots of a file, by number.
 type GradesOfFile = LiteMap<u32, Box<[Grade; LANES]>>;
 
-/// Follows values. It needs events with data.
+/// Follows values while a program runs. It requires events with data.
 #[derive(Clone, Debug, Default)]
 pub struct Taint {
     uses: UsesAt,
-    /// Groups of a block.
+    /// Number of groups per block.
     of_block: usize,
-    /// By group, the lanes that are killed at some time.
+    /// The lanes of each group that are killed at some time.
     killed: HashMap<usize, Mask>,
     slots: HashMap<(usize, &'static str), GradesOfFile>,
     memory: HashMap<Word, Grade>,
@@ -108,13 +109,13 @@ pub struct Taint {
 }
 
 impl Taint {
-    /// Nothing has run of a program whose instructions read and write this; `of_block` groups share memory, and `killed`
-    /// are by group the lanes that the run kills.
+    /// Creates a tracker for a program before it runs. `uses` lists the operands and results of its instructions.
+    /// `of_block` groups share memory. `killed` has the lanes that the run kills, by group.
     pub fn new(uses: UsesAt, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
         Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }
     }
 
-    /// What was found, at the end of the run.
+    /// Returns the result at the end of the run.
     pub fn finish(mut self) -> Exactness {
         self.complete();
         self.found
@@ -152,14 +153,15 @@ impl Taint {
         self.found.reached.entry((role, grade.fidelity)).or_insert(first);
     }
 
-    /// Takes the instruction that waits, with its events.
+    /// Processes the pending instruction with its events.
     fn complete(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let Some(operations) = self.uses.get_mut(&pending.pc).map(std::mem::take) else {
             self.found.unknown.insert(pending.pc);
             return;
         };
-        // All operations read before any writes, but what only leaves the program, which leaves as the others made it.
+        // All operations read before any of them writes. Operations that only write outputs come last, because they
+        // output the results of the others.
         let (leaving, computing): (Vec<&Uses>, Vec<&Uses>) =
             operations.iter().partition(|op| only_leaves(op));
         let results: Vec<_> = computing.iter().map(|op| self.operation(op, &pending)).collect();
@@ -173,7 +175,7 @@ impl Taint {
         self.uses[&pending.pc] = operations;
     }
 
-    /// The grade of an operation's result by lane; what it reads for a role is reported.
+    /// Returns the grade of an operation's result by lane, and reports its reads for roles.
     fn operation(&mut self, op: &Uses, pending: &Pending) -> [Grade; LANES] {
         let own = Grade { fidelity: op.fidelity, pc: pending.pc, operation: op.operation };
         let own = if own.fidelity == Fidelity::Exact { Grade::EXACT } else { own };
@@ -221,7 +223,7 @@ impl Taint {
         results
     }
 
-    /// Keeps the grades of what an operation wrote.
+    /// Stores the grades of an operation's results.
     fn write(&mut self, op: &Uses, pending: &Pending, results: &[Grade; LANES]) {
         let group = pending.group;
         let fixed = |number: u32| op.writes.iter().any(|slot| slot.number == Some(number));
@@ -261,17 +263,17 @@ impl Taint {
     }
 }
 
-/// The grades of what nothing wrote.
+/// Returns the grades of slots that were not written.
 fn empty() -> Box<[Grade; LANES]> {
     Box::new([Grade::EXACT; LANES])
 }
 
-/// Whether an operation does nothing but let values leave.
+/// Returns whether an operation only writes outputs.
 fn only_leaves(op: &Uses) -> bool {
     op.writes.is_empty() && op.stores.is_none() && op.reads.iter().any(|read| read.role == Role::Output)
 }
 
-/// Whether a lane makes the accesses of an operation: under a condition, its events say so.
+/// Returns whether a lane performs the accesses of an operation. Under a condition, the events decide.
 fn accesses(op: &Uses, pending: &Pending, lane: Lane) -> bool {
     let memory = [op.loads, op.stores];
     let announced = memory.into_iter().flatten().any(|space| space.name != SILENT);
@@ -298,32 +300,32 @@ impl Sink for Taint {
     }
 }
 
-/// How exact what decided was.
+/// The exactness of the values that were read for each role.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// The first of each role and grade.
+    /// The first read for each role and grade.
     reached: LiteMap<(Role, Fidelity), Reached>,
     unknown: NumberSet,
 }
 
-/// What is reported, with the words for it.
+/// The roles and their names in reports.
 pub const ROLES: [(Role, &str); 3] =
     [(Role::Flow, "flow control"), (Role::Address, "an address"), (Role::Output, "an output")];
 
 impl Exactness {
-    /// The first place at which the worst grade was read for a role; `None` where nothing was read for it.
+    /// Returns the first read with the worst grade for a role, or `None` if no value was read for it.
     pub fn worst(&self, role: Role) -> Option<&Reached> {
         self.reached.iter().rev().find(|((of, _), _)| *of == role).map(|(_, reached)| reached)
     }
 
-    /// The first place at which a value worse than `required` was read for a role.
+    /// Returns the first read of a value that is worse than `required`, for any role.
     pub fn worse_than(&self, required: Fidelity) -> Option<&Reached> {
         let worse = self.reached.iter().filter(|((_, grade), _)| *grade > required);
         worse.map(|(_, reached)| reached).min_by_key(|reached| reached.step)
     }
 
-    /// Instructions that ran and of which the machine does not say what they read and write: values were not followed
-    /// through them.
+    /// Returns the instructions that ran although the machine does not report their operands and results. Values were
+    /// not followed through them.
     pub fn unknown(&self) -> impl Iterator<Item = u32> {
         self.unknown.iter()
     }

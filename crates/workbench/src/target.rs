@@ -1,4 +1,4 @@
-//! Targets: the machine, chip and program type that decide what words mean.
+//! Targets: the machine, chip and program type that determine the meaning of words.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::program::Stage;
@@ -9,21 +9,21 @@ use reconverge_r700::chip as r700;
 use reconverge_tesla::inst as tesla;
 use thiserror::Error;
 
-/// Machine, chip and program type of words.
+/// Machine, chip and program type for words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The machine.
     pub isa: Isa,
     /// The chip, if it is stated.
     pub chip: Option<Chip>,
-    /// The step of the pipeline, for programs that do not state theirs. It decides what some Tesla words mean.
+    /// The pipeline stage, for programs that do not state theirs. The meaning of some Tesla words depends on it.
     pub stage: Option<Stage>,
 }
 
-/// A chip under the name by which a file or a user states it.
+/// A chip with the name that a file or a user states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// The name as it is stated.
+    /// The stated name.
     pub name: String,
     /// The machine's own value.
     pub model: Model,
@@ -41,7 +41,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// The chip of a machine with this name, in any case. Chip numbers (`a3`) are names of Tesla chips.
+    /// Returns the chip of a machine with this name. Case is ignored. Chip numbers (`a3`) are names of Tesla chips.
     pub fn named(isa: Isa, name: &str) -> Option<Model> {
         match isa {
             Isa::R500 => r500::Chip::named(name).map(Model::R500),
@@ -51,23 +51,23 @@ impl Model {
     }
 }
 
-/// A chip as front ends know it.
+/// A chip with its names for front ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChipName {
     /// The name.
     pub name: &'static str,
-    /// Other names that mean it.
+    /// Other names for the chip.
     pub aliases: &'static [&'static str],
 }
 
 impl ChipName {
-    /// The name and the aliases.
+    /// Iterates over the name and the aliases.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 }
 
-/// The chips of a machine.
+/// Returns the chips of a machine.
 pub fn chips(isa: Isa) -> Vec<ChipName> {
     match isa {
         Isa::R500 => {
@@ -82,11 +82,11 @@ pub fn chips(isa: Isa) -> Vec<ChipName> {
     }
 }
 
-/// A target that cannot be.
+/// The reason why a target is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// The program has more of something than a limit allows.
+    /// The program exceeds a limit.
     #[error(transparent)]
     Exceeded(Exceeded),
     /// The machine is unknown.
@@ -95,22 +95,22 @@ pub enum TargetError {
     /// The chip belongs to another machine.
     #[error("{chip} is a chip of {belongs}, not of {isa}")]
     OtherChip {
-        /// The chip asked for.
+        /// The requested chip.
         chip: String,
         /// The machine of the chip.
         belongs: Isa,
         /// The machine of the program.
         isa: Isa,
     },
-    /// No machine has such a chip.
+    /// No machine has this chip.
     #[error("unknown chip `{chip}`: {help}")]
     UnknownChip {
-        /// The chip asked for.
+        /// The requested chip.
         chip: String,
         /// The expected values.
         help: String,
     },
-    /// The machine has no such programs.
+    /// The machine does not have this program type.
     #[error("{stage} is no program type of {isa}: {isa} has {known}")]
     Stage {
         /// The program type.
@@ -130,15 +130,15 @@ fn hint(more: &str) -> String {
 }
 
 impl Target {
-    /// A machine, without a chip.
+    /// Returns a target without a chip.
     pub const fn of(isa: Isa) -> Target {
         Target { isa, chip: None, stage: None }
     }
 
-    /// A machine, and a chip if its name is known.
+    /// Returns a target with a chip, if a chip is named.
     ///
     /// # Errors
-    /// The chip belongs to another machine, or to none.
+    /// Returns an error if the chip belongs to another machine or is unknown.
     pub fn new(isa: Isa, chip: Option<&str>) -> Result<Target, TargetError> {
         let Some(chip) = chip else { return Ok(Target::of(isa)) };
         if let Some(model) = Model::named(isa, chip) {
@@ -154,7 +154,7 @@ impl Target {
         Err(TargetError::UnknownChip { help: format!("{meant}{isa} has {}", names.join(", ")), chip })
     }
 
-    /// The target of one program of a file. If the programs are for several chips, each has its own.
+    /// Returns the target of one program of a file. If the programs are for several chips, each has its own target.
     pub fn for_program(&self, image: &Image, program: &Program) -> Target {
         let own = image.module_of(program).and_then(|module| module.chip.as_deref());
         match (&self.chip, own.and_then(|name| Target::new(self.isa, Some(name)).ok())) {
@@ -163,7 +163,7 @@ impl Target {
         }
     }
 
-    /// The chips of an image's programs, if no one text can be for all of them: encodings of R600 and R700 differ.
+    /// Returns the chips of an image's programs if they need several texts: encodings of R600 and R700 differ.
     pub fn several_chips(&self, image: &Image) -> Option<Vec<String>> {
         let target = |program: &Program| self.for_program(image, program);
         let mut programs = image.programs.iter();
@@ -172,12 +172,12 @@ impl Target {
         [first, other].iter().map(|target| target.chip_name().map(str::to_owned)).collect()
     }
 
-    /// The name of the chip as it is stated.
+    /// Returns the stated name of the chip.
     pub fn chip_name(&self) -> Option<&str> {
         self.chip.as_ref().map(|chip| chip.name.as_str())
     }
 
-    /// The R500 chip; R520 if none is stated.
+    /// Returns the R500 chip, or R520 if none is stated.
     pub fn r500(&self) -> r500::Chip {
         match self.chip.as_ref().map(|chip| chip.model) {
             Some(Model::R500(chip)) => chip,
@@ -185,7 +185,7 @@ impl Target {
         }
     }
 
-    /// The R700 chip; RV770 if none is stated.
+    /// Returns the R700 chip, or RV770 if none is stated.
     pub fn r700(&self) -> r700::Chip {
         match self.chip.as_ref().map(|chip| chip.model) {
             Some(Model::R700(chip)) => chip,
@@ -193,7 +193,7 @@ impl Target {
         }
     }
 
-    /// The Tesla chip; G80 if none is stated, whose instructions every chip runs.
+    /// Returns the Tesla chip, or G80 if none is stated. Every chip runs the instructions of G80.
     pub fn tesla(&self) -> tesla::Chip {
         match self.chip.as_ref().map(|chip| chip.model) {
             Some(Model::Tesla(chip)) => chip,
@@ -202,23 +202,24 @@ impl Target {
     }
 }
 
-/// The machine that a chip belongs to. Case does not count.
+/// Returns the machine that a chip belongs to. Case is ignored.
 pub fn isa_of_chip(chip: &str) -> Option<Isa> {
     Isa::ALL.into_iter().find(|isa| Model::named(*isa, chip).is_some())
 }
 
-/// Whether two names mean one chip of a machine. Case does not count.
+/// Returns whether two names mean the same chip of a machine. Case is ignored.
 pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
     Model::named(isa, one).is_some_and(|one| Model::named(isa, other) == Some(one))
 }
 
-/// Whether a name of R600 or R700 is used for the family of a chip.
+/// Returns whether a name of R600 or R700 is the family of a chip.
 pub(crate) fn is_family_of(family: &str, chip: &str) -> bool {
     let found = |name| r700::Chip::named(name).map(|chip| chip.family);
     ["r600", "r700"].contains(&family) && found(chip).is_some_and(|of_chip| found(family) == Some(of_chip))
 }
 
-/// The machine that an assembler source is for: its `.isa` or `.chip` line, or that of AMD's text, which has none.
+/// Returns the machine of an assembler source, from its `.isa` or `.chip` line, or from AMD's text, which has neither
+/// line.
 pub fn isa_of_source(source: &str) -> Option<Isa> {
     let stated = directives(source).find_map(|(name, value, _)| match name {
         ".isa" => value.parse().ok(),
@@ -228,7 +229,7 @@ pub fn isa_of_source(source: &str) -> Option<Isa> {
     stated.or_else(|| reconverge_r700::text::is_amd(source).then_some(Isa::R700))
 }
 
-/// The lines of a source that begin with a directive: its name, its first word, and the bytes of both.
+/// Iterates over the lines of a source that begin with a directive: the name, the first word, and the bytes of both.
 pub(crate) fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
     lines(source).filter_map(move |(start, line)| {
         let mut words = line.split_whitespace();

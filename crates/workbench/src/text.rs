@@ -1,4 +1,4 @@
-//! Text to programs, and programs to text and back.
+//! Text to programs, and round trips from programs to text and back.
 
 use std::collections::VecDeque;
 
@@ -23,25 +23,25 @@ impl<'a> Source<'a> {
     /// Resolves a source text.
     ///
     /// # Errors
-    /// Everything that is wrong with what is resolved.
+    /// Returns every error in constants, macros and included files.
     pub fn new(text: &'a str, given: &Given) -> Result<Source<'a>, Vec<Diagnostic>> {
         Ok(Source { text, expanded: expand(text, given)? })
     }
 
-    /// The text for the machine's assembler.
+    /// Returns the text for the machine's assembler.
     pub fn plain(&self) -> &str {
         self.expanded.as_ref().map_or(self.text, |expanded| &expanded.text)
     }
 
-    /// The machine that the source states.
+    /// Returns the machine that the source states.
     pub fn isa(&self) -> Option<Isa> {
         isa_of_source(self.plain())
     }
 
-    /// The programs of the source for the machine of `target`.
+    /// Returns the programs of the source for the machine of `target`.
     ///
     /// # Errors
-    /// Every error of the source; also a source that names another machine.
+    /// Returns every error in the source. A source that names another machine is also an error.
     pub fn assemble(&self, target: &Target) -> Result<Assembled, Vec<Diagnostic>> {
         let in_source = |diagnostics: Vec<Diagnostic>| -> Vec<Diagnostic> {
             let one = |diagnostic| match &self.expanded {
@@ -60,8 +60,8 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the files that a source text and they include. `read` returns the bytes of a file by its path from the folder of the
-/// source, or why it cannot be read.
+/// Returns the files that a source text includes, directly or indirectly. `read` returns the bytes of a file, by its
+/// path relative to the folder of the source, or the reason why the file cannot be read.
 pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, String>) -> Vec<Included> {
     let mut files: Vec<Included> = Vec::new();
     let mut asked: VecDeque<String> = included_by(source, "").into();
@@ -81,10 +81,10 @@ pub fn included(source: &str, read: &mut dyn FnMut(&str) -> Result<Vec<u8>, Stri
     files
 }
 
-/// The programs of a source text for the machine of `target`. The text includes no files.
+/// Returns the programs of a source text for the machine of `target`. The text cannot include files.
 ///
 /// # Errors
-/// Every error of the source; also a source that names another machine.
+/// Returns every error in the source. A source that names another machine is also an error.
 pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     Source::new(source, &Given::default())?.assemble(target)
 }
@@ -110,7 +110,7 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     target.machine().assemble(target, source)
 }
 
-/// Assembles a text of `what` again. Errors name `what`.
+/// Assembles a text of `what` again. Error messages name `what`.
 fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     assemble(target, text).map_err(|errors| {
         let error = &errors[0];
@@ -119,11 +119,11 @@ fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     })
 }
 
-/// Words to text and back: the words must be equal, and of what the container states, the part that a listing has
-/// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
+/// Disassembles a program and assembles the text again. The words must be equal, and so must the container's data that
+/// a listing has (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
 ///
 /// # Errors
-/// The first difference, in words; or a program type that the machine does not have.
+/// Returns the first difference as text, or an error if the machine does not have the program type.
 pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default());
@@ -135,11 +135,11 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
 }
 
-/// An image to text and back: the same programs, and of what they share and what the container states, the part that
-/// the machine's texts have (Tesla: all of it). So for every style of text.
+/// Converts an image to text and back, in every style of text. The programs must be equal, and so must the shared data
+/// and the container's data that the machine's texts have (Tesla: all of them).
 ///
 /// # Errors
-/// The first difference, in words; or a program type that the machine does not have.
+/// Returns the first difference as text, or an error if the machine does not have the program type.
 pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
     for style in

@@ -1,31 +1,32 @@
-//! What happens in a run, handed to a [`Sink`] with the group that it happens to.
+//! Passes the events of a run to a [`Sink`], with their groups.
 
 use reconverge_simt::{Event, Mask, Observer, Watch};
 
-/// Takes what happens in a run, in the fixed order of its instructions.
+/// Receives the events of a run, in the fixed order of its instructions.
 pub trait Sink {
-    /// Takes the issues of instructions that follow each other with the same lanes, by their addresses.
+    /// Receives the issues of consecutive instructions with the same lanes, by their addresses.
     fn issues(&mut self, group: usize, addresses: &[u32], mask: Mask);
 
-    /// Takes an event that is no issue.
+    /// Receives an event other than an issue.
     fn event(&mut self, group: usize, event: Event);
 
-    /// The trace that it writes, if that is all it does: of flow the engine then packs what happens itself, without a call
-    /// for each event, which would take more time than the event itself.
+    /// Returns the trace writer of this sink, if the sink only writes a trace. The engine then packs flow events
+    /// itself. This avoids a call per event, which would take more time than the event itself.
     fn recording(&mut self) -> Option<reconverge_trace::Recording<'_>> {
         None
     }
 
-    /// Whether [`Sink::depth`] is of interest.
+    /// Returns whether [`Sink::depth`] is called.
     fn wants_depths(&self) -> bool {
         false
     }
 
-    /// Takes how full a stack or counter of a group is, by its place in [`reconverge_simt::FlowView::depths`].
+    /// Receives the depth of a stack or counter of a group. `number` is its index in
+    /// [`reconverge_simt::FlowView::depths`].
     fn depth(&mut self, _group: usize, _number: usize, _used: u32) {}
 }
 
-/// Hands events to a sink. With `DATA`, writes to registers and accesses to memory are among them.
+/// Passes events to a sink. With `DATA`, they include writes to registers and accesses to memory.
 pub(crate) struct Recording<'a, const DATA: bool> {
     group: usize,
     depths: bool,
@@ -67,10 +68,10 @@ impl<const DATA: bool> Observer for Recording<'_, DATA> {
     }
 }
 
-/// Counts what a trace of a run would hold: runs of instructions with the same lanes, and events.
+/// Counts the records of a trace of a run: runs of instructions with the same lanes, and events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pieces {
-    /// How many so far.
+    /// Number of records so far.
     pub count: u64,
     last: Option<(usize, u32, Mask)>,
 }
@@ -89,17 +90,17 @@ impl Sink for Pieces {
     }
 }
 
-/// What a trace records of a run.
+/// The events that a trace of a run contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorded {
-    /// Issues, masks and what happens to the flow.
+    /// Issues, masks and changes of the flow.
     #[default]
     Flow,
-    /// Writes to registers and accesses to memory as well. They come from the reference interpreter.
+    /// The events of `Flow`, writes to registers, and accesses to memory. The last two come from the reference interpreter.
     Data,
 }
 
-/// Calls a function with the observer that hands to a sink what is recorded.
+/// Calls a function with the observer that passes the recorded events to a sink.
 pub(crate) fn recording<T>(recorded: Recorded, sink: &mut dyn Sink, run: impl FnOnce(Watch<'_>) -> T) -> T {
     match recorded {
         Recorded::Flow => match sink.recording() {

@@ -1,7 +1,8 @@
-//! A trap as people want to see it: the instruction and its line, the registers that it names, the memory nearby.
+//! A trap with its context for users: the instruction and its line, the registers that it names, and the memory
+//! nearby.
 //!
-//! Engines report an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to the trap,
-//! which is at the same place every time, and reads what was there.
+//! Engines report an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to the
+//! trap, which always occurs at the same step, and reads the state there.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::listing::Style;
 use crate::session::{Register, RegisterClass, Session, Stepping};
 use crate::target::Target;
 
-/// Instructions that are repeated to come to a trap, at most: some seconds.
+/// Maximum number of instructions that are repeated to reach a trap; this takes a few seconds.
 const MOST_STEPS: u64 = 1 << 20;
 
 /// Returns the instruction of a program at an address, as the disassembler prints it.
@@ -22,7 +23,7 @@ pub fn instruction(target: &Target, program: &Program, pc: u32) -> Option<String
     listing.lines(&program.words).iter().find(|line| line.address == Some(pc)).map(|line| line.code())
 }
 
-/// Adds what can be seen at a trap of `program`. `session` is the launch, as it was before it ran.
+/// Adds the context of a trap of `program`. `session` is the launch as it was before it ran.
 pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: &Session, options: &Options) {
     if let Ok(listing) = target.machine().disassemble(target, program, Style::default()) {
         let lines = listing.lines(&program.words);
@@ -52,7 +53,7 @@ pub fn look(trapped: &mut Trapped, target: &Target, program: &Program, session: 
     trapped.nearest = trapped.access.as_ref().and_then(|access| nearest(access, &stepping, group, lane));
 }
 
-/// The registers that a text names, in its order: `R3`, `temp[3]`, `$r3`, and what `$r2d` and `$r4q` consist of.
+/// Returns the registers that a text names, in order: `R3`, `temp[3]`, `$r3`, and the parts of `$r2d` and `$r4q`.
 fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> {
     let mut found: Vec<(String, Vec<Register>)> = Vec::new();
     for (at, _) in text.char_indices() {
@@ -83,7 +84,7 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
     found
 }
 
-/// Where the memory is that an access missed.
+/// Describes the position of the memory that an access missed.
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
     let missed = |range: &Range<u64>| match () {

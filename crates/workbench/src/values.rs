@@ -1,9 +1,9 @@
-//! Where the numbers of an input come from (a file, or what is written in place), and which type they have.
+//! Sources of the numbers of an input (a file, or text in the launch), and the types of these numbers.
 //!
-//! One rule holds for all machines. Numbers whose type is stated keep it: behind `:` (`0..16:u32`), by `u32[16]`, by a
-//! `.npy` file. Others take the type of the place: `f32` where floats are expected ([`Values::load_float`]), and where
-//! anything may be, `i32`, `u32` or, with a fraction, `f32` ([`Values::load_plain`]). The chosen type is reported through
-//! [`Files::typed`]. Places of one type ([`Values::load_as`]) convert all numbers.
+//! One rule holds for all machines. Numbers keep a stated type: after `:` (`0..16:u32`), in `u32[16]`, or in a `.npy`
+//! file. Other numbers take their type from their use. Inputs that expect floats take `f32` ([`Values::load_float`]).
+//! Inputs of any type take `i32`, `u32` or, if a number has a fraction, `f32` ([`Values::load_plain`]). The chosen
+//! type is reported through [`Files::typed`]. Inputs of one type ([`Values::load_as`]) convert all numbers.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub enum Values {
     Typed(TypedList),
     /// Nested lists of numbers.
     Lists(serde_json::Value),
-    /// Numbers with their type, which no file states: what is lowered to a launch has them.
+    /// Numbers with their type, from a front end. A file cannot state this variant.
     #[serde(skip)]
     Array(Arc<Array>),
 }
@@ -38,27 +38,27 @@ pub struct TypedList {
     pub list: serde_json::Value,
 }
 
-/// How the type of numbers is known.
+/// The source of the type of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stated {
-    /// It is not: the numbers are whatever fits.
+    /// The type is not stated: any type that fits is used.
     Not,
-    /// By the file that holds them.
+    /// The file that holds the numbers states the type.
     File,
-    /// By the request, or by code.
+    /// The request or code states the type.
     Request,
-    /// The request calls them patterns of bits.
+    /// The request marks the numbers as bit patterns.
     Bits,
 }
 
-/// Numbers, and what is known of them.
+/// Numbers, and the properties of their source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// The numbers.
     pub array: Array,
-    /// How their type is known.
+    /// The source of their type.
     pub stated: Stated,
-    /// They come from a file that has no rows, so that their shape says nothing.
+    /// Whether the numbers come from a file without rows. Their shape then has no meaning.
     pub flat: bool,
 }
 
@@ -68,27 +68,27 @@ impl From<Array> for Values {
     }
 }
 
-/// Files that a request names; the front end reads them.
+/// Access to the files that a request names. The front end implements it.
 pub trait Files {
-    /// The bytes of a file, or why they cannot be had.
+    /// Returns the bytes of a file.
     ///
     /// # Errors
-    /// A message for people, without the file's name.
+    /// Returns a message for users, without the file's name, if the file cannot be read.
     fn read(&self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Numbers of this name that the caller has in memory, and how their type is known.
+    /// Returns numbers of this name that the caller has in memory, and the source of their type.
     fn array(&self, _name: &str) -> Option<(&Array, Stated)> {
         None
     }
 
-    /// Receives the type that numbers without a stated type got.
+    /// Receives the type that was chosen for numbers without a stated type.
     fn typed(&self, _place: &str, _dtype: Dtype) {}
 
-    /// Receives something that a person should know about the numbers.
+    /// Receives a note about the numbers for the user.
     fn noted(&self, _text: &str) {}
 }
 
-/// No files: a launch that names none needs none.
+/// Access to no files, for launches that do not name a file.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 
@@ -98,36 +98,36 @@ impl Files for NoFiles {
     }
 }
 
-/// Numbers that cannot be had.
+/// The reason why numbers cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ValuesError {
-    /// A file that is not there or cannot be read.
+    /// A file does not exist or cannot be read.
     #[error(
         "{place}: {file}: {why}; name a .npy, .json or .bin:TYPE file, or give values like 0..64, 1,2,3 or f32[64]"
     )]
     File {
-        /// What the numbers are for.
+        /// The use of the numbers.
         place: String,
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// A file or literal with wrong content.
+    /// A file or literal has wrong content.
     #[error("{place}: {what}: {error}")]
     Content {
-        /// What the numbers are for.
+        /// The use of the numbers.
         place: String,
         /// The file or literal.
         what: String,
-        /// What is wrong.
+        /// The error in the content.
         error: ArrayError,
     },
 }
 
 impl Values {
-    /// What names the numbers in messages.
+    /// Returns the name of the numbers in messages.
     fn what(&self) -> &str {
         match self {
             Values::Text(text) => text,
@@ -135,7 +135,7 @@ impl Values {
         }
     }
 
-    /// The numbers. `place` says what they are for, in messages.
+    /// Returns the numbers. `place` names their use in messages.
     ///
     /// # Errors
     /// See [`ValuesError`].
@@ -186,10 +186,10 @@ impl Values {
         ValuesError::Content { place: place.to_owned(), what: self.what().to_owned(), error }
     }
 
-    /// The numbers, converted to `dtype`.
+    /// Returns the numbers, converted to `dtype`.
     ///
     /// # Errors
-    /// See [`ValuesError`]; also the first number that the type cannot hold.
+    /// See [`ValuesError`]. It is also an error if the type cannot hold a number.
     pub fn load_as(&self, place: &str, dtype: Dtype, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, .. } = self.load(place, files)?;
         if stated == Stated::Bits && array.dtype.bytes() == dtype.bytes() {
@@ -201,11 +201,11 @@ impl Values {
         array.convert(dtype).map_err(|error| self.wrong(place, error))
     }
 
-    /// The numbers where floats are expected, 32 bits each: as `f32` unless a type is stated. Files of 64-bit or short
-    /// numbers become `f32` as well; those of `i32` and `u32` keep their bits where the machine has `integers`.
+    /// Returns numbers of 32 bits for an input that expects floats: `f32` unless a type is stated. Files of 64-bit or
+    /// short numbers also become `f32`. Files of `i32` and `u32` keep their bits if the machine has `integers`.
     ///
     /// # Errors
-    /// See [`ValuesError`]; also raw bytes without a type.
+    /// See [`ValuesError`]. Raw bytes without a type are also an error.
     pub fn load_float(&self, place: &str, integers: bool, files: &dyn Files) -> Result<Loaded, ValuesError> {
         let loaded = self.load(place, files)?;
         let dtype = loaded.array.dtype;
@@ -220,7 +220,7 @@ impl Values {
         if keep {
             return Ok(loaded);
         }
-        // Whole numbers could be integers as well.
+        // Whole numbers could also be integers.
         if !dtype.is_float() {
             files.typed(place, Dtype::F32);
         }
@@ -228,11 +228,11 @@ impl Values {
         Ok(Loaded { array, ..loaded })
     }
 
-    /// The numbers as a program's memory holds them: of the type that is stated, and otherwise 32 bits wide, `i32`,
-    /// `u32` or `f32`.
+    /// Returns the numbers as a program's memory holds them: with the stated type, or else as 32-bit `i32`, `u32` or
+    /// `f32`.
     ///
     /// # Errors
-    /// See [`ValuesError`]; also a number without a stated type that 32 bits cannot hold.
+    /// See [`ValuesError`]. It is also an error if a number without a stated type does not fit into 32 bits.
     pub fn load_plain(&self, place: &str, files: &dyn Files) -> Result<Array, ValuesError> {
         let Loaded { array, stated, flat } = self.load(place, files)?;
         // Raw bytes are bytes.
@@ -244,7 +244,7 @@ impl Values {
             what: "a number without a stated type (add one: `1,2,3:u64`)".to_owned(),
             error,
         })?;
-        // Whole numbers could be floats as well.
+        // Whole numbers could also be floats.
         if !array.dtype.is_float() {
             files.typed(place, array.dtype);
         }
@@ -252,7 +252,7 @@ impl Values {
     }
 }
 
-/// Numbers in 32 bits: whole ones as `i32` or `u32`, others as `f32`.
+/// Converts numbers to 32 bits: whole numbers to `i32` or `u32`, others to `f32`.
 fn narrow(array: &Array) -> Result<Array, ArrayError> {
     match array.dtype {
         Dtype::F64 => array.convert(Dtype::F32),
@@ -260,11 +260,11 @@ fn narrow(array: &Array) -> Result<Array, ArrayError> {
     }
 }
 
-/// The type behind `:`.
+/// The type after `:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Type(Dtype),
-    /// Patterns of 32 bits, whatever they mean.
+    /// Bit patterns of 32 bits.
     Bits,
 }
 
@@ -273,7 +273,7 @@ impl Wanted {
         if name == "bits" { Some(Wanted::Bits) } else { Dtype::from_name(name).map(Wanted::Type) }
     }
 
-    /// The type of raw bytes.
+    /// Returns the type of raw bytes.
     fn raw(self) -> Dtype {
         match self {
             Wanted::Type(dtype) => dtype,
@@ -293,7 +293,7 @@ impl Wanted {
 
 enum Kind<'a> {
     Npy(&'a str),
-    /// A file and the array's name.
+    /// A file, and the name of an array in it.
     Npz(&'a str, Option<&'a str>),
     Json(&'a str),
     /// A file of raw numbers.
@@ -301,7 +301,7 @@ enum Kind<'a> {
     Literal(&'a str),
 }
 
-/// What a text names, and the type behind it.
+/// Parses a text: the file or literal, and the type after it.
 fn source(text: &str) -> (Kind<'_>, Option<Wanted>) {
     let typed = text.rsplit_once(':').and_then(|(rest, name)| Some((rest, Wanted::from_name(name)?)));
     let (rest, wanted) = typed.map_or((text, None), |(rest, wanted)| (rest, Some(wanted)));
@@ -338,7 +338,7 @@ mod tests {
 
     use super::*;
 
-    /// One file, and the types that numbers without a stated type got.
+    /// One file, and the types that were chosen for numbers without a stated type.
     struct One(Vec<u8>, RefCell<Vec<(String, Dtype)>>);
 
     impl Files for One {

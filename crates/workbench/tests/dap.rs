@@ -19,7 +19,7 @@ struct Client {
     sequence: u64,
     /// Whether the adapter has the kernel's source, as `kernel.s`.
     has_source: bool,
-    /// Lines before the source, as if it had been edited.
+    /// Number of lines inserted before the source, as if it had been edited.
     lines_before: usize,
 }
 
@@ -28,7 +28,7 @@ impl Client {
         Client { adapter: Adapter::default(), kernel, sequence: 0, has_source: false, lines_before: 0 }
     }
 
-    /// A request; gives the response and the events behind it.
+    /// Sends a request and returns the response and the events that follow it.
     fn send(&mut self, command: &str, arguments: Value) -> (Value, Vec<Value>) {
         self.sequence += 1;
         let request =
@@ -62,7 +62,7 @@ impl Client {
         response["body"].clone()
     }
 
-    /// A request that moves; gives the `stopped` event.
+    /// Sends a request for a movement and returns the `stopped` event.
     fn go(&mut self, command: &str, thread: &Value) -> Value {
         let (response, events) = self.send(command, json!({ "threadId": thread }));
         assert_eq!(response["success"], true, "{command}: {response}");
@@ -70,7 +70,7 @@ impl Client {
         stopped.unwrap_or_else(|| panic!("{command} does not stop"))["body"].clone()
     }
 
-    /// A client that has launched a kernel whose source is known.
+    /// Returns a client that has launched a kernel with known source.
     fn with_source(kernel: &'static Kernel) -> Client {
         Client::launched(Client { has_source: true, ..Client::new(kernel) })
     }
@@ -87,25 +87,25 @@ impl Client {
         client
     }
 
-    /// The number of the line that begins with a text in the kernel's source.
+    /// Returns the number of the first line in the kernel's source that begins with a text.
     fn line(&self, begins: &str) -> usize {
         let at = self.kernel.source.lines().position(|line| line.trim_start().starts_with(begins));
         at.unwrap_or_else(|| panic!("no line begins with {begins}")) + 1
     }
 
-    /// Sets breakpoints in the kernel's source; gives what they are.
+    /// Sets breakpoints in the kernel's source and returns them.
     fn set_lines(&mut self, breakpoints: Value) -> Vec<Value> {
         let body = self
             .ask("setBreakpoints", json!({ "source": { "path": "kernel.s" }, "breakpoints": breakpoints }));
         body["breakpoints"].as_array().unwrap().clone()
     }
 
-    /// The value of an expression in a watch.
+    /// Returns the value of an expression in a watch.
     fn watch(&mut self, expression: &str) -> Value {
         self.ask("evaluate", json!({ "expression": expression, "context": "watch" }))
     }
 
-    /// The address of the frame on top of a thread.
+    /// Returns the address of a thread's top frame.
     fn top(&mut self, thread: &Value) -> String {
         let frames = self.ask("stackTrace", json!({ "threadId": thread }));
         frames["stackFrames"][0]["instructionPointerReference"].as_str().unwrap().to_owned()
@@ -185,7 +185,7 @@ fn disassembly_has_exactly_the_lines_asked_for_each_with_an_address_of_its_own()
                 lines.iter().map(|line| line["address"].as_str().unwrap()).collect();
             assert_eq!(addresses.len(), lines.len(), "{} from {offset}", kernel.isa);
             assert!(lines.iter().all(|line| line["location"].is_null()));
-            // The spelling is the frame's: clients compare text.
+            // The address is spelled as in the frame, because clients compare text.
             if offset <= 0 && i64::from(count) > -i64::from(offset) {
                 let here = &lines[-offset as usize];
                 assert_eq!(here["address"], top.as_str());
@@ -345,14 +345,14 @@ fn arguments_of_the_wrong_kind_or_far_away_are_answered() {
     }
 }
 
-/// The scopes of the frame on top of a thread.
+/// Returns the scopes of a thread's top frame.
 fn scopes(client: &mut Client, thread: &Value) -> Vec<Value> {
     let frames = client.ask("stackTrace", json!({ "threadId": thread }));
     let body = client.ask("scopes", json!({ "frameId": frames["stackFrames"][0]["id"] }));
     body["scopes"].as_array().unwrap().clone()
 }
 
-/// Whether a lane of the frame on top is active, by the name of its scope.
+/// Returns whether a lane of the top frame is active, by the name of its scope.
 fn is_active(client: &mut Client, thread: &Value, lane: usize) -> bool {
     let active = format!("lane {lane} (active)");
     scopes(client, thread).iter().any(|scope| scope["name"] == active.as_str())
@@ -360,7 +360,8 @@ fn is_active(client: &mut Client, thread: &Value, lane: usize) -> bool {
 
 #[test]
 fn a_step_into_a_lane_follows_it_across_both_sides_of_an_if() {
-    // The step of a wave leaves a lane behind at a branch (ROCgdb issue 181); the step of a lane ends where the lane runs.
+    // The step of a wave leaves a lane waiting at a branch (ROCgdb issue 181). The step of a lane ends where the lane
+    // runs.
     for kernel in &KERNELS {
         let what = format!("{} {}", kernel.isa, kernel.name);
         let mut client = Client::started(kernel);
@@ -450,12 +451,12 @@ fn a_breakpoint_counts_its_hits_the_same_coming_by_again() {
     );
 }
 
-/// A kernel of Tesla with labels and a loop.
+/// Returns a kernel of Tesla with labels and a loop.
 fn collatz() -> &'static Kernel {
     find(Isa::Tesla, "collatz").unwrap()
 }
 
-/// The label at the start of a line.
+/// Returns the first label of a source.
 fn first_label(source: &str) -> &str {
     let label = source.lines().find_map(|line| line.strip_suffix(':').filter(|name| !name.contains(' ')));
     label.expect("the kernel has a label")
@@ -467,7 +468,7 @@ fn a_breakpoint_binds_in_the_users_own_source_and_the_frame_is_there() {
     for kernel in &KERNELS {
         let what = format!("{} {}", kernel.isa, kernel.name);
         let mut client = Client::with_source(kernel);
-        // Every line is bound to itself or to the next with an instruction; the last one is too late.
+        // Each line is bound to itself or to the next line with an instruction. No instruction follows the last line.
         let count = kernel.source.lines().count();
         let all: Vec<Value> = (1..=count + 1).map(|line| json!({ "line": line })).collect();
         let set = client.set_lines(json!(all));
@@ -481,7 +482,7 @@ fn a_breakpoint_binds_in_the_users_own_source_and_the_frame_is_there() {
         assert_eq!(set[count]["verified"], false, "{what}");
         let comment = set.iter().position(|set| set["message"].is_string()).unwrap();
         assert!(set[comment]["message"].as_str().unwrap().contains("has no instruction: line "), "{what}");
-        // `breakpointLocations` lists the lines at which a breakpoint stays.
+        // `breakpointLocations` lists the lines at which a breakpoint is not moved.
         let places = client.ask(
             "breakpointLocations",
             json!({ "source": { "path": "kernel.s" }, "line": 1, "endLine": count }),
@@ -507,7 +508,7 @@ fn a_breakpoint_binds_in_the_users_own_source_and_the_frame_is_there() {
         let frames = client.ask("stackTrace", json!({ "threadId": stopped["threadId"] }));
         let frame = &frames["stackFrames"][0];
         assert_eq!((&frame["line"], &frame["source"]["path"]), (&json!(line), &json!("kernel.s")), "{what}");
-        // In another file nothing is set, and what is set stays.
+        // No breakpoint is set in another file, and the existing breakpoints stay.
         let other = client.ask(
             "setBreakpoints",
             json!({ "source": { "path": "/other.s" }, "breakpoints": [{ "line": 3 }] }),
@@ -585,7 +586,7 @@ fn a_watch_takes_lanes_formulas_memory_and_the_table() {
         let (response, _) = client.send("evaluate", json!({ "expression": wrong, "context": "watch" }));
         assert_eq!(response["success"], false, "{wrong}");
     }
-    // The console takes commands, and a formula alone.
+    // The console accepts commands, and a formula alone.
     let console = client.ask("evaluate", json!({ "expression": "$r3@5 * 2", "context": "repl" }));
     assert!(result(console).starts_with("0x00000052  82 "));
     let console = client.ask("evaluate", json!({ "expression": "p $r3@5", "context": "repl" }));
@@ -629,7 +630,7 @@ fn a_restart_binds_the_lines_of_an_edited_source_again() {
     let names: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
     assert_eq!(names, ["breakpoint", "stopped", "reconvergeLanes"]);
     assert_eq!(events[1]["body"]["reason"], "entry");
-    // The line has the instruction now that was two lines before.
+    // The line now has the instruction that was two lines before.
     client.go("continue", &json!(1));
     assert_ne!(client.top(&json!(1)), before);
     let frames = client.ask("stackTrace", json!({ "threadId": 1 }));
@@ -646,7 +647,7 @@ fn goto_goes_ahead_and_back_to_a_line() {
             .clone()
     };
     let all = targets(&mut client);
-    // The machines cannot jump: a client shows the labels, which say that the code between is executed.
+    // The machines cannot jump. A client shows the labels, which state that the code between is executed.
     assert_eq!(all.as_array().unwrap().len(), 2, "{all}");
     for (target, what) in all.as_array().unwrap().iter().zip(["run on to", "go back to"]) {
         let label = target["label"].as_str().unwrap();
@@ -718,7 +719,7 @@ fn a_formula_that_fails_in_the_console_says_why() {
 fn a_launch_whose_last_lanes_are_taken_away_terminates() {
     let mut client = Client::started(collatz());
     client.ask("configurationDone", json!({}));
-    // All warps of the first block: the others run.
+    // Disables all warps of the first block. The other blocks run.
     for group in 0..8 {
         for text in [format!("group {group}"), "set mask none".to_owned()] {
             client.ask("evaluate", json!({ "expression": text, "context": "repl" }));
@@ -754,7 +755,7 @@ fn frames_disassembly_and_console_have_the_text_of_the_users_own_source() {
     assert!(branches >= 3, "{branches}");
 }
 
-/// Arguments of another type and unknown ones were ignored.
+/// Arguments of the wrong type and unknown arguments were ignored.
 #[test]
 fn launch_arguments_of_a_wrong_type_or_name_are_refused_with_what_fits() {
     let mut client = Client::new(&KERNELS[0]);
@@ -782,7 +783,7 @@ fn launch_arguments_of_a_wrong_type_or_name_are_refused_with_what_fits() {
         let message = response["message"].as_str().unwrap_or_else(|| panic!("{arguments} is taken"));
         assert!(message.contains(wanted), "{arguments}: {message}");
     }
-    // Names that editors use for themselves are no mistakes.
+    // Names that editors use for themselves are accepted.
     let own = json!({ "type": "reconverge", "request": "launch", "name": "x", "__sessionId": "1", "preLaunchTask": "make" });
     assert_eq!(client.send("launch", own).0["success"], true);
 }
@@ -803,7 +804,7 @@ fn launch_arguments_are_options_of_run() {
     );
     let alone = read(json!({ "program": "x.s" }));
     assert_eq!((alone.options.len(), alone.stop_on_entry, alone.no_debug), (0, true, false));
-    // A message about options says which arguments they are.
+    // A message about options states the corresponding arguments.
     let message = in_arguments("add --buf n=VALUES for a buffer or --arg n=VALUE");
     assert!(message.ends_with("; in a launch request --buf is `buf`, --arg is `arg`"), "{message}");
     assert_eq!(in_arguments("no --buffer"), "no --buffer");
@@ -836,7 +837,7 @@ fn the_manifest_of_the_extension_and_the_page_have_each_launch_argument() {
     }
 }
 
-/// A brace without its other one was accepted silently, and there was no escape.
+/// An unbalanced brace was accepted silently, and braces could not be escaped.
 #[test]
 fn braces_of_log_points_are_balanced_or_doubled() {
     let mut client = Client::with_source(collatz());

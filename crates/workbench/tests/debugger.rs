@@ -1,4 +1,5 @@
-//! The debugger on all three machines: forward over a divergence, by lane through both sides, and back to the same state.
+//! The debugger on all three machines: forward over a divergence, along a lane through both sides, and back to the
+//! same state.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ fn debugger(kernel: &Kernel, lanes: u32) -> Debugger {
     Debugger::new(&session, &opened.target, &opened.image.programs[0], &Options::default()).unwrap()
 }
 
-/// Each kernel with lanes on which it diverges.
+/// Returns a debugger for each kernel, with lanes on which the kernel diverges.
 fn debuggers() -> impl Iterator<Item = (String, Debugger)> {
     KERNELS.iter().map(|kernel| (format!("{} {}", kernel.isa, kernel.name), debugger(kernel, 1 << 14)))
 }
@@ -27,7 +28,7 @@ fn ask(debugger: &mut Debugger, line: &str) -> String {
     command::run(debugger, line).unwrap_or_else(|error| panic!("{line}: {error}")).text
 }
 
-/// Goes to the first divergence; the mask before it.
+/// Goes to the first divergence and returns the mask before it.
 fn to_divergence(debugger: &mut Debugger) {
     ask(debugger, "stop diverge");
     let answer = command::run(debugger, "continue").unwrap();
@@ -73,7 +74,7 @@ fn a_step_back_of_a_group_passes_the_stops_of_others() {
 
 #[test]
 fn a_lane_is_followed_through_both_sides_of_a_branch() {
-    // A lane that a branch has switched off is not lost: the next stop is where it runs, not where its group does.
+    // A lane that a branch switched off is not lost: the next stop is where the lane runs, not where its group runs.
     for (what, mut debugger) in debuggers() {
         to_divergence(&mut debugger);
         let active = debugger.issue().unwrap().mask;
@@ -86,7 +87,7 @@ fn a_lane_is_followed_through_both_sides_of_a_branch() {
             assert!(debugger.issue().is_none_or(|issue| issue.mask.has(lane)), "{what}");
             debugger.go_to(start);
         }
-        // Where it stops, nothing between ran the lane.
+        // The lane did not run between the start and the stop.
         let start = debugger.position();
         debugger.follow(idle, 1 << 20);
         let end = debugger.position();
@@ -136,7 +137,7 @@ fn a_changed_register_stays_changed_when_its_place_is_passed_again() {
         ask(&mut debugger, "back 2");
         ask(&mut debugger, "step 2");
         assert_eq!(debugger.digest(), after, "{what}");
-        // A change before it forgets it: the launch has another future.
+        // An earlier change discards it, because the launch then runs differently.
         ask(&mut debugger, "back 2");
         ask(&mut debugger, &format!("set {name}@1 0x77"));
         ask(&mut debugger, "step 2");
@@ -244,7 +245,7 @@ fn every_command_of_the_help_answers() {
     }
 }
 
-/// A debugger for a launch file of docs/samples, with the source of its program.
+/// Returns a debugger for a launch file of docs/samples, with the source of its program.
 fn sample(name: &str) -> Debugger {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
@@ -260,20 +261,21 @@ fn sample(name: &str) -> Debugger {
     debugger.with_source(Some(UserSource::new(launch.isa, &path, &source, &opened.lines[0])))
 }
 
-/// The text of the user's line that the next instruction is on.
+/// Returns the user's source line of the next instruction.
 fn next_line(debugger: &Debugger) -> String {
     let source = debugger.source().unwrap();
     let line = source.line_of(debugger.issue().unwrap().pc).unwrap();
     source.lines()[line - 1].trim().to_owned()
 }
 
-/// Fault 6: the debugger knew addresses of the listing only.
+/// Fault 6: the debugger supported only addresses of the listing.
 #[test]
 fn breaks_are_set_at_labels_and_lines_of_the_users_own_source_on_each_machine() {
     for name in ["loop-break.tesla", "loop-break.r700", "nested-if.r500"] {
         let mut debugger = sample(name);
         let source = debugger.source().unwrap().clone();
-        // Every line that has an instruction is bound to it, and a line without one to the next that has one.
+        // A line with an instruction is bound to it. A line without an instruction is bound to the next line that has
+        // one.
         let last = source.lines_with_instructions(1, usize::MAX).pop().unwrap();
         for line in 1..=last {
             let place = format!(":{line}");
@@ -328,7 +330,7 @@ fn a_step_is_an_instruction_that_is_issued() {
             if matches!(halt, Halt::End) && debugger.events().is_empty() {
                 break;
             }
-            // The step issues the next instruction and no other.
+            // The step issues exactly one instruction, the next one.
             let issues: Vec<u32> = debugger
                 .events()
                 .iter()
@@ -382,7 +384,7 @@ fn p_prints_a_register_and_formulas() {
         let text = refused(&mut debugger, line);
         assert!(text.contains(why), "{line}: {text}");
     }
-    // Where registers are floats, numbers next to them are.
+    // If registers are floats, numbers next to them are floats.
     let mut debugger = sample("nested-if.r500");
     ask(&mut debugger, "set temp0.r@3 2.5");
     assert!(
@@ -418,7 +420,7 @@ fn a_log_stop_writes_values_and_does_not_stop() {
     assert!(refused.contains("`$q` is not a register"), "{refused}");
 }
 
-/// The first state at which a command is taken, and its answer.
+/// Returns the answer to a command in the first state in which it is accepted.
 fn first_taken(debugger: &mut Debugger, line: &str) -> String {
     for _ in 0..2000 {
         if let Ok(answer) = command::run(debugger, line) {
@@ -460,7 +462,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
         let text = refused(&mut debugger, line);
         assert!(text.contains(why), "{line}: {text}");
     }
-    // A change stays when its place is passed again.
+    // A change is repeated when the launch reaches its step again.
     let (place, state) = (debugger.position(), debugger.digest());
     debugger.go_to(0);
     debugger.go_to(place);
@@ -496,7 +498,7 @@ fn flow_state_is_set_in_the_words_of_each_machine() {
     assert!(ask(&mut debugger, "stack").contains("count 7"));
 }
 
-/// Fault 16: nothing could be looked at after the end.
+/// Fault 16: nothing could be inspected after the end.
 #[test]
 fn registers_memory_and_place_can_be_read_after_the_end() {
     for (name, register) in
@@ -556,7 +558,7 @@ fn a_long_formula_is_refused_without_its_text() {
 
 #[test]
 fn a_launch_whose_last_lanes_are_taken_away_has_ended() {
-    // The first of several warps gives its turn on.
+    // If several warps run, the first one passes control to the next.
     let mut several = debugger(find(Isa::Tesla, "collatz").unwrap(), 256);
     assert_eq!(ask(&mut several, "set mask none"), "mask is lanes none\n");
     assert_eq!(several.stepping().current(), Some(1));
@@ -609,14 +611,14 @@ fn a_stop_that_can_never_count_is_refused_and_one_without_a_value_stops_once() {
     }
 }
 
-/// A debugger for a kernel, with its source.
+/// Returns a debugger for a kernel, with its source.
 fn sourced(kernel: &Kernel, lanes: u32) -> Debugger {
     let opened = kernel.open().unwrap();
     let source = UserSource::new(kernel.isa, Path::new("kernel.s"), kernel.source, &opened.lines[0]);
     debugger(kernel, lanes).with_source(Some(source))
 }
 
-/// Fault 6: a `bra odd` was printed as `bra L60` wherever an instruction or address was named.
+/// Fault 6: `bra odd` was printed as `bra L60` in every text with an instruction or address.
 #[test]
 fn instructions_and_addresses_have_the_text_and_labels_of_the_users_own_source() {
     let mut instructions = 0;
@@ -641,7 +643,7 @@ fn instructions_and_addresses_have_the_text_and_labels_of_the_users_own_source()
                 instructions += usize::from(text.is_some());
             }
             for command in ["where", "lanes", "stack", "events", "groups", "list", "source"] {
-                // Constructs of R500 have no labels in the source: the listing makes some up.
+                // Constructs of R500 do not have labels in the source, so the listing generates labels.
                 if command == "list" && own.is_empty() {
                     continue;
                 }
@@ -658,7 +660,7 @@ fn instructions_and_addresses_have_the_text_and_labels_of_the_users_own_source()
     }
     assert!(instructions > 200, "{instructions}");
 
-    // At a divergence both sides have the source's label or line.
+    // At a divergence, both sides have the source's label or line.
     let mut debugger = sourced(find(Isa::Tesla, "collatz").unwrap(), 256);
     to_divergence(&mut debugger);
     let label = debugger.source().unwrap().labels().last().unwrap().to_owned();
@@ -666,11 +668,11 @@ fn instructions_and_addresses_have_the_text_and_labels_of_the_users_own_source()
     assert!(debugger.named(address).ends_with(&format!(" ({label})")), "{}", debugger.named(address));
     assert!(ask(&mut debugger, "stack").contains(" ("), "{}", ask(&mut debugger, "stack"));
     assert!(ask(&mut debugger, "list").contains(&format!("{label}:")) || debugger.lines().len() > 13);
-    // The listing's own label is still a place.
+    // The listing's own label still names an address.
     assert_eq!(debugger.named_place(&format!("L{address:x}")), Ok(address));
 }
 
-/// Fault 6: the instruction of a macro has the listing's text, since its line in the source is not it.
+/// Fault 6: an instruction from a macro has the listing's text, since its source line is the macro call.
 #[test]
 fn instructions_that_share_a_line_have_the_text_of_the_listing() {
     let text = ".isa tesla\n.macro two a\n    mov b32 \\a 0x1\n    mov b32 \\a 0x2\n.endm\n.kernel k\n    two $r1\nend: exit mov b32 $r2 $r1 // the end\n";
@@ -761,7 +763,7 @@ fn a_wrong_argument_is_answered_with_what_fits() {
         let refused = refused.err().unwrap_or_else(|| panic!("`{line}` is taken")).to_string();
         assert!(refused.contains(wanted), "{line}: {refused}");
     }
-    // Memory is written as in formulas too.
+    // Memory can also be written as in formulas.
     assert_eq!(ask(&mut debugger, "memory s[0x10] 4"), ask(&mut debugger, "memory s 0x10 4"));
     assert!(ask(&mut debugger, "watch s[0x10]").starts_with("stop 1 when s[0x10] changes"));
     assert!(ask(&mut debugger, "memory g 0x0").contains("bytes from 0x0 on; its buffers are "));

@@ -1,4 +1,4 @@
-//! A launch in a forked child gives what it gives in its parent, whatever threads the parent had.
+//! A launch in a forked child has the same results as in its parent, whatever threads the parent had.
 
 #![cfg(target_os = "linux")]
 // Processes are forked.
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use reconverge_simt::{Engine, Options, pool};
 use reconverge_workbench::kernels::{KERNELS, Kernel};
 
-/// A part of [`KERNELS`] on several threads, as bytes of its results.
+/// Runs a part of [`KERNELS`] on several threads and returns the words of its results.
 fn launch(kernel: &Kernel, engine: Engine) -> Vec<u32> {
     let session = kernel.prepare(1 << 11).expect("a session");
     let outcome = session.run(&Options { engine, ..Options::default() }).expect("it ends");
     kernel.counts(&*outcome).expect("counts")
 }
 
-/// Whether a check holds in a forked child; a child that hangs is killed, and the test fails.
+/// Returns whether a check holds in a forked child. A child that hangs is killed, and the test fails.
 fn holds_in_a_child(check: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs the check and ends without its parent's destructors.
     let child = unsafe { libc::fork() };
@@ -27,10 +27,10 @@ fn holds_in_a_child(check: impl FnOnce() -> bool) -> bool {
     }
     assert!(child > 0, "no child");
     let (mut status, start) = (0, Instant::now());
-    // SAFETY: it only asks for the state of the child.
+    // SAFETY: the call only requests the state of the child.
     while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
         if start.elapsed() > Duration::from_secs(60) {
-            // SAFETY: the child is this process's, and has not been waited for.
+            // SAFETY: the child belongs to this process, and nothing has waited for it.
             unsafe { libc::kill(child, libc::SIGKILL) };
             // SAFETY: as above.
             unsafe { libc::waitpid(child, &raw mut status, 0) };
@@ -41,7 +41,7 @@ fn holds_in_a_child(check: impl FnOnce() -> bool) -> bool {
     libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
 }
 
-/// Kernels of all machines, and what they give here.
+/// Returns the kernels of all machines with their results in this process.
 fn launches() -> Vec<(&'static Kernel, Engine, Vec<u32>)> {
     let pairs =
         KERNELS.iter().flat_map(|kernel| [Engine::Fast, Engine::Compiled].map(|engine| (kernel, engine)));
@@ -72,7 +72,7 @@ fn a_child_of_a_thread_of_the_pool_runs_launches() {
     assert!(pool::install(|| holds_in_a_child(|| pool::threads() > 0 && same(launches))));
     let other = pool::pool(2).expect("a pool");
     assert!(other.install(|| holds_in_a_child(|| same(launches))));
-    // Two of them at once: each child has the other thread's unfinished work.
+    // Two children at once: each has the other thread's unfinished work.
     let both = || rayon::join(|| holds_in_a_child(|| same(launches)), || holds_in_a_child(|| same(launches)));
     assert_eq!(other.install(both), (true, true));
     assert!(same(launches), "the parent");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use reconverge_testkit::climbing_imports;
 
-/// `crate` is the registry of machines in `lib.rs`. Up to the machines nothing knows all of them.
+/// `crate` is the registry of machines in `lib.rs`. The modules before it do not refer to all machines.
 const ORDER: [&str; 38] = [
     "array", "values", "error", "target", "listing", "faults", "trace", "session", "result", "keys", "holds",
     "request", "stats", "machine", "r500", "r700", "tesla", "crate", "text", "open", "slots", "naming",
@@ -18,7 +18,8 @@ fn no_module_imports_one_that_comes_later() {
     assert_eq!(climbing_imports(&src, &ORDER), [""; 0]);
 }
 
-/// The registry's function has the name of a module, and its method none, so that the order alone does not see them.
+/// The function of the registry has the name of a module, and its method does not. The order alone therefore does not
+/// detect a look-up.
 #[test]
 fn nothing_below_the_registry_looks_a_machine_up() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

@@ -41,7 +41,7 @@ fn on(engine: Engine) -> Options {
     Options { engine, ..Options::default() }
 }
 
-/// The first lanes of a kernel against the evaluation; gives their counts.
+/// Compares the first lanes of a kernel with the evaluation and returns their counts.
 #[track_caller]
 fn evaluated(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
     let what = format!("{} on {}", kernel.name, kernel.isa);
@@ -58,13 +58,13 @@ fn evaluated(kernel: &Kernel, lanes: u32, least_divergent: u64) -> Vec<u32> {
 #[test]
 fn every_kernel_equals_a_direct_evaluation_of_each_lane() {
     for kernel in &KERNELS {
-        // The first rows of the picture are nearly uniform.
+        // The first rows of the image are nearly uniform.
         evaluated(kernel, 1 << 14, if kernel.name == "mandel" { 10 } else { 10_000 });
     }
 }
 
-// Down to the rows where the set begins and lanes stay for all 255 steps. All lanes take half a minute a kernel in
-// this profile: `bench` compares them with the golden hashes.
+// A quarter of the image reaches the rows where the set begins and lanes stay for all 255 steps. All lanes take half a
+// minute per kernel in this profile; `bench` compares them with the golden hashes.
 #[test]
 fn a_quarter_of_the_picture_equals_a_direct_evaluation_of_each_lane() {
     for kernel in KERNELS.iter().filter(|kernel| kernel.name == "mandel") {

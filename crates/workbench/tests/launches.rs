@@ -1,4 +1,4 @@
-//! What a launch file says, beside what the program's file says.
+//! The fields of a launch file, together with the data in the program's file.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::{ConstantBlock, Module};
@@ -37,7 +37,7 @@ fn constants_of_a_launch_are_on_top_of_those_of_the_module() {
     assert_eq!(run(&launch, &opened).outputs[0].1.to_json().to_string(), "[7,9]");
 }
 
-/// Memory that no parameter names is an output under its name; a parameter may be its address.
+/// Memory that is not a parameter is an output under its name. A parameter may be its address.
 #[test]
 fn a_buffer_at_a_fixed_address_is_memory_and_an_output() {
     let opened = opened(CONSTANTS);
@@ -48,7 +48,7 @@ fn a_buffer_at_a_fixed_address_is_memory_and_an_output() {
     assert_eq!((name.as_str(), array.to_json().to_string().as_str()), ("table", "[1,2]"));
 }
 
-/// The machine has sixteen segments of g[] (tesla.md 1.7); Mesa's OpenGL gives each buffer one.
+/// The machine has sixteen segments of g[] (tesla.md 1.7). Mesa's OpenGL driver binds each buffer to one.
 #[test]
 fn a_buffer_is_any_segment_of_global_memory() {
     let kernel = ".isa tesla
@@ -123,7 +123,7 @@ fn a_listing_has_its_instructions_as_data() {
         let listing = listing.expect("a listing");
         let lines = listing.lines(words);
         let instructions: Vec<_> = lines.iter().filter(|line| line.address.is_some()).collect();
-        // Together they have every word once, and each is where it says.
+        // Together, the lines contain each word once, and each line has the words at its address.
         let mut all: Vec<u32> = instructions.iter().flat_map(|line| line.words.clone()).collect();
         all.sort_unstable();
         let mut expected = words.clone();

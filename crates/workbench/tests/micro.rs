@@ -1,9 +1,10 @@
-//! The programs of `bench --micro`: each runs, and executes its instruction as often as the costs are divided by.
+//! The programs of `bench --micro`: each runs, and executes its instruction as often as the calculation of costs
+//! assumes.
 
 use reconverge_simt::{Engine, Options};
 use reconverge_workbench::micro::{Row, rows, unit};
 
-/// Group instructions of a run.
+/// Returns the number of instructions that a run issues to groups.
 fn instructions(row: &Row, rounds: u32, alone: bool, engine: Engine) -> u64 {
     let what = format!("{}, {}", row.isa, row.name);
     let session = row.prepare(rounds, alone).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -17,7 +18,7 @@ fn every_program_executes_its_instruction_as_often_as_it_says() {
         let rounds = 2;
         let [whole, alone] = [false, true].map(|alone| instructions(row, rounds, alone, Engine::Fast));
         let each = (whole - alone) as f64 / row.executions(rounds) as f64;
-        // An if is a branch, what is inside and the join; R700 adds the clause to the instruction.
+        // An if consists of a branch, its body and the join. R700 adds the clause to the instruction.
         let most = if row.name.starts_with("if") { 6.0 } else { 2.0 };
         assert!((1.0..=most).contains(&each), "{}, {}: {each} instructions", row.isa, row.name);
     }

@@ -1,4 +1,4 @@
-//! The text of R500 images: several programs of both units, and formats that hold one.
+//! The text of R500 images: several programs of both units, and formats that hold only one program.
 
 mod several;
 
@@ -33,7 +33,7 @@ fn several_programs_come_back_from_their_text() {
     assert_ne!(stages[1], Some(Stage::Vertex));
 }
 
-/// As in a dump of a process: each image is found where it stands, and none is lost in the text.
+/// Images in a file, as in a dump of a process: each image is found at its offset and is in the text.
 #[test]
 fn several_images_of_ctm_in_a_file_come_back_from_its_text() {
     let program = assemble(&Target::of(Isa::R500), "OUT nop\n").unwrap();

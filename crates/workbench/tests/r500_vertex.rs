@@ -1,4 +1,4 @@
-//! Programs of R500's vertex unit behind the workbench's interface.
+//! Programs of R500's vertex unit through the workbench's interface.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -49,7 +49,7 @@ fn inputs_of_the_other_unit_are_refused() {
     assert!(refused.is_err_and(|error| error.to_string().contains("attributes")));
 }
 
-/// The vertex programs of a driver; the chip and stage come with them.
+/// The vertex programs of a driver. Their files state chip and stage.
 #[test]
 fn the_programs_of_a_driver_come_back_from_their_text() {
     for name in ["pvs-0", "pvs-1", "pvs-2"] {

@@ -1,5 +1,5 @@
-//! What the legality checks find in what compilers wrote for R700 and R600: every kind is looked at, and explained in
-//! docs/r700.md.
+//! Findings of the legality checks in compiler output for R700 and R600. Every kind of finding was examined and is
+//! explained in docs/r700.md.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ fn word(text: &str) -> u32 {
     u32::from_str_radix(text, 16).expect("hexadecimal")
 }
 
-/// A program of the records that drivers and LLVM gave.
+/// Returns a program from the records of drivers and LLVM.
 fn program(record: &Value) -> (String, Program) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let chip = text(&record["chip"]).to_lowercase();
@@ -44,7 +44,7 @@ fn program(record: &Value) -> (String, Program) {
     (chip, program)
 }
 
-/// The findings of each rule in programs.
+/// Counts of the findings of each rule in programs.
 #[derive(Default)]
 struct Survey {
     programs: usize,
@@ -81,7 +81,7 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let expected: &[_] = match file {
             "r700-llvm/exec" => &[("double-write", 1), ("indexed-write", 11)],
             "r700-llvm/disasm" => &[("double-write", 3)],
-            // Early returns: 180 at the final export, 3 at what a loop or a function leaves behind.
+            // Early returns: 180 at the final export, 3 at results of a loop or a function.
             "r700/fuzz" => &[("unwritten-path", 183)],
             _ => &[],
         };
@@ -100,6 +100,7 @@ fn what_compilers_wrote_breaks_the_rules_that_the_page_names() {
         let program = Program { stage: text("stage").parse().ok(), ..Program::from_words(words) };
         survey.add(text("id"), text("arch"), &program);
     }
-    // Two programs by hand that are cut or lack the bit that ends a group, and padding of the Wii U's compiler.
+    // Two handwritten programs that are truncated or lack the bit that ends a group, and padding of the Wii U's
+    // compiler.
     assert_eq!(survey.counts("binaries"), [("decode", 2), ("unreachable", 8)]);
 }

@@ -1,4 +1,4 @@
-//! The text of R700 images: several programs, what each states, which one is meant.
+//! The text of R700 images: several programs, the properties that each states, and the selection of one.
 
 mod several;
 
@@ -50,7 +50,7 @@ fn every_file_of_the_collection_comes_back_from_its_text_as_a_whole() {
     assert!(files > 50 && several >= 3, "{files} files, {several} of several programs");
 }
 
-/// Programs of R600 chips in the collection have it in their names.
+/// Programs of R600 chips in the collection have `r600` in their names.
 fn known(path: &std::path::Path) -> Known {
     let r600 = path.to_string_lossy().contains("r600").then(|| "r600".to_owned());
     Known { isa: Some(Isa::R700), chip: r600, ..Known::default() }
@@ -58,7 +58,8 @@ fn known(path: &std::path::Path) -> Known {
 
 #[test]
 fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
-    // KILLGT has number 45 in bits 17:8 of an R600 word, which is number 90 in bits 17:7 of an R700 word: none.
+    // KILLGT has number 45 in bits 17:8 of an R600 word. This is number 90 in bits 17:7 of an R700 word, which is
+    // unassigned.
     let source =
         ".chip r600\nALU:\n 0 x: KILLGT R0.x, R0.x, R1.x\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
     let words = assemble(&Target::of(Isa::R700), source).unwrap().image.programs.remove(0).words;
@@ -69,7 +70,7 @@ fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
     };
     assert!(refused(&words, None).contains("--chip r600 reads them"), "{}", refused(&words, None));
     assert_eq!(refused(&words, Some("r600")), "");
-    // Words in the other order are seldom a program; where they are none, this is what is said.
+    // Words in the other byte order are seldom a program. If they are not, the message mentions the byte order.
     let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/r700");
     let mut hinted = 0;
     for path in walk(&corpus) {
@@ -82,7 +83,7 @@ fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
     assert!(hinted > 0);
 }
 
-/// Every instruction of the corpus and the samples in the repository, and of the collection.
+/// Explains every instruction of the corpus and the samples in the repository, and of the collection.
 #[test]
 fn every_real_instruction_is_explained_where_it_stands() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -155,7 +156,7 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     }
     let fields = |name: &str| group.fields.iter().filter(|field| field.name == name).count();
     assert_eq!((fields("ALU_INST"), fields("VALUE")), (2, 2));
-    // One slot of it, where it stands.
+    // One slot of the group, at its address in the program.
     let slot = target.machine().explain_at(&target, &program, 3).unwrap();
     assert_eq!(
         (slot.text.as_str(), slot.meaning[0].as_str()),
@@ -164,17 +165,17 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     assert!(slot.meaning.last().unwrap().contains("the group of two instructions at 2 to 3"), "{slot:?}");
     let refused = target.machine().explain_at(&target, &program, 4).unwrap_err().to_string();
     assert!(refused.starts_with("no instruction starts at 4"), "{refused}");
-    // Control flow that is no ALU instruction, and the other way round.
+    // Words that are only a control-flow instruction, and words that are only an ALU instruction.
     let jump = explain(&[3, 0x8500_0001]);
     assert_eq!(jump.text, "JUMP: ADDR(3) POP_CNT(1)");
     assert!(jump.flow[0].starts_with("When no lane passes, POP_COUNT entries are popped"), "{:?}", jump.flow);
     assert_eq!(explain(&[0x8000_0000, 0x0000_0c90]).text, "x: MOV R0.x, R0.x");
-    // Words with two legal readings are shown with both.
+    // Words with two legal interpretations are shown with both.
     let nop = explain(&[0, 0]);
     assert_eq!(nop.text, "control flow: NOP: NO_BARRIER\nALU: x: ADD _.x, R0.x, R0.x");
     assert!(nop.meaning.iter().any(|line| line == "control flow: Does nothing."), "{:?}", nop.meaning);
     assert!(nop.source.starts_with("control flow: R700-Family") && nop.source.contains("\nALU: R700-Family"));
-    // Words without a legal reading say why.
+    // Words without a legal interpretation have findings with the reason.
     let none = explain(&[200, 0x9f00_0000]);
     assert!(
         none.findings.iter().any(|line| line.contains("CF_INST 0x3e is no instruction of this chip")),
@@ -183,7 +184,8 @@ fn words_have_every_legal_reading_and_a_group_all_its_slots() {
     assert!(target.machine().explain(&target, &[0; 3]).unwrap_err().to_string().contains("4 (fetch)"));
 }
 
-/// What the state of a Wii U program says of its inputs leaves no register unwritten; one input less does.
+/// With the inputs in the state of a Wii U program, no register is read before it is written. With one input less,
+/// there is a finding.
 #[test]
 fn registers_read_before_they_are_written_are_found_where_the_inputs_are_known() {
     let Some(folder) = shared("binaries/r700") else { return };
@@ -244,7 +246,7 @@ fn a_wii_u_program_is_chosen_by_name_or_by_stage() {
     let known = Known { stage: Some(Stage::Geometry), ..Known::default() };
     let refused = open(&bytes, false, &known).unwrap_err().to_string();
     assert_eq!(refused, "no program of this file is for geometry: there is vertex, pixel");
-    // The file that is written of its text has the same programs.
+    // The file that is written from its text has the same programs.
     let machine = opened.target.machine();
     let text = text(&opened.target, &opened.image);
     let assembled = open(text.as_bytes(), true, &Known::default()).unwrap();

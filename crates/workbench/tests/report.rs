@@ -1,4 +1,4 @@
-//! The report of a run: it has every step, and what every lane does in front of it.
+//! The report of a run: every step, and the state of every lane before it.
 
 use reconverge_isa::Isa;
 use reconverge_simt::Options;
@@ -6,10 +6,10 @@ use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
 use reconverge_workbench::{Error, Target};
 
-/// A page with a place for runs.
+/// A page with a slot for runs.
 const TEMPLATE: &str = "<p><script id=\"runs\" type=\"application/json\">[]</script></p>";
 
-/// The report of a kernel on some lanes.
+/// Returns the report of a kernel for some lanes.
 fn report(isa: Isa, name: &str, lanes: u32, bounds: Bounds) -> Report {
     attempt(isa, name, lanes, bounds).unwrap()
 }
@@ -53,7 +53,7 @@ fn the_counts_of_a_report_are_those_of_the_run() {
         assert_eq!(run["totals"]["instructions"], counted.instructions, "{what}");
         assert_eq!(run["totals"]["lane_instructions"], counted.lane_instructions, "{what}");
         assert_eq!(run["totals"]["divergent_branches"], counted.divergent_branches, "{what}");
-        // A step is an instruction: what turns lanes around without being issued is none.
+        // A step is an instruction. A switch of lanes without an issue is not a step.
         let bound = Bounds::default().steps as u64;
         assert_eq!(run["steps"]["count"], counted.instructions.min(bound), "{what}");
         let sum: u64 = run["counts"].as_array().unwrap().iter().filter_map(|counts| counts[0].as_u64()).sum();
@@ -78,7 +78,7 @@ fn a_report_keeps_its_bytes_and_says_what_it_leaves_out() {
     }
 }
 
-/// `join nop` lets lanes meet: its meaning is not that it computes nothing.
+/// The meaning of `join nop` is that lanes reconverge, not that it computes nothing.
 #[test]
 fn an_instruction_that_only_joins_or_ends_lanes_says_so() {
     let target = Target::of(Isa::Tesla);

@@ -1,4 +1,4 @@
-//! What every session promises, on all three machines.
+//! Guarantees of every session, on all three machines.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use reconverge_workbench::{Known, Session, open};
 #[allow(dead_code)]
 mod example;
 
-/// A kernel whose lanes diverge, over several groups.
+/// Returns a session of a kernel whose lanes diverge, in several groups.
 fn session(isa: Isa) -> Session {
     find(isa, "mandel").unwrap().prepare(512).unwrap()
 }
@@ -79,7 +79,7 @@ fn a_step_of_a_group_is_one_instruction_of_it_after_all_that_the_order_puts_befo
         assert!(issues.is_sorted(), "{isa}");
         assert_eq!(stepping.state(last), GroupState::Running, "{isa}");
         assert_eq!(stepping.state(0), GroupState::Ended, "{isa}");
-        // A group that has ended has no more steps.
+        // A group that has ended does not have further steps.
         assert_eq!(stepping.step(0, Stride::Instruction, &mut |_, _| {}).unwrap(), Step::Done);
         assert_eq!(stepping.issue(0), None);
     }
@@ -122,7 +122,8 @@ fn a_lane_is_active_when_it_takes_part_and_has_a_reason_when_it_does_not() {
     }
 }
 
-/// Each write that an instruction announces is what the register holds behind it; the first class holds what lanes compute.
+/// After each write event, the register has the written value. The first class has the registers in which lanes
+/// compute.
 #[test]
 fn registers_hold_what_was_written_to_them() {
     for isa in Isa::ALL {
@@ -155,14 +156,14 @@ fn registers_hold_what_was_written_to_them() {
     }
 }
 
-/// Fault 16 of the debugger's users: nothing could be read after the end.
+/// Fault 16 in the reports of the debugger's users: nothing could be read after the end.
 #[test]
 fn after_the_end_registers_memory_and_flow_of_each_group_are_those_of_its_last_step() {
     for isa in Isa::ALL {
         let mut stepping = started(isa);
         let class = stepping.registers()[0];
         let channels = class.channels.len().max(1);
-        // Register values by group, as the events of every step announce them.
+        // Register values by group, from the events of every step.
         let mut written = std::collections::BTreeMap::new();
         let mut observer = |group: usize, event: Event| {
             if let Event::Write { lane, register, value } = event {
@@ -190,7 +191,7 @@ fn after_the_end_registers_memory_and_flow_of_each_group_are_those_of_its_last_s
             assert!(stepping.why(group, Lane(0)).is_some_and(|why| why != Why::Active), "{isa}");
             assert!(!stepping.set(group, Register { class: class.name, number: 0, channel: 0 }, Lane(0), 1));
         }
-        // Memory of the launch, and on Tesla that of each block: the parameters are in it.
+        // Memory of the launch, and on Tesla the memory of each block, which contains the parameters.
         for space in stepping.spaces() {
             let (buffers, first) =
                 (stepping.buffers(space.name, 0, Lane(0)), stepping.memory(space.name, 0, Lane(0), 0, 4));
@@ -238,8 +239,8 @@ fn the_example_walks_through_all_three_machines() {
     }
 }
 
-/// The repository's launch files, runs over domains and traps among them: what steps leave, or the trap at which they stop,
-/// is what a run gives, in both modes.
+/// The repository's launch files, including runs over domains and traps: steps have the same results as a run, or stop
+/// at the same trap, in both modes.
 #[test]
 fn every_launch_of_the_corpus_steps_to_what_its_run_gives() {
     let mut launches = 0;
@@ -260,7 +261,7 @@ fn every_launch_of_the_corpus_steps_to_what_its_run_gives() {
                 let ran = session.copy().run(&options).map(|outcome| RunResult::of(&*outcome));
                 let mut stepping = session.start(&options).unwrap();
                 let stop = stepping.run_until(u64::MAX, &mut |_, _| false, &mut |_, _| {});
-                // Pixels, pairs, vertices, wavefronts and warps can all be looked at after the end.
+                // After the end, pixels, pairs, vertices, wavefronts and warps can all be inspected.
                 let groups = stepping.groups();
                 let seen = (0..groups).any(|group| stepping.view(group).is_some());
                 assert!(seen || groups == 0, "{}", file.display());

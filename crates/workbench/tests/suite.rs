@@ -1,4 +1,5 @@
-//! The suite: every word that a workload leaves against the plain evaluation of its problem, and the machine's rules.
+//! The suite: compares every word of a workload's result with the plain evaluation of its problem, and checks the
+//! machine's rules.
 
 use reconverge_simt::{Engine, Options};
 use reconverge_workbench::suite::{Rule, WORKLOADS};

@@ -1,4 +1,4 @@
-//! The text of a Tesla file holds the whole module: what is assembled from it is the image that was loaded.
+//! The text of a Tesla file contains the whole module: it assembles to the image that was loaded.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Program, Samp
 use reconverge_workbench::assemble;
 use reconverge_workbench::{Style, Target, kernels, round_trip_image};
 
-/// A text cubin with everything that one can have.
+/// A text cubin with every possible entry.
 const CUBIN: &str = "architecture {sm_11}\nabiversion {1}\nmodname {cubin}\n\
     consts {\n name = __cudart_i2opi_f\n segname = const\n segnum = 0\n offset = 0\n bytes = 24\n \
       mem { 0x3c439041 0xdb629599 0xf534ddc0 0xfc2757d1 0x4e441529 0xa2f9836e } }\n\
@@ -39,7 +39,7 @@ fn the_text_of_a_cubin_gives_the_same_module() {
     let (text, assembled) = back(&target, &image, Style::default());
     assert_eq!(Image { format: image.format, notes: image.notes.clone(), ..assembled }, image, "{text}");
     assert_eq!(round_trip_image(&target, &image), Ok(()));
-    // Each header once, and the file's own word for the chip.
+    // Each header occurs once, with the file's own name for the chip.
     for once in [".isa tesla\n", ".chip sm_11\n", ".type CP\n", ".module cubin\n"] {
         assert_eq!(text.matches(once).count(), 1, "{text}");
     }
@@ -55,7 +55,7 @@ fn odd_names_sizes_and_places_come_back() {
         chip: name(chip),
         abi_version: None,
         pointer_bytes,
-        // Two blocks that touch stay two; one is empty, one has odd bytes.
+        // Two adjacent blocks remain two blocks. One block is empty, and one has an odd number of bytes.
         constants: vec![
             ConstantBlock { bank: 0, offset: 0, bytes: vec![1, 2, 3] },
             ConstantBlock { bank: 0, offset: 3, bytes: (0..97).collect() },
@@ -113,7 +113,7 @@ fn comments_change_nothing_that_is_read() {
     assert_eq!(assemble(&target, &altered.join("; x \"y\" .reg 9\n")).unwrap().image, assembled);
 }
 
-/// One of everything that a comment names.
+/// A program with everything that comments can name.
 const NAMED: &str = ".chip sm_11\n.module m\n.sampler tex 3\n.variable table 24 c0[0x0]\n\
     .variable counter 8 global c14[0x0]\n.const 0 0x0 0x3c439041 0xdb629599 0xf534ddc0\n\
     .kernel _Z5scalePfi\n.reg 8\n.shared 24\n.const 1 0x0 0x3f000000\n\
@@ -134,7 +134,7 @@ const NAMED: &str = ".chip sm_11\n.module m\n.sampler tex 3\n.variable table 24 
     f:\n\
     ret\n";
 
-/// The comment on the nth line that begins so.
+/// Returns the comment on the nth line that begins with a text.
 fn comment<'a>(text: &'a str, start: &str, nth: usize) -> Option<&'a str> {
     let mut lines = text.lines().filter(|line| line.trim_start().starts_with(start));
     let line = lines.nth(nth).unwrap_or_else(|| panic!("{start} in\n{text}"));
@@ -172,7 +172,7 @@ fn comments_give_values_as_floats_and_negatives() {
 fn comments_name_built_in_variables() {
     let (.., text) = named();
     assert_eq!(comment(&text, "cvt u32 $r2", 0), Some("threadIdx.x"));
-    // Behind its first write, $r0 is something else.
+    // After its first write, $r0 has a different meaning.
     assert_eq!(comment(&text, "cvt u32 $r2", 1), None);
     assert_eq!(comment(&text, "cvt u32 $r3", 0), Some("blockIdx.x"));
 }
@@ -235,7 +235,7 @@ fn what_belongs_elsewhere_is_refused_with_the_place() {
     assert!(wrong(".kernel \"k\n").contains("quotation marks"));
 }
 
-/// Explains every instruction of a program, once each: how many there were.
+/// Explains every instruction of a program, each encoding once, and returns their number.
 fn explained(target: &Target, program: &Program, seen: &mut HashSet<Vec<u32>>) -> usize {
     let mut count = 0;
     let mut words = &program.words[..];

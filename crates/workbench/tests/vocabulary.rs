@@ -1,4 +1,4 @@
-//! One vocabulary of time and lanes: a run, a trace, a session that is stepped and a report have the same steps, with the same
+//! One vocabulary of time and lanes: a run, a trace, a stepped session and a report have the same steps, with the same
 //! lanes and the same events.
 
 use std::io::{Cursor, Read};
@@ -17,7 +17,7 @@ use reconverge_workbench::trace::{Recorded, Sink};
 use reconverge_workbench::values::NoFiles;
 use reconverge_workbench::{Known, Opened, Session, naming, open};
 
-/// A launch of docs/samples, with its program's text.
+/// Opens a launch of docs/samples, with its program's text.
 fn sample(name: &str) -> (Opened, Session, String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
@@ -30,10 +30,10 @@ fn sample(name: &str) -> (Opened, Session, String) {
     (opened, session, source)
 }
 
-/// An instruction or event, with its step and its group.
+/// Step, group, and instruction or event.
 type Happened = (u64, usize, Event);
 
-/// Numbers what happens in a run: an event has the step of its group's last instruction.
+/// Numbers the events of a run: an event has the step of its group's last instruction.
 #[derive(Default)]
 struct Numbered {
     issued: u64,
@@ -146,7 +146,7 @@ fn traced(opened: &Opened, session: &Session) -> Vec<Happened> {
     all
 }
 
-/// A word of the machine, kept for ever.
+/// Returns a word of the machine with static lifetime.
 fn word(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }
@@ -165,7 +165,7 @@ fn a_run_a_trace_and_a_session_have_the_same_steps_with_the_same_lanes_and_event
     }
 }
 
-/// A column of a report.
+/// Unpacks a column of a report.
 fn column(text: &str) -> Vec<i32> {
     let mut bytes = Vec::new();
     flate2::read::ZlibDecoder::new(&STANDARD.decode(text).unwrap()[..]).read_to_end(&mut bytes).unwrap();
@@ -199,7 +199,7 @@ fn a_report_has_the_steps_and_events_of_the_run() {
             _ => None,
         });
         assert_eq!(addresses, issued.collect::<Vec<_>>(), "{name}");
-        // The lanes of a step are those that the report calls active before it.
+        // The lanes of a step are the lanes that the report shows as active before it.
         let vectors = column(report["steps"]["vector"].as_str().unwrap());
         let active = |vector: i32| {
             let runs = report["vectors"][vector as usize].as_array().unwrap();
@@ -214,7 +214,7 @@ fn a_report_has_the_steps_and_events_of_the_run() {
             Event::Issue { mask, .. } => Some(*mask),
             _ => None,
         });
-        // Covered lanes alone are active in the report: R500's helpers run as well.
+        // In the report, only covered lanes are active; R500's helpers also run.
         for ((step, mask), vector) in masks.enumerate().zip(vectors) {
             assert!(
                 (active(vector) - mask).is_empty(),
@@ -240,7 +240,7 @@ fn a_report_has_the_steps_and_events_of_the_run() {
     }
 }
 
-/// Lanes reconverge exactly where lanes that were apart are active together.
+/// Lanes reconverge exactly if lanes that had diverged are active together.
 #[test]
 fn lanes_that_resume_meet_no_others_and_lanes_that_reconverge_do() {
     let (mut resumes, mut meetings) = (0, 0);
@@ -280,7 +280,7 @@ fn lanes_that_resume_meet_no_others_and_lanes_that_reconverge_do() {
     assert!(resumes > 10 && meetings > 10, "{resumes}, {meetings}");
 }
 
-/// `stats` counts a divergence as ended where the trace has lanes of both sides reconverge.
+/// `stats` counts a divergence as ended if the trace has a reconvergence of lanes of both sides.
 #[test]
 fn counts_of_divergence_agree_with_the_events() {
     for name in launch_samples() {
@@ -289,7 +289,7 @@ fn counts_of_divergence_agree_with_the_events() {
         let options = Options { engine: Engine::Fast, ..Options::default() };
         session.copy().run_traced(&options, Recorded::Flow, &mut profile).unwrap();
         let counted: u64 = profile.instructions().map(|(_, counts)| counts.reconverged).sum();
-        // By the events alone: a reconvergence ends the divergences of which both sides are in it.
+        // From the events alone: a reconvergence ends the divergences that have lanes of both sides in it.
         let mut open: Vec<(usize, Mask, Mask)> = Vec::new();
         let mut ended = 0;
         for (_, group, event) in run(&session, Engine::Fast) {
@@ -314,7 +314,7 @@ fn counts_of_divergence_agree_with_the_events() {
     }
 }
 
-/// A session reads the values that a step writes, under the names of their registers.
+/// A session reads the values that a step writes, by the names of their registers.
 #[test]
 fn a_register_of_an_event_is_the_register_of_the_session() {
     for name in ["nested-if.r500", "nested-if.r700", "nested-if.tesla", "loop-break.r700", "reduction"] {
@@ -357,7 +357,7 @@ fn a_register_of_an_event_is_the_register_of_the_session() {
     }
 }
 
-/// The numbers that were bare in traces: `$c0` is 144, and R1.x is 4.
+/// Register numbers in traces: `$c0` is 144, and R1.x is 4.
 #[test]
 fn registers_of_each_machine_have_the_manual_s_names() {
     let name = |sample_of: &str, number: u32| {

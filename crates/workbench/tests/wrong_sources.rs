@@ -1,10 +1,10 @@
-//! Sources with one mistake each: the message names the thing, and the range or the form that fits.
+//! Sources with one mistake each: the message names the mistake, and the range or the form that fits.
 
 use reconverge_isa::Isa;
 use reconverge_workbench::open::{OpenError, open_named};
 use reconverge_workbench::{Known, Opened};
 
-/// The first message about an instruction of a machine, with its help.
+/// Returns the first message about an instruction of a machine, with its help.
 fn message(isa: Isa, line: &str) -> String {
     let name = if isa == Isa::Tesla { ".kernel k\n" } else { "" };
     let source = format!(".isa {isa}\n{name}{line}\n");

@@ -1,14 +1,14 @@
-//! Instructions and addresses as text, in the words of the user's own source where an instruction comes from it.
+//! Instructions and addresses as text, as in the user's own source if an instruction comes from it.
 //!
-//! All front ends print with these functions: an instruction is the source's text and not the listing's, and a label is the
-//! source's. The listing has the labels of the source too ([`relabelled`]).
+//! All front ends print with these functions. They use the source's text and labels instead of the listing's. The
+//! listing also has the labels of the source ([`relabelled`]).
 
 use super::Debugger;
 use super::source::UserSource;
 use crate::listing::Line;
 
 impl Debugger {
-    /// Returns the instruction at an address in one line, as the user's own source has it, or as the listing does.
+    /// Returns the instruction at an address in one line, as in the user's own source, or else as in the listing.
     pub fn instruction(&self, address: u32) -> String {
         let own = self.source.as_ref().and_then(|source| source.instruction(address));
         own.map_or_else(|| self.line(address).map(Line::code).unwrap_or_default(), str::to_owned)
@@ -30,7 +30,7 @@ impl Debugger {
     }
 }
 
-/// Returns lines of a listing with the labels of a source instead of those that the listing has at the same addresses.
+/// Returns lines of a listing, with the labels of a source instead of the listing's labels at the same addresses.
 pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line> {
     let own = |line: &Line| {
         let label = source.label_of(line.address?)?;
@@ -48,7 +48,7 @@ pub(super) fn relabelled(mut lines: Vec<Line>, source: &UserSource) -> Vec<Line>
     lines
 }
 
-/// Replaces the words of a text for which `renamed` returns others. A word has letters, digits and `_`.
+/// Replaces the words of a text for which `renamed` returns a new word. A word has letters, digits and `_`.
 fn with_words<'a>(text: &str, renamed: impl Fn(&str) -> Option<&'a str>) -> String {
     let belongs = |letter: char| letter.is_alphanumeric() || letter == '_';
     let (mut out, mut rest) = (String::new(), text);

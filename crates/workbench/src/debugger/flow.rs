@@ -29,13 +29,13 @@ const CHANNELS: [&str; 5] = ["r", "g", "b", "a", "alu"];
 /// The first words of commands that set flow state.
 pub(super) const NAMES: [&str; 5] = ["mask", "token", "counter", "entry", "predicate"];
 
-/// The words of commands that set flow state, for completion.
+/// Returns the words of commands that set flow state, for completion.
 pub(super) fn words() -> impl Iterator<Item = &'static str> {
     const PARTS: [&str; 8] = ["mask", "address", "type", "active", "break", "branch", "loop", "all"];
     NAMES.into_iter().chain(PARTS).chain(["none"]).chain(TOKEN_TYPES)
 }
 
-/// Whether a command names flow state rather than a register.
+/// Returns whether a command names flow state instead of a register.
 pub(super) fn is_flow(word: &str) -> bool {
     NAMES.contains(&word)
 }
@@ -45,7 +45,7 @@ pub(super) fn meant(word: &str) -> Option<&'static str> {
     closest(word, NAMES)
 }
 
-/// Returns R500's branch counters of lanes that count, a line for each value, the innermost first.
+/// Returns R500's branch counters of lanes that count, one line per value, innermost first.
 pub(super) fn branch_counters(debugger: &Debugger) -> String {
     if debugger.stepping().current() != Some(debugger.group()) {
         return String::new();
@@ -60,7 +60,7 @@ pub(super) fn branch_counters(debugger: &Debugger) -> String {
     lanes.into_iter().map(line).collect()
 }
 
-/// Changes flow state of the group that questions are about; returns what it is now, as text.
+/// Changes flow state of the selected group, and returns its new state as text.
 ///
 /// # Errors
 /// The words do not fit the machine or its state, or the group is not the one that runs next.
@@ -77,7 +77,7 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     if !debugger.change(Change::Flow { group, word, value }) {
         return Err(format!("`{}` cannot change here", words.join(" ")));
     }
-    // A group without active lanes has given its turn on: the words are those of another.
+    // A group without active lanes does not stay current, so the words belong to another group.
     let stays = debugger.stepping().current() == Some(group);
     let held = if stays { debugger.stepping().word(&word) } else { value };
     let name = words[..words.len() - 1].join(" ");
@@ -85,7 +85,7 @@ pub(super) fn set(debugger: &mut Debugger, words: &[&str]) -> Result<String, Str
     Ok(format!("{name} is {}{kept}\n", spelled(debugger, &word, held)))
 }
 
-/// The value of a word of flow state as text.
+/// Returns the value of a word of flow state as text.
 fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
     match (word.kind, word.part) {
         _ if word.is_mask() => format!("lanes {}", Mask(held)),
@@ -97,7 +97,7 @@ fn spelled(debugger: &Debugger, word: &Word, held: u64) -> String {
     }
 }
 
-/// The word of flow state that is meant, and its new value.
+/// Parses the word of flow state and its new value.
 fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     let isa = debugger.isa();
     let of_isa = |wanted: Isa, word: &str| match isa == wanted {
@@ -194,7 +194,7 @@ fn wanted(debugger: &Debugger, words: &[&str]) -> Result<(Word, u64), String> {
     }
 }
 
-/// States what can be set on a machine.
+/// Returns a text that lists the words that can be set on a machine.
 fn fits(isa: Isa) -> String {
     match isa {
         Isa::R500 => {
@@ -208,12 +208,12 @@ fn fits(isa: Isa) -> String {
     .to_owned()
 }
 
-/// The only word of a kind.
+/// Returns the only word of a kind.
 fn only(debugger: &Debugger, kind: Kind) -> Result<Word, String> {
     debugger.stepping().words(kind).into_iter().next().ok_or_else(|| format!("the group has no {kind} now"))
 }
 
-/// Turns the number of an entry, from the innermost, into that from the outermost.
+/// Converts the number of an entry from the innermost to the number from the outermost.
 fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String> {
     let count = debugger.stepping().stack(debugger.group()).len();
     let at = numeral(number)? as usize;
@@ -223,7 +223,7 @@ fn entry(debugger: &Debugger, what: &str, number: &str) -> Result<usize, String>
     })
 }
 
-/// A number that a word can hold.
+/// Parses a number that fits a word.
 fn fitting(word: &Word, value: &str) -> Result<u64, String> {
     let number = u64::from(numeral(value)?);
     match number <= word.bits {

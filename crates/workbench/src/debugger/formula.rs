@@ -1,7 +1,8 @@
 //! Formulas over the state of a group: `$r3@5 + 1`, `temp0.x@3 * 2`, `g[0x10] == 7 && $r1 > 2`.
 //!
-//! A register without `@LANE` and memory of a lane are those of the lane for which the formula is evaluated. Registers of
-//! R500 are floats. Elsewhere a word is an unsigned number unless the other operand is a float (`1.5`) or negative (`-1`).
+//! A register without `@LANE`, and memory that each lane has, belong to the lane for which the formula is evaluated.
+//! Registers of R500 are floats. Elsewhere, a word is an unsigned number unless the other operand is a float (`1.5`)
+//! or negative (`-1`).
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ use super::Debugger;
 use super::names::{brief, number, register, shown, shown_in};
 use crate::session::{GroupState, Register, RegisterClass, SpaceOf, Stepping};
 
-/// A formula, parsed.
+/// A parsed formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
     text: String,
@@ -23,7 +24,7 @@ enum Tree {
     Literal(Quantity),
     /// A register, its lane if one is named, and whether the machine's registers are floats.
     Register(Register, Option<Lane>, bool),
-    /// A 32-bit word of a memory space; whether each lane has such a space; the lane if one is named.
+    /// A 32-bit word of a memory space, whether each lane has such a space, and the lane if one is named.
     Memory {
         space: &'static str,
         private: bool,
@@ -37,7 +38,7 @@ enum Tree {
 }
 
 reconverge_isa::choices! {
-    /// An operator of two operands. The longer of two with the same beginning comes first.
+    /// An operator with two operands. If one operator is a prefix of another, the longer one comes first.
     enum Operator {
         Or = "||",
         And = "&&",
@@ -61,7 +62,7 @@ reconverge_isa::choices! {
 }
 
 impl Operator {
-    /// Returns its precedence: as in C, except that comparisons bind looser than bit operators.
+    /// Returns the precedence: as in C, except that comparisons bind looser than bit operators.
     const fn strength(self) -> u8 {
         match self {
             Operator::Or => 1,
@@ -96,7 +97,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Whether it counts as true: anything but zero.
+    /// Returns whether the value is true: any value other than zero.
     pub fn is_true(self) -> bool {
         match self {
             Quantity::Float(value) => value != 0.0,
@@ -106,7 +107,7 @@ impl Quantity {
         }
     }
 
-    /// Returns its 32 bits.
+    /// Returns the 32 bits of the value.
     pub fn bits(self) -> u32 {
         match self {
             Quantity::Word(bits, _) | Quantity::Hex(bits) => bits,
@@ -115,7 +116,7 @@ impl Quantity {
         }
     }
 
-    /// Returns one number: a float where it is one, otherwise unsigned.
+    /// Returns the value as one number: a float if it is one, otherwise unsigned.
     pub fn short(self) -> String {
         match self {
             Quantity::Word(bits, true) => format!("{:?}", f32::from_bits(bits)),
@@ -133,7 +134,7 @@ impl Quantity {
         }
     }
 
-    /// Returns its value as an integer. A word is signed next to a negative number.
+    /// Returns the value as an integer. A word is signed next to a negative number.
     fn integer(self, signed: bool) -> i64 {
         match self {
             Quantity::Integer(value) => value,
@@ -153,16 +154,16 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// The state that a formula is about.
+/// The state in which a formula is evaluated.
 pub(super) struct Here<'a> {
     pub(super) stepping: &'a Stepping,
-    /// Instructions that have run.
+    /// Number of instructions that have run.
     pub(super) step: u64,
     pub(super) group: usize,
 }
 
 impl Here<'_> {
-    /// The lanes that a formula without a lane is about: the active ones; all after the end.
+    /// Returns the lanes for a formula without a lane: the active lanes, or all lanes after the end.
     fn lanes(&self) -> Mask {
         match (self.stepping.issue(self.group), self.stepping.state(self.group)) {
             (Some(issue), _) => issue.mask,
@@ -217,11 +218,11 @@ impl Formula {
         Some((space, lane, place_in(space, address.value(here, lane).ok()?).ok()?))
     }
 
-    /// Returns whether the formula is true, for which lane: `Some(None)` if it does not depend on one, or the first active
-    /// lane for which it holds.
+    /// Returns whether the formula is true, and for which lane: `Some(None)` if it does not depend on a lane,
+    /// otherwise the first active lane for which it holds.
     ///
     /// # Errors
-    /// It holds for no lane, and has no value for one of them.
+    /// Returns an error if the formula holds for no lane and does not have a value for one of them.
     pub(super) fn holds(&self, here: &Here<'_>) -> Result<Option<Option<Lane>>, String> {
         if !self.is_of_a_lane() {
             return Ok(self.value(here, Lane(0))?.is_true().then_some(None));
@@ -237,7 +238,7 @@ impl Formula {
         failed.map_or(Ok(None), Err)
     }
 
-    /// Returns the left side of a comparison, for messages about one that does not hold.
+    /// Returns the left side of a comparison, for messages about a comparison that fails.
     pub(super) fn compared(&self) -> Formula {
         let root = match &self.root {
             Tree::Two(left, operator, _) if operator.strength() == Operator::Equal.strength() => &**left,
@@ -246,7 +247,7 @@ impl Formula {
         Formula { text: self.text.clone(), root: root.clone() }
     }
 
-    /// Returns a value of this formula as text; registers are shown as [`shown_in`] shows them.
+    /// Returns a value of this formula as text. Registers have the form of [`shown_in`].
     pub fn shown(&self, value: Quantity) -> String {
         match self.register() {
             Some((register, _)) => shown_in(register, value.bits()),
@@ -316,7 +317,7 @@ impl Tree {
     }
 }
 
-/// An address in a space.
+/// Returns an address in a space.
 fn place_in(space: &str, address: Quantity) -> Result<u32, String> {
     match address {
         Quantity::Integer(value) => {
@@ -326,12 +327,12 @@ fn place_in(space: &str, address: Quantity) -> Result<u32, String> {
     }
 }
 
-/// States that a number is too large.
+/// Returns the message that a number is too large.
 fn overflow() -> String {
     "the result does not fit 64 bits".to_owned()
 }
 
-/// States why a group has no registers.
+/// Returns the message why a group does not have registers.
 fn absent(stepping: &Stepping, group: usize, lane: Lane) -> String {
     match stepping.state(group) {
         GroupState::Waiting => {
@@ -354,7 +355,8 @@ fn operate(operator: Operator, left: Quantity, right: Quantity) -> Result<Quanti
     let (left_value, right_value) = (left.integer(signed), right.integer(signed));
     let literals = matches!((left, right), (Integer(_), Integer(_)));
     let truth = |holds: bool| Ok(Integer(holds.into()));
-    // A word and a number make a word again, as the machines calculate; what does not fit 64 bits before is refused.
+    // A word and a number result in a word, as on the machines. An intermediate result that exceeds 64 bits is
+    // refused.
     let number = |value: Option<i64>| match value {
         None => Err(overflow()),
         Some(value) if literals => Ok(Integer(value)),
@@ -421,14 +423,14 @@ struct Parser<'a> {
     debugger: &'a Debugger,
     text: &'a str,
     rest: &'a str,
-    /// Operands and operators so far.
+    /// Number of operands and operators so far.
     parts: usize,
 }
 
-/// Operands and operators of a formula: each may be one deeper in the tree.
+/// Maximum number of operands and operators of a formula. Each can add a level to the tree.
 const MOST_PARTS: usize = 1000;
 
-/// Parentheses and signs that may be open at once.
+/// Maximum number of open parentheses and signs.
 const DEEPEST: usize = 64;
 
 impl<'a> Parser<'a> {
@@ -440,7 +442,7 @@ impl<'a> Parser<'a> {
         rest.is_some()
     }
 
-    /// Takes characters while they fit.
+    /// Takes characters while `fits` holds.
     fn word(&mut self, fits: fn(char) -> bool) -> &'a str {
         let rest = self.rest;
         let end = rest.find(|letter| !fits(letter)).unwrap_or(rest.len());
@@ -452,7 +454,7 @@ impl<'a> Parser<'a> {
         self.weaker(0, depth)
     }
 
-    /// Reads operands that operators join which bind tighter than `strength`.
+    /// Parses operands whose operators bind tighter than `strength`.
     fn weaker(&mut self, strength: u8, depth: usize) -> Result<Tree, String> {
         let mut left = self.operand(depth)?;
         loop {
@@ -468,7 +470,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Adds one to the number of operands and operators.
+    /// Counts an operand or operator.
     fn count(&mut self) -> Result<(), String> {
         self.parts += 1;
         match self.parts > MOST_PARTS {
@@ -568,7 +570,7 @@ impl<'a> Parser<'a> {
         Ok(Tree::Register(register, self.lane()?, self.debugger.has_float_registers()))
     }
 
-    /// Reads `@LANE`.
+    /// Parses `@LANE`.
     fn lane(&mut self) -> Result<Option<Lane>, String> {
         if !self.rest.starts_with('@') {
             return Ok(None);

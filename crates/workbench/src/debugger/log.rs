@@ -15,15 +15,15 @@ enum LogPiece {
     Text(String),
     /// The value of a formula.
     Value(Formula),
-    /// The lanes that the next instruction is for.
+    /// The active lanes of the next instruction.
     Lanes,
     Lane,
     Group,
 }
 
 impl LogText {
-    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` are the place; any other name is a formula. `{{` and
-    /// `}}` are braces of the text.
+    /// Parses a text. `{lanes}`, `{lane}`, `{group}` and `{step}` are the current position. Any other text in braces
+    /// is a formula. `{{` and `}}` are literal braces.
     ///
     /// # Errors
     /// A brace is not balanced, or its content is not a formula.
@@ -57,7 +57,7 @@ impl LogText {
         Ok(LogText(pieces))
     }
 
-    /// Returns the text with the values of a lane of a group.
+    /// Returns the text with the values for a lane of a group.
     pub(super) fn written(&self, debugger: &Debugger, group: usize, lane: Lane) -> String {
         let here = debugger.here(group);
         let piece = |piece: &LogPiece| match piece {

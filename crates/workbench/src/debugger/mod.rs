@@ -1,11 +1,12 @@
-//! The debugger behind every front end: a launch that is stepped forward and backward, with stops and questions.
+//! The debugger of every front end: a launch that is stepped forward and backward, with stops and queries.
 //!
-//! [`Debugger`] moves, [`command`] reads and answers lines of text, [`stop`] says where to stop. The terminal, scripts and
-//! the debug adapter all stand on these. Backward is forward from a snapshot: the launch is deterministic, so that replay
-//! gives the state of any step again.
+//! [`Debugger`] moves, [`command`] parses and answers lines of text, and [`stop`] decides where to stop. The terminal,
+//! scripts and the debug adapter use these. Moving backward is moving forward from a snapshot: the launch is
+//! deterministic, so replay reproduces the state of any step.
 //!
-//! `code.rs` has instructions and addresses as text. [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values into texts, [`source`] has lines and labels of the user's
-//! file, [`flow`] changes masks, stacks and counters by hand, [`table`] lists lanes by registers.
+//! `code.rs` has instructions and addresses as text. [`formula`] evaluates `$r3@5 + 1`, [`log`] writes such values
+//! into texts, [`source`] has lines and labels of the user's file, [`flow`] changes masks, stacks and counters by
+//! hand, and [`table`] lists lanes by registers.
 
 mod code;
 pub mod command;
@@ -42,41 +43,41 @@ use stop::{Stops, Why as Reason};
 /// Instructions between two snapshots.
 const INTERVAL: u64 = 2048;
 
-/// Snapshots that are kept; the interval doubles when there are more.
+/// Maximum number of snapshots. If there are more, the interval doubles.
 const MOST_SNAPSHOTS: usize = 256;
 
-/// Texts of log stops that are kept until they are taken.
+/// Maximum number of texts of log stops that are kept until [`Debugger::take_logs`].
 const MOST_LOGS: usize = 10_000;
 
-/// Instructions between two looks at [`Debugger::interrupt`].
+/// Instructions between two calls of [`Debugger::interrupt`].
 const BETWEEN_QUESTIONS: u64 = 1024;
 
-/// What machines call the rows of their stacks that hold return addresses.
+/// Names that machines have for stack rows that hold return addresses.
 const CALLS: [&str; 4] = ["return address", "CALL", "CALLLIM", "RETURN"];
 
-/// Where a movement ended, and why.
+/// The reason why a movement ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Halt {
-    /// It went as far as it should.
+    /// The movement is complete.
     There,
-    /// A stop was reached: its number, and what it saw.
+    /// A stop was reached.
     Stop(Reason),
     /// The launch has ended.
     End,
-    /// The beginning of the launch was reached, going backward.
+    /// A backward movement reached the start of the launch.
     Start,
-    /// The program trapped, at the instruction that is next.
+    /// The program trapped at the next instruction.
     Trap(String),
-    /// As many instructions as allowed were executed.
+    /// The budget of instructions is used up.
     Budget,
-    /// [`Debugger::interrupt`] asked for it.
+    /// [`Debugger::interrupt`] returned `true`.
     Interrupted,
 }
 
-/// A change by hand. It belongs to its place in the launch: going back before that and forward again meets it again.
+/// A change by hand. It belongs to a step of the launch: moving back before that step and forward again repeats it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Of a register.
+    /// A change of a register.
     Register {
         /// The group, which runs.
         group: usize,
@@ -84,16 +85,16 @@ pub enum Change {
         register: Register,
         /// The lane.
         lane: Lane,
-        /// Its new bits.
+        /// The new bits of the register.
         value: u32,
     },
-    /// Of memory.
+    /// A change of memory.
     Memory {
         /// The space.
         space: &'static str,
-        /// The group, for spaces of a group or lane.
+        /// The group, for spaces that each group or lane has.
         group: usize,
-        /// The lane, for spaces of a lane.
+        /// The lane, for spaces that each lane has.
         lane: Lane,
         /// The first byte.
         address: u32,
@@ -111,7 +112,7 @@ pub enum Change {
     },
 }
 
-/// A launch that is debugged.
+/// A launch under a debugger.
 pub struct Debugger {
     stepping: Stepping,
     /// Instructions executed so far.
@@ -133,29 +134,29 @@ pub struct Debugger {
     logs: Vec<String>,
     /// Stops, by number.
     pub stops: Stops,
-    /// The group that questions are about.
+    /// The selected group, to which queries refer.
     group: usize,
-    /// The lane that questions are about.
+    /// The selected lane, to which queries refer.
     lane: Lane,
     trap: Option<String>,
     /// The events of the last instruction, with their groups.
     events: Vec<(usize, Event)>,
-    /// What watched places held before the last instruction, by the number of the stop; and its group.
+    /// The contents of watched registers and memory before the last instruction, by the number of the stop.
     before: Vec<(usize, Vec<u32>)>,
     last: usize,
-    /// Changes by hand, with the number of instructions before each.
+    /// Changes by hand, with the step of each.
     changes: Vec<(u64, Change)>,
-    /// The state that `mark` has remembered.
+    /// The step that `mark` has stored.
     marked: Option<u64>,
-    /// Whether a movement should end where it is; asked now and then on the way.
+    /// Returns whether a movement should end early. Called at regular intervals.
     pub interrupt: Option<Box<dyn FnMut() -> bool + Send>>,
 }
 
 impl Debugger {
-    /// A launch before its first instruction.
+    /// Creates a debugger for a launch before its first instruction.
     ///
     /// # Errors
-    /// A launch that cannot be stepped, or a program without a listing.
+    /// Returns an error if the launch cannot be stepped, or if the program does not have a listing.
     pub fn new(
         session: &Session,
         target: &Target,
@@ -222,12 +223,12 @@ impl Debugger {
         self.machine.isa()
     }
 
-    /// Whether the machine's registers are floats.
+    /// Returns whether the machine's registers are floats.
     fn has_float_registers(&self) -> bool {
         self.machine.isa() == Isa::R500
     }
 
-    /// Returns the register of a name: `$r5`, `R1.x`.
+    /// Returns the register with this name: `$r5`, `R1.x`.
     fn register(&self, word: &str) -> Result<Register, String> {
         names::register(&self.stepping.registers(), word)
     }
@@ -242,13 +243,13 @@ impl Debugger {
         std::mem::take(&mut self.logs)
     }
 
-    /// Returns where the group that questions are about is: the address of its next instruction, or of its last one if it
-    /// has ended.
+    /// Returns the position of the selected group: the address of its next instruction, or of its last one if it has
+    /// ended.
     pub fn place(&self) -> Option<u32> {
         self.place_of(self.group)
     }
 
-    /// Returns where a group is, as [`Debugger::place`] does.
+    /// Returns the position of a group, as [`Debugger::place`] does.
     fn place_of(&self, group: usize) -> Option<u32> {
         match self.stepping.state(group) {
             GroupState::Running => self.stepping.issue(group).map(|issue| issue.pc),
@@ -257,42 +258,42 @@ impl Debugger {
         }
     }
 
-    /// The launch as it is now.
+    /// Returns the launch in its current state.
     pub fn stepping(&self) -> &Stepping {
         &self.stepping
     }
 
-    /// Instructions executed so far.
+    /// Returns the number of instructions executed so far.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// The program's instructions by address.
+    /// Returns the program's instructions by address.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
 
-    /// The group that questions are about.
+    /// Returns the selected group.
     pub fn group(&self) -> usize {
         self.group
     }
 
-    /// The lane that questions are about.
+    /// Returns the selected lane.
     pub fn lane(&self) -> Lane {
         self.lane
     }
 
-    /// The trap that ended the launch.
+    /// Returns the trap that ended the launch, if any.
     pub fn trap(&self) -> Option<&str> {
         self.trap.as_deref()
     }
 
-    /// What the last instruction did to the flow and to data, with its group.
+    /// Returns the events of the last instruction, with their groups.
     pub fn events(&self) -> &[(usize, Event)] {
         &self.events
     }
 
-    /// Turns questions to another group; `false` if the launch has no such group.
+    /// Selects another group. Returns `false` if the launch does not have this group.
     pub fn choose_group(&mut self, group: usize) -> bool {
         let exists = group < self.stepping.groups();
         if exists {
@@ -301,7 +302,7 @@ impl Debugger {
         exists
     }
 
-    /// Turns questions to another lane; `false` if a group has no such lane.
+    /// Selects another lane. Returns `false` if a group does not have this lane.
     pub fn choose_lane(&mut self, lane: Lane) -> bool {
         let exists = lane.index() < self.width();
         if exists {
@@ -310,12 +311,12 @@ impl Debugger {
         exists
     }
 
-    /// The lanes that a group has room for.
+    /// Returns the number of lanes that a group has room for.
     pub fn width(&self) -> usize {
         self.stepping.lanes(0).len().max(self.stepping.lanes(self.group).len())
     }
 
-    /// The next instruction of the group that questions are about, and its lanes.
+    /// Returns the next instruction of the selected group, and its lanes.
     pub fn issue(&self) -> Option<Issue> {
         match self.stepping.state(self.group) {
             GroupState::Running => self.stepping.issue(self.group),
@@ -323,7 +324,7 @@ impl Debugger {
         }
     }
 
-    /// The line of the instruction at an address.
+    /// Returns the line of the instruction at an address.
     pub fn line(&self, address: u32) -> Option<&Line> {
         let at = self.lines.binary_search_by_key(&Some(address), |line| line.address).ok()?;
         self.lines.get(at)
@@ -371,7 +372,8 @@ impl Debugger {
         Err(format!("`{word}` is neither an instruction's address nor a label nor a line (`:20`){meant}"))
     }
 
-    /// States that no instruction starts at an address, and that the number may be that of a line.
+    /// Returns the message that no instruction starts at an address. It mentions the line if the number could be that
+    /// of a line.
     fn no_instruction(&self, word: &str, address: u32) -> String {
         let line = address as usize;
         let source = self.source.as_ref().filter(|source| (1..=source.lines().len()).contains(&line));
@@ -385,12 +387,13 @@ impl Debugger {
         Some(format!("{}:{}", source.name(), source.line_of(address)?))
     }
 
-    /// An address as the machine's manual spells it.
+    /// Returns an address as the machine's manual writes it.
     pub fn spelled(&self, address: u32) -> String {
         self.machine.isa().spelled(address)
     }
 
-    /// A number that is equal for equal states: of all groups that run, registers, flow and stacks; memory; outputs so far.
+    /// Returns a number that is equal for equal states. It covers registers, flow and stacks of all groups that run,
+    /// memory, and the outputs so far.
     pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.position.hash(&mut hasher);
@@ -420,7 +423,7 @@ impl Debugger {
         hasher.finish()
     }
 
-    /// A group and lane for each memory of a kind.
+    /// Returns a group and lane for each instance of a memory space.
     fn owners(&self, of: SpaceOf) -> Vec<(usize, Lane)> {
         let running = |group: &usize| self.stepping.state(*group) == GroupState::Running;
         let groups = (0..self.stepping.groups()).filter(running);
@@ -434,7 +437,7 @@ impl Debugger {
         }
     }
 
-    /// All bytes of a memory: of its buffers where it has some.
+    /// Returns all bytes of a memory space, or of its buffers if it has some.
     fn contents(&self, space: &str, group: usize, lane: Lane) -> Vec<u8> {
         let buffers = self.stepping.buffers(space, group, lane);
         let read = |address: u64, count: usize| {
@@ -446,7 +449,7 @@ impl Debugger {
         }
     }
 
-    /// Every register of the machine with its name: `R1.x`, `$r5`.
+    /// Returns every register of the machine with its name: `R1.x`, `$r5`.
     pub fn register_names(&self) -> Vec<(String, Register)> {
         let mut names = Vec::new();
         for class in self.stepping.registers() {
@@ -462,7 +465,7 @@ impl Debugger {
 
     // ---- Forward
 
-    /// Executes the next instruction in the fixed order; `None` if there is one more after it.
+    /// Executes the next instruction in the fixed order. Returns `None` if the launch can continue after it.
     fn execute(&mut self) -> Option<Halt> {
         if let Some(trap) = &self.trap {
             return Some(Halt::Trap(trap.clone()));
@@ -494,8 +497,8 @@ impl Debugger {
         None
     }
 
-    /// Lets the group that runs next end if a change by hand has left it without active lanes. No instruction does, so that
-    /// this does not count as a step.
+    /// Ends the group that runs next if a change by hand has left it without active lanes. No instruction runs, so
+    /// this is not a step.
     fn settle(&mut self) -> Option<Halt> {
         while let Some(group) = self.stepping.current().filter(|group| self.stepping.issue(*group).is_none())
         {
@@ -510,7 +513,7 @@ impl Debugger {
         None
     }
 
-    /// Stays at an instruction that trapped, and says what it was, in the words of the user's own source.
+    /// Stays at an instruction that trapped, and returns the message in terms of the user's own source.
     fn trapped(&mut self, error: Error) -> Halt {
         let text = match error {
             Error::Trap(mut trapped) => {
@@ -524,7 +527,7 @@ impl Debugger {
         Halt::Trap(text)
     }
 
-    /// Keeps a snapshot where one is due.
+    /// Keeps a snapshot if one is due.
     fn keep(&mut self) {
         let last = self.snapshots.last().map_or(0, |(position, _)| *position);
         if self.position < last + self.interval {
@@ -541,7 +544,8 @@ impl Debugger {
         }
     }
 
-    /// Executes instructions until `there` holds in front of one, a stop is reached, or `budget` is used up. At least one.
+    /// Executes at least one instruction, until `there` holds before the next one, a stop is reached, or `budget` is
+    /// used up.
     pub fn run(&mut self, budget: u64, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
         for _ in 0..budget {
             if let Some(halt) = self.execute() {
@@ -563,7 +567,7 @@ impl Debugger {
         Halt::Budget
     }
 
-    /// The first stop that is reached here.
+    /// Returns the first stop that is reached here.
     fn reached(&mut self) -> Option<Reason> {
         let (mut stops, mut logs) = (std::mem::take(&mut self.stops), std::mem::take(&mut self.logs));
         let reason = stops.reached(self, &mut logs);
@@ -572,12 +576,12 @@ impl Debugger {
         reason
     }
 
-    /// Turns questions to the group that runs; after the end, to the last that ran.
+    /// Selects the group that runs; after the end, the last group that ran.
     fn follow_current(&mut self) {
         self.group = self.stepping.current().unwrap_or(self.last);
     }
 
-    /// Executes instructions of the group that questions are about, and of those before it in the order.
+    /// Executes `count` instructions of the selected group. The groups before it in the order run first.
     pub fn step(&mut self, count: u64, budget: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
@@ -602,12 +606,12 @@ impl Debugger {
         Halt::There
     }
 
-    /// Executes instructions of the group until the next is one that a lane takes part in.
+    /// Executes instructions of the group until a lane is active in the next one.
     pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
         self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
 
-    /// Executes instructions until the next is one of the group that questions are about and `there` holds, or the group
+    /// Executes instructions until the next one belongs to the selected group and `there` holds, or until the group
     /// has ended.
     fn run_group(&mut self, budget: u64, there: impl Fn(&Debugger) -> bool) -> Halt {
         let group = self.group;
@@ -622,7 +626,7 @@ impl Debugger {
         Halt::End
     }
 
-    /// Executes the next instruction of the group, and what it calls.
+    /// Executes the next instruction of the group. If it is a call, executes the callee as well.
     pub fn over(&mut self, budget: u64) -> Halt {
         let (group, Some(issue)) = (self.group, self.issue()) else { return self.step(1, budget) };
         let depth = self.calls(group);
@@ -639,20 +643,20 @@ impl Debugger {
         self.run_group(budget, |debugger| debugger.stepping.stack(group).len() < depth)
     }
 
-    /// Executes instructions until the group is in front of the one at an address.
+    /// Executes instructions until the one at an address is next in the group.
     pub fn until(&mut self, address: u32, budget: u64) -> Halt {
         self.run_group(budget, |debugger| debugger.issue().is_some_and(|issue| issue.pc == address))
     }
 
-    /// Return addresses on the stack of a group.
+    /// Returns the number of return addresses on the stack of a group.
     fn calls(&self, group: usize) -> usize {
         self.stepping.stack(group).iter().filter(|row| CALLS.contains(&row.kind)).count()
     }
 
     // ---- Changes by hand
 
-    /// Changes a register or memory here; `false` where that is not there or cannot be changed. Changes that were made later
-    /// in the launch are forgotten, and so is a trap.
+    /// Changes a register or memory at the current step. Returns `false` if it does not exist or cannot be changed.
+    /// Discards the changes that were made at later steps, and a trap.
     pub fn change(&mut self, change: Change) -> bool {
         let changed = self.apply(&change);
         if changed {
@@ -688,7 +692,7 @@ impl Debugger {
         }
     }
 
-    /// Makes the changes of this place, coming by again.
+    /// Repeats the changes of the current step during replay.
     fn change_again(&mut self) {
         let changes = std::mem::take(&mut self.changes);
         let now = self.position;
@@ -700,7 +704,7 @@ impl Debugger {
 
     // ---- Backward
 
-    /// Goes to the state in front of an instruction by its number in the run.
+    /// Goes to the state before the instruction of a step.
     pub fn go_to(&mut self, position: u64) -> Halt {
         let from = self.snapshots.partition_point(|(at, _)| *at <= position).saturating_sub(1);
         if position < self.position {
@@ -724,9 +728,9 @@ impl Debugger {
         self.change_again();
     }
 
-    /// Goes back to the last place before this one at which `there` holds, or at which a stop was reached.
+    /// Goes back to the last step before the current one at which `there` holds or a stop was reached.
     pub fn back_until(&mut self, there: &mut dyn FnMut(&Debugger) -> bool) -> Halt {
-        // Log stops wrote their texts when the launch came by.
+        // Log stops wrote their texts when these steps first ran.
         let logs = std::mem::take(&mut self.logs);
         let halt = self.found_back(there);
         self.logs = logs;
@@ -776,11 +780,11 @@ impl Debugger {
         Halt::Start
     }
 
-    /// Goes back by instructions of the group that questions are about.
+    /// Goes back by `count` instructions of the selected group.
     pub fn back(&mut self, count: u64) -> Halt {
         let group = self.group;
         for _ in 0..count {
-            // A stop on the way back would hide the instruction before.
+            // A stop on the way back would hide the previous instruction.
             let stops = std::mem::take(&mut self.stops);
             let halt = self.back_until(&mut |debugger| debugger.stepping.current() == Some(group));
             self.stops = stops;
@@ -791,12 +795,12 @@ impl Debugger {
         Halt::There
     }
 
-    /// Why a lane of the group runs or does not, in a few words: `parked at 0x48: branch`.
+    /// Returns why a lane of the group runs or does not, in a few words: `parked at 0x48: branch`.
     pub fn why_short(&self, lane: Lane) -> String {
         self.reason(lane).0
     }
 
-    /// States why a lane of the group runs or does not run.
+    /// Returns why a lane of the group runs or does not run, as a sentence.
     pub fn why(&self, lane: Lane) -> String {
         self.reason(lane).1
     }
@@ -840,12 +844,12 @@ impl Debugger {
         }
     }
 
-    /// Whether a lane of the group takes part in its next instruction.
+    /// Returns whether a lane of the group is active in the group's next instruction.
     fn takes_part(&self, lane: Lane) -> bool {
         self.stepping.issue(self.group).is_some_and(|issue| issue.mask.has(lane))
     }
 
-    /// The innermost row of the group's stack that holds a lane for an address.
+    /// Returns the innermost row of the group's stack that holds a lane for an address.
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))

@@ -7,7 +7,7 @@ use super::Debugger;
 use crate::error::flags;
 use crate::session::{Register, RegisterClass};
 
-/// Reads a number: decimal, or hexadecimal after 0x.
+/// Parses a number: decimal, or hexadecimal after 0x.
 pub(super) fn number(word: &str) -> Option<u32> {
     match word.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -15,7 +15,7 @@ pub(super) fn number(word: &str) -> Option<u32> {
     }
 }
 
-/// Reads a number of up to 64 bits: decimal, or hexadecimal after 0x.
+/// Parses a number of up to 64 bits: decimal, or hexadecimal after 0x.
 pub(super) fn long_number(word: &str) -> Option<u64> {
     match word.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -23,12 +23,12 @@ pub(super) fn long_number(word: &str) -> Option<u64> {
     }
 }
 
-/// Reads a number, or states that the word is not one.
+/// Parses a number, or returns the message that the word is not a number.
 pub(super) fn numeral(word: &str) -> Result<u32, String> {
     number(word).ok_or_else(|| format!("`{word}` is not a number"))
 }
 
-/// Reads the bits of a number: with a point a float, with a minus sign an integer, otherwise unsigned.
+/// Parses the bits of a number: a float if it has a point, an integer if it has a minus sign, otherwise unsigned.
 pub(super) fn bits(word: &str) -> Option<u32> {
     if word.contains('.') && !word.starts_with("0x") {
         word.parse().map(f32::to_bits).ok()
@@ -39,18 +39,18 @@ pub(super) fn bits(word: &str) -> Option<u32> {
     }
 }
 
-/// Reads the bits of a number as [`bits`] does, or states which numbers fit.
+/// Parses the bits of a number as [`bits`] does, or returns a message with numbers that fit.
 pub(super) fn word_of(word: &str) -> Result<u32, String> {
     bits(word).ok_or_else(|| format!("`{word}` is not a number of 32 bits: 7, 0x1f, -3 and 0.5 are"))
 }
 
-/// Reads the number of a lane of the group.
+/// Parses the number of a lane of the group.
 pub(super) fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
     let lane = word.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
     lane.map(Lane).ok_or_else(|| format!("`{word}` is not a lane of 0 to {}", debugger.width() - 1))
 }
 
-/// Reads a set of lanes of the group: `0-3,8`, `all`, `none`, or bits after 0x.
+/// Parses a set of lanes of the group: `0-3,8`, `all`, `none`, or bits after 0x.
 pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> {
     let all = Mask::first(debugger.stepping().lanes(debugger.group()).len());
     if let Some(digits) = word.strip_prefix("0x") {
@@ -82,7 +82,7 @@ pub(super) fn lanes_of(debugger: &Debugger, word: &str) -> Result<Mask, String> 
     Ok(lanes)
 }
 
-/// Reads a register: `$r5`, `R1.x`, `temp3.w`. Case does not count, and x, y, z, w also name r, g, b, a.
+/// Parses a register: `$r5`, `R1.x`, `temp3.w`. Case is ignored, and x, y, z, w also name r, g, b, a.
 pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register, String> {
     let lower = word.to_ascii_lowercase();
     let class = classes.iter().filter(|class| {
@@ -100,7 +100,7 @@ pub(super) fn register(classes: &[RegisterClass], word: &str) -> Result<Register
     let rest = &lower[class.name.len()..];
     let (digits, channel) = rest.split_once('.').map_or((rest, None), |(digits, name)| (digits, Some(name)));
     let digits = digits.trim_matches(['[', ']']);
-    // A class of one register has no number.
+    // A class with only one register does not have a number.
     let number = if digits.is_empty() && class.count == 1 { Ok(0) } else { digits.parse() };
     let number = number.ok().filter(|number| *number < class.count);
     let number = number.ok_or_else(|| {
@@ -131,7 +131,7 @@ pub(super) fn register_name(classes: &[RegisterClass], register: Register) -> St
     }
 }
 
-/// Reads a register, and a lane after `@`; `@any` is any lane.
+/// Parses a register, and a lane after `@`. `@any` is any lane.
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
@@ -139,7 +139,7 @@ pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Opt
     Ok((register(&debugger.stepping().registers(), name)?, lane))
 }
 
-/// Reads the name of a memory space, with or without brackets.
+/// Parses the name of a memory space, with or without brackets.
 pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, String> {
     let spaces: Vec<&'static str> = debugger.stepping().spaces().iter().map(|space| space.name).collect();
     let name = name.strip_suffix("[]").unwrap_or(name);
@@ -154,7 +154,7 @@ pub(super) fn space_of(debugger: &Debugger, name: &str) -> Result<&'static str, 
     })
 }
 
-/// Returns 32 bits in three ways: hexadecimal, signed, float.
+/// Returns 32 bits in three notations: hexadecimal, signed, float.
 pub fn shown(value: u32) -> String {
     format!("{value:#010x}  {:<11}  {:?}", value as i32, f32::from_bits(value))
 }
@@ -168,13 +168,13 @@ pub fn shown_in(register: Register, value: u32) -> String {
     }
 }
 
-/// Characters of a user's text that a message repeats.
+/// Maximum number of characters of a user's text that a message repeats.
 const MOST_REPEATED: usize = 100;
 
-/// Returns a message in which every text between backticks is short.
+/// Returns a message in which every text between backticks is shortened.
 pub(super) fn brief(message: &str) -> String {
     let cut = |(number, part): (usize, &str)| {
-        // Text outside backticks is ours, unless the user's text has backticks itself.
+        // Text outside backticks is the debugger's own, unless the user's text has backticks itself.
         let most = if number % 2 == 1 { MOST_REPEATED } else { 10 * MOST_REPEATED };
         match part.char_indices().nth(most) {
             Some((end, _)) => format!("{}…", &part[..end]),
@@ -184,7 +184,7 @@ pub(super) fn brief(message: &str) -> String {
     message.split('`').enumerate().map(cut).collect::<Vec<_>>().join("`")
 }
 
-/// States that a text does not say which hits of a stop count.
+/// Returns the message that a text does not state which hits of a stop count.
 pub(super) fn no_hits(text: &str) -> String {
     brief(&format!("`{text}` does not say which times count, from 1 on: 3, >= 3 or % 3 does"))
 }

@@ -64,7 +64,8 @@ impl UserSource {
     /// Returns the number of the line that has the instruction at an address.
     pub fn line_of(&self, address: u32) -> Option<usize> {
         let here = self.places.iter().find(|(_, known)| *known == address).map(|(line, _)| *line);
-        // An instruction that a line has several of: the group that begins before it.
+        // If a line has several instructions, for example an ALU group, uses the last one that starts before the
+        // address.
         here.or_else(|| {
             let before = self.places.iter().filter(|(_, known)| *known <= address);
             before.max_by_key(|(_, known)| *known).map(|(line, _)| *line)
@@ -110,7 +111,8 @@ impl UserSource {
     }
 }
 
-/// The texts of the instructions that have a line to themselves. Lines that begin with `+` continue an instruction of R500.
+/// Returns the texts of the instructions that have a line of their own. Lines that begin with `+` continue an
+/// instruction of R500.
 fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, String> {
     let lines: Vec<&str> = without_comments(text).map(|(_, line)| line).collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -140,12 +142,12 @@ fn instructions(isa: Isa, text: &str, places: &[(usize, u32)]) -> BTreeMap<u32, 
     places.iter().enumerate().filter_map(of).collect()
 }
 
-/// The label at the start of a line: `name:`, on R700 `@name:`.
+/// Returns the label at the start of a line: `name:`, or on R700 `@name:`.
 fn label(isa: Isa, line: &str) -> Option<&str> {
     let line = line.trim_start();
     let name = match line.strip_prefix('@') {
         Some(name) => name,
-        // `ALU:` begins a clause there.
+        // On R700, `ALU:` begins a clause.
         None if isa == Isa::R700 => return None,
         None => line,
     };

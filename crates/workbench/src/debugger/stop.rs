@@ -1,4 +1,4 @@
-//! Where a debugger stops.
+//! Conditions at which a debugger stops.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::names::brief;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// A comparison of two values. A sign that begins like another stands before it.
+    /// A comparison of two values. If one sign is a prefix of another, the longer sign comes first.
     pub enum Relation {
         /// `==`
         Equal = "==",
@@ -42,43 +42,43 @@ impl Relation {
     }
 }
 
-/// What a stop waits for.
+/// The occurrence that a stop waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum On {
     /// The instruction at an address is next.
     Address(u32),
     /// The flow of lanes changes.
     Flow(FlowChange),
-    /// A lane starts to take part.
+    /// A lane becomes active.
     Lane(Lane),
-    /// What a place holds changes.
+    /// A register or memory value changes.
     Change(Watched),
-    /// A byte address is written, whatever to and in whichever space.
+    /// A store to a byte address, in any space and with any value.
     Store(u32),
-    /// Nothing but the condition.
+    /// Every instruction; the condition decides.
     Always,
 }
 
-/// A place that is watched.
+/// A register or memory range that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// A register, of one lane or all, in the group that runs.
+    /// A register of one lane, or of all lanes, in the group that runs.
     Register(Register, Option<Lane>),
     /// Bytes of memory.
     Memory {
         /// The space.
         space: &'static str,
-        /// The lane, for spaces of a lane.
+        /// The lane, for spaces that each lane has.
         lane: Lane,
         /// The first byte.
         address: u32,
-        /// How many.
+        /// Number of bytes.
         bytes: usize,
     },
 }
 
 impl Watched {
-    /// What it holds, a number a lane or a byte.
+    /// Returns the watched contents: one number per lane of a register, or per byte of memory.
     fn value(self, stepping: &Stepping, group: usize) -> Vec<u32> {
         match self {
             Watched::Register(register, _) => stepping.read(group, register).unwrap_or_default(),
@@ -88,7 +88,7 @@ impl Watched {
         }
     }
 
-    /// What has changed, in words.
+    /// Describes the changes, or returns `None` if the values are equal.
     fn change(self, before: &[u32], after: &[u32]) -> Option<String> {
         let mut places = (0..before.len().min(after.len())).filter(|place| before[*place] != after[*place]);
         match self {
@@ -107,17 +107,17 @@ impl Watched {
     }
 }
 
-/// Which of the times that a stop is reached count, from 1 on.
+/// The hits of a stop that count. Hits are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hits {
-    /// Those whose number compares so.
+    /// Hits whose number satisfies this comparison.
     Compare(Relation, u64),
-    /// Every so many.
+    /// Every N-th hit.
     Every(u64),
 }
 
 impl Hits {
-    /// `3` or `== 3`, `>= 3` and the other relations, `% 3`.
+    /// Parses `3` or `== 3`, `>= 3` and the other relations, or `% 3`.
     pub fn parse(text: &str) -> Option<Hits> {
         let text = text.trim();
         if let Some(every) = text.strip_prefix('%') {
@@ -127,7 +127,7 @@ impl Hits {
             .iter()
             .find_map(|relation| text.strip_prefix(relation.name()).map(|rest| (*relation, rest)));
         let (relation, rest) = found.unwrap_or((Relation::Equal, text));
-        // Times are counted from 1 on.
+        // Hits are counted from 1.
         let count = rest.trim().parse().ok().filter(|count| *count > 0)?;
         (relation != Relation::Less || count > 1).then_some(Hits::Compare(relation, count))
     }
@@ -140,45 +140,46 @@ impl Hits {
     }
 }
 
-/// What narrows a stop down.
+/// Restrictions on a stop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Only {
     /// Only in this group.
     pub group: Option<usize>,
-    /// Only when this is true: for any active lane, unless it names one.
+    /// Only if this is true for any active lane, or for the lane that the formula names.
     pub condition: Option<Formula>,
-    /// Only these times.
+    /// Only at these hits.
     pub hits: Option<Hits>,
-    /// Write this instead of stopping.
+    /// Write this text instead of stopping.
     pub log: Option<LogText>,
 }
 
 /// A stop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// Its number.
+    /// Number of the stop.
     pub number: usize,
-    /// What it waits for.
+    /// The occurrence that it waits for.
     pub on: On,
-    /// What narrows it down.
+    /// Restrictions on the stop.
     pub only: Only,
-    /// How it was written.
+    /// The text with which it was set.
     pub text: String,
-    /// Where it was reached so far, hits that do not count included: instructions before each. Kept for [`Only::hits`], so that
-    /// the number of a hit is the same coming by again.
+    /// Steps at which it was reached so far, including hits that do not count. Kept for [`Only::hits`], so that a hit
+    /// has the same number if the launch reaches it again.
     reached: BTreeSet<u64>,
-    /// Where its condition first had no value: instructions before. It stops there, and does not stop again for that reason.
+    /// Step at which its condition first had no value. The debugger stops there, and does not stop for that reason
+    /// again.
     failed: Option<u64>,
 }
 
-/// Why a stop was reached.
+/// The reason for a stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Why {
     /// The stop's number.
     pub stop: usize,
     /// The group.
     pub group: usize,
-    /// What was seen.
+    /// Text that describes the reason.
     pub seen: String,
 }
 
@@ -196,7 +197,7 @@ pub struct Stops {
 }
 
 impl Stops {
-    /// Adds a stop; gives its number, from 1.
+    /// Adds a stop and returns its number. Numbers start at 1.
     pub fn add(&mut self, on: On, only: Only, text: &str) -> usize {
         self.last += 1;
         let (text, reached) = (text.to_owned(), BTreeSet::new());
@@ -204,7 +205,7 @@ impl Stops {
         self.last
     }
 
-    /// Forgets that stops were reached after so many instructions.
+    /// Forgets the hits after step `position`.
     pub(super) fn forget_after(&mut self, position: u64) {
         for stop in &mut self.stops {
             stop.reached.retain(|at| *at <= position);
@@ -212,7 +213,7 @@ impl Stops {
         }
     }
 
-    /// Forgets that stops were reached: the launch begins again.
+    /// Forgets all hits, because the launch starts again.
     pub(super) fn begin_again(&mut self) {
         for stop in &mut self.stops {
             stop.reached.clear();
@@ -220,7 +221,7 @@ impl Stops {
         }
     }
 
-    /// What the watched places hold, by the numbers of their stops.
+    /// Returns the contents of the watched registers and memory ranges, with the numbers of their stops.
     pub(super) fn watched(&self, stepping: &Stepping, group: usize) -> Vec<(usize, Vec<u32>)> {
         let watched = self.stops.iter().filter_map(|stop| match stop.on {
             On::Change(watched) => Some((stop.number, watched.value(stepping, group))),
@@ -229,14 +230,14 @@ impl Stops {
         watched.collect()
     }
 
-    /// Removes a stop; `false` if there is none of this number.
+    /// Removes a stop. Returns `false` if no stop has this number.
     pub fn remove(&mut self, number: usize) -> bool {
         let before = self.stops.len();
         self.stops.retain(|stop| stop.number != number);
         self.stops.len() < before
     }
 
-    /// Moves a stop at an address to another; `false` if there is none of this number.
+    /// Moves a stop at an address to another address. Returns `false` if no stop has this number.
     pub(super) fn move_to(&mut self, number: usize, address: u32) -> bool {
         let stop = self.stops.iter_mut().find(|stop| stop.number == number);
         stop.map(|stop| stop.on = On::Address(address)).is_some()
@@ -247,7 +248,7 @@ impl Stops {
         self.stops.clear();
     }
 
-    /// All of them.
+    /// Iterates over all stops.
     pub fn iter(&self) -> impl Iterator<Item = &Stop> {
         self.stops.iter()
     }
@@ -291,7 +292,7 @@ impl Stops {
 /// A stop that is reached.
 struct Reached {
     group: usize,
-    /// The lane for which its condition holds, if that depends on one.
+    /// The lane for which its condition holds, if the condition depends on a lane.
     lane: Option<Lane>,
     text: String,
     /// Whether its condition has no value.
@@ -299,7 +300,7 @@ struct Reached {
 }
 
 impl Stop {
-    /// Returns what is seen if the stop is reached.
+    /// Returns the reason if the stop is reached.
     fn seen(&self, debugger: &Debugger) -> Option<Reached> {
         let stepping = &debugger.stepping;
         let next = stepping.current();
@@ -357,13 +358,13 @@ fn stored(wanted: u32, event: &Event) -> Option<String> {
 }
 
 reconverge_isa::choices! {
-    /// A change of the flow of lanes that stops wait for, by its name in commands and filters of debug clients.
+    /// A change of the flow of lanes, by its name in commands and in the filters of debug clients.
     pub enum FlowChange {
-        /// Lanes diverge: some run first, the others wait.
+        /// Lanes diverge: some run first, and the others wait.
         Diverge = "diverge",
-        /// Lanes that waited run, and those that ran wait or have ended.
+        /// Lanes that waited run, and the lanes that ran before wait or have ended.
         Resume = "resume",
-        /// Lanes that waited run again together with lanes that ran.
+        /// Lanes that waited run again together with lanes that ran before.
         Reconverge = "reconverge",
     }
 }
@@ -383,7 +384,7 @@ impl FlowChange {
         }
     }
 
-    /// Returns what an event of this kind shows.
+    /// Returns the text for an event of this kind.
     fn seen(self, event: &Event) -> Option<String> {
         match (self, event) {
             (FlowChange::Diverge, Event::Diverge { taken, not }) => {

@@ -1,4 +1,4 @@
-//! Lanes by registers.
+//! A table of lanes by registers.
 
 use reconverge_isa::Isa;
 
@@ -20,7 +20,7 @@ pub enum Notation {
 }
 
 impl Notation {
-    /// Returns the notation in which a machine's registers are read best: R500's are floats.
+    /// Returns the default notation of a machine's registers: R500's are floats.
     pub const fn of(isa: Isa) -> Notation {
         match isa {
             Isa::R500 => Notation::Float,
@@ -37,7 +37,7 @@ impl Notation {
         }
     }
 
-    /// Returns the next one, round and round.
+    /// Returns the next notation, cyclically.
     pub const fn next(self) -> Notation {
         match self {
             Notation::Hex => Notation::Signed,
@@ -46,7 +46,8 @@ impl Notation {
         }
     }
 
-    /// Returns a register's value in at most ten characters. `$c` is flags, `$a` a number, whatever the notation.
+    /// Returns a register's value in at most ten characters. In every notation, `$c` is shown as flags and `$a` as a
+    /// number.
     pub fn written(self, register: Register, value: u32) -> String {
         match (register.class, self) {
             ("$c", _) => match value {
@@ -75,7 +76,7 @@ pub struct TableRow {
     pub values: Vec<u32>,
 }
 
-/// Returns the registers of a group that are not 0 in all lanes; all of them with `zeros`.
+/// Returns the registers of a group that are not 0 in all lanes, or all registers if `zeros` is set.
 pub fn rows(debugger: &Debugger, group: usize, zeros: bool) -> Vec<TableRow> {
     let stepping = debugger.stepping();
     let row = |(name, register): (String, Register)| {
@@ -109,7 +110,7 @@ pub fn text(debugger: &Debugger, rows: &[TableRow], notation: Notation) -> Strin
     text
 }
 
-/// Returns the row of a register of a group; `None` if the group does not have it now.
+/// Returns the row of a register of a group, or `None` if the group does not currently have it.
 pub fn row(debugger: &Debugger, group: usize, register: Register) -> Option<TableRow> {
     let values = debugger.stepping().read(group, register)?;
     let name = register_name(&debugger.stepping().registers(), register);

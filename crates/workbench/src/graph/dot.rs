@@ -1,4 +1,4 @@
-//! A [`Drawing`] in Graphviz' language.
+//! Writes a [`Drawing`] in the DOT language of Graphviz.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use reconverge_isa::graph::EdgeKind;
 
 use super::{Block, Drawing};
 
-/// How a way is drawn. Each kind has a line of its own and its word beside it.
+/// Returns the line style of an edge. Each kind has its own style, and its name is next to the line.
 const fn style(kind: EdgeKind) -> &'static str {
     match kind {
         EdgeKind::Next => "style=solid",
@@ -19,7 +19,7 @@ const fn style(kind: EdgeKind) -> &'static str {
     }
 }
 
-/// A text between quotes, its lines set to the left.
+/// Returns a quoted text with left-aligned lines.
 fn quoted(lines: &[String]) -> String {
     let escaped = lines.iter().map(|line| line.replace('\\', "\\\\").replace('"', "\\\""));
     format!("\"{}\"", escaped.map(|line| line + "\\l").collect::<String>())

@@ -1,7 +1,7 @@
-//! The control flow of a program as a [`Drawing`]: basic blocks with their instructions, and the ways between them; as DOT
-//! and as SVG.
+//! The control flow of a program as a [`Drawing`]: basic blocks with their instructions, and the edges between them.
+//! Drawings are written as DOT and as SVG.
 //!
-//! [`Passages`] counts, while a program runs, how many lanes took each way.
+//! While a program runs, [`Passages`] counts the lanes on each edge.
 
 mod dot;
 mod svg;
@@ -18,85 +18,85 @@ use crate::stats::{InstructionCounts, Profile};
 use crate::target::{Target, TargetError};
 use crate::trace::Sink;
 
-/// A graph of basic blocks, with texts.
+/// A graph of basic blocks, as texts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
-    /// What is drawn.
+    /// Title of the drawing.
     pub title: String,
     /// The blocks, in order of address.
     pub blocks: Vec<Block>,
-    /// The ways between them.
+    /// Edges between the blocks.
     pub edges: Vec<Way>,
 }
 
-/// Instructions that run one after another.
+/// A basic block.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
     /// Address of the first instruction, as listings write it.
     pub name: String,
     /// Whether a program or subroutine starts here.
     pub entry: bool,
-    /// Its instructions; none where lanes go to an address without an instruction.
+    /// The block's instructions; empty if lanes go to an address without an instruction.
     pub rows: Vec<Row>,
-    /// How often its first instruction was issued, for how many lanes, and how often an instruction of it split them.
+    /// Counts of the first instruction, and the number of times that any instruction of the block split the lanes.
     pub counts: Option<InstructionCounts>,
-    /// Number of lanes that came through the block while they waited.
+    /// Number of lanes that passed through the block while they waited.
     pub waiting: u64,
 }
 
 /// An instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// Its address.
+    /// Address of the instruction.
     pub address: String,
-    /// Its text.
+    /// Text of the instruction.
     pub text: String,
-    /// Whether lanes may part here.
+    /// Whether lanes may diverge here.
     pub diverges: bool,
-    /// The manual's word for what brings lanes together here.
+    /// The manual's name for the construct at which lanes reconverge here.
     pub reconverges: Option<&'static str>,
 }
 
-/// A way from the end of a block to the start of another.
+/// An edge from the end of a block to the start of another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// Number of the block that it leaves.
+    /// Index of the source block.
     pub from: usize,
-    /// Number of the block that it goes to.
+    /// Index of the target block.
     pub to: usize,
-    /// Why lanes take it.
+    /// The reason why lanes take the edge.
     pub kind: EdgeKind,
-    /// How many lanes went this way: those that executed both its ends one after the other, and those that came along while
-    /// they waited. Into a block go the lanes that execute its first instruction, and those that wait.
+    /// Number of lanes on this edge: lanes that executed both its ends in order, and lanes that followed it while they
+    /// waited. The lanes that enter a block are the lanes that execute its first instruction, and the lanes that wait.
     pub lanes: Option<u64>,
 }
 
 impl Block {
-    /// The line above its instructions.
+    /// Returns the line above the instructions.
     fn heading(&self) -> String {
         let entry = if self.entry { ", entry" } else { "" };
         let nowhere = if self.rows.is_empty() { ", no instruction" } else { "" };
         format!("{}{entry}{nowhere}", self.name)
     }
 
-    /// The counts in words.
+    /// Returns the counts as text.
     fn counted(&self) -> Option<String> {
         let InstructionCounts { executed, lanes, diverged, .. } = self.counts?;
         let waiting = if self.waiting > 0 { format!(", waiting {}", self.waiting) } else { String::new() };
         Some(format!("executed {executed}, lanes {lanes}{waiting}, diverged {diverged}"))
     }
 
-    /// Whether lanes may part in it.
+    /// Returns whether lanes may diverge in the block.
     fn diverges(&self) -> bool {
         self.rows.iter().any(|row| row.diverges)
     }
 
-    /// Whether lanes come together in it.
+    /// Returns whether lanes reconverge in the block.
     fn reconverges(&self) -> bool {
         self.rows.iter().any(|row| row.reconverges.is_some())
     }
 
-    /// Everything that is written in it.
+    /// Returns all lines of text in the block.
     fn lines(&self) -> Vec<String> {
         let width = self.rows.iter().map(|row| row.address.len()).max().unwrap_or_default();
         let rows =
@@ -106,7 +106,7 @@ impl Block {
 }
 
 impl Row {
-    /// What happens to the flow here, in words.
+    /// Returns the marks for divergence and reconvergence at this instruction.
     fn marks(&self) -> String {
         let reconverges = self.reconverges.map(|word| format!("  <{word}: lanes come together>"));
         let diverges = self.diverges.then(|| "  <lanes may part>".to_owned());
@@ -115,7 +115,7 @@ impl Row {
 }
 
 impl Way {
-    /// The kind, and how many lanes took it.
+    /// Returns the kind of the edge and its number of lanes.
     fn label(&self) -> String {
         match self.lanes {
             None => self.kind.name().to_owned(),
@@ -126,10 +126,10 @@ impl Way {
 }
 
 impl Drawing {
-    /// The control flow of a program, with what a run of it has counted.
+    /// Returns the control flow of a program, with the counts of a run.
     ///
     /// # Errors
-    /// A program that cannot be loaded.
+    /// Returns an error if the program cannot be loaded.
     pub fn of(
         title: &str,
         target: &Target,
@@ -147,7 +147,7 @@ impl Drawing {
         Ok(Drawing::new(title, &graph, &text, &|pc| target.isa.spelled(pc), counts))
     }
 
-    /// A graph with the texts of its instructions.
+    /// Creates a drawing with the texts of the instructions.
     fn new(
         title: &str,
         graph: &Graph,
@@ -187,7 +187,7 @@ impl Drawing {
                     blocks.push(Block { name: spelled(edge.to), ..Block::default() });
                     blocks.len() - 1
                 });
-                // If two ways lead to one place, the first has the lanes.
+                // If two edges lead to the same target, all lanes are attributed to the first.
                 let first = last.next[..place].iter().all(|before| before.to != edge.to);
                 let lanes = taken.as_ref().map(|taken| if first { taken.lanes(last.pc, edge.to) } else { 0 });
                 edges.push(Way { from, to, kind: edge.kind, lanes });
@@ -196,24 +196,24 @@ impl Drawing {
         Drawing { title: title.to_owned(), blocks, edges }
     }
 
-    /// Addresses that lanes come to and where no instruction is, as listings write them.
+    /// Returns the target addresses without an instruction, as listings write them.
     pub fn nowhere(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter(|block| block.rows.is_empty()).map(|block| block.name.as_str())
     }
 
-    /// As a text of Graphviz' language.
+    /// Returns the drawing in the DOT language of Graphviz.
     pub fn dot(&self) -> String {
         dot::dot(self)
     }
 
-    /// As a picture.
+    /// Returns the drawing as SVG.
     pub fn svg(&self) -> String {
         svg::svg(self)
     }
 }
 
-/// The instructions of a graph in basic blocks: only the first of a block is gone to from elsewhere, and only the last
-/// goes elsewhere.
+/// Splits the instructions of a graph into basic blocks. Control enters a block only at its first instruction and
+/// leaves it only at its last.
 fn parts(graph: &Graph) -> Vec<&[Node]> {
     let mut arrivals: HashMap<u32, usize> = HashMap::new();
     for edge in graph.nodes.iter().flat_map(|node| &node.next) {
@@ -228,35 +228,34 @@ fn parts(graph: &Graph) -> Vec<&[Node]> {
     graph.nodes.chunk_by(goes_on).collect()
 }
 
-/// Counts by instruction, and of each way from an instruction to another the lanes that executed both one after the
-/// other.
+/// Counts per instruction, and for each pair of instructions the number of lanes that executed both in order.
 #[derive(Clone, Debug)]
 pub struct Passages {
     /// The counts by instruction.
     pub profile: Profile,
     ways: HashMap<(u32, u32), u64>,
-    /// What each lane of a group executed last.
+    /// The last instruction that each lane of a group executed.
     last: HashMap<usize, Vec<Option<u32>>>,
 }
 
 impl Passages {
-    /// No counts, for groups of `width` lanes.
+    /// Returns empty counts, for groups of `width` lanes.
     pub fn new(width: u32) -> Passages {
         Passages { profile: Profile::new(width), ways: HashMap::new(), last: HashMap::new() }
     }
 
-    /// How many lanes executed the instruction at `to` right after the one at `from`.
+    /// Returns the number of lanes that executed the instruction at `to` directly after the one at `from`.
     pub fn lanes(&self, from: u32, to: u32) -> u64 {
         self.ways.get(&(from, to)).copied().unwrap_or_default()
     }
 
-    /// Every way that a lane took.
+    /// Returns every pair of consecutive instructions of a lane, with the number of lanes.
     pub fn ways(&self) -> impl Iterator<Item = ((u32, u32), u64)> {
         self.ways.iter().map(|(way, lanes)| (*way, *lanes))
     }
 
-    /// The ways as ways of a graph. A lane that waits comes along a way of the graph, without executing its instructions: the
-    /// shortest from its last instruction to its next.
+    /// Attributes the lanes to edges of a graph. A lane that waits follows the shortest path from its last instruction
+    /// to its next one, without executing the instructions between.
     fn over(&self, graph: &Graph) -> Taken {
         let mut taken = Taken::default();
         for ((from, to), lanes) in self.ways() {
@@ -277,8 +276,8 @@ impl Passages {
     }
 }
 
-/// Numbers of lanes on each way of a graph, from an instruction to another, and of lanes that came through each instruction
-/// while they waited.
+/// Number of lanes on each edge of a graph between instructions, and number of lanes that passed through each
+/// instruction while they waited.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ways: HashMap<(u32, u32), u64>,
@@ -295,7 +294,8 @@ impl Taken {
     }
 }
 
-/// The instructions of the shortest way from one to another, both included; none if the graph has no way.
+/// Returns the instructions of the shortest path between two instructions, including both, or nothing if no path
+/// exists.
 fn shortest(graph: &Graph, from: u32, to: u32) -> Vec<u32> {
     let mut before: HashMap<u32, u32> = HashMap::new();
     let mut queue = VecDeque::from([from]);

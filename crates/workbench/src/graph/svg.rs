@@ -1,4 +1,4 @@
-//! A [`Drawing`] as a picture: layers of blocks from top to bottom.
+//! Draws a [`Drawing`] as SVG: layers of blocks from top to bottom.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::{Block, Drawing};
 /// Width of a character and height of a line, in pixels.
 const LETTER: f64 = 7.25;
 const LINE: f64 = 16.0;
-/// Room between a block's border and its text.
+/// Space between a block's border and its text.
 const PADDING: f64 = 8.0;
 
 const STYLE: &str = "
@@ -40,14 +40,14 @@ const STYLE: &str = "
   @media (prefers-color-scheme: dark) { .way { --halo: #16181c } }
 ";
 
-/// A text where XML has one.
+/// Escapes a text for XML.
 fn escaped(text: &str) -> String {
     let plain = |letter: char| match letter {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
         '"' => "&quot;".to_owned(),
-        // XML has no way to write them.
+        // XML 1.0 cannot represent control characters.
         control if control.is_control() => "\u{fffd}".to_owned(),
         other => other.to_string(),
     };
@@ -58,7 +58,7 @@ fn width(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// A curve through the points of a way; it begins and ends at the blocks.
+/// Returns a curve through the points of an edge. It begins and ends at the blocks.
 fn curve(points: &[Point]) -> String {
     let [first, middle @ .., last] = points else { return String::new() };
     let mut path = format!("M{:.1} {:.1}", first.x, first.y);

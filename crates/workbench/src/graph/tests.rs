@@ -77,7 +77,7 @@ fn a_picture_is_well_formed_and_has_every_text_once() {
     assert_eq!(drawing.svg(), svg, "a picture depends on the graph alone");
 }
 
-/// No block of the picture lies on another.
+/// Blocks of the drawing do not overlap.
 #[test]
 fn blocks_do_not_overlap() {
     let svg = drawing(None).svg();
@@ -132,14 +132,14 @@ fn lanes_are_counted_on_the_ways_that_they_took() {
     assert_eq!(drawing.blocks[0].counted().unwrap(), "executed 2, lanes 8, diverged 0");
 }
 
-/// Lane 3 leaves the loop at 8 and waits while the others go round: it comes to 64 past the instructions that it does not
-/// execute, and so do the lanes that skip a side of the if.
+/// Lane 3 leaves the loop at 8 and waits while the others iterate. It reaches 64 without executing the instructions
+/// between, and so do the lanes that skip a side of the if.
 #[test]
 fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
     let mut counts = Passages::new(4);
     counts.issues(0, &[0, 8], Mask(0b1111));
     counts.issues(0, &[16, 24, 32], Mask(0b0011));
-    // Lane 2 waits from 16 on. No way leads straight to 56.
+    // Lane 2 waits from 16. No edge leads directly to 56.
     counts.issues(0, &[56], Mask(0b0111));
     counts.issues(0, &[64, 72], Mask(0b1111));
     let drawing = drawing(Some(&counts));
@@ -148,7 +148,7 @@ fn lanes_that_wait_are_on_the_ways_that_they_come_along() {
         let to = block(name);
         drawing.edges.iter().filter(|way| way.to == to).filter_map(|way| way.lanes).sum()
     };
-    // 56 leads back to 8, from where a way leads to 64.
+    // An edge leads from 56 back to 8, and another from 8 to 64.
     assert_eq!((into("0x40"), drawing.blocks[block("0x40")].counts.unwrap().lanes), (4, 4));
     assert_eq!(
         (into("0x8"), drawing.blocks[block("0x8")].counted().unwrap()),

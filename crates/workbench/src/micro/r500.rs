@@ -1,10 +1,11 @@
-//! The instructions of R500, of groups of 64 lanes.
+//! The instructions of R500, in groups of 64 lanes.
 
 use reconverge_isa::Isa;
 
 use super::{Frame, Row};
 
-/// Pixels. temp[1] and temp[2] are numbers that no two lanes share, temp[1].rg the pixel's place as a coordinate; aL is 1.
+/// Pixels. temp[1] and temp[2] are numbers that differ in every lane, temp[1].rg is the pixel's position as a
+/// coordinate, and aL is 1.
 static PIXELS: Frame = Frame {
     before: "
 .isa r500
@@ -32,7 +33,7 @@ values = {positions}
 {textures}"#,
 };
 
-/// Pairs of indices, whose outputs are scattered.
+/// Pairs of indices with scattered outputs.
 static DOMAIN: Frame = Frame {
     before: "
 .isa r500

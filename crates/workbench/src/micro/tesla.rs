@@ -4,10 +4,11 @@ use reconverge_isa::Isa;
 
 use super::{Frame, Row};
 
-/// Blocks of 256 threads. What registers hold: `$r0` the thread, `$r16` and `$r18` floats that no two lanes share,
-/// `$r17` one for all, `$r19` floats of which every fourth is zero; addresses of global memory in `$r20` (in a row),
-/// `$r21` (one word), `$r22` (scattered over 64 KiB) and `$r23` (16 bytes each in a row); offsets in shared memory in
-/// `$a1` (in a row), `$a2` (one word) and `$a3` (scattered). `$c1` is true in odd lanes, `$c2` in all, `$c3` in none.
+/// Blocks of 256 threads. `$r0` is the thread. `$r16` and `$r18` are floats that differ in every lane, `$r17` is a
+/// float that is equal in all lanes, and every fourth float in `$r19` is zero. `$r20` to `$r23` are addresses of
+/// global memory: `$r20` contiguous, `$r21` one word, `$r22` scattered over 64 KiB, `$r23` contiguous units of 16
+/// bytes. `$a1` to `$a3` are offsets in shared memory: `$a1` contiguous, `$a2` one word, `$a3` scattered. `$c1` is
+/// true in odd lanes, `$c2` in all lanes, and `$c3` in no lane.
 static COMPUTE: Frame = Frame {
     before: "
 .chip sm_13
@@ -68,7 +69,7 @@ texels = "0..1024"
 "#,
 };
 
-/// Fragments: 2048 of a row of quads. `$r16` and `$r18` are coordinates, `$r17` is a number.
+/// 2048 fragments in a row of quads. `$r16` and `$r18` are coordinates, and `$r17` is a number.
 static FRAGMENT: Frame = Frame {
     before: "
 .chip sm_13
@@ -112,7 +113,7 @@ const fn fragment(name: &'static str, body: &'static str) -> Row {
 
 const ADD: Row = row("add b32", "add b32 $r{d} $r17 $r0");
 
-/// What costs are multiples of.
+/// The unit of cost.
 pub(super) static UNIT: Row = ADD;
 
 /// A texture instruction overwrites its coordinates.

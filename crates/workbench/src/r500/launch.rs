@@ -1,7 +1,7 @@
 //! Launches of R500: the fields of a launch file, and the run that they describe.
 //!
-//! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries and outputs are the render targets. With `[ctm]`,
-//! the program runs over a domain of index pairs between typed buffers. Launches of vertex programs are in
+//! Without `[ctm]`, lanes are pixels: inputs arrive in temporaries, and outputs are the render targets. With `[ctm]`,
+//! the program runs over a domain of index pairs and accesses typed buffers. Launches of vertex programs are in
 //! [`super::vertex`].
 
 use std::ops::Range;
@@ -51,20 +51,20 @@ use crate::values::{Files, Values};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Lanes that share a program counter; those of the chip when absent.
+    /// Number of lanes that share a program counter (default: that of the chip).
     pub group_width: Option<usize>,
-    /// Frames of the loop stack, instead of the number recommended for the flow-control mode.
+    /// Number of frames of the loop stack (default: as recommended for the flow-control mode).
     pub loop_stack: Option<usize>,
-    /// Entries of the address stack, likewise.
+    /// Number of entries of the address stack (default: as recommended for the flow-control mode).
     pub address_stack: Option<usize>,
-    /// Highest value of a branch counter, likewise.
+    /// Highest value of a branch counter (default: as recommended for the flow-control mode).
     pub branch_counter: Option<u8>,
-    /// Which sleeping lanes keep a BREAK from jumping: `frame` (those of the loop) or `all`.
+    /// Inactive lanes that inhibit the jump of a BREAK: `frame` (lanes of the loop) or `all`.
     pub inhibit_scope: Option<String>,
-    /// Values in temporaries.
+    /// Values of temporaries.
     #[serde(default)]
     pub input: Vec<InputValues>,
-    /// Values in input registers of a vertex program.
+    /// Values of input registers of a vertex program.
     #[serde(default)]
     pub attribute: Vec<AttributeValues>,
     /// Float constants.
@@ -73,7 +73,7 @@ pub struct Launch {
     /// Samplers, by the units of their textures.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
-    /// The CTM model.
+    /// Parameters of the CTM model.
     pub ctm: Option<CtmValues>,
 }
 
@@ -83,7 +83,7 @@ pub struct Launch {
 pub struct InputValues {
     /// The temporary.
     pub temp: u8,
-    /// One to four numbers a lane, or one to four for all lanes.
+    /// One to four numbers per lane, or one to four numbers for all lanes.
     pub values: Values,
 }
 
@@ -91,7 +91,7 @@ pub struct InputValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantValues {
-    /// 0 to 255.
+    /// Number of the constant, 0 to 255.
     pub number: u8,
     /// One to four numbers.
     pub values: Values,
@@ -101,12 +101,12 @@ pub struct ConstantValues {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
-    /// Pairs along i, and along j.
+    /// Number of pairs along i, and along j.
     pub domain: Vec<u32>,
     /// First i and first j.
     #[serde(default)]
     pub origin: Vec<u32>,
-    /// The program's outputs are uncached: they go to output 0 at once.
+    /// Whether the program's outputs are uncached and go directly to output 0.
     #[serde(default)]
     pub uncached: bool,
     /// Input buffers.
@@ -123,17 +123,17 @@ pub struct CtmValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// Input 0 to 15, output 0 to 3.
+    /// Number of the buffer: input 0 to 15, output 0 to 3.
     pub number: u8,
-    /// `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2`, `FLOAT32_4`.
+    /// Element format: `UINT16_1`, `UINT8_4`, `FLOAT32_1`, `FLOAT32_2` or `FLOAT32_4`.
     pub format: String,
-    /// `LINEAR` when absent.
+    /// Tiling (default: `LINEAR`).
     pub tiling: Option<String>,
-    /// Elements a row.
+    /// Elements per row.
     pub pitch: u32,
-    /// Rows; 1 when absent.
+    /// Number of rows (default: 1).
     pub height: Option<u32>,
-    /// First contents; zeros when absent.
+    /// Initial contents (default: zeros).
     pub values: Option<Values>,
 }
 
@@ -141,17 +141,17 @@ pub struct BufferValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConditionalValues {
-    /// `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL`, `ALWAYS`.
+    /// The comparison: `NEVER`, `LESS`, `LESS_EQUAL`, `EQUAL`, `GREATER_EQUAL`, `GREATER`, `NOT_EQUAL` or `ALWAYS`.
     pub test: String,
-    /// `DPP` (when the program ends) or `PE` (before it is scheduled).
+    /// The time of the comparison: `DPP` (when the program ends) or `PE` (before it is scheduled).
     pub location: String,
-    /// The value compared, for `PE`.
+    /// The value that `PE` compares.
     #[serde(default)]
     pub value: f32,
-    /// The program's conditional value is written to the buffer.
+    /// Whether the program's conditional value is written to the buffer.
     #[serde(default)]
     pub write: bool,
-    /// The conditional buffer; its number is not used.
+    /// The conditional buffer. Its number is not used.
     pub buffer: BufferValues,
 }
 
@@ -350,7 +350,7 @@ impl Launch {
     }
 }
 
-/// The first fetch from a unit to which nothing is bound is an error before anything runs.
+/// Returns an error for the first fetch from a unit without a texture, before the program runs.
 fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), Error> {
     for (slot, loaded) in setup.slots() {
         if let Ok(inst) = &loaded.inst
@@ -367,7 +367,7 @@ fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), 
     Ok(())
 }
 
-/// An enumerated field's value by its manual's name.
+/// Returns an enumerated field's value by its name in the manual.
 fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
     let value = E::NAMES.iter().find(|known| known.text.eq_ignore_ascii_case(name));
     let names = || E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
@@ -379,7 +379,7 @@ fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
 
 impl error::Cause for Cause {}
 
-/// Lanes that are pixels.
+/// A launch whose lanes are pixels.
 #[derive(Clone, Debug)]
 pub struct Pixels {
     /// The program.
@@ -388,7 +388,7 @@ pub struct Pixels {
     pub launch: machine::Launch,
 }
 
-/// Lanes that are pairs of a domain.
+/// A launch whose lanes are pairs of a domain.
 #[derive(Clone, Debug)]
 struct Pairs {
     setup: Arc<Setup>,
@@ -405,7 +405,7 @@ impl Ready for Pixels {
         Ok(Box::new(PixelsOutcome { outcome }))
     }
 
-    /// Lanes are numbered from 0 on again: no instruction reads the number.
+    /// The piece numbers its lanes from 0 again: no instruction reads the number.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.lanes {
             return None;
@@ -468,7 +468,7 @@ impl Outcome for PixelsOutcome {
 struct PixelSteps(Run, EndedGroups<Group>);
 
 impl PixelSteps {
-    /// A group that runs or has ended.
+    /// Returns a group that runs or has ended.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -517,7 +517,7 @@ impl Steps for PixelSteps {
         self.0.set_program(program).is_ok()
     }
 
-    /// Pixels write nothing that others read.
+    /// Pixels do not write memory that others read.
     fn is_independent(&self) -> bool {
         true
     }
@@ -531,7 +531,7 @@ impl Steps for PixelSteps {
     }
 }
 
-/// No memory: pixels read textures only, which do not change.
+/// There is no memory to inspect: pixels only read textures, which do not change.
 impl Inspect for PixelSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         REGISTERS.to_vec()
@@ -560,7 +560,7 @@ impl Inspect for PixelSteps {
     }
 }
 
-/// The first number of the colors: no write to a color or to the depth is an event.
+/// Number of the first color channel. Writes to colors and to the depth do not emit events.
 const FIRST_COLOR: u32 = 4 * TEMPORARIES as u32;
 
 const REGISTERS: [RegisterClass; 3] = [
@@ -569,7 +569,7 @@ const REGISTERS: [RegisterClass; 3] = [
     RegisterClass { name: "depth", count: 1, channels: "", first: FIRST_COLOR + 4 * TARGETS as u32 },
 ];
 
-/// A register of a group's first `count` lanes.
+/// Returns a register of a group's first `count` lanes.
 fn read(group: &Group, count: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
     let output = |lane: usize| LaneOutput::of(group, lane);
     Some(match class {
@@ -586,12 +586,12 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
     })
 }
 
-/// Changes a temporary of a lane. Outputs are what instructions have written, and stay.
+/// Changes a temporary of a lane. Outputs cannot be changed.
 fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
     class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
 }
 
-/// The words of a group's flow state.
+/// Returns the words of a group's flow state.
 fn words(group: &Group, kind: Kind) -> Vec<Word> {
     let (flow, lanes) = (group.flow(), group.lanes());
     match kind {
@@ -608,7 +608,7 @@ fn words(group: &Group, kind: Kind) -> Vec<Word> {
     }
 }
 
-/// What a word of a group's flow state holds.
+/// Returns the value of a word of a group's flow state.
 fn word(group: &Group, word: &Word) -> u64 {
     let flow = group.flow();
     match word.kind {
@@ -635,7 +635,7 @@ fn set_word(group: &mut Group, word: &Word, value: u64) {
     }
 }
 
-/// What a run over a domain leaves, with the buffers that are outputs.
+/// The results of a run over a domain, with the output buffers.
 struct PairsOutcome {
     outcome: DispatchOutcome,
     outputs: Vec<(String, Surface)>,
@@ -665,7 +665,7 @@ impl Ready for Pairs {
 }
 
 impl Pairs {
-    /// The buffers that are outputs.
+    /// Returns the output buffers.
     fn outputs(&self) -> Vec<(String, Surface)> {
         let Dispatch { outputs, conditional, .. } = &self.dispatch;
         let numbered = outputs.iter().enumerate();
@@ -691,7 +691,7 @@ struct PairSteps {
 }
 
 impl PairSteps {
-    /// A group that runs or has ended.
+    /// Returns a group that runs or has ended.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.run.group() {
             Some((running, group)) if running == number => Some(group),
@@ -705,7 +705,7 @@ impl Steps for PairSteps {
         Box::new(self.clone())
     }
 
-    /// Lanes are the pairs, quad by quad; those at the edges of the domain have lanes that do not run.
+    /// Lanes are the pairs, in order of quads. Quads at the edge of the domain have lanes that do not run.
     fn shape(&self) -> (usize, usize) {
         (self.run.groups() * self.run.width(), self.run.width())
     }
@@ -799,7 +799,7 @@ impl Outcome for PairsOutcome {
     }
 }
 
-/// Buffers are placed one after the other at multiples of 2 KiB. (CTM guide, base address: low 11 bits ignored)
+/// Buffers are placed in order at multiples of 2 KiB. (CTM guide, base address: low 11 bits ignored)
 const ALIGNMENT: usize = 2048;
 const fn element_type(format: Format) -> Dtype {
     match format {
@@ -822,14 +822,14 @@ fn place_buffer(
         Some(name) => named::<Tiling>(&format!("{place} tiling"), name)?,
     };
     let height = buffer.height.unwrap_or(1);
-    // 13 bits each (CTM guide, set_inp_fmt), which also keeps what a file can ask for small.
+    // 13 bits each (CTM guide, set_inp_fmt). This also limits the memory that a file can request.
     for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
         if !(1..=8191).contains(&size) {
             return Err(Error::name(format!("{place} {name}"), size, "1 to 8191 fits here"));
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
-    // As it grows, and what it holds as arrays.
+    // Memory for the buffers while they grow, and for their contents as arrays.
     room((memory.len() + bytes) as u64, 4)?;
     memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
     let base = memory.len();

@@ -1,6 +1,6 @@
-//! ATI R500 behind the workbench's interface: text here, launches in [`mod@launch`].
+//! Implements the workbench's interface for ATI R500: text in this file, launches in [`mod@launch`].
 //!
-//! Programs of the stage `vertex` are those of the vertex unit, all others of the fragment processor.
+//! Programs of the stage `vertex` belong to the vertex unit, and all others to the fragment processor.
 
 pub mod launch;
 mod stats;
@@ -48,7 +48,7 @@ impl Machine for R500 {
         shared_heading(target) + &name
     }
 
-    /// Several programs each stand behind `.program`; one alone needs none.
+    /// Each of several programs follows a `.program` line. A single program does not need this line.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         if let [program] = &image.programs[..] {
             return Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text);
@@ -99,7 +99,7 @@ impl Machine for R500 {
         back.state == program.state && back.constants == program.constants
     }
 
-    /// Words that are missing at the end are 0.
+    /// Missing words at the end are 0.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let vertex = target.stage == Some(Stage::Vertex);
         let (most, wanted) = match vertex {
@@ -148,7 +148,7 @@ impl Machine for R500 {
         self.explain(target, &line_at(&listing.lines(&program.words), target.isa, address)?.words)
     }
 
-    /// None: the text refuses no word, and codes without a meaning are reported when they are reached.
+    /// There are no faults: the text represents every word, and undefined codes are reported when they execute.
     fn faults(&self, _: &Target, _: &Program) -> Result<Vec<Finding>, TargetError> {
         Ok(Vec::new())
     }
@@ -227,7 +227,7 @@ impl Machine for R500 {
     }
 }
 
-/// The lines of a text that are for all its programs.
+/// Returns the lines of a text that apply to all its programs.
 fn shared_heading(target: &Target) -> String {
     let chip = target.chip_name().map(|chip| format!(".chip {chip}\n")).unwrap_or_default();
     format!(".isa {}\n{chip}", target.isa)
@@ -241,7 +241,7 @@ fn load_vertex(program: &Program) -> Result<pvs::setup::Setup, TargetError> {
     pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }
 
-/// Whether a program is one of the vertex unit: by its own stage, else by what is known of its file.
+/// Returns whether a program belongs to the vertex unit: by its own stage, or else by the stage of the target.
 fn is_vertex(target: &Target, program: &Program) -> bool {
     program.stage.or(target.stage) == Some(Stage::Vertex)
 }

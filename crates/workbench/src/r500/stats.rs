@@ -1,4 +1,4 @@
-//! What counts say about R500 instructions: their type is in their first word (US_CMN_INST).
+//! Conventions for the counts of R500 instructions. The first word of an instruction (US_CMN_INST) has its type.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -29,7 +29,7 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
     })
 }
 
-/// Of a vertex program: what writes outputs, and the rest.
+/// Returns the conventions for a vertex program: instructions that write outputs, and others.
 pub(super) fn of_vertex(program: &Program) -> Result<Conventions, TargetError> {
     let setup = pvs::setup::Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;
     let classes = setup.slots().filter_map(|(slot, loaded)| {

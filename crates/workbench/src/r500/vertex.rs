@@ -1,4 +1,5 @@
-//! Launches of R500's vertex unit: lanes are vertices, inputs arrive in input registers, outputs are the output registers.
+//! Launches of R500's vertex unit. Lanes are vertices, inputs arrive in input registers, and outputs are the output
+//! registers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,11 +28,11 @@ use crate::values::Values;
 pub struct AttributeValues {
     /// The input register.
     pub number: u8,
-    /// One to four numbers a vertex, or one to four for all vertices.
+    /// One to four numbers per vertex, or one to four numbers for all vertices.
     pub values: Values,
 }
 
-/// A launch of a vertex program, ready.
+/// Returns a launch of a vertex program, ready to run.
 pub(super) fn prepare(
     request: &Request<'_>,
     attributes: &[AttributeValues],
@@ -47,7 +48,7 @@ pub(super) fn prepare(
 
 impl error::Cause for Cause {}
 
-/// Lanes that are vertices.
+/// A launch whose lanes are vertices.
 #[derive(Clone, Debug)]
 struct Vertices {
     setup: Arc<Setup>,
@@ -63,7 +64,7 @@ impl Ready for Vertices {
         Ok(Box::new(VerticesOutcome(run_watched(&self.setup, &self.launch, options, watch)?)))
     }
 
-    /// Vertices are numbered from 0 on again: no instruction reads the number.
+    /// The piece numbers its vertices from 0 again: no instruction reads the number.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         if lanes.is_empty() || lanes.end > self.launch.vertices {
             return None;
@@ -83,7 +84,7 @@ impl Ready for Vertices {
     }
 }
 
-/// What vertices leave.
+/// The results of a launch over vertices.
 struct VerticesOutcome(outputs::Outcome);
 
 impl Outcome for VerticesOutcome {
@@ -110,7 +111,7 @@ impl Outcome for VerticesOutcome {
 struct VertexSteps(Run, EndedGroups<Group>);
 
 impl VertexSteps {
-    /// A group that runs or has ended.
+    /// Returns a group that runs or has ended.
     fn group(&self, number: usize) -> Option<&Group> {
         match self.current() == Some(number) {
             true => Some(self.0.group()),
@@ -119,7 +120,7 @@ impl VertexSteps {
     }
 }
 
-/// The place of a register's channel in a group.
+/// Returns the index of a register's channel in a group.
 fn place(Register { class, number, channel }: Register) -> Option<usize> {
     let number = u8::try_from(number).ok()?;
     Group::register(class, number, channel).filter(|_| channel < 4)
@@ -160,10 +161,10 @@ impl Steps for VertexSteps {
     }
 }
 
-/// No memory: a vertex reads inputs and constants only.
+/// There is no memory to inspect: vertices only read inputs and constants.
 impl Inspect for VertexSteps {
     fn registers(&self) -> Vec<RegisterClass> {
-        // One numbering for all files, in this order.
+        // All register files share one numbering, in this order.
         let mut first = 0;
         let mut class = |name, count| {
             let class = RegisterClass { name, count, channels: "xyzw", first };

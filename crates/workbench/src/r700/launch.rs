@@ -35,40 +35,41 @@ use crate::values::{Files, Values};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// First control-flow instruction, in 64-bit words.
+    /// Address of the first control-flow instruction, in 64-bit words.
     pub start: Option<u32>,
-    /// NUM_GPRS, instead of what the program's file states.
+    /// NUM_GPRS. Overrides the program's file.
     pub gprs: Option<u8>,
-    /// STACK_SIZE in entries, likewise.
+    /// STACK_SIZE in entries. Overrides the program's file.
     pub stack: Option<u32>,
     /// NUM_CLAUSE_TEMP_GPRS.
     pub clause_temps: Option<u8>,
-    /// DX10_CLAMP: CLAMP makes NaN 0; on when absent.
+    /// DX10_CLAMP: CLAMP turns NaN into 0 (default: on).
     pub dx10_clamp: Option<bool>,
-    /// ALU_INST_PREFER_VECTOR; on when absent.
+    /// ALU_INST_PREFER_VECTOR (default: on).
     pub prefer_vector: Option<bool>,
-    /// Whether the vertex resource of a constant buffer's number reads it where it has no other; it does when absent.
+    /// Whether a vertex fetch reads the constant buffer with the number of its resource if no such resource exists
+    /// (default: true).
     pub constants_are_buffers: Option<bool>,
     /// SQ_BOOL_CONST: bit n is boolean n.
     pub booleans: Option<u32>,
-    /// The file of the fetch program that CALL_FS calls: words only.
+    /// File of the fetch program that CALL_FS calls; it contains only words.
     pub fetch_program: Option<FetchProgramFile>,
-    /// What a vertex fetch of type VERTEX_DATA adds to its index.
+    /// Added to the index of a vertex fetch of type VERTEX_DATA.
     #[serde(default)]
     pub base_vertex: u32,
-    /// What a vertex fetch of type INSTANCE_DATA adds to its index.
+    /// Added to the index of a vertex fetch of type INSTANCE_DATA.
     #[serde(default)]
     pub base_instance: u32,
-    /// SQ_VTX_SEMANTIC, from the first register on.
+    /// SQ_VTX_SEMANTIC, starting at the first register.
     #[serde(default)]
     pub semantics: Vec<u8>,
-    /// 1 for each lane that lies inside the primitive, 0 for the others; all do when absent.
+    /// 1 for each lane inside the primitive, 0 for the others (default: all lanes are inside).
     pub covered: Option<Values>,
-    /// The scatter buffer.
+    /// Contents of the scatter buffer.
     pub scatter: Option<Values>,
-    /// Element type of exports, as they are shown and compared: `f32` when absent, `u32`, `i32`.
+    /// Element type in which exports are shown and compared: `f32` (default), `u32` or `i32`.
     pub output_type: Option<String>,
-    /// Values in registers.
+    /// Values of registers at the start.
     #[serde(default)]
     pub input: Vec<InputValues>,
     /// Constant buffers.
@@ -83,7 +84,7 @@ pub struct Launch {
     /// Vertex resources.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
-    /// Samplers. Where there is one, a texture that states nothing of its own has none.
+    /// Samplers. If there are any, a texture has its own sampler only if it states a field of a sampler.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
 }
@@ -94,20 +95,20 @@ pub struct Launch {
 pub struct InputValues {
     /// The register.
     pub gpr: u8,
-    /// One to four numbers a lane, or one to four for all lanes.
+    /// One to four numbers per lane, or one to four numbers for all lanes.
     pub values: Values,
 }
 
-/// Contents of a constant buffer, which a vertex resource of the same number reads too.
+/// Contents of a constant buffer. A vertex resource of the same number can also read it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantValues {
-    /// 0 to 15.
+    /// Number of the buffer, 0 to 15.
     pub number: u8,
-    /// First dword.
+    /// Offset of the first dword.
     #[serde(default)]
     pub offset: usize,
-    /// The numbers, four an entry.
+    /// The numbers, four per entry.
     pub values: Values,
 }
 
@@ -117,7 +118,7 @@ pub struct ConstantValues {
 pub struct ConstantFileValues {
     /// The first entry, 0 to 255.
     pub number: usize,
-    /// The numbers, four an entry.
+    /// The numbers, four per entry.
     pub values: Values,
 }
 
@@ -125,14 +126,14 @@ pub struct ConstantFileValues {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoopValues {
-    /// 0 to 31.
+    /// Number of the constant, 0 to 31.
     pub number: usize,
-    /// Rounds.
+    /// Number of iterations.
     pub count: u16,
     /// First value of aL.
     #[serde(default)]
     pub init: u16,
-    /// What a round adds to aL.
+    /// Added to aL in each iteration.
     #[serde(default)]
     pub inc: i16,
 }
@@ -143,17 +144,17 @@ pub struct LoopValues {
 pub struct BufferValues {
     /// BUFFER_ID.
     pub number: u8,
-    /// Its memory.
+    /// Contents of the buffer.
     pub values: Values,
     /// Bytes from one element to the next.
     pub stride: Option<u32>,
-    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2), in place of `stride`: the format, too, which fetches with
-    /// USE_CONST_FIELDS read.
+    /// Word 2 of the resource (SQ_VTX_CONSTANT_WORD2) instead of `stride`. It includes the format, which fetches with
+    /// USE_CONST_FIELDS use.
     pub word2: Option<u32>,
 }
 
 impl BufferValues {
-    /// A resource of its memory and stride.
+    /// Creates a resource from its contents and stride.
     pub fn new(number: u8, values: Values, stride: u32) -> BufferValues {
         BufferValues { number, values, stride: Some(stride), word2: None }
     }
@@ -165,7 +166,7 @@ impl BufferValues {
 pub struct FetchProgramFile {
     /// Raw words, as `file.bin:u32` or `file.npy`.
     pub words: Values,
-    /// First instruction, in 64-bit words.
+    /// Address of the first instruction, in 64-bit words.
     #[serde(default)]
     pub start: u32,
 }
@@ -293,7 +294,7 @@ impl Launch {
     }
 }
 
-/// The program's kind: what the launch states, then its file.
+/// Returns the program type that the launch states, or else the program's file.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let stages = [("pixel", Stage::Pixel), ("vertex", Stage::Vertex), ("geometry", Stage::Geometry)];
     if let Some(name) = &request.common.stage {
@@ -307,10 +308,10 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     }
 }
 
-/// The bank of a program's constants that is the constant file, C[n]; the buffers are 0 to 15.
+/// Number under which a program's constants include the constant file, C[n]. The constant buffers are 0 to 15.
 pub(super) const CONSTANT_FILE: u32 = 16;
 
-/// Takes what the program's file states: loop constants, booleans, constants.
+/// Copies the resources that the program's file states: loop constants, booleans, constants.
 fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), Error> {
     resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
     for (number, constant) in resources.loop_constants.iter_mut().enumerate() {
@@ -351,7 +352,7 @@ fn place_constants(
     words: &[u32],
 ) -> Result<(), Error> {
     let buffer = buffers.get_mut(number).ok_or_else(|| out_of(place, 15))?;
-    // 4096 entries of four. (kcache: 12-bit addresses)
+    // A buffer has 4096 entries of four dwords. (kcache: 12-bit addresses)
     let end = offset.saturating_add(words.len());
     if end > 4096 * 4 {
         return Err(Error::Machine(format!("{place}: it ends at dword {end}; a buffer has 16384")));
@@ -378,7 +379,7 @@ fn fill_resources(
     let filled =
         (0u8..).zip(&resources.constant_buffers).filter(|(_, buffer)| are_buffers && !buffer.is_empty());
     for (number, buffer) in filled {
-        // A constant buffer is a whole number of entries; what a case leaves out of the last reads as its 0.
+        // A constant buffer is a whole number of entries. The missing dwords of the last entry are 0.
         let mut entries = buffer.clone();
         entries.resize(buffer.len().next_multiple_of(4), 0);
         resources.vertex_buffers.insert(number, VertexBuffer::constants(&entries));
@@ -446,7 +447,7 @@ fn out_of(place: &str, last: usize) -> Error {
     Error::Machine(format!("{place}: 0 to {last} fits here"))
 }
 
-/// The words of constants, which are floats unless a type is stated.
+/// Returns the words of constants, which are floats unless a type is stated.
 fn floats(place: &str, values: &Values, files: &dyn Files) -> Result<Vec<u32>, Error> {
     all_words(place, &values.load_float(place, true, files)?.array)
 }
@@ -473,19 +474,19 @@ impl error::Cause for Cause {
     }
 }
 
-/// Lanes in wavefronts.
+/// A launch of lanes in wavefronts.
 #[derive(Clone, Debug)]
 pub struct Waves {
     /// The program.
     pub program: Program,
     /// The launch.
     pub launch: machine::Launch,
-    /// Element type of what lanes export.
+    /// Element type of exports.
     output_type: Dtype,
 }
 
 impl Waves {
-    /// Refuses a strict run of a program that reads the constant file when nothing sets it.
+    /// Refuses a strict run of a program that reads the constant file if the launch does not set it.
     fn has_constants(&self, options: &Options) -> Result<(), Error> {
         let environment = &self.launch.environment;
         if options.mode != Mode::Strict || !environment.resources.constant_file.is_empty() {
@@ -548,7 +549,7 @@ impl Ready for Waves {
     }
 }
 
-/// The part of an entry of the stack that a word is.
+/// Returns the part of a stack entry that a word belongs to.
 fn part(word: &Word) -> Part {
     if word.part == 0 { Part::Active } else { Part::Breaks }
 }
@@ -562,7 +563,7 @@ struct WaveSteps {
 }
 
 impl WaveSteps {
-    /// A wavefront that runs or has ended.
+    /// Returns a wavefront that runs or has ended.
     fn wave(&self, group: usize) -> Option<&Wave> {
         match self.current() == Some(group) {
             true => Some(self.run.wave()),
@@ -570,7 +571,7 @@ impl WaveSteps {
         }
     }
 
-    /// The number of a register that the launch has.
+    /// Returns the number of a register that the launch has.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         // The topmost register numbers are the clause temporaries.
@@ -654,7 +655,7 @@ impl Inspect for WaveSteps {
         vec![space("scatter"), space("global")]
     }
 
-    /// Addresses count bytes. The global registers follow each other by number, component and lane.
+    /// Addresses count bytes. Global registers are ordered by number, component and lane.
     fn memory(&self, space: &str, _: usize, _: Lane, address: u32, count: usize) -> Vec<u8> {
         let simd = self.run.wave().simd();
         let words: &[u32] = match space {
@@ -735,7 +736,7 @@ impl Inspect for WaveSteps {
 
     fn set_word(&mut self, word: &Word, value: u64) {
         let wave = self.run.wave_mut();
-        // Lanes that are not there stay as they are.
+        // Bits of lanes that do not exist keep their value.
         let value = value & word.bits;
         let with = |held: Mask| (held - Mask(word.bits)) | Mask(value);
         match word.kind {
@@ -759,15 +760,15 @@ impl Inspect for WaveSteps {
     }
 }
 
-/// What wavefronts leave, and the element type in which it is shown.
+/// Results of wavefronts, and the element type in which they are shown.
 pub struct WavesOutcome {
-    /// What they leave.
+    /// The results.
     pub outcome: outcome::Outcome,
     output_type: Dtype,
 }
 
 impl Waves {
-    /// What a run of this launch leaves, with its outputs.
+    /// Returns the results of a run of this launch, with its outputs.
     pub fn left(&self, outcome: outcome::Outcome) -> WavesOutcome {
         WavesOutcome { outcome, output_type: self.output_type }
     }

@@ -1,4 +1,4 @@
-//! AMD R700 and R600 behind the workbench's interface: text here, launches in [`mod@launch`].
+//! Implements the workbench's interface for AMD R700 and R600: text in this file, launches in [`mod@launch`].
 
 pub mod launch;
 mod stats;
@@ -35,7 +35,7 @@ use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
-/// The R700, and the R600 as a chip option.
+/// The R700. The R600 is a chip option.
 #[derive(Clone, Copy, Debug)]
 pub struct R700;
 
@@ -60,7 +60,8 @@ impl Machine for R700 {
         Listing { text, marks: printed.marks }.checked()
     }
 
-    /// Machine and chip once, then each program behind `.program`; a nameless program alone needs none.
+    /// States machine and chip once, and `.program` before each program. A single program without a name does not need
+    /// `.program`.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         let chip = target.r700();
         let name = target.chip_name().unwrap_or(chip.name).to_ascii_lowercase();
@@ -116,8 +117,8 @@ impl Machine for R700 {
         kept(back) == kept(program)
     }
 
-    /// Two words are a control-flow instruction or one of an ALU clause, four a fetch, 2n an ALU group with its
-    /// literals: every reading that is legal.
+    /// Two words are a control-flow instruction or an instruction of an ALU clause. Four words are a fetch, and 2n
+    /// words are an ALU group with its literals. Returns every legal interpretation.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let readings = explain::readings(words, target.r700());
         let several = readings.len() > 1;
@@ -126,7 +127,7 @@ impl Machine for R700 {
         all.ok_or(ExplainError::Count { isa: target.isa, wanted, found: words.len() })
     }
 
-    /// The program knows whether the words are control flow, a slot of an ALU group, or a fetch.
+    /// The position in the program determines whether the words are control flow, a slot of an ALU group, or a fetch.
     fn explain_at(
         &self,
         target: &Target,
@@ -146,8 +147,8 @@ impl Machine for R700 {
         Ok(explained)
     }
 
-    /// An operation of an ALU group and a fetch are placed in a clause of their own. What is wrong is said of the reading
-    /// that understands most of the text.
+    /// An operation of an ALU group and a fetch get a clause of their own. Errors refer to the interpretation that
+    /// accepts most of the text.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
         const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
         let mut furthest: Option<Vec<Diagnostic>> = None;
@@ -171,11 +172,11 @@ impl Machine for R700 {
         Ok(code.faults().map(finding).collect())
     }
 
-    /// The families share most numbers, so that words of one are read as the other's without a sign but their faults.
+    /// The families share most encodings, so words of one family decode as the other's. Only faults distinguish them.
     fn mistaken(&self, target: &Target, program: &Program) -> Option<String> {
         let code =
             |chip: Chip, program: &Program| Code::new(&program.words, program.base, CodeOptions::new(chip));
-        // Arbitrary words often have a reading; one that exports something and leaves nothing unread is a program.
+        // Arbitrary words often have an interpretation. If it exports something and covers all words, it is a program.
         let sound = |chip: Chip, program: &Program| {
             let code = code(chip, program);
             let plain = |addr: u32| {
@@ -269,7 +270,7 @@ fn needs(chip: Chip, program: &Program) -> Needs {
     Needs { registers: Some(registers_needed(&code)), stack }
 }
 
-/// Warns of a source that declares less than its instructions need.
+/// Warns if a source declares fewer registers or stack entries than its instructions need.
 fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     let declared = &program.resources;
     if declared.registers.is_none() && declared.stack.is_none() {
@@ -292,20 +293,21 @@ fn too_little(chip: Chip, program: &Program, source: &str) -> Vec<Diagnostic> {
     found
 }
 
-/// The directive at a place of a source, with its operands.
+/// Returns the span of the directive at a position of a source, with its operands.
 fn directive_at(source: &str, at: usize) -> Span {
     let line = source[at..].split(['\n', ';']).next().unwrap_or_default();
     Span::new(at, at + line.trim_end().len())
 }
 
-/// The registers with a value at the start of a program, where its stage and state say it: of a vertex program R0, of a
-/// pixel program those that are interpolated and the position. (Mesa `r600d.h`, SPI_PS_IN_CONTROL_0)
+/// Returns the registers that have a value at the start of a program, if its stage and state determine them: R0 for a
+/// vertex program, the interpolated registers and the position for a pixel program. (Mesa `r600d.h`,
+/// SPI_PS_IN_CONTROL_0)
 fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
     match stage? {
         Stage::Vertex => Some(Components::NONE.with(0)),
         Stage::Pixel => {
             let control = program.state("SPI_PS_IN_CONTROL_0")?;
-            // Front face, fixed-point position and the index of the pixel come into registers of their own.
+            // Front face, fixed-point position and the index of the pixel arrive in registers of their own.
             if program.state("SPI_PS_IN_CONTROL_1").is_some_and(|other| other != 0) {
                 return None;
             }
@@ -317,7 +319,7 @@ fn inputs(stage: Option<Stage>, program: &Program) -> Option<Components> {
     }
 }
 
-/// A reading as front ends know it; `titled` when it is one of several of the same words.
+/// Converts an interpretation for front ends. `titled` is set if the same words have several interpretations.
 fn explanation(reading: Reading, titled: bool) -> Explanation {
     let title = if titled { format!("{}: ", reading.title) } else { String::new() };
     let lines = |lines: Vec<String>| lines.into_iter().map(|line| title.clone() + &line).collect::<Vec<_>>();
@@ -342,7 +344,7 @@ fn explanation(reading: Reading, titled: bool) -> Explanation {
     }
 }
 
-/// Two readings of the same words.
+/// Joins two interpretations of the same words.
 fn join(mut first: Explanation, second: Explanation) -> Explanation {
     first.text += &format!("\n{}", second.text);
     first.source += &format!("\n{}", second.source);
@@ -353,7 +355,7 @@ fn join(mut first: Explanation, second: Explanation) -> Explanation {
     first
 }
 
-/// Takes a directive of a source into its program.
+/// Applies a directive of a source to its program.
 fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), String> {
     match (name, values) {
         ("gprs", [count]) => program.resources.registers = Some(*count),
@@ -377,7 +379,7 @@ fn directive(name: &str, values: &[u32], program: &mut Program) -> Result<(), St
     Ok(())
 }
 
-/// The directives that [`directive`] takes back into `program`.
+/// Returns the directives of a program, which [`directive`] parses.
 fn directives(program: &Program) -> String {
     let mut text = String::new();
     if let Some(stage) = program.stage {

@@ -1,4 +1,4 @@
-//! What counts say about R700 instructions: control-flow words, groups and fetches.
+//! Conventions for the counts of R700 instructions: control-flow words, groups and fetches.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;

@@ -1,10 +1,10 @@
-//! The flow state that a machine remembers, as rows of the page: which lanes each row has, and which of them wait for it.
+//! The flow state of a machine as rows of the page: the lanes of each row, and the lanes that wait for it.
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask, StackRow, Why};
 use serde::Serialize;
 
-/// A row of the machine's own bookkeeping.
+/// A row of the machine's flow state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub(super) struct ReportRow {
     kind: &'static str,
@@ -12,10 +12,10 @@ pub(super) struct ReportRow {
     to: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<i64>,
-    /// The lanes that it remembers, by the word for what they have in common.
+    /// The lanes of the row, by name of each set.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     masks: Vec<(&'static str, [u32; 2])>,
-    /// The lanes that wait for it. Each lane waits for one row at most.
+    /// The lanes that wait for the row. Each lane waits for at most one row.
     #[serde(skip_serializing_if = "is_empty")]
     holds: [u32; 2],
 }
@@ -24,12 +24,12 @@ fn is_empty(words: &[u32; 2]) -> bool {
     *words == [0, 0]
 }
 
-/// Low and high word.
+/// Returns the low and the high word.
 pub(super) fn words(mask: Mask) -> [u32; 2] {
     [mask.0 as u32, (mask.0 >> 32) as u32]
 }
 
-/// The heading of a machine's rows.
+/// Returns the heading of a machine's rows.
 pub(super) fn heading(isa: Isa, vertex: bool) -> &'static str {
     match isa {
         Isa::R500 if vertex => "Loops and subroutines, innermost first",
@@ -39,7 +39,8 @@ pub(super) fn heading(isa: Isa, vertex: bool) -> &'static str {
     }
 }
 
-/// The rows of a group, innermost first: `whys` has a reason for each lane, `stack` the machine's own entries.
+/// Returns the rows of a group, innermost first. `whys` has a reason for each lane, and `stack` has the machine's own
+/// entries.
 pub(super) fn rows(isa: Isa, whys: &[Why], stack: &[StackRow]) -> Vec<ReportRow> {
     let mut holds = vec![Mask::NONE; stack.len()];
     for (lane, why) in whys.iter().enumerate() {
@@ -64,12 +65,13 @@ pub(super) fn rows(isa: Isa, whys: &[Why], stack: &[StackRow]) -> Vec<ReportRow>
     rows
 }
 
-/// The entry of the stack that a lane waits for.
+/// Returns the index of the stack entry that a lane waits for.
 fn holding(isa: Isa, why: Why, lane: Lane, stack: &[StackRow]) -> Option<usize> {
     let has = |row: &StackRow| row.mask.is_some_and(|mask| mask.has(lane));
     match (isa, why) {
         (Isa::R700, Why::Branch { depth }) => Some(depth as usize).filter(|depth| *depth < stack.len()),
-        // The innermost loop that the lane has entered: an inner loop is entered by lanes that have not left an outer one.
+        // The innermost loop that the lane has entered. Only lanes that have not left an outer loop enter an inner
+        // loop.
         (_, Why::Break | Why::Continue) => stack.iter().position(|row| is_loop(isa, row) && has(row)),
         (_, Why::Parked { pc }) => stack.iter().position(|row| row.pc == Some(pc) && has(row)),
         (_, Why::Active | Why::Branch { .. } | Why::Exited | Why::Uncovered) => None,
@@ -84,7 +86,8 @@ fn is_loop(isa: Isa, row: &StackRow) -> bool {
     }
 }
 
-/// The masks of an entry: the one that it has, and of a loop the lanes that have left it or wait for its next iteration.
+/// Returns the masks of an entry: its own mask, and for a loop the lanes that have left it or wait for its next
+/// iteration.
 fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static str, [u32; 2])> {
     let of = |wanted: Why| with(whys, |why| why == wanted).0 & holds.0;
     let [own, broken, continued] = match isa {
@@ -101,7 +104,7 @@ fn masks(isa: Isa, whys: &[Why], row: &StackRow, holds: Mask) -> Vec<(&'static s
     masks
 }
 
-/// The lanes whose reason meets a condition.
+/// Returns the lanes whose reason meets a condition.
 fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     let mut lanes = Mask::NONE;
     for (lane, why) in whys.iter().enumerate() {
@@ -112,7 +115,8 @@ fn with(whys: &[Why], condition: impl Fn(Why) -> bool) -> Mask {
     lanes
 }
 
-/// The branch counters of R500, a row for each value: a lane that a branch switched off counts the branches opened since.
+/// Returns the branch counters of R500, one row per value. A lane that a branch switched off counts the branches
+/// opened since then.
 fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     let mut values: Vec<u32> = whys
         .iter()
@@ -131,7 +135,8 @@ fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
     values.into_iter().map(row).collect()
 }
 
-/// Tesla's mask of the lanes that a `break` has switched off. The mask is not a token; the lanes wait for the BREAK token.
+/// Returns Tesla's mask of the lanes that a `break` switched off. The mask is not a token; the lanes wait for the
+/// BREAK token.
 fn broken_lanes(whys: &[Why]) -> Vec<ReportRow> {
     let lanes = with(whys, |why| why == Why::Break);
     let masks = vec![("", words(lanes))];

@@ -1,4 +1,4 @@
-//! Records a run step by step, and packs what it recorded.
+//! Records a run one step at a time, and packs the recorded data.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::session::{Register, RegisterClass, Stepping, Stride};
 
-/// The registers that a program's text names: a word of letters and a number, as `$r3`, `R1` or `temp[1]`.
+/// The registers that a program's text names: a word of letters and a number, such as `$r3`, `R1` or `temp[1]`.
 struct NamedRegisters(HashSet<String>);
 
 impl NamedRegisters {
@@ -43,7 +43,7 @@ impl NamedRegisters {
     }
 }
 
-/// Things that occur again and again, by number.
+/// Numbers for values that occur repeatedly.
 struct Numbers<T> {
     numbers: HashMap<T, i32>,
     list: Vec<T>,
@@ -65,7 +65,7 @@ impl<T: Eq + Hash + Clone> Numbers<T> {
     }
 }
 
-/// The things up to the highest of these numbers.
+/// Returns the number of values up to the highest of these numbers.
 fn used<T>(list: &[T], numbers: &[i32]) -> usize {
     numbers.iter().max().map_or(0, |most| *most as usize + 1).min(list.len())
 }
@@ -82,7 +82,7 @@ struct RecordedStep {
 /// Writes to registers, in the order of their steps.
 #[derive(Default)]
 struct RegisterWrites {
-    /// Step, register, lanes.
+    /// Step, register and lanes of each write.
     places: Vec<(i32, i32, Mask)>,
     /// Values by write and lane.
     values: Vec<i32>,
@@ -94,7 +94,7 @@ impl RegisterWrites {
         self.values.extend(lanes.lanes().map(|lane| values[lane.index()]));
     }
 
-    /// The writes of the first steps.
+    /// Returns the writes of the first `until` steps.
     fn packed(&self, until: usize) -> PackedWrites {
         let count = self.places.partition_point(|(step, ..)| (*step as usize) < until);
         let places = &self.places[..count];
@@ -110,25 +110,25 @@ impl RegisterWrites {
     }
 }
 
-/// Records a run step by step.
+/// Records a run one step at a time.
 pub(super) struct Recorder {
     stepping: Stepping,
     bounds: Bounds,
     isa: Isa,
     width: usize,
-    /// Line of the listing by address.
+    /// Index of the line in the listing, by address.
     lines: HashMap<u32, usize>,
     /// Registers that the program names.
     named: NamedRegisters,
     steps: Vec<RecordedStep>,
-    /// By group: its last step.
+    /// The last step of each group.
     last: HashMap<usize, i32>,
-    /// Steps of the run that are not recorded: more than the bound.
+    /// Whether the run has more steps than the bound.
     full: bool,
     whys: Numbers<Why>,
     vectors: Numbers<Vec<i32>>,
     stacks: Numbers<Vec<ReportRow>>,
-    /// Registers of each group before its first step, which is the step of the write.
+    /// Registers of each group before its first step. The step of such a write is the group's first step.
     initial: RegisterWrites,
     writes: RegisterWrites,
     registers_until: Option<usize>,
@@ -162,12 +162,12 @@ impl Recorder {
         }
     }
 
-    /// The most lanes that a group has.
+    /// Returns the maximum number of lanes of a group.
     pub(super) fn width(&self) -> usize {
         self.width
     }
 
-    /// Runs to the end or the bound; gives the error that ended it.
+    /// Runs to the end or the bound. Returns the error that ended the run, if any.
     pub(super) fn run(&mut self) -> Option<Error> {
         loop {
             let group = self.stepping.current()?;
@@ -203,8 +203,8 @@ impl Recorder {
                 Event::Resume { .. } => events.push(3),
                 _ => {}
             });
-            // What turns lanes around without being issued, as a `join` that takes up the other side, is part of the step
-            // before: steps count as `run`, `stats` and `trace` count.
+            // A switch of lanes without an issue, such as a `join` that switches to the other side, is part of the
+            // previous step. Steps are then counted as `run`, `stats` and `trace` count them.
             if issued || result.is_err() {
                 self.last.insert(group, step);
             } else {
@@ -226,7 +226,8 @@ impl Recorder {
         }
     }
 
-    /// Records the registers of a group before its first step: those that the program names, and those that are not 0.
+    /// Records the registers of a group before its first step: the registers that the program names, and those that
+    /// are not 0.
     fn start(&mut self, group: usize, step: i32) {
         for class in self.stepping.registers() {
             for number in 0..class.count {
@@ -259,10 +260,10 @@ impl Recorder {
         }
     }
 
-    /// The report with what was recorded: as much as its bytes have room for.
+    /// Returns the report with as much of the recorded data as fits the size limit.
     ///
     /// # Errors
-    /// Without any step the report is larger.
+    /// Returns an error if the report exceeds the limit even without any step.
     pub(super) fn finish(self, report: Report, machine: &dyn Machine) -> Result<Report, Error> {
         let until = self.registers_until.unwrap_or(self.steps.len());
         let (mut steps, mut until) = (self.steps.len(), until);
@@ -272,7 +273,7 @@ impl Recorder {
             if bytes <= self.bounds.bytes {
                 return Ok(packed);
             }
-            // In proportion, and a little less: it converges in a few turns.
+            // In proportion, and a little less. This converges in a few iterations.
             let less = |count: usize| count * (self.bounds.bytes / 16) / (bytes / 16).max(1) / 10 * 9;
             if until > 0 {
                 until = if until < 64 { 0 } else { less(until) };
@@ -287,7 +288,7 @@ impl Recorder {
         }
     }
 
-    /// The first steps, and the registers in front of the first of them.
+    /// Returns the report with the first steps, and the registers before the first of them.
     fn packed(&self, report: Report, machine: &dyn Machine, steps: usize, until: usize) -> Report {
         let groups = self.stepping.groups();
         let mut notes = report.notes;
@@ -338,7 +339,7 @@ impl Recorder {
     }
 }
 
-/// Pairs of a number and how often it follows itself.
+/// Returns the runs of equal numbers, as pairs of the number and the length of its run.
 fn runs(numbers: &[i32]) -> Vec<usize> {
     let mut runs: Vec<usize> = Vec::new();
     for number in numbers {
@@ -350,7 +351,7 @@ fn runs(numbers: &[i32]) -> Vec<usize> {
     runs
 }
 
-/// A column: zlib of zigzag varints of the differences, in base64.
+/// Packs a column: zlib of zigzag varints of the differences, in base64.
 fn pack(numbers: impl Iterator<Item = i32>) -> String {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
     let mut last = 0i32;

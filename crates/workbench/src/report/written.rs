@@ -1,4 +1,4 @@
-//! A program as its source has it: the lines of each instruction with their comments, and the labels before them.
+//! A program as written in its source: the lines of each instruction with their comments, and the labels before them.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -10,16 +10,16 @@ use crate::open::Opened;
 /// An instruction in its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Written {
-    /// Number of its first line, from 1.
+    /// Number of the first line, from 1.
     line: usize,
-    /// Its lines, without indentation.
+    /// The lines of the instruction, without indentation.
     text: String,
-    /// The lines before it that are labels or comments, as they stand in the source.
+    /// The previous lines that are labels or comments, unchanged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     before: Vec<String>,
 }
 
-/// The instructions of a program in its source, by address.
+/// Returns the instructions of a program as written in its source, by address.
 pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> LiteMap<u32, Option<Written>> {
     let number = opened.image.programs.iter().position(|known| known == program);
     let Some(places) = number.and_then(|number| opened.lines.get(number)) else { return LiteMap::new() };

@@ -16,31 +16,31 @@ use serde::Serialize;
 
 use super::memory::HALF_WARP;
 
-/// Banks of shared memory.
+/// Number of banks of shared memory.
 const BANKS: u32 = 16;
 
-/// The rule of passes, in a line.
+/// The rule of passes, in one line.
 pub const RULE: &str = "half-warps, 16 banks of 32 bits, one word is broadcast (compute capability 1.x)";
 
 /// An access of an instruction to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BankedAccess {
-    /// Whether it writes.
+    /// Whether the access is a store.
     pub store: bool,
-    /// Bytes that each lane moves.
+    /// Bytes per lane.
     pub bytes: u32,
-    /// Which of a lane's loads of the instruction it is, from 0.
+    /// Index of the load among a lane's loads in the instruction, from 0.
     pub which: u8,
 }
 
 /// Counts of accesses to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BankCounts {
-    /// Requests: half-warps of which a lane accesses shared memory.
+    /// Requests: half-warps in which at least one lane accesses shared memory.
     pub requests: u64,
-    /// Passes that serve them; as many as requests if there is no conflict.
+    /// Passes that serve these requests. Equals `requests` if there is no conflict.
     pub passes: u64,
-    /// The most passes of a request.
+    /// The maximum number of passes of a request.
     pub most: u64,
 }
 
@@ -52,7 +52,7 @@ impl BankCounts {
     }
 }
 
-/// The passes of a read of 32 bits or less by the lanes of a half-warp.
+/// Returns the number of passes of a read of up to 32 bits. `addresses` has the byte addresses of a half-warp's lanes.
 pub fn read_passes(addresses: &[u32]) -> u64 {
     let mut left: Vec<u32> = addresses.iter().map(|address| address / 4).collect();
     let mut passes = 0;
@@ -72,7 +72,8 @@ pub fn read_passes(addresses: &[u32]) -> u64 {
     passes
 }
 
-/// The passes of a write of 32 bits or less by the lanes of a half-warp.
+/// Returns the number of passes of a write of up to 32 bits. `addresses` has the byte addresses of a half-warp's
+/// lanes.
 pub fn write_passes(addresses: &[u32]) -> u64 {
     let mut distinct = addresses.to_vec();
     distinct.sort_unstable();
@@ -94,7 +95,7 @@ pub(super) struct Banks {
 struct Unsettled {
     pc: u32,
     accesses: Vec<(Lane, u32)>,
-    /// Loads of the instruction so far, by lane.
+    /// Number of loads of the instruction so far, by lane.
     loads: [u8; 64],
 }
 
@@ -103,12 +104,12 @@ impl Banks {
         Banks { of, counts: LiteMap::new(), pending: HashMap::new() }
     }
 
-    /// Whether no instruction accesses shared memory.
+    /// Returns whether no instruction accesses shared memory.
     pub(super) fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// Takes a load or store of the instruction at `pc`.
+    /// Records a load or store of the instruction at `pc`.
     pub(super) fn take(&mut self, group: usize, pc: u32, event: Event) {
         let Some(access) = self.of.get(&pc) else { return };
         let begun = || Unsettled { pc, accesses: Vec::new(), loads: [0; 64] };
@@ -128,7 +129,7 @@ impl Banks {
         }
     }
 
-    /// The instruction of a group is complete: returns its counts.
+    /// Completes the instruction of a group and returns its counts.
     pub(super) fn settle(&mut self, group: usize) -> Option<BankCounts> {
         if self.pending.is_empty() {
             return None;
@@ -137,7 +138,7 @@ impl Banks {
         self.count(&pending)
     }
 
-    /// All instructions are complete: returns the counts by group.
+    /// Completes all instructions and returns the counts by group.
     pub(super) fn settle_all(&mut self) -> Vec<(usize, BankCounts)> {
         let pending = std::mem::take(&mut self.pending);
         pending.into_iter().filter_map(|(group, pending)| Some((group, self.count(&pending)?))).collect()
@@ -167,7 +168,7 @@ impl Banks {
 mod tests {
     use super::*;
 
-    /// Lane k at `step * k`.
+    /// Returns lane k at `step * k`.
     fn lanes(step: u32) -> Vec<u32> {
         (0..16).map(|lane| step * lane).collect()
     }
@@ -213,7 +214,7 @@ mod tests {
         let access = |bytes, which| BankedAccess { store: false, bytes, which };
         let mut banks = Banks::new([(8, access(4, 1)), (16, access(8, 0))].into_iter().collect());
         for lane in 0..32u8 {
-            // The first load is of another memory.
+            // The first load accesses another memory.
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 0 });
             banks.take(0, 8, Event::Load { lane: Lane(lane), address: 8 * u32::from(lane) });
         }

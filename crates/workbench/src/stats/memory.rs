@@ -1,29 +1,29 @@
-//! How the accesses of a group to memory come together, as the machine's manual defines it.
+//! Coalescing of a group's accesses to memory, as the machine's manual defines it.
 //!
 //! Tesla: CUDA C Programming Guide, appendix "Compute Capabilities", global memory of compute capability 1.x. A warp's
-//! access is a request for each half-warp; the memory serves a request in transactions of 32, 64 or 128 bytes. Atomic
-//! operations and local memory are not part of what the guide defines.
+//! access consists of one request for each half-warp. The memory serves a request in transactions of 32, 64 or 128
+//! bytes. The guide does not define transactions for atomic operations and local memory.
 
 use foldhash::{HashMap, HashMapExt as _};
 use litemap::LiteMap;
 use reconverge_simt::{Event, Lane};
 use serde::Serialize;
 
-/// Lanes whose accesses are one request.
+/// Number of lanes whose accesses form one request.
 pub(super) const HALF_WARP: usize = 16;
 
-/// How requests become transactions.
+/// Rule by which requests become transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coalescing {
-    /// Compute capability 1.0 and 1.1: one transaction (two of 16-byte words) if lane k accesses word k of an aligned
-    /// segment, else one of 32 bytes a lane.
+    /// Compute capability 1.0 and 1.1: one transaction (two for 16-byte words) if lane k accesses word k of an aligned
+    /// segment, otherwise one transaction of 32 bytes per lane.
     InSequence,
-    /// Compute capability 1.2 and 1.3: a transaction for each segment that a lane accesses, no larger than needed.
+    /// Compute capability 1.2 and 1.3: one transaction, no larger than needed, for each segment that a lane accesses.
     BySegment,
 }
 
 impl Coalescing {
-    /// What it is, in a line.
+    /// Returns the rule in one line.
     pub const fn name(self) -> &'static str {
         match self {
             Coalescing::InSequence => {
@@ -33,7 +33,8 @@ impl Coalescing {
         }
     }
 
-    /// The sizes of the transactions of a request: `addresses` by lane of the half-warp, each of a word of `bytes`.
+    /// Returns the sizes in bytes of the transactions of a request. `addresses` has lanes of the half-warp and their
+    /// addresses. Each lane accesses a word of `bytes` bytes.
     pub fn transactions(self, bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
         match self {
             Coalescing::InSequence => in_sequence(bytes, addresses),
@@ -86,25 +87,25 @@ fn by_segment(bytes: u32, addresses: &[(usize, u32)]) -> Vec<u32> {
     transactions
 }
 
-/// An access that counts: which of the events of its instruction it is, and the bytes of its word.
+/// An access that counts: the kind of event of its instruction, and the size of its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Whether it writes.
+    /// Whether the access is a store.
     pub store: bool,
-    /// Bytes that each lane moves.
+    /// Bytes per lane.
     pub bytes: u32,
 }
 
 /// Counts of accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryCounts {
-    /// Requests: half-warps of which a lane accesses memory.
+    /// Requests: half-warps in which at least one lane accesses memory.
     pub requests: u64,
-    /// Transactions that serve them.
+    /// Transactions that serve these requests.
     pub transactions: u64,
     /// Bytes that the transactions move.
     pub bytes_moved: u64,
-    /// Bytes that the lanes ask for.
+    /// Bytes that the lanes request.
     pub bytes_wanted: u64,
 }
 
@@ -123,7 +124,7 @@ pub(super) struct Accesses {
     rule: Coalescing,
     of: LiteMap<u32, Access>,
     pub(super) counts: LiteMap<u32, MemoryCounts>,
-    /// By group, the accesses of its last instruction.
+    /// Accesses of the last instruction of each group.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 
@@ -132,7 +133,7 @@ impl Accesses {
         Accesses { rule, of, counts: LiteMap::new(), pending: HashMap::new() }
     }
 
-    /// Takes a load or store of the instruction at `pc`.
+    /// Records a load or store of the instruction at `pc`.
     pub(super) fn take(&mut self, group: usize, pc: u32, event: Event) {
         let (store, lane, address) = match event {
             Event::Load { lane, address } => (false, lane, address),
@@ -144,13 +145,13 @@ impl Accesses {
         }
     }
 
-    /// The instruction of a group is complete: returns its counts.
+    /// Completes the instruction of a group and returns its counts.
     pub(super) fn settle(&mut self, group: usize) -> Option<MemoryCounts> {
         let (pc, accesses) = self.pending.remove(&group)?;
         self.count(pc, &accesses)
     }
 
-    /// All instructions are complete: returns the counts by group.
+    /// Completes all instructions and returns the counts by group.
     pub(super) fn settle_all(&mut self) -> Vec<(usize, MemoryCounts)> {
         let pending = std::mem::take(&mut self.pending);
         let counted =
@@ -184,7 +185,7 @@ impl Accesses {
 mod tests {
     use super::Coalescing::{BySegment, InSequence};
 
-    /// Lane k at `base + step * k`.
+    /// Returns lane k at `base + step * k`.
     fn lanes(base: u32, step: u32) -> Vec<(usize, u32)> {
         (0..16).map(|lane| (lane, base + step * lane as u32)).collect()
     }
@@ -219,7 +220,7 @@ mod tests {
         let mut swapped = lanes(0x1000, 4);
         (swapped[3].1, swapped[4].1) = (swapped[4].1, swapped[3].1);
         assert_eq!(BySegment.transactions(4, &swapped), [64]);
-        // Inside 128 bytes, over both halves; then over two segments.
+        // Inside 128 bytes, across both halves; then across two segments.
         assert_eq!(BySegment.transactions(4, &lanes(0x1004, 4)), [128]);
         assert_eq!(BySegment.transactions(4, &lanes(0x1048, 4)), [64, 32]);
         assert_eq!(BySegment.transactions(4, &[(0, 0x1000), (5, 0x1000)]), [32]);

@@ -1,4 +1,4 @@
-//! What the suite computes: inputs, which are the same in every run, and plain evaluations.
+//! The problems of the suite: inputs, which are the same in every run, and plain evaluations.
 
 use crate::array::{Array, Dtype};
 
@@ -13,7 +13,7 @@ const fn problem(
     Problem { name, inputs, expected, rule }
 }
 
-/// A number that looks random (the final mix of MurmurHash3).
+/// Returns a pseudo-random number (the final mix of MurmurHash3).
 fn mixed(number: u32) -> u32 {
     let mut h = number.wrapping_mul(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
@@ -25,13 +25,13 @@ fn words(count: u32, word: impl Fn(u32) -> u32) -> Array {
     Array::from_words(Dtype::U32, vec![count as usize], (0..count).map(word))
 }
 
-/// Rows of so many numbers.
+/// Returns `rows` rows of `row` numbers.
 fn floats(rows: u32, row: u32, number: impl Fn(u32) -> f32) -> Array {
     let shape = if row == 1 { vec![rows as usize] } else { vec![rows as usize, row as usize] };
     Array::from_words(Dtype::F32, shape, (0..rows * row).map(|at| number(at).to_bits()))
 }
 
-/// A number from 0 up to 1 with 24 bits.
+/// Returns a pseudo-random multiple of 2^-24 from 0 up to 1.
 fn fraction(number: u32) -> f32 {
     (mixed(number) >> 8) as f32 / (1 << 24) as f32
 }
@@ -40,7 +40,7 @@ fn fraction(number: u32) -> f32 {
 
 const SIDE: usize = 256;
 
-/// Small whole numbers: products and sums are exact.
+/// Inputs are small whole numbers, so products and sums are exact.
 pub(super) static MATMUL: Problem = problem(
     "matmul",
     Rule::Exact,
@@ -61,8 +61,8 @@ pub(super) static MATMUL: Problem = problem(
 
 // ---- Bodies
 
-/// Positions and masses between 0 and 1. The machine's multiply-add truncates its product and its root is approximate, 2048 times
-/// in a sum whose terms reach 2^15.
+/// Positions and masses are between 0 and 1. The machine's multiply-add truncates its product, and its root is
+/// approximate. This happens 2048 times in a sum whose terms reach 2^15.
 pub(super) static NBODY: Problem = problem(
     "nbody",
     Rule::Within { abs: 0.5, rel: 1e-3 },
@@ -159,14 +159,14 @@ pub(super) static NESTED: Problem = problem("nested", Rule::Exact, Inputs::defau
 
 // ---- Tables and trees
 
-/// The tree's nodes in order are 1, 5, 9, …; every fourth key is one of them.
+/// The tree's nodes in order are 1, 5, 9, …, so every fourth key is a node.
 pub(super) static SEARCH: Problem = problem(
     "search",
     Rule::Exact,
     || {
         let node = |at: u32| match at {
             0 => 0,
-            // In a full tree of 16 levels, the node's place among those of its level decides its place in the order.
+            // In a full tree of 16 levels, the index of a node in its level determines its index in the order.
             _ => {
                 let level = at.ilog2();
                 let order = (2 * (at - (1 << level)) + 1) << (15 - level);
@@ -188,7 +188,7 @@ pub(super) static SEARCH: Problem = problem(
     },
 );
 
-/// A bit is set in every fourth value: low values are frequent.
+/// Each bit is set in a quarter of the values, so low values are frequent.
 pub(super) static HISTOGRAM: Problem = problem(
     "histogram",
     Rule::Exact,
@@ -219,7 +219,7 @@ pub(super) static TABLE16: Problem = problem(
     |inputs| stepped(&inputs.words("table"), 1 << 17, 4),
 );
 
-/// 64 steps through a table from each lane's number, by as many bits as number its entries.
+/// Follows 64 steps through a table, starting at each lane's number. `bits` is the number of bits of an index.
 fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
     let steps = |lane: u32| {
         let (mut c, mut n) = (u32::MAX, lane);
@@ -234,7 +234,7 @@ fn stepped(table: &[u32], lanes: u32, bits: u32) -> Vec<u32> {
 
 // ---- Iteration
 
-/// The reciprocal is approximate; the last step leaves a millionth.
+/// The reciprocal is approximate. The last iteration leaves an error of a millionth.
 pub(super) static NEWTON: Problem = problem(
     "newton",
     Rule::Within { abs: 0.0, rel: 2e-6 },
@@ -247,12 +247,12 @@ pub(super) static NEWTON: Problem = problem(
 
 // ---- Textures
 
-/// Four whole numbers up to 255 a texel.
+/// Returns an image with four whole numbers up to 255 per texel.
 fn picture(size: u32) -> Array {
     floats(size * size, 4, |at| (mixed(at) % 256) as f32)
 }
 
-/// Whole numbers and weights: exact.
+/// Inputs and weights are whole numbers, so results are exact.
 pub(super) static CONVOLVE: Problem = problem(
     "convolve",
     Rule::Exact,
@@ -274,7 +274,7 @@ pub(super) static CONVOLVE: Problem = problem(
     },
 );
 
-/// The weights are multiples of 1/8: exact.
+/// The weights are multiples of 1/8, so results are exact.
 pub(super) static SCALE: Problem = problem(
     "scale",
     Rule::Exact,
@@ -290,7 +290,8 @@ pub(super) static SCALE: Problem = problem(
     },
 );
 
-/// The four texels around a place, in texels from the first one's centre, weighed by how near they are.
+/// Returns the four texels around a position, weighted by distance. `x` and `y` are in texels from the first texel's
+/// centre.
 fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: usize) -> [f32; 4] {
     let (left, top) = (x.floor(), y.floor());
     let (right_weight, bottom_weight) = (x - left, y - top);
@@ -306,8 +307,8 @@ fn bilinear(texels: &[f32], x: f32, y: f32, wrap: impl Fn(i32) -> usize, size: u
 
 const FRAGMENTS: u32 = 1 << 19;
 
-/// Value at (0, 0), change with x, change with y: the texture's coordinates, then the normal's components. All values are
-/// exact.
+/// Value at (0, 0), change with x, change with y: first the texture's coordinates, then the normal's components. All
+/// values are exact.
 pub(super) const PLANES: [[f32; 3]; 5] = [
     [0.25, 0.004_882_812_5, 0.000_976_562_5],
     [0.125, 0.000_976_562_5, 0.007_812_5],
@@ -316,7 +317,7 @@ pub(super) const PLANES: [[f32; 3]; 5] = [
     [1.0, 0.000_015_258_789, 0.0],
 ];
 
-/// Where the value of a plane is taken for each fragment: centres of pixels in a row of quads.
+/// Returns the values of planes for each fragment, at the centres of pixels in a row of quads.
 fn over(planes: &[[f32; 3]]) -> Array {
     let row = planes.len() as u32;
     floats(FRAGMENTS, row, |at| {
@@ -327,7 +328,7 @@ fn over(planes: &[[f32; 3]]) -> Array {
     })
 }
 
-/// Roots and products of light are approximate.
+/// Square roots and products of the light are approximate.
 pub(super) static LIT: Problem = problem(
     "lit",
     Rule::Within { abs: 1e-3, rel: 1e-5 },

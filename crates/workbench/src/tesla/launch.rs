@@ -32,36 +32,36 @@ pub use grid::{Grid, GridOutcome};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// General registers, instead of what the container states.
+    /// Number of general registers. Overrides the container.
     pub registers: Option<u32>,
-    /// Bytes of l[] a thread, likewise.
+    /// Bytes of l[] per thread. Overrides the container.
     pub local_bytes: Option<u32>,
-    /// Blocks in x and y; 1 when absent.
+    /// Number of blocks in x and y (default: 1).
     #[serde(default)]
     pub grid: Vec<u32>,
-    /// Threads of a block in x, y and z; 1 when absent.
+    /// Number of threads of a block in x, y and z (default: 1).
     #[serde(default)]
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory.
     pub shared: Option<u32>,
-    /// Bytes of shared memory with the parameters, instead of what the container states.
+    /// Bytes of shared memory, including the parameters. Overrides the container.
     pub shared_bytes: Option<u32>,
-    /// Barriers that a block has, likewise.
+    /// Number of barriers of a block. Overrides the container.
     pub barriers: Option<u32>,
-    /// The number of the grid, which programs find in `s[0x0]`; 0 when absent.
+    /// Number of the grid, which programs read from `s[0x0]` (default: 0).
     #[serde(default)]
     pub grid_id: u16,
-    /// Faults of the driver that made the program, which are fixed: `nv50-compute`.
+    /// Driver whose faults in the generated program are fixed: `nv50-compute`.
     pub driver_fixes: Option<String>,
-    /// Runs blocks that no multiprocessor of the chip can hold, too.
+    /// Whether blocks that no multiprocessor of the chip can hold run.
     #[serde(default)]
     pub oversized: bool,
-    /// Bytes of a pointer in the parameter area, where the container does not state them: 4 (when absent) or 8.
+    /// Bytes of a pointer in the parameter area, if the container does not state them: 4 (default) or 8.
     pub pointer_bytes: Option<u32>,
     /// The parameters, in order.
     #[serde(default)]
     pub param: Vec<ParamValue>,
-    /// Buffers in global memory that are no parameters.
+    /// Buffers in global memory that are not parameters.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
     /// Segments of global memory, in addition to those of buffers.
@@ -70,26 +70,28 @@ pub struct Launch {
     /// Contents of constant banks, on top of those in the container.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
-    /// Their inputs.
+    /// Inputs of a fragment, vertex or geometry program.
     #[serde(default)]
     pub input: Vec<InputValues>,
-    /// Whether the lanes that a fragment program's last quad lacks run as helpers, for derivatives.
+    /// Whether the missing lanes of a fragment program's last quad run as helpers, for derivatives.
     #[serde(default)]
     pub helpers: bool,
-    /// Colours that a fragment program gives, four registers each from $r0 on: 1 to 8, 1 when absent.
+    /// Number of colours that a fragment program returns, in four registers each, starting at $r0: 1 to 8 (default:
+    /// 1).
     pub colors: Option<u32>,
-    /// Instead, the registers that a fragment program gives, from $r0 on: 0 to 128. Those behind whole colours are the
-    /// output `others`.
+    /// Number of registers that a fragment program returns, starting at $r0: 0 to 128; instead of `colors`. Registers
+    /// after the last whole colour become the output `others`.
     pub results: Option<u32>,
-    /// Which lanes of a fragment program the primitive covers; all when absent. The others only help with differences.
+    /// Lanes of a fragment program that the primitive covers (default: all). The other lanes only contribute to
+    /// differences.
     pub covered: Option<Values>,
-    /// 0 times anything is 0.
+    /// Whether 0 times any value is 0.
     #[serde(default)]
     pub mul_zero_wins: bool,
-    /// Samplers. With one of these, only textures that state a filter or a wrap mode have samplers of their own.
+    /// Samplers. If there are any, a texture has its own sampler only if it states a filter or a wrap mode.
     #[serde(default)]
     pub sampler: Vec<SamplerValues>,
-    /// p[] of a geometry program, by word.
+    /// Contents of p[] for a geometry program, by word.
     pub vertices: Option<Values>,
 }
 
@@ -97,17 +99,17 @@ pub struct Launch {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParamValue {
-    /// Its name; a buffer is an output under this name.
+    /// Name of the parameter. A buffer is an output with this name.
     pub name: String,
     /// A buffer with these contents.
     pub buffer: Option<Values>,
-    /// Where the buffer lies, a multiple of 4; chosen when absent.
+    /// Address of the buffer, a multiple of 4 (default: chosen automatically).
     pub address: Option<u32>,
-    /// The segment of g[] that is the buffer, 0 to 15. g14 is all of memory, unless it is stated.
+    /// Segment of g[] for the buffer, 0 to 15. g14 covers all memory, unless it is stated.
     pub segment: Option<u8>,
-    /// One number, or several, one after the other.
+    /// One number, or several consecutive numbers.
     pub value: Option<Values>,
-    /// First byte in the parameter area; behind the one before, aligned to its size, when absent.
+    /// Offset of the first byte in the parameter area. Default: after the previous parameter, aligned to its own size.
     pub offset: Option<u32>,
 }
 
@@ -115,13 +117,13 @@ pub struct ParamValue {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BufferValues {
-    /// The output of this name.
+    /// Name of the output.
     pub name: String,
-    /// The address is a multiple of 4. An absent address is chosen.
+    /// Address of the buffer, a multiple of 4 (default: chosen automatically).
     pub address: Option<u32>,
-    /// The segment of g[] that is the buffer, 0 to 15.
+    /// Segment of g[] for the buffer, 0 to 15.
     pub segment: Option<u8>,
-    /// Its contents.
+    /// Contents of the buffer.
     pub values: Values,
 }
 
@@ -129,19 +131,19 @@ pub struct BufferValues {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SegmentValues {
-    /// 0 to 15.
+    /// Number of the segment, 0 to 15.
     pub number: u8,
-    /// The address of its first byte.
+    /// Address of the first byte.
     #[serde(default)]
     pub base: u32,
     /// The largest offset in the segment. A tiled segment has the number of its last row in the upper half, and the offset of the
     /// last byte of a row in the lower half.
     pub limit: u32,
-    /// The number of bytes from a row of tiles to the next, if the segment is tiled.
+    /// Number of bytes between consecutive rows of tiles, if the segment is tiled.
     pub pitch: Option<u32>,
-    /// Rows of a tile: a power of two up to 128.
+    /// Number of rows of a tile: a power of two up to 128.
     pub tile_rows: Option<u32>,
-    /// Whether an access beyond the limit reads zeros and stores nothing, instead of a trap.
+    /// Whether an access beyond the limit reads zeros and stores nothing, instead of causing a trap.
     #[serde(default)]
     pub lenient: bool,
 }
@@ -150,9 +152,9 @@ pub struct SegmentValues {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConstantValues {
-    /// 0 to 15.
+    /// Number of the bank, 0 to 15.
     pub bank: u32,
-    /// First byte.
+    /// Offset of the first byte.
     #[serde(default)]
     pub offset: u32,
     /// The numbers.
@@ -165,12 +167,12 @@ pub struct ConstantValues {
 pub struct InputValues {
     /// The first word: word n is `v[4n]` or `a[4n]`.
     pub word: u16,
-    /// One or more numbers a lane, which fill this word and the following ones; or so many for all lanes.
+    /// One or more numbers per lane, which fill this word and the following ones, or the same numbers for all lanes.
     pub values: Option<Values>,
-    /// Instead, of a fragment program: value at (0, 0), change with x, change with y. Of a perspective attribute the
-    /// plane is that of attribute / w, and word 0 that of 1 / w.
+    /// For a fragment program, a plane instead of values: the value at (0, 0), its change with x, and its change with
+    /// y. For a perspective attribute, the plane is that of attribute / w, and word 0 has the plane of 1 / w.
     pub plane: Option<[f32; 3]>,
-    /// With a plane, what flat interpolation gives: the word of the provoking vertex.
+    /// For an input with a plane, the value that flat interpolation returns: the word of the provoking vertex.
     pub flat: Option<f32>,
 }
 
@@ -200,7 +202,7 @@ impl MachineLaunch for Launch {
             "block" => self.block = crate::request::sizes(text)?,
             "shared" => self.shared = Some(number(option, text)?),
             "pointer-bytes" => self.pointer_bytes = Some(number(option, text)?),
-            // Buffers and numbers are parameters in the order in which they are given.
+            // Buffers and numbers become parameters in the order of the options.
             "buf" | "arg" => {
                 let (name, values) = assigned(option, text)?;
                 let (name, values) = (name.to_owned(), Some(values));
@@ -259,7 +261,7 @@ impl MachineLaunch for Launch {
     }
 }
 
-/// The program type: what the program's file states, then the launch.
+/// Returns the program type that the program's file states, or else the launch.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
     let named = request.common.stage.as_deref().map(|name| {
         let help = "compute, vertex, geometry or fragment fits here";
@@ -331,7 +333,7 @@ impl Launch {
     }
 }
 
-/// What a comparison gives for a component.
+/// Returns the component of a comparison result that a letter selects.
 fn compared(letter: char) -> Option<Component> {
     match letter {
         'x' => Some(Component::Share),
@@ -346,7 +348,7 @@ fn place_constants(setup: &mut Setup, bank: u32, offset: u32, bytes: &[u8]) -> R
     if fits { Ok(()) } else { Err(impossible(LaunchError::Constants { bank, offset })) }
 }
 
-/// One to `N` sizes; missing ones are 1.
+/// Returns one to `N` sizes. Missing sizes are 1.
 fn sizes<const N: usize>(what: &str, list: &[u32]) -> Result<[u32; N], Error> {
     if list.len() > N {
         let (place, wanted) = (what.to_owned(), format!("1 to {N}"));
@@ -360,7 +362,7 @@ fn sizes<const N: usize>(what: &str, list: &[u32]) -> Result<[u32; N], Error> {
 // ---- Fragments, vertices, primitives
 
 impl Launch {
-    /// Fragments, vertices or primitives, and what is read of their lanes.
+    /// Returns the launch of fragments, vertices or primitives, and the outputs of their lanes.
     fn graphics(&self, request: &Request<'_>, stage: Stage) -> Result<(machine::Launch, Outputs), Error> {
         let Request { common, files, .. } = *request;
         let mut setup = self.setup(request)?;
@@ -442,7 +444,7 @@ impl Launch {
         Ok((launch, Outputs::Lanes { stage, results }))
     }
 
-    /// How many registers a fragment program gives.
+    /// Returns the number of registers that a fragment program returns.
     fn results(&self) -> Result<usize, Error> {
         let out = |place: &str, found: u32, help: &str| Err(Error::name(place, found, help));
         match (self.colors, self.results) {
@@ -456,9 +458,9 @@ impl Launch {
     }
 }
 
-/// The words of an input, one column a word: values a lane, or values for all lanes. A row is a lane's, and one row is for
-/// all lanes; of numbers without rows, each lane has one, or all lanes have all up to four. Files without rows are
-/// divided among the lanes.
+/// Returns the words of an input, one column per word: values per lane, or values for all lanes. Each row belongs to a
+/// lane, and a single row applies to all lanes. Numbers without rows are one per lane, or up to four that apply to all
+/// lanes. Files without rows are divided among the lanes.
 fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u32>)>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let wanted = || Error::Count {
@@ -474,7 +476,7 @@ fn columns(first: u16, loaded: &Loaded, lanes: usize) -> Result<Vec<(u16, Vec<u3
         [_] if *flat && words.len().is_multiple_of(lanes) => words.len() / lanes,
         [_] if words.len() == lanes => 1,
         [rows, ..] if array.shape.len() > 1 && rows == lanes => words.len() / lanes,
-        // For all lanes alike.
+        // The same words for all lanes.
         [1, _] => 0,
         [_] if words.len() <= 4 => 0,
         _ => return Err(wanted()),

@@ -1,4 +1,4 @@
-//! NVIDIA Tesla behind the workbench's interface: text here, launches in [`mod@launch`].
+//! Implements the workbench's interface for NVIDIA Tesla: text in this file, launches in [`mod@launch`].
 
 pub mod launch;
 pub mod names;
@@ -28,18 +28,18 @@ use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
-/// G80 to GT21x.
+/// The machine of the chips G80 to GT21x.
 #[derive(Clone, Copy, Debug)]
 pub struct Tesla;
 
-/// The program type that decides how words are read.
+/// Returns the program type, which determines the interpretation of words.
 fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
     let stage = program.stage.or(target.stage).unwrap_or(Any::Compute);
     let known = "compute, vertex, geometry and fragment";
     Stage::of(stage).ok_or(TargetError::Stage { stage, isa: Isa::Tesla, known })
 }
 
-/// The instructions of a program.
+/// Returns the decoded instructions of a program.
 fn code(target: &Target, program: &Program) -> Result<Code, TargetError> {
     Ok(Code::new(&program.words, program.base, stage(target, program)?, target.tesla()))
 }
@@ -50,7 +50,8 @@ fn nesting(target: &Target, program: &Program) -> Result<(), TargetError> {
     check_nesting(text::nesting(&program.words, program.base, target.tesla(), stage))
 }
 
-/// The first field in which a program is not what its text gives back. A text always has a program type.
+/// Returns the first field in which a program differs from the program that its text assembles to. A text always has a
+/// program type.
 fn difference(program: &Program, back: &Program) -> Option<&'static str> {
     let fields = [
         ("name", program.name == back.name),
@@ -72,14 +73,15 @@ fn listing(style: Style) -> text::Listing {
     text::Listing { hex: style.hex, structure: style.structure, labels: true }
 }
 
-/// What comments about a program can name.
+/// Returns the names that comments about a program can use.
 fn about<'a>(module: Option<&'a Module>, program: &Program) -> About<'a> {
     let name = program.name.as_deref().unwrap_or_default();
     About { demangled: names::demangled(name), params: named_params(module, program), module }
 }
 
-/// The parameters with what comments call them. Where the container does not list them, the types in the kernel's name
-/// place them, if they fill the shared memory that the container states, so that nothing is guessed.
+/// Returns the parameters with their names in comments. If the container does not list them, their offsets follow from
+/// the types in the kernel's name. This applies only if these types fill the shared memory that the container states,
+/// so that nothing is guessed.
 fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
     let types = names::params_of_mangled(program.name.as_deref().unwrap_or_default());
     let fits = |types: &Vec<_>| program.params.is_empty() || types.len() == program.params.len();
@@ -159,7 +161,7 @@ impl Machine for Tesla {
         let assembled = text::assemble(source, target.tesla(), stage)?;
         let chip = match &assembled.chip_name {
             Some(name) => Some(name.as_str()),
-            // Modules for several chips have no common one.
+            // Modules for several chips do not have a common chip.
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
         let mut back = Assembled::of(target.isa, chip, assembled.programs, assembled.lines)?;
@@ -187,7 +189,8 @@ impl Machine for Tesla {
         difference(program, &known).is_none()
     }
 
-    /// Everything but the format, the notes, and a chip, machine or program type that the container does not give.
+    /// Compares everything except for the format, the notes, and a chip, machine or program type that the container
+    /// does not state.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
         let counts = |image: &Image| (image.modules.len(), image.programs.len());
         if counts(image) != counts(back) {
@@ -221,7 +224,7 @@ impl Machine for Tesla {
         Ok(())
     }
 
-    /// One word is a short instruction, two are a long one.
+    /// One word is a short instruction, and two words are a long one.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
         let (chip, stage) = (target.tesla(), stage(target, &Program::default())?);
         let pair = match *words {
@@ -290,7 +293,7 @@ impl Machine for Tesla {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        // What follows the stack takes a time that grows with the square of its depth.
+        // The lint rules that follow the stack take time that grows with the square of its depth.
         nesting(target, program)?;
         Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, target.tesla()))
     }
@@ -320,7 +323,7 @@ impl Machine for Tesla {
             let own = module.chip.as_deref().and_then(Chip::from_name);
             module.chip = own.map(|own| own.cuda_target().to_owned()).or(module.chip.take());
         }
-        // Without a word about it, 64 bits where a parameter is as wide as a pointer there.
+        // If the container does not state the pointer size, pointers have 64 bits if a parameter is that wide.
         let wide = || {
             let stated = image.modules.iter().find_map(|module| module.pointer_bytes);
             let mut params = image.programs.iter().flat_map(|program| &program.params);
@@ -352,7 +355,7 @@ impl Machine for Tesla {
     }
 }
 
-/// The runs of set bits, each inside one 32-bit word: highest and lowest bit.
+/// Returns the runs of set bits, each inside one 32-bit word, as highest and lowest bit.
 fn runs(bits: u64) -> impl Iterator<Item = (u8, u8)> {
     let starts =
         (0..64u8).filter(move |bit| bits >> bit & 1 != 0 && (bit % 32 == 0 || bits >> (bit - 1) & 1 == 0));

@@ -1,4 +1,4 @@
-//! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them) and the parameter types that they state.
+//! Mangled names of kernels (Itanium C++ ABI, as nvcc writes them), and the parameter types that they state.
 
 use std::fmt;
 
@@ -9,23 +9,23 @@ use crate::array::Dtype;
 /// The type of a kernel's parameter, as far as its mangled name states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamType {
-    /// An address; with the element type of what it points to, where that is one number or a vector of one type.
+    /// An address. The element type is present if the target is a number or a vector of one type.
     Pointer(Option<Dtype>),
-    /// One number.
+    /// A number.
     Scalar(Dtype),
-    /// `long` or `unsigned long`: 4 bytes or 8, which depends on the host.
+    /// `long` or `unsigned long`: 4 or 8 bytes, which depends on the host.
     Long {
         /// Whether it is signed.
         signed: bool,
     },
     /// A built-in vector such as `float4`, passed by value.
     Vector(Dtype, usize),
-    /// A structure, or something else that the name does not describe.
+    /// A structure, or another type that the name does not describe.
     Unknown,
 }
 
 impl ParamType {
-    /// Its size in bytes; `None` where the name does not decide it. Pointers have `pointer_bytes`.
+    /// Returns the size in bytes, or `None` if the name does not determine it. Pointers have `pointer_bytes`.
     pub fn bytes(self, pointer_bytes: usize) -> Option<usize> {
         match self {
             ParamType::Pointer(_) => Some(pointer_bytes),
@@ -35,10 +35,10 @@ impl ParamType {
         }
     }
 
-    /// What its address in the parameter area is a multiple of.
+    /// Returns the alignment in the parameter area in bytes, or `None` if the name does not determine it.
     pub fn align(self, pointer_bytes: usize) -> Option<usize> {
         match self {
-            // The vectors of three are aligned as their elements.
+            // Vectors of three are aligned like their elements.
             ParamType::Vector(dtype, 3) => Some(dtype.bytes()),
             kind => kind.bytes(pointer_bytes),
         }
@@ -59,7 +59,7 @@ impl fmt::Display for ParamType {
     }
 }
 
-/// A C++ name as it stands in the source; `None` for a name that is not mangled.
+/// Returns a C++ name as written in the source, or `None` if the name is not mangled.
 ///
 /// ```
 /// use reconverge_workbench::tesla::names::demangled;
@@ -73,7 +73,7 @@ pub fn demangled(name: &str) -> Option<String> {
     Symbol::new(name).ok()?.demangle().ok()
 }
 
-/// The types of a kernel's parameters, in order; `None` where its name is not that of a C++ function.
+/// Returns the types of a kernel's parameters, in order, or `None` if its name is not that of a C++ function.
 ///
 /// ```
 /// use reconverge_workbench::array::Dtype;
@@ -88,7 +88,7 @@ pub fn params_of_mangled(name: &str) -> Option<Vec<ParamType>> {
     Some(split(list).into_iter().map(param_type).collect())
 }
 
-/// What is between the last brackets at the end of a function: `f<int>(float*)` gives `float*`.
+/// Returns the text between the last parentheses at the end of a function: `float*` for `f<int>(float*)`.
 fn parameter_list(text: &str) -> Option<&str> {
     let inside = text.strip_suffix(')')?;
     let mut depth = 0;
@@ -103,7 +103,7 @@ fn parameter_list(text: &str) -> Option<&str> {
     None
 }
 
-/// The parts between commas that are in no brackets; none for an empty list.
+/// Splits a list at the commas outside brackets. Returns nothing for an empty list.
 fn split(list: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0, 0);
@@ -126,7 +126,7 @@ fn split(list: &str) -> Vec<&str> {
 }
 
 fn param_type(text: &str) -> ParamType {
-    // Qualifiers follow what they qualify: `float const*`, `int* const`.
+    // Qualifiers follow the type: `float const*`, `int* const`.
     let plain = |text: &str| -> String {
         let qualifies = |word: &&str| matches!(*word, "const" | "volatile" | "__restrict__");
         text.split_whitespace().filter(|word| !qualifies(word)).collect::<Vec<_>>().join(" ")
@@ -163,7 +163,7 @@ fn scalar(name: &str) -> ParamType {
     })
 }
 
-/// CUDA's built-in vectors: `float4`, `uchar2`, …
+/// Returns CUDA's built-in vectors: `float4`, `uchar2`, …
 fn vector(name: &str) -> ParamType {
     let Some((at, count)) =
         name.char_indices().last().and_then(|(at, digit)| Some((at, digit.to_digit(10)?)))

@@ -1,4 +1,4 @@
-//! What counts say about Tesla instructions.
+//! Conventions for the counts of Tesla instructions.
 
 use litemap::LiteMap;
 use reconverge_isa::Program;
@@ -40,7 +40,7 @@ fn class(op: &Op) -> Class {
     }
 }
 
-/// The access of a load or store of g[]; the guide does not say how atomics come together.
+/// Returns the access of a load or store of g[]. The guide does not define coalescing for atomic operations.
 fn access(inst: &Inst) -> Option<Access> {
     let store = match inst.op {
         Op::Memory(Memory::Ld) => false,
@@ -55,7 +55,8 @@ fn access(inst: &Inst) -> Option<Access> {
     }
 }
 
-/// The access of an instruction to s[]: a store, or the operand that it loads. An instruction has one operand in s[] at most.
+/// Returns the access of an instruction to s[]: a store, or the operand that it loads. An instruction has at most one
+/// operand in s[].
 fn banked(inst: &Inst) -> Option<BankedAccess> {
     let store = matches!(inst.op, Op::Memory(Memory::St | Memory::StUnlock));
     let operands = inst.src.iter().enumerate().filter_map(|(place, operand)| match operand {

@@ -1,4 +1,4 @@
-//! A command with its arguments, its answer, and the parts that several commands read or write.
+//! The arguments and the answer of a command, and helpers that several commands use.
 
 use reconverge_simt::Lane;
 use thiserror::Error;
@@ -7,10 +7,10 @@ use super::position::describe;
 use crate::debugger::names::{brief, lane_of, long_number, number, space_of};
 use crate::debugger::{Debugger, Halt};
 
-/// A line that cannot be carried out.
+/// The reason why a line is not executed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CommandError {
-    /// There is no such command.
+    /// The command does not exist.
     #[error("unknown command `{0}`{1}; `help` lists the commands")]
     Unknown(String, String),
     /// The arguments do not fit.
@@ -28,7 +28,7 @@ pub enum CommandError {
     Expectation {
         /// The condition.
         wanted: String,
-        /// The value that was found.
+        /// The value found.
         found: String,
     },
 }
@@ -36,9 +36,9 @@ pub enum CommandError {
 /// The answer to a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
-    /// Text, lines.
+    /// Lines of text.
     pub text: String,
-    /// The end of a movement, if the command is one.
+    /// The end of the movement, if the command is a movement.
     pub halt: Option<Halt>,
     /// Whether the debugger should end.
     pub quit: bool,
@@ -47,11 +47,11 @@ pub struct Answer {
 /// The result of a command.
 pub(super) type Done = Result<Answer, Refused>;
 
-/// The reason a command is not executed.
+/// The reason why a command is not executed.
 pub(super) enum Refused {
     /// The arguments do not fit.
     Usage(String),
-    /// An expectation does not hold; what was found.
+    /// An expectation does not hold. Contains the value found.
     Fails(String),
 }
 
@@ -71,19 +71,19 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The first word as a number of instructions, or `otherwise` without a word.
+    /// Returns the first word as a number of instructions, or `otherwise` without a word.
     pub(super) fn count(&self, otherwise: u64) -> Result<u64, String> {
         let Some(word) = self.words.first() else { return Ok(otherwise) };
         let count = long_number(word).filter(|count| *count > 0);
         count.ok_or_else(|| format!("`{word}` is not a number of instructions, from 1 on"))
     }
 
-    /// The lane that a word names, or the chosen one without such a word.
+    /// Returns the lane that a word names, or the selected lane without such a word.
     pub(super) fn lane(&self, word: usize) -> Result<Lane, String> {
         self.words.get(word).map_or(Ok(self.debugger.lane()), |word| lane_of(self.debugger, word))
     }
 
-    /// Moves, and reports where the movement ended.
+    /// Performs a movement and describes its end.
     pub(super) fn moved(&mut self, movement: impl FnOnce(&mut Debugger) -> Halt) -> Done {
         let halt = movement(self.debugger);
         let logs = self.debugger.take_logs().into_iter().map(|line| line + "\n");
@@ -96,18 +96,18 @@ pub(super) fn text(text: String) -> Done {
     Ok(Answer { text, ..Answer::default() })
 }
 
-/// Lines, or `none` if there are none.
+/// Returns the lines as an answer, or `none` if there are no lines.
 pub(super) fn lines(lines: impl Iterator<Item = String>, none: &str) -> Done {
     let lines: Vec<String> = lines.collect();
     text(if lines.is_empty() { format!("{none}\n") } else { lines.join("\n") + "\n" })
 }
 
-/// A user's text for a message.
+/// Returns a user's text, shortened for a message.
 pub(super) fn shortened(text: &str) -> String {
     brief(&format!("`{text}`")).trim_matches('`').to_owned()
 }
 
-/// A space, an address in it and a number of bytes, `otherwise` without a word for it.
+/// Returns a space, an address in it and a number of bytes, which is `otherwise` if no word states it.
 pub(super) fn range(
     debugger: &Debugger,
     words: &[&str],
@@ -124,7 +124,8 @@ pub(super) fn range(
     Ok((space, at, bytes))
 }
 
-/// A space and an address in it, written `SPACE ADDRESS` or as in formulas `SPACE[ADDRESS]`; and the words after them.
+/// Returns a space, an address in it, and the remaining words. The form is `SPACE ADDRESS`, or `SPACE[ADDRESS]` as in
+/// formulas.
 pub(super) fn space_and_address<'a, 'w>(
     debugger: &Debugger,
     words: &'a [&'w str],
@@ -149,12 +150,12 @@ pub(super) fn space_and_address<'a, 'w>(
     Ok((space, address, rest))
 }
 
-/// The parts of `SPACE[ADDRESS]`.
+/// Returns the parts of `SPACE[ADDRESS]`.
 pub(super) fn bracketed(word: &str) -> Option<(&str, &str)> {
     word.strip_suffix(']')?.split_once('[')
 }
 
-/// The address in an argument.
+/// Returns the address in an argument.
 pub(super) fn address(debugger: &Debugger, word: Option<&&str>) -> Result<u32, String> {
     let word = *word.ok_or_else(|| "a place is missing: an address, a label or a line".to_owned())?;
     debugger.named_place(word)

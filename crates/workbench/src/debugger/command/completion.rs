@@ -1,13 +1,13 @@
-//! Completion of the last word of a line, from the arguments that the command's row has.
+//! Completion of the last word of a line, based on the arguments in the command's row.
 
 use super::{COMMANDS, Command};
 use crate::debugger::{Debugger, flow};
 
-/// Completions that are listed.
+/// Maximum number of completions.
 const MOST_COMPLETIONS: usize = 200;
 
-/// Returns the texts that complete the last word of a line: names of commands, then what the command takes. A line without
-/// a command is a formula.
+/// Returns the texts that complete the last word of a line: first names of commands, then arguments of the command. A
+/// line without a command is a formula.
 pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     let word = last_word(line);
     let fits = |name: &str| name.starts_with(word);
@@ -41,7 +41,7 @@ pub fn completions(debugger: &Debugger, line: &str) -> Vec<String> {
     found
 }
 
-/// The words that fit an argument of a row: the word itself if it is in small letters.
+/// Returns the words that fit an argument of a row. An argument in small letters is a literal word.
 fn fitting(debugger: &Debugger, argument: &str) -> Vec<String> {
     let all = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let spaces =

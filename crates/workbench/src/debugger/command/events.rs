@@ -17,12 +17,12 @@ pub(super) fn events(call: &mut Call<'_>) -> Done {
     lines(texts.into_iter(), "no events")
 }
 
-/// The memory of the accesses in a list of events: known from the instruction that was issued last, and for an instruction with
-/// several operands in memory from the number of the load.
+/// Finds the memory of the accesses in a list of events. It depends on the instruction that was issued last, and for
+/// an instruction with several operands in memory on the index of the load.
 #[derive(Default)]
 struct MemoryNames {
     pc: u32,
-    /// The lanes of the loads since then.
+    /// The lanes of the loads since then, one entry per load.
     loads: Vec<Lane>,
 }
 
@@ -47,7 +47,7 @@ impl MemoryNames {
     }
 }
 
-/// An event in words, with the machine's names of registers; `space` is the memory of an access.
+/// Describes an event, with the machine's names of registers. `space` is the memory of an access.
 fn event_text(debugger: &Debugger, event: &Event, space: Option<&str>) -> String {
     match event {
         Event::Issue { pc, mask } => format!("issue {} for lanes {mask}", debugger.named(*pc)),

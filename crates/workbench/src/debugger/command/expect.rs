@@ -60,8 +60,8 @@ pub(super) fn expect(call: &mut Call<'_>) -> Done {
     fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
 }
 
-/// Returns whether a reason starts with the wanted words, or has them after a colon. Only whole words match. A leading
-/// `it` or `it has` of a reason does not count.
+/// Returns whether a reason starts with the expected words, or has them after a colon. Only whole words match. A
+/// leading `it` or `it has` of a reason is ignored.
 fn is_said(wanted: &str, reasons: &[&str]) -> bool {
     let begins = |part: &str| {
         let rest = part.strip_prefix(wanted);

@@ -21,10 +21,10 @@ pub fn help() -> String {
     lines + HELP
 }
 
-/// Columns of a line of the help.
+/// Maximum number of characters in a line of the help.
 const COLUMNS: usize = 80;
 
-/// Breaks a line between words; what follows begins at column `indent`.
+/// Breaks a line between words. Continuation lines begin at column `indent`.
 fn wrapped(line: &str, indent: usize) -> String {
     let (mut lines, mut rest) = (String::new(), line.to_owned());
     while rest.chars().count() > COLUMNS {

@@ -1,4 +1,4 @@
-//! Commands about groups and lanes: which run, why, and what the stack holds.
+//! Commands about groups and lanes: their state, the reasons for it, and the stack.
 
 use std::fmt::Write;
 
@@ -37,7 +37,7 @@ pub(super) fn stack_rows(call: &mut Call<'_>) -> Done {
     text(stack(call.debugger))
 }
 
-/// The machine's own stack of the group, innermost first.
+/// Returns the machine's own stack of the group as text, innermost entry first.
 pub fn stack(debugger: &Debugger) -> String {
     let mut lines = String::new();
     for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
@@ -50,7 +50,7 @@ pub fn stack(debugger: &Debugger) -> String {
     lines
 }
 
-/// The parts of a row of a stack, in words.
+/// Returns the parts of a stack row as text.
 pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<String> {
     let pc = row.pc.map(|pc| format!("to {}", debugger.named(pc)));
     let mask = row.mask.map(|mask| format!("lanes {mask}"));
@@ -58,7 +58,7 @@ pub(in crate::debugger) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<Str
     [Some(row.kind.to_owned()), pc, mask, count].into_iter().flatten().collect()
 }
 
-/// The groups that run, and where each is.
+/// Lists the groups that run, and the position of each.
 pub(super) fn groups(call: &mut Call<'_>) -> Done {
     let debugger = &*call.debugger;
     let stepping = debugger.stepping();

@@ -1,8 +1,8 @@
-//! The debugger's command line: a line of text in, lines of text out.
+//! The debugger's command line: each line is a command, and its answer consists of lines of text.
 //!
 //! [`COMMANDS`] has a row for each command with its names, its arguments and its help. `help.rs` prints the rows, and
-//! `completion.rs` completes words from their arguments. The other modules have what the commands do, by subject; `call.rs`
-//! has a command's arguments and its answer.
+//! `completion.rs` completes words from their arguments. `call.rs` has a command's arguments and its answer. The other
+//! modules implement the commands, by subject.
 
 mod call;
 mod completion;
@@ -48,7 +48,7 @@ impl Command {
         self.takes.contains(" …")
     }
 
-    /// Returns whether the command takes one word at most.
+    /// Returns whether the command takes at most one word.
     fn takes_one_word(&self) -> bool {
         !self.takes.contains([' ', '…']) && self.takes != "FORMULA"
     }
@@ -105,15 +105,15 @@ pub const COMMANDS: &[Command] = &[
     row(&["quit", "q"], "", "end", |_| Ok(Answer { quit: true, ..Answer::default() })),
 ];
 
-/// All names of commands.
+/// Iterates over all names of commands.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().flat_map(|command| command.names.iter().copied())
 }
 
-/// Carries out a line. An empty line and one that begins with `#` do nothing.
+/// Executes a line. An empty line and a line that begins with `#` do nothing.
 ///
 /// # Errors
-/// The line is not a command, or an expectation does not hold.
+/// Returns an error if the line is not a command, or if an expectation does not hold.
 pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> {
     let line = line.split_once(" #").map_or(line, |(line, _)| line).trim();
     if line.is_empty() || line.starts_with('#') {

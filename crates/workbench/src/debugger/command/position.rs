@@ -4,7 +4,7 @@ use crate::debugger::{Debugger, Halt};
 use crate::error::counted;
 use crate::session::GroupState;
 
-/// Maximum number of instructions that one command executes, if it has no other.
+/// Maximum number of instructions that one command executes, unless it states another.
 pub const BUDGET: u64 = 100_000_000;
 
 /// Describes the end of a movement, and the next instruction.
@@ -21,7 +21,7 @@ pub(super) fn describe(debugger: &Debugger, halt: &Halt) -> String {
     what + &position(debugger)
 }
 
-/// The next instruction of the group, its lanes, and the place in the launch.
+/// Describes the next instruction of the group, its lanes, and the position in the launch.
 pub(super) fn position(debugger: &Debugger) -> String {
     let group = debugger.group();
     let head = format!("group {group}, after {}: ", counted(debugger.position(), "instruction"));

@@ -29,13 +29,13 @@ pub(super) fn source(call: &mut Call<'_>) -> Done {
 /// A line of a program or source for a screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramLine {
-    /// The address of its first instruction.
+    /// The address of the line's first instruction.
     pub address: Option<u32>,
-    /// Whether the next instruction is on it.
+    /// Whether the next instruction is on the line.
     pub is_next: bool,
-    /// Whether a stop is on it.
+    /// Whether a stop is on the line.
     pub has_stop: bool,
-    /// Number of the line, or the address, and the text.
+    /// The text, after the number of the line or the address.
     pub text: String,
 }
 
@@ -68,7 +68,7 @@ pub fn source_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     source.lines().iter().enumerate().map(line).collect()
 }
 
-/// The addresses that have a stop.
+/// Iterates over the addresses that have a stop.
 fn stopped_at(debugger: &Debugger) -> impl Iterator<Item = u32> {
     debugger.stops.iter().filter_map(|stop| match stop.on {
         On::Address(address) => Some(address),
@@ -95,7 +95,7 @@ pub fn program_lines(debugger: &Debugger) -> Vec<ProgramLine> {
     lines
 }
 
-/// Lines of the program around an address: `many` instructions before and after it, with their labels.
+/// Returns the lines of the program around an address: `many` instructions before and after it, with their labels.
 fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let lines = program_lines(debugger);
     let instructions: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].address.is_some()).collect();
@@ -104,7 +104,7 @@ fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String {
     let at = at.unwrap_or(0);
     let part = &instructions[at.saturating_sub(many)..instructions.len().min(at + many + 1)];
     let (Some(first), Some(last)) = (part.first(), part.last()) else { return String::new() };
-    // The label of the first line is before it.
+    // The label of the first instruction is on the previous line.
     let labelled = first.checked_sub(1).filter(|before| lines[*before].address.is_none());
     lines[labelled.unwrap_or(*first)..=*last].iter().map(|line| format!("{line}\n")).collect()
 }

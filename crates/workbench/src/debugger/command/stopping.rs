@@ -20,7 +20,7 @@ pub(super) fn break_at(call: &mut Call<'_>) -> Done {
 }
 
 pub(super) fn log_at(call: &mut Call<'_>) -> Done {
-    // The text after a place may be missing, and the place before a text.
+    // With these spaces, ` : ` is found even if the place or the text is missing.
     let line = format!(" {} ", call.rest);
     let (head, text_of) = line.split_once(" : ").ok_or_else(|| "` : TEXT` is missing".to_owned())?;
     if text_of.trim().is_empty() {
@@ -117,12 +117,12 @@ pub(super) fn delete(call: &mut Call<'_>) -> Done {
     Ok(Answer::default())
 }
 
-/// States that a word after a place does not narrow a stop down.
+/// Returns the message that a word after a place is not a restriction on a stop.
 fn no_narrowing(word: &str) -> String {
     format!("`{word}` narrows nothing down: `if CONDITION`, `group NUMBER` and `hits 3` do")
 }
 
-/// The words before what narrows a stop down, and that.
+/// Splits words into the words before the restrictions of a stop, and the restrictions.
 fn only<'a>(debugger: &Debugger, words: &[&'a str]) -> Result<(Vec<&'a str>, Only), String> {
     const BEGINS: [&str; 3] = ["if", "hits", "group"];
     let first = words.iter().position(|word| BEGINS.contains(word)).unwrap_or(words.len());

@@ -1,4 +1,4 @@
-//! Commands that print registers, memory and formulas, and those that change them.
+//! Commands that print or change registers, memory and formulas.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ pub(super) fn print(call: &mut Call<'_>) -> Done {
     text(printed(call.debugger, &formula)?)
 }
 
-/// Reads a register of a list of them.
+/// Parses one register of a list.
 fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     match word.contains(',') {
         true => Err(format!("`{word}`: one blank between registers, and no comma")),
@@ -24,7 +24,7 @@ fn register(debugger: &Debugger, word: &str) -> Result<Register, String> {
     }
 }
 
-/// The values of a formula: lanes with equal values share a line.
+/// Returns the values of a formula as text. Lanes with equal values share a line.
 fn printed(debugger: &Debugger, formula: &Formula) -> Result<String, String> {
     let here = debugger.here(debugger.group());
     if !formula.is_of_a_lane() {
@@ -60,7 +60,7 @@ pub(super) fn registers(call: &mut Call<'_>) -> Done {
     text(lines)
 }
 
-/// All registers of the lane that are not zero.
+/// Returns all registers of the lane that are not zero, as text.
 fn all_registers(debugger: &Debugger) -> String {
     let (group, lane) = (debugger.group(), debugger.lane());
     let mut lines = format!("lane {}, registers that are not 0:\n", lane.0);
@@ -97,10 +97,10 @@ pub(super) fn bytes(call: &mut Call<'_>) -> Done {
     text(memory(call.debugger, &call.words)?)
 }
 
-/// Bytes of a memory as words, four in a row; `words` are the arguments of the command.
+/// Returns bytes of a memory as text: words, four per line. `words` are the arguments of the command.
 ///
 /// # Errors
-/// Arguments that do not fit, in words.
+/// Returns a message if the arguments do not fit.
 pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     let (space, at, count) = range(debugger, words, 64)?;
     let bytes = debugger.stepping().memory(space, debugger.group(), debugger.lane(), at, count as usize);

@@ -1,4 +1,4 @@
-//! The arguments of a launch request: one table, which reads requests and is the JSON schema of editors.
+//! The arguments of a launch request. One table parses requests and generates the JSON schema for editors.
 
 use reconverge_isa::source::closest;
 use serde_json::{Map, Value, json};
@@ -10,7 +10,7 @@ pub enum ArgumentType {
     Text,
     /// `true` or `false`.
     Flag,
-    /// A whole number, from 0 on.
+    /// A whole number, 0 or more.
     Number,
     /// A whole number, or a text such as `8x8`.
     Size,
@@ -41,7 +41,7 @@ impl ArgumentType {
         }
     }
 
-    /// Returns the words of a value for a command line; `None` if the value has another type.
+    /// Returns the words of a value for a command line, or `None` if the value has another type.
     fn words(self, value: &Value) -> Option<Vec<String>> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let number = |value: &Value| value.as_u64().map(|number| number.to_string());
@@ -65,7 +65,7 @@ pub struct LaunchArgument {
     pub name: &'static str,
     /// The type.
     pub kind: ArgumentType,
-    /// The option of `run` that has the value, if the argument is one.
+    /// The corresponding option of `run`, if the argument is an option.
     pub option: Option<&'static str>,
     /// The sentence for editors and documents.
     pub help: &'static str,
@@ -106,7 +106,7 @@ pub const ARGUMENTS: [LaunchArgument; 18] = {
     ]
 };
 
-/// Names that editors use for themselves and pass on. A name that begins with `__` is one too.
+/// Names that editors use for themselves and pass on. Names that begin with `__` also belong to editors.
 /// Source: Visual Studio Code, "Launch.json attributes".
 const OF_EDITORS: [&str; 10] = [
     "type",
@@ -121,7 +121,7 @@ const OF_EDITORS: [&str; 10] = [
     "suppressMultipleSessionView",
 ];
 
-/// A launch request, read.
+/// A parsed launch request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchRequest {
     /// The file, if the request names one.
@@ -137,10 +137,10 @@ pub struct LaunchRequest {
 }
 
 impl LaunchRequest {
-    /// Reads the arguments of a launch request.
+    /// Parses the arguments of a launch request.
     ///
     /// # Errors
-    /// An argument is unknown or has another type; the message names it and what fits.
+    /// Returns an error if an argument is unknown or has the wrong type. The message names it and states what fits.
     pub fn read(arguments: &Value) -> Result<LaunchRequest, String> {
         let mut request = LaunchRequest { stop_on_entry: true, ..LaunchRequest::default() };
         let none = Map::new();
@@ -152,7 +152,7 @@ impl LaunchRequest {
         if let Some(name) = given.keys().find(|name| !is_known(name)) {
             return Err(unknown(name));
         }
-        // In the order of the table: `args` come after the options that have names.
+        // In the order of the table: `args` follows the arguments that have option names.
         for row in &ARGUMENTS {
             let Some(value) = given.get(row.name).filter(|value| !value.is_null()) else { continue };
             let words = row.kind.words(value);
@@ -167,7 +167,7 @@ impl LaunchRequest {
     fn take(&mut self, row: &LaunchArgument, words: Vec<String>) {
         let is_set = words.first().is_some_and(|word| word == "true");
         match (row.option, row.name) {
-            // With `=`, a value that begins with `-` is still one.
+            // With `=`, a value that begins with `-` is not mistaken for an option.
             (Some(option), _) => self.options.extend(words.iter().map(|word| format!("{option}={word}"))),
             (None, "program") => self.program = words.into_iter().next(),
             (None, "stopOnEntry") => self.stop_on_entry = is_set,
@@ -182,7 +182,7 @@ fn is_known(name: &str) -> bool {
     ARGUMENTS.iter().any(|row| row.name == name) || OF_EDITORS.contains(&name) || name.starts_with("__")
 }
 
-/// States that a launch argument is unknown.
+/// Returns the message that a launch argument is unknown.
 fn unknown(name: &str) -> String {
     let names = ARGUMENTS.map(|row| row.name);
     let more = match closest(name, names) {
@@ -192,7 +192,7 @@ fn unknown(name: &str) -> String {
     format!("unknown launch argument `{name}`, {more}")
 }
 
-/// Returns a message about options of `run` with the launch arguments that they are.
+/// Returns a message about options of `run`, with the names of the corresponding launch arguments.
 pub fn in_arguments(message: &str) -> String {
     let is_named = |option: &str| {
         let ends = |letter: char| !(letter.is_alphanumeric() || letter == '-');
@@ -209,14 +209,14 @@ pub fn in_arguments(message: &str) -> String {
     }
 }
 
-/// Returns the JSON schema of launch requests, as `configurationAttributes.launch` of an extension's manifest has it.
+/// Returns the JSON schema of launch requests, for `configurationAttributes.launch` of an extension's manifest.
 pub fn schema() -> Value {
     let property = |row: &LaunchArgument| {
         let mut property = row.kind.schema();
         property["description"] = json!(row.help);
         (row.name.to_owned(), property)
     };
-    // `noDebug` is the editor's command, not an attribute.
+    // The editor sends `noDebug` for a command of its own, so it is not an attribute.
     let rows = ARGUMENTS.iter().filter(|row| row.name != "noDebug");
     json!({ "required": ["program"], "properties": rows.map(property).collect::<Map<String, Value>>() })
 }

@@ -1,10 +1,12 @@
-//! The Debug Adapter Protocol over a [`Debugger`]: a message in, messages out. Reading and writing them is the caller's.
+//! The Debug Adapter Protocol for a [`Debugger`]: takes a message and returns messages. The caller reads and writes
+//! them.
 //!
-//! Groups are threads; a lane is a scope of a frame. The user's own source is the frame's if it is known; the program's
-//! listing is another (`sourceReference` 1), for editors without a disassembly view. Addresses are byte addresses in the
-//! program. All are spelled `0x…`, because clients compare them as text.
+//! Groups are threads, and a lane is a scope of a frame. A frame refers to the user's own source if it is known. The
+//! program's listing is another source (`sourceReference` 1), for editors without a disassembly view. Addresses are
+//! byte addresses in the program. All have the form `0x…`, because clients compare them as text.
 //!
-//! [`launch`] has the arguments of a launch, `show.rs` answers what clients look at, `stops.rs` keeps their breakpoints.
+//! [`launch`] has the arguments of a launch, `show.rs` answers requests for data, `stops.rs` keeps the client's
+//! breakpoints.
 //!
 //! Source: Debug Adapter Protocol 1.68, <https://microsoft.github.io/debug-adapter-protocol/specification>.
 
@@ -24,24 +26,24 @@ use super::{Debugger, Halt};
 use crate::session::Register;
 use launch::LaunchRequest;
 
-/// The listing as a source.
+/// The listing's `sourceReference`.
 const LISTING: u64 = 1;
 
-/// Opens what a launch request names.
+/// Opens the program of a launch request.
 pub type Open<'a> = dyn FnMut(&LaunchRequest) -> Result<Debugger, String> + 'a;
 
-/// What a `variablesReference` stands for.
+/// The object of a `variablesReference`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     /// The registers of a lane.
     Lane(usize, Lane),
-    /// Every register, by lane.
+    /// All registers, by lane.
     Lanes(usize),
-    /// Every lane, with its registers.
+    /// All lanes, with their registers.
     Table(usize),
     /// One register by lane.
     Register(usize, Register),
-    /// Which lanes do what.
+    /// The lanes in each state.
     Masks(usize),
     /// The machine's own stack.
     Stack(usize),
@@ -53,14 +55,14 @@ enum Shown {
 #[derive(Default)]
 pub struct Adapter {
     debugger: Option<Debugger>,
-    /// Numbers of the messages that go out.
+    /// Sequence number of the last message sent.
     sequence: u64,
     shown: Vec<Shown>,
     /// The arguments of the launch request, for restarts.
     launched: LaunchRequest,
-    /// The targets of the last `gotoTargets`: the address of each, and whether the way to it is forward.
+    /// The targets of the last `gotoTargets`: the address of each, and whether the movement to it is forward.
     targets: Vec<(u32, bool)>,
-    /// Stops of the debugger that lines, instructions and data have, so that a new list replaces them.
+    /// Stops for breakpoints of each kind, by number. A new list of breakpoints replaces the stops of its kind.
     of_source: Vec<usize>,
     of_listing: Vec<usize>,
     of_other: Vec<usize>,
@@ -69,26 +71,26 @@ pub struct Adapter {
     of_instructions: Vec<usize>,
     of_data: Vec<usize>,
     of_filters: Vec<usize>,
-    /// Memory behind references.
+    /// Memory spaces, groups and lanes by memory reference.
     memory: HashMap<String, (&'static str, usize, Lane)>,
     phase: Phase,
 }
 
-/// How far a connection is.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
-    /// Before `initialize`.
+    /// `initialize` has not arrived.
     #[default]
     New,
-    /// Before `launch`.
+    /// `launch` has not arrived.
     Initialized,
-    /// Before `configurationDone`: breakpoints are set.
+    /// Breakpoints are set until `configurationDone` arrives.
     Launched,
-    /// Stopped somewhere.
+    /// The launch is stopped.
     Stopped,
-    /// After the end of the launch, or `terminate`.
+    /// The launch has ended, or `terminate` has arrived.
     Over,
-    /// After `disconnect`.
+    /// `disconnect` has arrived.
     Closed,
 }
 
@@ -97,12 +99,12 @@ type Go = fn(&mut Debugger, &Movement) -> Halt;
 
 /// A movement that follows the response to its request.
 struct Movement {
-    /// What it is when it ends at no stop.
+    /// The reason that clients receive if the movement does not end at a stop.
     reason: &'static str,
     go: Go,
-    /// The lane that a step into one follows.
+    /// The lane that a step into a lane follows.
     lane: Lane,
-    /// The address to which it goes.
+    /// The address to which the movement goes.
     address: u32,
 }
 
@@ -125,7 +127,8 @@ impl Movement {
         }
     }
 
-    /// Goes to an instruction: to the next time that the group is in front of it, or back to the last.
+    /// Returns a movement to an instruction: forward to the next time that the group reaches it, or back to the last
+    /// time.
     fn to(address: u32, is_ahead: bool) -> Movement {
         let go: Go = match is_ahead {
             true => |debugger, movement| debugger.until(movement.address, BUDGET),
@@ -141,10 +144,10 @@ impl Movement {
     }
 }
 
-/// An event: its name and body.
+/// An event: name and body.
 type Event = (&'static str, Value);
 
-/// Bytes of one unit of address.
+/// Returns the number of bytes per unit of address.
 fn unit_bytes(debugger: &Debugger) -> i64 {
     match debugger.machine.isa().unit() {
         "bytes" => 1,
@@ -158,10 +161,10 @@ fn spelled(byte: i64) -> String {
     format!("{:#x}", byte as u64)
 }
 
-/// A reason for which a request is refused.
+/// The reason why a request is refused.
 type Refused = String;
 
-/// The requests that are answered.
+/// The supported requests.
 const REQUESTS: [&str; 35] = [
     "initialize",
     "launch",
@@ -201,8 +204,8 @@ const REQUESTS: [&str; 35] = [
 ];
 
 impl Adapter {
-    /// Takes a message from the client, and sends the messages for it: the response first, then events. A movement is made
-    /// between them.
+    /// Handles a message from the client and sends the messages for it: first the response, then events. A movement
+    /// runs between them.
     pub fn handle(&mut self, request: &Value, open: &mut Open<'_>, send: &mut dyn FnMut(Value)) {
         let command = request["command"].as_str().unwrap_or("");
         if request["type"] != "request" || command.is_empty() {
@@ -228,12 +231,12 @@ impl Adapter {
         }
     }
 
-    /// The answer to bytes that are no message.
+    /// Returns the response to bytes that are not a message.
     pub fn malformed(&mut self, why: &str) -> Value {
         self.response(&Value::Null, Err(why.to_owned()))
     }
 
-    /// Whether the client has ended the connection.
+    /// Returns whether the client has ended the connection.
     pub fn is_ended(&self) -> bool {
         self.phase == Phase::Closed
     }
@@ -263,7 +266,7 @@ impl Adapter {
         self.debugger.as_mut().ok_or_else(|| "nothing is launched: `launch` comes first".to_owned())
     }
 
-    /// Whether a request has its turn.
+    /// Checks whether a request is allowed in the current phase.
     fn in_order(&self, command: &str) -> Result<(), Refused> {
         let wrong = |why: &str| Err(format!("`{command}` {why}"));
         let moves = Movement::of(command, None).is_some();
@@ -308,7 +311,7 @@ impl Adapter {
             "attach" => return Err("there is nothing to attach to: `launch` names a program".to_owned()),
             "configurationDone" => return self.begin(events),
             "restart" => {
-                // The program is read again: an edited source is assembled anew.
+                // The program is read again, so an edited source is assembled again.
                 let changed = &arguments["arguments"];
                 let launched = match changed.is_object() {
                     true => LaunchRequest::read(changed)?,
@@ -366,7 +369,7 @@ impl Adapter {
             "completions" => self.completions(arguments)?,
             "setExpression" => self.set_expression(arguments)?,
             "evaluate" => self.evaluate(arguments, events)?,
-            // A run that it should end has ended before this is read.
+            // A run that this request should stop has ended before the request is read.
             "pause" => Value::Null,
             _ => {
                 let target = arguments["targetId"].as_u64().and_then(|target| target.checked_sub(1));
@@ -381,7 +384,7 @@ impl Adapter {
 
     // ---- Moving
 
-    /// Stops at the first instruction, or continues from there.
+    /// Stops at the first instruction if the launch request requires it, and continues otherwise.
     fn begin(&mut self, events: &mut Vec<Event>) -> Result<(Value, Option<Movement>), Refused> {
         self.phase = Phase::Stopped;
         if self.launched.no_debug {
@@ -397,14 +400,15 @@ impl Adapter {
         Ok((Value::Null, None))
     }
 
-    /// Drops what references stand for: they end when the launch goes on.
+    /// Drops all references. They end when the launch continues.
     fn forget(&mut self) {
         self.shown.clear();
         self.memory.clear();
     }
 
-    /// The ways to an instruction of a line: one ahead and one back. The machines cannot jump over code, so that both are
-    /// movements through the launch, and their labels say so. (The protocol lets a debugger skip the code between.)
+    /// Returns the movements to an instruction of a line: one forward and one back. The machines cannot jump over
+    /// code, so both movements run through the launch, and their labels state that. (The protocol lets a debugger skip
+    /// the code between.)
     fn goto_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let (address, line) = self.line_address(arguments)?;
         self.targets = vec![(address, true), (address, false)];
@@ -418,7 +422,7 @@ impl Adapter {
         Ok(json!({ "targets": [target(1, "run on"), target(2, "go back")] }))
     }
 
-    /// Turns to the thread and lane that a movement is for.
+    /// Selects the thread and lane of a movement.
     fn turn_to(&mut self, arguments: &Value) -> Result<(), Refused> {
         if !arguments["threadId"].is_null() {
             let group = self.group_of(&arguments["threadId"])?;
@@ -443,7 +447,7 @@ impl Adapter {
         }
     }
 
-    /// What a movement's end is to clients.
+    /// Reports the end of a movement to the client.
     fn report(&mut self, halt: &Halt, reason: &str, events: &mut Vec<Event>) -> Result<(), Refused> {
         let (reason, text) = match halt {
             Halt::There if reason == "goto" => ("goto", None),
@@ -491,7 +495,7 @@ impl Adapter {
         self.lanes_event(events)
     }
 
-    /// What each lane does, for pages that follow: not in the protocol, which lets adapters have events of their own.
+    /// Sends the state of each lane. This event is not in the protocol, which lets adapters have events of their own.
     fn lanes_event(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         let debugger = self.debugger()?;
         let mask = debugger.issue().map_or(0, |issue| issue.mask.0);
@@ -526,7 +530,7 @@ impl Adapter {
                 }
                 Ok(json!({ "result": answer.text, "variablesReference": 0 }))
             }
-            // A formula alone is a question for its value; one word, or one that is like a command, is none.
+            // A formula alone requests its value. One word, or text that resembles a command, is not a formula.
             Err(command::CommandError::Unknown(name, more)) => {
                 let is_word = name.chars().all(|letter| letter.is_alphabetic() || letter == '-');
                 let is_command = is_word && (!more.is_empty() || name == expression);
@@ -540,7 +544,7 @@ impl Adapter {
     }
 }
 
-/// Returns a message without the codes that colour it on terminals.
+/// Returns a message without terminal colour codes.
 fn plain(message: &str) -> String {
     let mut parts = message.split('\x1b');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -554,7 +558,7 @@ fn plain(message: &str) -> String {
     text
 }
 
-/// The byte address that a reference spells.
+/// Parses a reference as a byte address.
 fn byte_address(reference: &str) -> Option<i64> {
     match reference.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok().map(|at| at as i64),
@@ -562,13 +566,13 @@ fn byte_address(reference: &str) -> Option<i64> {
     }
 }
 
-/// What is said of a request that is not answered.
+/// Returns the message for an unsupported request.
 fn unknown(command: &str) -> Refused {
     let meant = closest(command, REQUESTS.iter().copied()).map(|meant| format!(", did you mean `{meant}`?"));
     format!("`{command}` is not supported{}", meant.unwrap_or_default())
 }
 
-/// What the adapter can do.
+/// Returns the capabilities of the adapter.
 fn capabilities() -> Value {
     let filter = |change: FlowChange| {
         let (label, description) = change.labels();

@@ -1,4 +1,4 @@
-//! What clients look at: threads, frames, scopes, registers, memory, the listing and its disassembly.
+//! Answers the requests for data: threads, frames, scopes, registers, memory, the listing and its disassembly.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::debugger::{CALLS, Change, Debugger, command, names, shown_in};
 use crate::listing::Line;
 use crate::session::GroupState;
 
-/// Most threads that are listed: the groups that run come first.
+/// Maximum number of threads that are listed. The groups that run come first.
 const MOST_THREADS: usize = 256;
 
 /// Returns `count` elements of a list from number `first` on. Without a number, `first` is 0 and `count` is all.
@@ -26,7 +26,7 @@ impl Adapter {
     pub(super) fn threads(&mut self) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let stepping = debugger.stepping();
-        // After the end, all groups: their last state can be looked at.
+        // After the end, lists all groups: their last state can be inspected.
         let ended = stepping.current().is_none();
         let listed = |group: &usize| {
             ended || stepping.state(*group) == GroupState::Running || *group == debugger.group()
@@ -54,7 +54,7 @@ impl Adapter {
                 places.push(("called from ", pc));
             }
         }
-        // Frames are numbered below 256 a group.
+        // Each group has 256 frame numbers.
         places.truncate(255);
         let total = places.len();
         let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
@@ -91,7 +91,7 @@ impl Adapter {
         let width = debugger.width();
         let why: Vec<String> = (0..width).map(|lane| debugger.why_short(Lane(lane as u8))).collect();
         let mut scopes = Vec::new();
-        // The lane that was chosen last comes first, then what is of all lanes, then each lane.
+        // The scopes are the selected lane, then the scopes of all lanes, then the other lanes.
         let order = std::iter::once(chosen.index()).chain((0..width).filter(|lane| *lane != chosen.index()));
         let mut lanes = Vec::new();
         for lane in order {
@@ -207,7 +207,7 @@ impl Adapter {
         Ok(json!({ "variables": part(variables, &arguments["start"], &arguments["count"]) }))
     }
 
-    /// The listing, a line an instruction.
+    /// Returns the listing, one line per instruction.
     pub(super) fn source(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let asked = arguments["source"]["sourceReference"].as_u64().or(arguments["sourceReference"].as_u64());
         if asked != Some(LISTING) {
@@ -227,7 +227,7 @@ impl Adapter {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let at = byte_address(reference).ok_or_else(|| format!("`{reference}` is not an address"))?;
         let at = at.saturating_add(arguments["offset"].as_i64().unwrap_or(0));
-        // Far beyond any program, and far from where numbers end.
+        // Beyond any program, and far from an overflow.
         const FAR: i64 = 1 << 40;
         let first = arguments["instructionOffset"].as_i64().unwrap_or(0).clamp(-FAR, FAR);
         let count = arguments["instructionCount"].as_i64().unwrap_or(0).clamp(0, 100_000);
@@ -235,7 +235,7 @@ impl Adapter {
         let unit = unit_bytes(debugger);
         let lines = debugger.lines();
         let byte = |line: &Line| i64::from(line.address.unwrap_or(0)) * unit;
-        // The instruction at the address, or the one before it.
+        // The instruction at the address, or the previous one.
         let place = lines.partition_point(|line| byte(line) <= at) as i64 - 1;
         let end = lines.last().map_or(0, |line| byte(line) + 4 * line.words.len() as i64);
         let instructions = (place + first..place + first + count).map(|number| {
@@ -258,7 +258,7 @@ impl Adapter {
                     }
                     instruction
                 }
-                // Addresses outside the program, each of its own: before it they count down from the end of memory.
+                // Each address outside the program is unique. Addresses before it count down from the end of memory.
                 None => {
                     let address = if number < 0 { 8 * number } else { end + 8 * (number - lines.len() as i64) };
                     json!({ "address": spelled(address), "instruction": "outside the program", "presentationHint": "invalid" })
@@ -268,7 +268,7 @@ impl Adapter {
         Ok(json!({ "instructions": instructions.collect::<Vec<Value>>() }))
     }
 
-    /// The memory that a reference stands for.
+    /// Returns the memory of a reference.
     fn memory_of(&self, arguments: &Value) -> Result<(&'static str, usize, Lane), Refused> {
         let reference = arguments["memoryReference"].as_str().unwrap_or("");
         let known = self.memory.get(reference).copied();
@@ -293,7 +293,7 @@ impl Adapter {
         }))
     }
 
-    /// Changes a register of a lane, shown in a lane's scope or below `all lanes`.
+    /// Changes a register of a lane, in the scope of a lane or in `all lanes`.
     pub(super) fn set_variable(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let name = arguments["name"].as_str().unwrap_or("").to_owned();
         let text = arguments["value"].as_str().unwrap_or("");
@@ -314,7 +314,7 @@ impl Adapter {
         Ok(json!({ "value": shown_in(register, value) }))
     }
 
-    /// The value of an expression of a watch, a hover or the console: a formula, or `lanes`, the table.
+    /// Returns the value of an expression of a watch, a hover or the console: a formula, or `lanes`, the table.
     pub(super) fn value_of(&mut self, expression: &str) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let (group, lane) = (debugger.group(), debugger.lane());
@@ -334,7 +334,7 @@ impl Adapter {
         let text = if formula.is_of_a_lane() { format!("{text}  (lane {})", lane.0) } else { text };
         let place = formula.place(&here, lane);
         let mut answer = json!({ "result": text, "variablesReference": 0 });
-        // A register without a lane opens to its lanes.
+        // A register without a lane expands to its lanes.
         if let Some((register, None)) = formula.register() {
             let count = debugger.stepping().lanes(group).len();
             answer["variablesReference"] = json!(self.reference(Shown::Register(group, register)));
@@ -348,7 +348,7 @@ impl Adapter {
         Ok(answer)
     }
 
-    /// Changes a register or a word of memory that an expression names.
+    /// Changes the register or the word of memory that an expression names.
     pub(super) fn set_expression(&mut self, arguments: &Value) -> Result<Value, Refused> {
         if !arguments["frameId"].is_null() {
             let group = self.group_of_frame(arguments)?;
@@ -363,7 +363,7 @@ impl Adapter {
         let mut value = wanted.value(&here, lane)?.bits();
         let change = match (formula.register(), formula.place(&here, lane)) {
             (Some((register, of)), _) => {
-                // Without a point, a number is a float where registers are.
+                // A number without a point is a float if registers are floats.
                 value = names::bits(text.trim()).unwrap_or(value);
                 Change::Register { group, register, lane: of.unwrap_or(lane), value }
             }
@@ -407,7 +407,7 @@ impl Adapter {
         Ok(json!({ "offset": 0, "bytesWritten": count }))
     }
 
-    /// The lanes of a frame's group: a step into one follows it.
+    /// Returns the lanes of a frame's group as targets. A step into a lane follows the lane.
     pub(super) fn step_in_targets(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let group = self.group_of_frame(arguments)?;
         let debugger = self.debugger()?;
@@ -418,7 +418,7 @@ impl Adapter {
         Ok(json!({ "targets": targets.collect::<Vec<Value>>() }))
     }
 
-    /// The group of the frame that a request names.
+    /// Returns the group of the frame of a request.
     pub(super) fn group_of_frame(&mut self, arguments: &Value) -> Result<usize, Refused> {
         let frame = &arguments["frameId"];
         let group = frame.as_u64().and_then(|frame| Some((frame as usize).checked_sub(1)? / 256));
@@ -426,7 +426,7 @@ impl Adapter {
         group.filter(|group| *group < groups).ok_or_else(|| format!("there is no frame {frame}"))
     }
 
-    /// What the `variablesReference` of a request stands for.
+    /// Returns the object of a request's `variablesReference`.
     pub(super) fn shown_by(&self, arguments: &Value) -> Result<Shown, Refused> {
         let number = &arguments["variablesReference"];
         let place = number.as_u64().and_then(|number| (number as usize).checked_sub(1));
@@ -437,7 +437,7 @@ impl Adapter {
     }
 }
 
-/// The source of an instruction, and its line: the user's own, or the listing.
+/// Returns the source of an instruction and its line: the user's own source, or the listing.
 fn source_of(debugger: &Debugger, pc: u32) -> (Value, usize) {
     if let Some(source) = debugger.source()
         && let Some(line) = source.line_of(pc)
@@ -449,10 +449,10 @@ fn source_of(debugger: &Debugger, pc: u32) -> (Value, usize) {
     (json!({ "name": "listing", "sourceReference": LISTING }), line.map_or(0, |line| line + 1))
 }
 
-/// Registers that a row of the table shows.
+/// Maximum number of registers in a row of the table.
 const MOST_CELLS: usize = 12;
 
-/// The registers of a lane in one line.
+/// Returns the registers of a lane in one line.
 fn cells(rows: &[table::TableRow], notation: Notation, lane: usize) -> String {
     let cell = |row: &table::TableRow| {
         let value = row.values.get(lane).copied().unwrap_or(0);

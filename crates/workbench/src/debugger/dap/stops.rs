@@ -1,4 +1,4 @@
-//! Breakpoints: a request replaces all of its kind.
+//! Breakpoints. A request replaces all breakpoints of its kind.
 
 use serde_json::{Value, json};
 
@@ -8,10 +8,10 @@ use crate::debugger::log::LogText;
 use crate::debugger::stop::{FlowChange, Hits, On, Only, Watched};
 use crate::debugger::{Debugger, names};
 
-/// A requested breakpoint: the place, its text, and the fields of the answer other than the number.
+/// A requested breakpoint: the stop, its text, and the fields of the answer other than the number.
 type Wanted = (On, String, Value);
 
-/// Adds a stop with what a breakpoint's `condition`, `hitCondition` and `logMessage` say.
+/// Adds a stop with a breakpoint's `condition`, `hitCondition` and `logMessage`.
 fn add(debugger: &mut Debugger, on: On, wanted: &Value, text: &str) -> Result<usize, Refused> {
     let stated = |name: &str| wanted[name].as_str().filter(|text| !text.trim().is_empty());
     let condition = stated("condition").map(|text| Formula::parse(debugger, text)).transpose()?;
@@ -23,7 +23,8 @@ fn add(debugger: &mut Debugger, on: On, wanted: &Value, text: &str) -> Result<us
 }
 
 impl Adapter {
-    /// Replaces the stops that `of` has by those of a list, an element of which `read` reads; answers each.
+    /// Replaces the stops of the list `of` by those of a request. `read` parses an element of the request. Answers
+    /// each element.
     fn replace(
         &mut self,
         of: fn(&mut Adapter) -> &mut Vec<usize>,
@@ -50,7 +51,7 @@ impl Adapter {
         Ok(json!({ "breakpoints": answers }))
     }
 
-    /// Sets the stops of the listing or of the user's own source, each of which has its own list.
+    /// Sets the stops of the listing or of the user's own source. Each has its own list.
     pub(super) fn set_breakpoints(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let list = &arguments["breakpoints"];
         if is_listing(&arguments["source"]) {
@@ -68,7 +69,7 @@ impl Adapter {
         let path = arguments["source"]["path"].as_str().unwrap_or("").to_owned();
         let same = self.debugger()?.source().is_some_and(|source| source.is_at(&path));
         if !same {
-            // Stops in other files do not replace those of the program's.
+            // Stops in other files do not replace those of the program's file.
             return self.replace(
                 |adapter| &mut adapter.of_other,
                 list,
@@ -102,7 +103,8 @@ impl Adapter {
         Ok(answer)
     }
 
-    /// Binds the stops of the user's own source again, after the source has been read again; clients learn where they are.
+    /// Binds the stops of the user's own source again after the source was read again, and reports their positions to
+    /// clients.
     pub(super) fn bind_again(&mut self, events: &mut Vec<Event>) -> Result<(), Refused> {
         for (number, line) in self.lines_wanted.clone() {
             let debugger = self.debugger()?;
@@ -121,7 +123,7 @@ impl Adapter {
         Ok(())
     }
 
-    /// The lines of a range that stops can be set on.
+    /// Returns the lines in a range at which stops can be set.
     pub(super) fn breakpoint_locations(&mut self, arguments: &Value) -> Result<Value, Refused> {
         let first = arguments["line"].as_u64().unwrap_or(0) as usize;
         let last = arguments["endLine"].as_u64().map_or(first, |line| line as usize);
@@ -139,7 +141,7 @@ impl Adapter {
         Ok(json!({ "breakpoints": places }))
     }
 
-    /// The instruction of a line that a `gotoTargets` request names.
+    /// Returns the instruction of the line of a `gotoTargets` request.
     pub(super) fn line_address(&mut self, arguments: &Value) -> Result<(u32, usize), Refused> {
         let line = arguments["line"].as_u64().unwrap_or(0) as usize;
         let debugger = self.debugger()?;
@@ -222,19 +224,19 @@ impl Adapter {
     }
 }
 
-/// Whether a source is the listing.
+/// Returns whether a source is the listing.
 fn is_listing(source: &Value) -> bool {
     source["sourceReference"].as_u64() == Some(LISTING)
 }
 
-/// The first instruction on a line of the user's own source or after it, and its line.
+/// Returns the first instruction on a line of the user's own source or after it, and its line.
 fn bound(debugger: &Debugger, line: usize) -> Result<(u32, usize), Refused> {
     let source = debugger.source().ok_or_else(|| no_source(debugger, ""))?;
     let found = source.instruction_at(line).filter(|_| line > 0);
     found.ok_or_else(|| format!("{} has no instruction at or after line {line}", source.name()))
 }
 
-/// States that a file is not the source of the program.
+/// Returns the message that a file is not the source of the program.
 fn no_source(debugger: &Debugger, path: &str) -> Refused {
     match debugger.source() {
         Some(source) => {
@@ -245,12 +247,12 @@ fn no_source(debugger: &Debugger, path: &str) -> Refused {
     }
 }
 
-/// The reference of an instruction.
+/// Returns the reference of an instruction.
 fn reference(debugger: &Debugger, address: u32) -> String {
     spelled(i64::from(address) * unit_bytes(debugger))
 }
 
-/// The breakpoints of an answer.
+/// Iterates over the breakpoints of an answer.
 fn answers(answer: &Value) -> impl Iterator<Item = &Value> {
     answer["breakpoints"].as_array().into_iter().flatten()
 }

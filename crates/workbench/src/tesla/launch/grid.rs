@@ -1,4 +1,4 @@
-//! A launch that is ready, stepped or run, and what it leaves.
+//! A launch that is ready or being stepped, and its results.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::session::{
     EndedGroups, Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace,
 };
 
-/// A buffer that is an output.
+/// A buffer in global memory that is an output.
 #[derive(Clone, Debug)]
 pub(super) struct Placed {
     pub(super) name: String,
@@ -35,16 +35,16 @@ pub(super) struct Placed {
     pub(super) bytes: usize,
 }
 
-/// Which outputs a run has.
+/// The outputs of a run.
 #[derive(Clone, Debug)]
 pub(super) enum Outputs {
-    /// Of a kernel.
+    /// Buffers of a kernel.
     Buffers(Vec<Placed>),
-    /// Of the other programs; `results` are the registers that a fragment program gives.
+    /// Outputs of the other programs. `results` is the number of registers that a fragment program returns.
     Lanes { stage: Stage, results: usize },
 }
 
-/// A grid, or lanes of another program type.
+/// A launch of a grid, or of lanes of another program type.
 #[derive(Clone, Debug)]
 pub struct Grid {
     /// The program.
@@ -78,7 +78,7 @@ impl error::Cause for Cause {
         let space = match space {
             MemorySpace::Shared => "s",
             MemorySpace::Local => "l",
-            // All of memory, which other segments are windows of.
+            // Segment 14 covers all memory. Other segments are windows of it.
             MemorySpace::Global(14) => "g",
             _ => return None,
         };
@@ -100,7 +100,7 @@ impl Ready for Grid {
         Ok(Box::new(GridOutcome { outcome, outputs }))
     }
 
-    /// Lanes are numbered from 0 on again.
+    /// The piece numbers its lanes from 0 again.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
         fn part<T: Clone>(values: &mut Vec<T>, lanes: &Range<usize>) {
             *values = values.get(lanes.clone()).unwrap_or(&[]).to_vec();
@@ -114,7 +114,7 @@ impl Ready for Grid {
                     Varying::Plane { .. } => {}
                 });
                 part(&mut fragment.covered, &lanes);
-                // Without centres of its own, a fragment's place is its number's.
+                // A fragment without its own centre has the position of its number.
                 let numbered = fragment.centres.len() < lanes.end
                     && fragment.varyings.values().any(|varying| matches!(varying, Varying::Plane { .. }));
                 if numbered {
@@ -163,24 +163,24 @@ impl Ready for Grid {
 /// A grid while it is stepped.
 #[derive(Clone)]
 struct GridSteps {
-    /// Shared: it has the memory of the start.
+    /// Shared, because it holds the memory of the start.
     grid: Arc<Grid>,
     run: Run,
-    /// Blocks that have ended, but not the last of the launch.
+    /// Blocks that have ended, except for the last block of the launch.
     ended: EndedGroups<Block>,
     done: bool,
-    /// Warps of a block.
+    /// Number of warps per block.
     warps: usize,
     blocks: usize,
-    /// Blocks of a row of the grid.
+    /// Number of blocks in a row of the grid.
     width: usize,
-    /// Threads of a block; lanes of the launch, if it is no kernel's.
+    /// Number of threads per block; for programs other than kernels, number of lanes of the launch.
     lanes: usize,
     graphics: bool,
 }
 
 impl GridSteps {
-    /// The number of the block that runs; after the end, of the last.
+    /// Returns the number of the block that runs; after the end, of the last block.
     fn block(&self) -> usize {
         self.number_of(self.run.block())
     }
@@ -190,7 +190,7 @@ impl GridSteps {
         if self.graphics { x as usize } else { y as usize * self.width + x as usize }
     }
 
-    /// The block of a group that runs or has ended.
+    /// Returns the block of a group that runs or has ended.
     fn block_of(&self, group: usize) -> Option<&Block> {
         let number = group / self.warps;
         match number == self.block() {
@@ -215,13 +215,13 @@ impl GridSteps {
         self.run.block_mut().warps.get_mut(group % self.warps).filter(|_| here)
     }
 
-    /// The number of a register that warps have.
+    /// Returns the number of a register that warps have.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
         u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)
     }
 
-    /// Takes how a step ended.
+    /// Processes the result of a step.
     fn stepped(&mut self, step: Result<Step, Trap<Cause>>) -> Result<(), Error> {
         self.keep_ended();
         let step = step.map_err(|trap| Error::Trap(Box::new(Trapped::from(&self.run.locate(trap)))))?;
@@ -264,7 +264,7 @@ impl Inspect for GridSteps {
         let from = |bytes: &[u8]| part(bytes, address);
         match space {
             "g" => {
-                // As many as lie in one buffer.
+                // Reads up to the end of the buffer.
                 let buffer = self.run.memory().buffers().iter().rfind(|buffer| buffer.address <= address);
                 buffer.map_or(Vec::new(), |buffer| part(&buffer.bytes, address - buffer.address))
             }
@@ -286,7 +286,7 @@ impl Inspect for GridSteps {
         let Some(warp) = self.warp_mut(group).filter(|_| fits) else { return false };
         match register.class {
             "$r" => warp.set_r(lane, number, value),
-            // $a0 and $a5 on are 0. (1.4)
+            // $a0, and $a5 and above, are always 0. (1.4)
             "$a" => match u16::try_from(value) {
                 Ok(value) if (1..=4).contains(&number) => warp.set_a(lane, number, value),
                 _ => return false,
@@ -315,7 +315,7 @@ impl Inspect for GridSteps {
                 let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
-            // Constants are the launch's.
+            // Constants belong to the launch.
             _ => false,
         }
     }
@@ -354,7 +354,7 @@ impl Inspect for GridSteps {
             Kind::ActiveMask => vec![Word::of_lanes(kind, 0, 0, lanes)],
             Kind::Token => {
                 let parts = |(number, token): (usize, &Token)| {
-                    // QUADON has lanes and no address.
+                    // QUADON has lanes but no address.
                     let address = Word::of_lanes(kind, number, 1, Mask(ADDRESS_BITS.into()));
                     let address = (token.token != TokenType::Quadon).then_some(address);
                     std::iter::once(Word::of_lanes(kind, number, 0, lanes)).chain(address)
@@ -422,7 +422,7 @@ impl Steps for GridSteps {
     }
 
     fn current(&self) -> Option<usize> {
-        // A block of a graphics launch is one warp, which is numbered in the launch.
+        // A block of a graphics launch is one warp, whose number counts within the launch.
         let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
         (!self.done).then(|| self.block() * self.warps + warp)
     }
@@ -484,15 +484,15 @@ impl Steps for GridSteps {
 const CONSTANTS: [&str; 16] =
     ["c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13", "c14", "c15"];
 
-/// What a run leaves, and which outputs it has.
+/// The results of a run, and its outputs.
 pub struct GridOutcome {
-    /// What it leaves.
+    /// The results.
     pub outcome: machine::Outcome,
     pub(super) outputs: Outputs,
 }
 
 impl Grid {
-    /// What a run of this launch leaves, with its outputs.
+    /// Returns the results of a run of this launch, with its outputs.
     pub fn left(&self, outcome: machine::Outcome) -> GridOutcome {
         GridOutcome { outcome, outputs: self.outputs.clone() }
     }

@@ -20,7 +20,7 @@ use crate::request::Request;
 use crate::tesla::names::{ParamType, demangled, params_of_mangled};
 use crate::values::{Files, Loaded, Stated, Values};
 
-/// Threads of a block, at most. (CUDA C Programming Guide 3.1, G.1)
+/// Maximum number of threads per block. (CUDA C Programming Guide 3.1, G.1)
 const MOST_THREADS: u64 = 512;
 
 /// Refuses a block that no multiprocessor of the chip can hold. (CUDA C Programming Guide 3.1, G.1 and 4.2: 8192
@@ -50,10 +50,10 @@ fn fits_the_chip(chip: Chip, block: [u32; 3], registers: Option<u32>) -> Result<
     }
 }
 
-/// Where the first buffer lies by default; 0 stays an address that no buffer has.
+/// Default address of the first buffer. No buffer has address 0.
 const FIRST_ADDRESS: u32 = 0x1_0000;
-/// Buffers start at multiples of this, and at least as much lies between two, so that an access beyond the end of one
-/// does not hit the next.
+/// Alignment of buffers, and minimum gap between two buffers. An access beyond the end of a buffer therefore does not
+/// hit the next one.
 const BUFFER_GAP: u32 = 0x1000;
 
 impl Placed {
@@ -64,7 +64,7 @@ impl Placed {
 }
 
 impl Launch {
-    /// A kernel with its memory, and the buffers that are outputs.
+    /// Returns a kernel with its memory, and the output buffers.
     pub(super) fn kernel(&self, request: &Request<'_>) -> Result<(Compute, Outputs), Error> {
         let Request { image, program, target, files, .. } = *request;
         let setup = self.setup(request)?;
@@ -80,7 +80,7 @@ impl Launch {
         compute.shared_bytes = most("shared_bytes", self.shared_bytes, MOST_SHARED)?.or(compute.shared_bytes);
         compute.barriers = most("barriers", self.barriers, BARRIERS as u32)?.or(compute.barriers);
         compute.grid_id = self.grid_id;
-        // Without a chip, G80 stands for any.
+        // Without a stated chip, G80 represents any chip.
         let stated = target.chip.as_ref().and(self.registers.or(program.resources.registers));
         if !self.oversized {
             fits_the_chip(compute.setup.chip, compute.block, stated)?;
@@ -100,7 +100,7 @@ impl Launch {
             if name != DriverFixes::NAME {
                 return Err(Error::name("driver_fixes", name, format!("{} fits here", DriverFixes::NAME)));
             }
-            // The first word of the parameters is the driver's own.
+            // The driver uses the first word of the parameters.
             let argument_bytes = compute.params.len().saturating_sub(4) as u32;
             let shared_bytes = compute.shared_bytes.unwrap_or(0).saturating_add(compute.dynamic_shared);
             compute.setup_mut().driver_fixes = Some(DriverFixes { argument_bytes, shared_bytes });
@@ -186,7 +186,7 @@ fn parameters(
             (_, Some(offset)) => offset as usize,
             (None, None) => area.len().next_multiple_of(align),
         };
-        // s[] has 16 KiB; what cannot fit is refused before anything of its size is made.
+        // s[] has 16 KiB. A parameter that does not fit is refused before memory for it is allocated.
         if offset + bytes.len() > reconverge_tesla::launch::MOST_SHARED as usize {
             return Err(impossible(LaunchError::SharedBytes((offset + bytes.len()) as u64)));
         }
@@ -220,7 +220,7 @@ fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Re
     Ok(())
 }
 
-/// A segment that is stated with its layout.
+/// Returns a segment with its stated layout.
 fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
     let SegmentValues { base, limit, pitch, tile_rows, lenient, .. } = *stated;
     let tiling = match (pitch, tile_rows) {
@@ -236,7 +236,7 @@ fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
     Ok(Segment { base, limit, tiling, lenient })
 }
 
-/// Lays out a buffer; `next` is where the one after it may lie.
+/// Places a buffer. `next` is the first address for the next buffer.
 fn place(
     what: &str,
     name: &str,
@@ -258,13 +258,14 @@ fn place(
     Ok(output)
 }
 
-/// The parameters of a launch, in the order of those that the program declares, each with its declaration.
+/// Returns the parameters of a launch, in the order in which the program declares them, each with its declaration.
 ///
-/// A declared name decides; parameters without a declared name take the others in their order. Nothing is declared if the
-/// launch states where its parameters lie.
+/// A declared name has priority. Parameters without a declared name take the remaining declarations in order. If the
+/// launch states offsets of parameters, declarations are not used.
 ///
 /// # Errors
-/// A name that the program does not declare, a parameter without a value, two values for one, or another number of them.
+/// Returns an error if a name is not declared, if a parameter does not have a value or has two values, or if the
+/// number of parameters differs.
 fn assigned<'a>(
     file: &'a Launch,
     program: &'a Program,
@@ -306,14 +307,14 @@ fn assigned<'a>(
     declared.iter().map(value).collect()
 }
 
-/// The message about a parameter that the program does not have.
+/// Returns the message about a parameter that the program does not have.
 fn unknown_param(found: &str, names: &[&str]) -> String {
     let meant = closest(found, names.iter().copied());
     let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_default();
     format!("the program has no parameter `{found}`: its parameters are {}{meant}", names.join(", "))
 }
 
-/// The message about a parameter without a value.
+/// Returns the message about a parameter without a value.
 fn without_value(param: &Param) -> String {
     let place = format!("s[{:#x}]", PARAMETERS + param.offset);
     match &param.name {
@@ -325,11 +326,11 @@ fn without_value(param: &Param) -> String {
     }
 }
 
-/// The message about a read of shared memory that nothing has written, if the word can be a parameter of a program that
-/// declares none: it follows those of the launch.
+/// Returns the message about a read of unwritten shared memory, if the word can be a parameter of a program without
+/// declared parameters: it directly follows the parameters of the launch.
 pub(super) fn parameter_without_value(file: &Launch, program: &Program, address: u32) -> Option<String> {
     let undeclared = program.params.is_empty() && file.param.iter().all(|param| param.offset.is_none());
-    // A word that lies further on can be shared memory of the program's own.
+    // A word at a higher offset can be the program's own shared memory.
     let is_next =
         (PARAMETERS..PARAMETERS + 4 * (file.param.len() as u32 + MOST_UNDECLARED)).contains(&address);
     (undeclared && is_next).then(|| {
@@ -345,10 +346,11 @@ pub(super) fn parameter_without_value(file: &Launch, program: &Program, address:
     })
 }
 
-/// Words after the last parameter of a launch that can be parameters too, if the program declares none.
+/// Maximum number of words after the last parameter of a launch that can also be parameters, if the program declares
+/// none.
 const MOST_UNDECLARED: u32 = 16;
 
-/// The error about another number of parameters than the container declares without names.
+/// Returns the error if the number of parameters differs from that of the container, which does not name them.
 fn wrong_count(file: &Launch, program: &Program) -> Error {
     let declared = &program.params[..];
     let list: Vec<String> = declared
@@ -367,8 +369,8 @@ fn wrong_count(file: &Launch, program: &Program) -> Error {
     ))
 }
 
-/// The bytes of a number or of several, and their alignment. A number without a stated type takes the size that the
-/// container declares.
+/// Returns the bytes of one or more numbers, and their alignment. A number without a stated type takes the size that
+/// the container declares.
 fn number_bytes(
     what: &str,
     values: &Values,
@@ -389,7 +391,7 @@ fn number_bytes(
         true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
         false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    // Again from the source: what 32 bits cannot hold may fit the declared size.
+    // Loads from the source again: a number that 32 bits cannot hold may fit the declared size.
     let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
     let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
@@ -399,7 +401,7 @@ fn number_bytes(
     Ok((array.bytes, declared.bytes as usize))
 }
 
-/// The bytes of numbers whose type is decided, and their alignment.
+/// Returns the bytes of numbers of a known type, and their alignment.
 fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>, usize), Error> {
     match declared {
         Some(declared) if array.bytes.len() != declared.bytes as usize => {
@@ -413,12 +415,12 @@ fn sized(what: &str, array: Array, declared: Option<&Param>) -> Result<(Vec<u8>,
     }
 }
 
-/// The types of the parameters that the kernel's mangled name states, as many as are given.
+/// Returns the types of the parameters from the kernel's mangled name.
 ///
 /// # Errors
-/// The name has another number of parameters.
+/// Returns an error if the name has a different number of parameters than the launch.
 fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, Error> {
-    // Parameters that are placed by hand need not be in order.
+    // Parameters with stated offsets need not be in order.
     let by_hand = file.param.iter().any(|param| param.offset.is_some());
     let name = program.name.as_deref().filter(|_| !by_hand);
     let Some((name, types)) = name.and_then(|name| Some((name, params_of_mangled(name)?))) else {
@@ -432,7 +434,7 @@ fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, 
     Err(Error::Machine(format!("{name} takes {takes}, and {given} given, by --buf and --arg in their order")))
 }
 
-/// A parameter whose type the kernel's name states.
+/// A parameter whose type is in the kernel's name.
 struct Typed<'a> {
     what: &'a str,
     is: ParamType,
@@ -447,7 +449,7 @@ impl Typed<'_> {
         ))
     }
 
-    /// The type as C++ spells it.
+    /// Returns the type in C++ notation.
     fn spelled(&self) -> String {
         match self.is {
             ParamType::Pointer(None) => "a pointer".to_owned(),
@@ -458,11 +460,11 @@ impl Typed<'_> {
         }
     }
 
-    /// The contents of a buffer.
+    /// Returns the contents of a buffer.
     fn buffer(&self, values: &Values, files: &dyn Files) -> Result<Array, Error> {
         let element = match self.is {
             ParamType::Pointer(Some(element)) => element,
-            // `unsigned long` is a pointer's number on the host.
+            // `unsigned long` is the type of a pointer's value on the host.
             ParamType::Pointer(None) | ParamType::Unknown => return Ok(values.load_plain(self.what, files)?),
             _ => return Err(self.refused("a buffer", "give a number with --arg")),
         };
@@ -482,8 +484,8 @@ impl Typed<'_> {
         }
     }
 
-    /// A number, or the components of a vector; `None` where the type does not decide it. `bytes` is the size that the
-    /// container declares, or that of a pointer.
+    /// Returns a number, or the components of a vector. Returns `None` if the type does not determine it. `bytes` is
+    /// the size that the container declares, or that of a pointer.
     fn number(&self, values: &Values, bytes: usize, files: &dyn Files) -> Result<Option<Array>, Error> {
         let (element, count) = match self.is {
             ParamType::Scalar(element) => (Some(element), 1),
