@@ -31,7 +31,7 @@ struct Side {
     reader: Reader<Box<dyn Input>>,
     profile: Profile,
     trap: Option<String>,
-    /// Why the trace does not contain the whole run.
+    /// The reason why the trace is incomplete.
     part: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn asked() -> bool {
     stop::asked()
 }
 
-/// How an observed run ended.
+/// The end of an observed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The run completed.

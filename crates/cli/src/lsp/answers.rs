@@ -257,7 +257,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
         let Proposal { sort, label, detail, span, text } = proposal;
         let mnemonic = (sort == ProposalSort::Mnemonic).then(|| label.clone());
         let data = mnemonic.map(|mnemonic| json!(ItemData { machine: machine.to_owned(), mnemonic }));
-        // The text before the cursor identifies a form.
+        // The client filters forms by the part that is already written.
         let written = asked.analysis.text()[span.start..span.end].to_owned();
         CompletionItem {
             filter_text: (sort == ProposalSort::Form).then_some(written),

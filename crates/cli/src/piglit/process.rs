@@ -2,7 +2,7 @@
 //!
 //! With several tests and `-report-subtests`, shader_runner runs them in the order of its arguments. When a test
 //! starts, it writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends, it writes the same
-//! line again, and `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard output, and flushes both. Some tests skip by
+//! line again, and `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard output, which it flushes. Some tests skip by
 //! ending the process, which then does not run the remaining tests.
 
 use std::env;

@@ -57,7 +57,7 @@ pub(super) struct Drawn<'a> {
 
 impl Drawn<'_> {
     /// Runs all files of a server. If a browser ends or hangs, another one is started for the remaining files. The
-    /// browser writes to `folder`. Ctrl-C or a failure elsewhere ends the run early.
+    /// browser writes to `folder`. Returns early if `goes_on` returns `false`.
     ///
     /// # Errors
     /// The browser cannot be started, or uses another renderer.

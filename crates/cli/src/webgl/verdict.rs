@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 reconverge_isa::choices! {
-    /// How a file ended.
+    /// The end of a file.
     #[derive(PartialOrd, Ord)]
     pub(super) enum FileEnd {
         /// The file reported its end.
