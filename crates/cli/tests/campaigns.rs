@@ -204,8 +204,8 @@ fn the_summary_of_a_folder_without_results_is_an_error() {
     }
 }
 
-/// The note names the shards that the other process currently holds, not all shards that it held. The exit follows
-/// the other process's.
+/// The note names the shards that the other process currently holds, not all shards that it ever held. Each process
+/// ends when the other one has finished.
 #[test]
 fn a_process_waits_for_the_shards_that_another_holds_and_ends_with_it() {
     let many = "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 512\ninjections = 1200\nshard = 60\nseed = 7\n";

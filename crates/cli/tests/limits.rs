@@ -145,7 +145,7 @@ fn memory_that_the_host_has_not_is_an_error() {
     }
 }
 
-/// Programs that signals end.
+/// Programs that are ended by signals.
 #[cfg(target_os = "linux")]
 mod signals {
     use std::process::{Child, Stdio};

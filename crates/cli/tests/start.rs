@@ -78,7 +78,7 @@ fn every_step_to_a_first_program_and_its_page_works_in_a_fresh_clone() {
     let run = &runs[0];
     assert_eq!((&run["isa"], &run["lanes"]), (&"tesla".into(), &12.into()));
     assert_eq!(run["steps"]["count"], 118);
-    // Thread 7 stores the number 4.
+    // Thread 7 has the number 8, and the greatest common divisor of 12 and 8 is 4.
     assert_eq!(run["outcome"]["outputs"][0]["rows"][7][0], "4");
     let texts: Vec<&str> = run["listing"]
         .as_array()
