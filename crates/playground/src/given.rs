@@ -10,8 +10,8 @@ use reconverge_workbench::text::Source;
 use reconverge_workbench::{Known, Opened, open};
 
 /// Returns a launch file that states a machine. If `launch` does not, the machine of the source is inserted before
-/// it. Also returns the number of bytes
-/// before the text of the launch file. Returns `None` if neither states a machine.
+/// it. Also returns the number of bytes before the text of the launch file. Returns `None` if neither states a
+/// machine.
 pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
     // A text that cannot be parsed is returned unchanged. Its error is reported later.
     if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
