@@ -3,7 +3,7 @@
 //!
 //! Names, source lines and messages about them may contain anything, such as sequences that clear a terminal or set
 //! its title. [`is_hidden`] decides for every function here which characters are escaped:
-//! * [`name`], [`path`]: one name within a line. Newlines and tabs are escaped too.
+//!
 //! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
 //! * [`lines`], [`styled`]: a whole answer or message. `messages` applies them to all output to a terminal or to
 //!   standard error, so that commands cannot omit them.

@@ -18,7 +18,7 @@ use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// Facts about a source that its text does not state.
+/// Facts about a source that its text may omit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Target stated by the launch file next to the source.

@@ -157,8 +157,7 @@ impl Analysis {
         self.isa() == Isa::R700 && matches!(name, ".slot" | ".literal")
     }
 
-    /// Whether a statement is a control-flow instruction in AMD's syntax, according to the known instructions inside
-    /// clauses.
+    /// Whether a statement is a control-flow instruction in AMD's syntax, according to its mnemonic.
     fn is_amd_control(&self, statement: &[Lexeme]) -> bool {
         let text = self.text();
         let word = statement

@@ -19,7 +19,7 @@ pub enum HintSort {
 /// A text between two characters of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlineHint {
-    /// Byte of the source before which the text is shown.
+    /// Offset in the source, in bytes. The text is shown before this byte.
     pub at: usize,
     /// The text.
     pub text: String,

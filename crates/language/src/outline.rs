@@ -25,9 +25,9 @@ pub struct OutlineEntry {
 /// Lines that an editor can fold, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedLines {
-    /// The line that stays.
+    /// The line that remains visible.
     pub first: usize,
-    /// The last line that is hidden.
+    /// The last hidden line.
     pub last: usize,
     /// Whether the lines are comments.
     pub comment: bool,

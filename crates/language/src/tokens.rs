@@ -61,7 +61,7 @@ pub struct ColouredPart {
     pub span: Span,
     /// Kind of the part.
     pub colour: Colour,
-    /// Whether it defines a name.
+    /// Whether the part defines a name.
     pub defines: bool,
 }
 

@@ -18,9 +18,8 @@ const TRIES: usize = 16;
 ///
 /// Data goes to a new file in the same folder, `.NAME.RANDOM.part`, which [`Whole::finish`] renames. Dropping the value
 /// earlier deletes that file. Existing pipes and devices are written directly.
-///
-/// `RANDOM` comes from the operating system, and the file is created exclusively. Nobody can therefore plant a link
-/// with the file's name, and two processes never write the same file, even if their process numbers are equal.
+/// `RANDOM` comes from the operating system, and the file is created exclusively. An attacker therefore cannot plant
+/// a link with the file's name, and two processes never write the same file, even if their process numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
     file: File,

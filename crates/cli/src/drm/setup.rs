@@ -373,8 +373,8 @@ fn opencl_vendor() -> Option<PathBuf> {
     folders.into_iter().map(|folder| Path::new(folder).join(ICD)).find(|path| path.exists())
 }
 
-/// Whether a renderer string names the expected renderer: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` names `AMD
-/// RV770`.
+/// Whether a renderer string names the expected renderer: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` names
+/// `AMD RV770`.
 fn is_renderer(renderer: &str, expected: &str) -> bool {
     renderer.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }

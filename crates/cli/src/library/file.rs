@@ -107,7 +107,6 @@ impl OpenOptions {
 
 /// Opens a binary: a cubin, an ELF file, a dump, raw words or another one of [`formats()`](crate::formats). The
 /// content determines the format.
-/// format.
 ///
 /// # Errors
 /// [`Error::Open`] if the bytes are not a program of a known machine.

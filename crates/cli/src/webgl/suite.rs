@@ -1,7 +1,7 @@
 //! The files of the suite. `00_test_list.txt` lists files and other lists.
 //!
-//! A line in a list names a file or another list, relative to the list's folder. `--min-version V` and `--max-version
-//! V` before the name limit the versions of WebGL. Limits of a list also apply to its entries.
+//! A line in a list names a file or another list, relative to the list's folder. `--min-version V` and
+//! `--max-version V` before the name limit the versions of WebGL. Limits of a list also apply to its entries.
 //! `js/webgl-test-harness.js` in the suite describes the format.
 
 use std::fs;
