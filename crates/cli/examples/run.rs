@@ -1,4 +1,5 @@
-//! Runs a kernel with a buffer on two engines, prints its output and counts, and shows the trap of a buffer that is too small.
+//! Runs a kernel with a buffer on two engines, prints its output and counts, and shows the trap that a buffer of
+//! insufficient size causes.
 //!
 //! `cargo run -p reconverge --example run`
 

@@ -1,4 +1,5 @@
-//! Steps a program to where its lanes diverge: shows why each lane runs or waits, reads a register, and continues from a snapshot.
+//! Steps a program until its lanes diverge: shows why each lane runs or waits, reads a register, and continues from a
+//! snapshot.
 //!
 //! `cargo run -p reconverge --example step`
 

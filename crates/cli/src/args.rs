@@ -209,7 +209,8 @@ pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("no such fixes"))
 }
 
-/// Returns the parser of levels. Help texts hide the levels that this processor does not have.
+/// Returns the parser of levels. It rejects levels that this processor or build does not have, and help texts hide
+/// them.
 pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
     let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
     PossibleValuesParser::new(names).try_map(|given| {

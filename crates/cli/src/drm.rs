@@ -81,10 +81,10 @@ pub(crate) struct ErrataArgs {
 }
 
 impl ErrataArgs {
-    /// Checks that the chip of a board has the errata and fixes in the lists.
+    /// Checks that the errata and fixes are those of the driver of a board.
     ///
     /// # Errors
-    /// A name is unknown, or the chip or its driver does not have the erratum or fix.
+    /// The list of errata has an unknown name or an erratum of another driver, or the fixes are for another driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
         chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;

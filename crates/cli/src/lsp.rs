@@ -61,8 +61,8 @@ pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     Ok(if server.ended_well() { Answer::Yes } else { Answer::No })
 }
 
-/// Moves the received messages to the queue. If the server is idle, waits for one. Returns `false` if the server is
-/// idle and the input has ended.
+/// Moves the received messages to the queue. If the queue is empty and the server is not busy, waits for one. Returns
+/// `false` if the queue is empty and the input has ended.
 fn fill(queue: &mut VecDeque<Incoming>, incoming: &Receiver<Incoming>, is_busy: bool) -> bool {
     loop {
         match incoming.try_recv() {

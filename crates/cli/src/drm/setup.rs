@@ -114,7 +114,7 @@ impl Setup {
         })
     }
 
-    /// Adds the folder for shaders and the patch that the arguments name.
+    /// Sets the engine and the folder for shaders that the arguments name.
     ///
     /// # Errors
     /// The folder for shaders cannot be created.
