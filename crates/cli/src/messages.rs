@@ -114,7 +114,7 @@ pub(crate) fn answer_coloured(text: fmt::Arguments<'_>) {
     written(output().and_then(|_| anstream::stdout().write_all(shown::styled(&text.to_string()).as_bytes())));
 }
 
-/// Writes bytes to standard output, with the errors of [`answer`].
+/// Writes bytes to standard output. Handles errors like [`answer`].
 pub(crate) fn answer_bytes(bytes: &[u8]) {
     written(output().and_then(|mut out| {
         match out.is_terminal() {
@@ -130,7 +130,7 @@ pub(crate) fn finish() {
     written(std::io::stdout().flush());
 }
 
-/// Writes an object to standard output while it is serialized, with the errors of [`answer`].
+/// Writes an object to standard output while it is serialized. Handles errors like [`answer`].
 pub(crate) fn answer_json(object: &impl Serialize) {
     written(output().and_then(|out| {
         let mut out = std::io::BufWriter::new(out.lock());

@@ -242,7 +242,7 @@ impl Setup {
         }
     }
 
-    /// Makes OpenGL use this software renderer of Mesa instead of the chip, in a command with this environment.
+    /// Selects this software renderer of Mesa for OpenGL instead of the chip, in a command with this environment.
     pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
         for name in ["RECONVERGE_DRM_CHIP", "RADEON_GPU_ID", "NOUVEAU_CHIPSET"] {
             command.env_remove(name);

@@ -13,7 +13,8 @@ mirror! {
         /// Issues and changes of control flow.
         #[default]
         Flow,
-        /// Also register writes and memory accesses. The reference interpreter produces them.
+        /// The events of [`Observed::Flow`], register writes and memory accesses. The reference interpreter runs the
+        /// launch.
         Data,
     }
     = reconverge_workbench::trace::Recorded

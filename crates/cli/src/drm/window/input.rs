@@ -152,7 +152,7 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Makes the next events contain the position, for a program that does not have it yet.
+    /// Clears the stored position, so that the next events contain it. A new connection does not have it yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;
     }
