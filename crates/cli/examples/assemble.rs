@@ -1,4 +1,5 @@
-//! Assembles a source: shows the place of an error, then writes the corrected program as two kinds of file and reads one back.
+//! Assembles a source: shows the position of an error, then writes the corrected program in two formats and reads one
+//! back.
 //!
 //! `cargo run -p reconverge --example assemble`
 

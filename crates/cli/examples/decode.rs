@@ -7,7 +7,7 @@ use std::io::Write;
 
 use reconverge::{OpenOptions, TextOptions, open};
 
-/// A text cubin of CUDA 1.x; any format that `reconverge list` reads would do.
+/// A text cubin of CUDA 1.x. Any format that `reconverge list` reads works here.
 const CUBIN: &[u8] = include_bytes!("../../../docs/samples/vec.cubin");
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -24,7 +24,7 @@ pub(crate) fn show(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let program = file.program("add")?;
     writeln!(out, "\n{}", program.text(&TextOptions::default().hex().notes())?)?;
 
-    // The third instruction, by the address that its line states.
+    // The third instruction. Its line has the address.
     let lines = program.lines(&TextOptions::default())?;
     let address = lines.iter().filter_map(|line| line.address).nth(2).ok_or("the program is too short")?;
     let explained = program.explain(address)?;

@@ -1,4 +1,5 @@
-//! Observes one program on three machines: prints each point where lanes diverge or reconverge, and what each machine pushes.
+//! Observes one program on three machines: prints each divergence and reconvergence, and the stack entries that each
+//! machine pushes.
 //!
 //! `cargo run -p reconverge --example observe`
 

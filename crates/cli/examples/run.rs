@@ -1,4 +1,5 @@
-//! Runs a kernel with a buffer on two engines, prints its output and counts, and shows the trap of a buffer that is too small.
+//! Runs a kernel with a buffer on two engines, prints its output and counts, and shows the trap that a buffer of
+//! insufficient size causes.
 //!
 //! `cargo run -p reconverge --example run`
 
@@ -7,7 +8,8 @@ use std::io::Write;
 
 use reconverge::{Engine, Error as Failure, OpenOptions, RunOptions, assemble};
 
-/// The number of Collatz steps of each thread's number; the lanes of a warp leave the loop one after another.
+/// Computes the number of Collatz steps for each thread's number. The lanes of a warp leave the loop at different
+/// times.
 const SOURCE: &str = include_str!("../../../docs/samples/collatz.s");
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,5 @@
-//! Steps a program to where its lanes diverge: shows why each lane runs or waits, reads a register, and continues from a snapshot.
+//! Steps a program until its lanes diverge: shows why each lane runs or waits, reads a register, and continues from a
+//! snapshot.
 //!
 //! `cargo run -p reconverge --example step`
 
@@ -19,7 +20,7 @@ pub(crate) fn show(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let launch = program.launch().block(8, 1, 1)?.buffer("out", "u32[8]")?;
     let mut session = launch.session(&RunOptions::default())?;
 
-    // To the first instruction that only some of the lanes execute.
+    // Runs to the first instruction that only some of the lanes execute.
     let lanes = session.lanes(0).len();
     let stop = session.run_until(1000, |session, group| {
         session.issue(group).is_some_and(|issue| (issue.mask.count() as usize) < lanes)
@@ -46,7 +47,7 @@ pub(crate) fn show(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
         session.outcome().output("out").ok_or("no such output")?.words().collect::<Vec<_>>()
     )?;
 
-    // Back, and once more: lane 7 computes and stores as lane 3 does.
+    // Restores the snapshot and runs again. Lane 7 now computes and stores the values of lane 3.
     session.restore(&here);
     session.change(0, register, Lane(7), 3)?;
     session.run_until(u64::MAX, |_, _| false)?;

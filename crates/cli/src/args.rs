@@ -1,4 +1,4 @@
-//! Arguments that commands share, and how a command ends.
+//! Arguments that several commands share, and the result of a command.
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -42,17 +42,17 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// Whether anything is stated.
+    /// Whether an option about the file's format is given.
     pub(crate) fn is_given(&self) -> bool {
         self.format.is_some() || self.old || !self.defines.is_empty()
     }
 
-    /// Whether a file is read as an assembler source, which is `otherwise` if no format is stated.
+    /// Whether a file is read as an assembler source. If no format is stated, `otherwise` decides.
     pub(crate) fn is_source(&self, otherwise: impl FnOnce() -> bool) -> bool {
         self.format.map_or_else(otherwise, |format| format == FileKind::Source)
     }
 
-    /// Adds what is stated to other facts about a file.
+    /// Adds the stated options to other facts about a file.
     pub(crate) fn known(&self, known: Known) -> Known {
         let format = match self.format {
             Some(FileKind::Container(format)) => Some(format),
@@ -90,12 +90,12 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    /// Facts about a file.
+    /// Returns the facts that the options state about a file.
     pub(crate) fn known(&self) -> Known {
         self.read.known(self.target.known())
     }
 
-    /// Refuses options about a program's file where the program is a case's.
+    /// Returns an error if an option about the program's file is given. A case contains its program.
     pub(crate) fn no_case(&self) -> anyhow::Result<()> {
         match self.read.is_given() {
             true => anyhow::bail!(
@@ -107,13 +107,13 @@ impl InputArgs {
 }
 
 impl TargetArgs {
-    /// Facts about a file.
+    /// Returns the facts that the options state about a file.
     pub(crate) fn known(&self) -> Known {
         let (isa, chip, stage, endian) = (self.isa, self.chip.clone(), self.stage, self.endian);
         Known { isa, chip, stage, endian, ..Known::default() }
     }
 
-    /// The target, once the machine is known.
+    /// Returns the target for the machine `isa`.
     pub(crate) fn target(&self, isa: Isa) -> Result<Target, TargetError> {
         Ok(Target { stage: self.stage, ..Target::new(isa, self.chip.as_deref())? })
     }
@@ -141,7 +141,7 @@ pub(crate) struct RaceArgs {
 }
 
 impl RaceArgs {
-    /// Whether strict mode looks for races.
+    /// Whether strict mode checks for races.
     pub(crate) fn check(&self) -> bool {
         !self.no_race_check
     }
@@ -152,14 +152,14 @@ impl EngineArgs {
         self.options_or(Engine::Compiled)
     }
 
-    /// The options, where no engine was given with this one.
+    /// Returns the options with this engine, unless the command line names one.
     pub(crate) fn options_or(&self, engine: Engine) -> Options {
         let engine = self.engine.unwrap_or(engine);
         Options { engine, level: self.level, ..Options::default() }
     }
 }
 
-/// An argument that is one of some names, which help texts and completions list.
+/// Returns a parser for one of several names, which help texts and completions list.
 pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
     values: Vec<T>,
     name: fn(&T) -> &'static str,
@@ -203,13 +203,14 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
 }
 
-/// The parser of faults of drivers that are fixed.
+/// Returns the parser of `--driver-fixes`: the faults of drivers to fix.
 pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
     let names = DriverFixes::ALL.map(DriverFixes::name);
     PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("no such fixes"))
 }
 
-/// Of the levels, those that this processor has; the others are not offered.
+/// Returns the parser of levels. It rejects levels that this processor or build does not have, and help texts hide
+/// them.
 pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
     let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
     PossibleValuesParser::new(names).try_map(|given| {
@@ -222,7 +223,7 @@ pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
     one_of(Mode::ALL.to_vec(), |mode| mode.name())
 }
 
-/// The container formats, for help texts.
+/// Returns the list of container formats for help texts.
 pub(crate) fn files_help() -> String {
     let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
     format!(
@@ -231,13 +232,13 @@ pub(crate) fn files_help() -> String {
     )
 }
 
-/// How a command ended, when it did not go wrong.
+/// The result of a command that completed without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// All well.
+    /// Success.
     Yes,
     /// A case failed, a rule is broken, or the program trapped.
     No,
-    /// As another program ended.
+    /// The exit status of another program.
     Status(u8),
 }

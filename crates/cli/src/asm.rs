@@ -72,20 +72,20 @@ fn watch(args: &Asm) -> Result<Answer> {
     }
 }
 
-/// Time between two looks at the files.
+/// Time between two checks of the files.
 const POLL: Duration = Duration::from_millis(200);
 
-/// When a file was changed last.
+/// Returns the time of a file's last change.
 fn changed(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).and_then(|data| data.modified()).ok()
 }
 
-/// The files that were read, and when each was changed last.
+/// The files that were read, each with the time of its last change.
 type Watched = Vec<(PathBuf, Option<SystemTime>)>;
 
 /// Returns the number of programs that were written. The files that are read are added to `watched`.
 fn assemble(args: &Asm, watched: &mut Watched) -> Result<usize> {
-    // latte-assembler's programs have their stage from the command line; this comment states it.
+    // For latte-assembler's programs, the command line states the stage. This comment passes it to the assembler.
     let latte = [(&args.vsh, "\n; $STAGE = vertex\n"), (&args.psh, "\n; $STAGE = pixel\n")];
     let latte = latte.iter().filter_map(|(file, stage)| Some((file.as_deref()?, *stage)));
     let sources = args.file.as_deref().map(|file| (file, "")).into_iter().chain(latte);

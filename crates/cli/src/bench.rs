@@ -89,7 +89,7 @@ impl Bench {
     }
 }
 
-/// What a kernel took.
+/// Measurements of a kernel with one number of threads.
 #[derive(Serialize)]
 struct Measured {
     isa: &'static str,
@@ -98,38 +98,38 @@ struct Measured {
     engine: &'static str,
     threads: usize,
     runs: u16,
-    /// Lanes; absent for launch files.
+    /// Number of lanes; absent for launch files.
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<u32>,
-    /// Median of processor seconds, all threads together.
+    /// Median processor time in seconds, summed over the threads.
     cpu_s: f64,
-    /// Median of seconds on the wall.
+    /// Median wall time in seconds.
     wall_s: f64,
-    /// How many times as fast as the first number of threads on the wall: the median of the turns' ratios. Absent for
-    /// the first.
+    /// Speedup in wall time over the first number of threads: the median of the ratios of each iteration. Absent for
+    /// the first number of threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
-    /// How many times as fast [`add_rows`] is in these turns: what this machine gives to more threads just now.
+    /// Speedup of [`add_rows`] in the same iterations: the gain that this machine currently allows.
     #[serde(skip_serializing_if = "Option::is_none")]
     machine_speedup: Option<f64>,
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
-    /// The longest that compiling took before a run, in seconds; absent for engines that do not.
+    /// Longest compilation before a run, in seconds; absent for engines that do not compile.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_s: Option<f64>,
-    /// What the first code of this process took besides, in seconds; absent where it was made before.
+    /// One-time cost before the first compilation in this process, in seconds; absent if an earlier kernel paid it.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_once_s: Option<f64>,
-    /// Bytes of the code.
+    /// Size of the generated code in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     code_bytes: Option<u64>,
-    /// Pieces of the trace, where one was recorded.
+    /// Number of pieces of the trace, if one was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     trace_steps: Option<u64>,
-    /// Hash of what came out.
+    /// Hash of the result.
     golden: String,
-    /// Whether every run gave the hash it must.
+    /// Whether every run returned the expected result.
     golden_ok: bool,
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
         list(&kernels, args.json);
         return Ok(Answer::Yes);
     }
-    // To rayon, 0 is as many as there are processors.
+    // For rayon, 0 means one thread per processor.
     let threads = if args.threads.is_empty() { &[0][..] } else { &args.threads };
     let pool = |threads: &u16| pool::pool((*threads).into());
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
@@ -191,7 +191,7 @@ fn drawn(_args: &Bench) -> Result<Answer> {
     bail!("bench --draw: only on Linux, whose graphics drivers these are")
 }
 
-/// The kernels that the arguments choose.
+/// Returns the kernels that the arguments choose.
 fn wanted(args: &Bench) -> Result<Vec<Work>> {
     if !args.launches.is_empty() {
         return args.launches.iter().map(|file| work::of_file(file)).collect();
@@ -242,7 +242,7 @@ fn list(kernels: &[Work], json: bool) {
     }
 }
 
-/// A trap and a difference of the engines are answers; everything else is an error.
+/// Reports a trap or a difference between engines as an answer. Returns any other error.
 fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer> {
     let kind = match error.downcast_ref() {
         Some(Error::Differ(_)) => "differ",
@@ -256,24 +256,24 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
     Ok(Answer::No)
 }
 
-/// What the runs on one pool took and gave.
+/// Times and results of the runs on one pool.
 #[derive(Default)]
 struct Runs {
     cpu: Vec<Duration>,
     wall: Vec<Duration>,
-    /// What [`add_rows`] took after each run, where several numbers of threads are compared.
+    /// Time of [`add_rows`] after each run, if several numbers of threads are compared.
     control: Vec<Duration>,
     statistics: Statistics,
     trace_steps: Option<u64>,
-    /// What compiling took before the run for which it took longest.
+    /// The longest compilation before a run.
     compiled: Spent,
-    /// Hash of the result: of one that is wrong, where there is any.
+    /// Hash of the result; if a result was wrong, the hash of the first wrong one.
     hash: u32,
     wrong: bool,
 }
 
 impl Runs {
-    /// Runs a launch, on the pool that calls.
+    /// Runs a launch on the pool of the calling thread, and adds its times.
     fn add(&mut self, session: Session, options: &Options, args: &Bench) -> Result<Box<dyn Outcome>, Error> {
         let mut trace = Pieces::default();
         let before = compiling::spent();
@@ -295,7 +295,7 @@ impl Runs {
         Ok(outcome)
     }
 
-    /// Judges what a run left.
+    /// Compares the result of a run with the expected one.
     fn judge(&mut self, kernel: &Work, outcome: &dyn Outcome, args: &Bench) -> Result<()> {
         let verdict = kernel.judge(outcome)?;
         if !self.wrong {
@@ -307,7 +307,7 @@ impl Runs {
         }
     }
 
-    /// `first`: the runs of the first number of threads, where these are not they.
+    /// Returns the measurements. `first` has the runs with the first number of threads, or `None` if `self` has them.
     fn measured(&self, kernel: &Work, args: &Bench, threads: usize, first: Option<&Self>) -> Measured {
         Measured {
             isa: kernel.isa().name(),
@@ -333,8 +333,8 @@ impl Runs {
     }
 }
 
-/// Runs a kernel on each pool in turn, as often as asked, so that whatever else the machine does slows all of them.
-/// Every other turn goes through the pools backwards: none is always the first.
+/// Runs a kernel on each pool in turn, `args.runs` times. Other load on the machine therefore slows all pools alike.
+/// Every second iteration takes the pools in reverse order, so that no pool always runs first.
 fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<Measured>> {
     let prepared = kernel.prepare()?;
     let options = kernel.options(args.options())?;
@@ -362,9 +362,12 @@ fn measure(kernel: &mut Work, args: &Bench, pools: &[ThreadPool]) -> Result<Vec<
     Ok(sides.iter().enumerate().map(measured).collect())
 }
 
-/// How long the threads of a pool take to add rows in the nearest cache, the same work together whatever their number:
-/// what engines do, without anything that they could share or wait for. On processors that others use too even this
-/// gains less from threads than there are; what a kernel gains less than this is lost in the engine.
+/// Returns the time in which the threads of a pool add rows in the nearest cache. The total work does not depend on
+/// the number of threads.
+///
+/// This loop resembles an engine whose threads share nothing and never wait. If other programs use the processors,
+/// its speedup is also below the number of threads. A kernel with a smaller speedup loses the difference in the
+/// engine.
 fn add_rows(pool: &ThreadPool) -> Duration {
     const ROUNDS: usize = 1 << 15;
     let start = Instant::now();
@@ -381,14 +384,15 @@ fn add_rows(pool: &ThreadPool) -> Duration {
     start.elapsed()
 }
 
-/// How many times as fast as another's these runs were, each beside the one of its own turn: what slows the machine
-/// for a while slows both.
+/// Returns the speedup of the runs `own` over the runs `other`: the median of the ratios of each iteration. A
+/// temporary slowdown of the machine affects both runs of an iteration.
 fn speedup(own: &[Duration], other: &[Duration]) -> f64 {
     let ratio = |(own, other): (&Duration, &Duration)| other.as_secs_f64() / own.as_secs_f64().max(1e-9);
     median(own.iter().zip(other).map(ratio).collect())
 }
 
-/// The middle one; of an even number, the lower of the two in the middle. 0 of none.
+/// Returns the median, or 0 for an empty list. For an even number of values, returns the lower of the two in the
+/// middle.
 fn median(mut list: Vec<f64>) -> f64 {
     list.sort_unstable_by(f64::total_cmp);
     list.get(list.len().saturating_sub(1) / 2).copied().unwrap_or_default()
@@ -400,7 +404,7 @@ fn median_seconds(times: &[Duration]) -> f64 {
 
 const HEAD: &str = "machine kernel     threads processor s   wall s  M group instr./s  gain  control  result";
 
-/// One line of the table of several kernels.
+/// Prints one row of the table of kernels.
 fn print_row(measured: &Measured) {
     let number = |value: Option<f64>| value.map(|value| format!("{value:.2}")).unwrap_or_default();
     say!(
@@ -417,7 +421,7 @@ fn print_row(measured: &Measured) {
     );
 }
 
-/// Of several kernels, the geometric means: seconds, and what the threads gained beside what the control did.
+/// Prints the geometric means over several kernels: seconds, and the speedup relative to the control.
 fn summary(results: &[Measured]) {
     let mut threads: Vec<usize> = results.iter().map(|measured| measured.threads).collect();
     threads.sort_unstable();
@@ -509,7 +513,7 @@ mod tests {
         assert_eq!((median(vec![9., 1., 5.]), median(vec![4., 2., 1., 3.]), median(vec![])), (5., 2., 0.));
     }
 
-    /// Turn by turn 4 times, half and once; the medians, 3 and 2 seconds, would give 1.5.
+    /// The ratios of the iterations are 4, one half and 1. The medians, 3 and 2 seconds, would give 1.5.
     #[test]
     fn a_speedup_is_measured_turn_by_turn() {
         let seconds = |list: [u64; 3]| list.map(Duration::from_secs).to_vec();

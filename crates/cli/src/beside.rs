@@ -1,8 +1,8 @@
 //! Files that launch files, manifests and command lines name.
 //!
-//! A launch file may come from somewhere else, so that what it names is read only inside one folder, and only from regular
-//! files: its own folder, for a manifest the folder above, or the folder given to `check`. What the command line names,
-//! its user names.
+//! A launch file may come from an untrusted source. The files that it names are therefore read only if they are
+//! regular files inside one folder. That folder is the launch file's own folder, the parent folder for a manifest, or
+//! the folder given to `check`. Files on the command line are not restricted, because the user names them.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -14,36 +14,38 @@ use reconverge_workbench::values::Files;
 use crate::files::read_bounded;
 use crate::messages::note;
 
-/// Where files that a request names are looked for, and where they may be.
+/// The folder for relative file names in a launch, and the folder that must contain the files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Beside {
     folder: PathBuf,
-    /// Whether a file names them, rather than the command line.
+    /// Whether a file names the files, not the command line.
     by_file: bool,
-    /// What they must be inside of; anywhere when absent.
+    /// The folder that must contain the files, or `None` if they may be anywhere.
     root: Option<PathBuf>,
-    /// The types that numbers got without a stated one, by what they are for.
+    /// The types of numbers without a stated type, each with the name of its operand.
     types: RefCell<Vec<(String, Dtype)>>,
 }
 
 impl Beside {
-    /// Relative to the working directory, anywhere.
+    /// Returns a value for names that are relative to the working directory. The files may be anywhere.
     pub(crate) fn here() -> Beside {
         Beside::default()
     }
 
-    /// Relative to the folder that holds `file`, which names them: regular files inside `root`.
+    /// Returns a value for names that are relative to the folder of `file`, which names them. They must be regular
+    /// files inside `root`.
     pub(crate) fn file(file: &Path, root: Option<PathBuf>) -> Beside {
         Beside { folder: folder_of(file), by_file: true, root, types: RefCell::default() }
     }
 
-    /// The path of a file named in the request, if it may be read.
+    /// Returns the path of a file, or an error if reading the file is not allowed.
     pub(crate) fn path(&self, name: &str) -> Result<PathBuf, String> {
         let path = self.folder.join(name);
         if self.by_file { allowed(&path, self.root.as_deref()) } else { Ok(path) }
     }
 
-    /// What numbers without a stated type are read as, for people; `None` when all state theirs.
+    /// Returns a text with the types that were assumed for numbers without a stated type, or `None` if all numbers
+    /// have one.
     pub(crate) fn types(&self) -> Option<String> {
         let types = self.types.borrow();
         let list: Vec<String> = types.iter().map(|(place, dtype)| format!("{place} {dtype}")).collect();
@@ -74,7 +76,7 @@ impl Files for Beside {
     }
 }
 
-/// The folder that holds a file.
+/// Returns the folder that contains a file.
 pub(crate) fn folder_of(file: &Path) -> PathBuf {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
@@ -82,7 +84,7 @@ pub(crate) fn folder_of(file: &Path) -> PathBuf {
     }
 }
 
-/// The path, if it is a regular file, and inside `root` where there is one.
+/// Returns the path if it is a regular file, and if it is inside `root` when there is a root.
 pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
     let found = real(path)?;

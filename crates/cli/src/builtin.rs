@@ -1,4 +1,4 @@
-//! The built-in corpus: what `check` runs without a path.
+//! The built-in corpus, which `check` runs without a path.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ macro_rules! files {
     };
 }
 
-/// Every file; a test compares the list with the folder.
+/// Every file in the folder. A test compares the list with the folder.
 const FILES: &[File] = files![
     "r500/call.s",
     "r500/call.toml",
@@ -69,7 +69,7 @@ const FILES: &[File] = files![
     "tesla/planes.toml",
 ];
 
-/// The cases of all files.
+/// Returns the cases of all files.
 pub(crate) fn cases() -> Result<Vec<Case>> {
     let mut cases = Vec::new();
     for file in FILES.iter().filter(|file| !file.path.ends_with(".s")) {
@@ -79,12 +79,13 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// Returns the machine of a case of the built-in corpus, by its folder, or `None` if the folder is not named after a machine.
+/// Returns the machine of a case in the built-in corpus, according to its folder, or `None` if the folder does not
+/// have a machine's name.
 pub(crate) fn machine(case: &Case) -> Option<Isa> {
     case.file.split('/').next()?.parse().ok()
 }
 
-/// Files of the corpus beside one of them.
+/// The corpus files in the folder of one of them.
 #[derive(Debug)]
 struct Beside(&'static str);
 

@@ -129,8 +129,8 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Runs shards on threads until all are finished, here or by other processes. Returns how many experiments ran here, or
-/// `None` if Ctrl-C stopped it.
+/// Runs shards on threads until all are finished, in this process or in others. Returns the number of experiments
+/// that ran here, or `None` if Ctrl-C interrupted it.
 fn run_shards(
     campaign: &Campaign,
     missing: Vec<Shard>,
@@ -226,7 +226,7 @@ fn print_points(described: &Description) {
     print(&rows);
 }
 
-/// A share in percent, with its interval.
+/// Returns a share in percent, with its interval.
 fn percent(rate: f64, [low, high]: [f64; 2]) -> String {
     format!("{:.2} [{:.2}, {:.2}]", 100. * rate, 100. * low, 100. * high)
 }
@@ -282,7 +282,7 @@ fn print_summary(summary: &Summary, described: &Description) {
     }
 }
 
-/// Prints the shares by the names of an outcome function.
+/// Prints the share of each class that an outcome function names.
 fn print_classes(summary: &Summary, several: bool) {
     if summary.sites.iter().all(|counts| counts.classes.is_empty()) {
         return;

@@ -67,7 +67,7 @@ fn plain(args: &Cfg) -> Result<Drawing> {
     Drawing::of(&title, &target, program, None).with_context(place)
 }
 
-/// The drawing with what a run counts, and the trap that ended it.
+/// Returns the drawing with the counts of a run, and the trap that ended the run.
 fn counted(args: &Cfg, matches: &ArgMatches) -> Result<(Drawing, Option<String>)> {
     let ready = args.launch.ready(matches)?;
     let stepping = ready.session.start(&ready.options).ok();

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         let start = Instant::now();
         let verdict = judge(case, &settings, args.timeout);
         progress.inc(1);
-        // A case that was stopped has no verdict.
+        // An interrupted case does not have a verdict.
         (!interrupt::asked()).then(|| (verdict, start.elapsed()))
     };
     let judged: Vec<Option<(Verdict, Duration)>> = pool::install(|| cases.par_iter().map(judged).collect());
@@ -168,7 +168,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     Ok(if summary.is_good() { Answer::Yes } else { Answer::No })
 }
 
-/// The answer of a check that Ctrl-C ended.
+/// The answer of a check that Ctrl-C interrupted.
 #[derive(serde::Serialize)]
 struct Partial<'a> {
     #[serde(flatten)]
@@ -178,7 +178,7 @@ struct Partial<'a> {
     not_judged: usize,
 }
 
-/// Why there is no case to judge.
+/// Returns the message for a check that has no case to judge.
 fn nothing(args: &Check, read: usize, chosen: usize) -> String {
     let paths: Vec<String> = args.paths.iter().map(|path| crate::shown::path(&path)).collect();
     let paths = if paths.is_empty() { "the built-in corpus".to_owned() } else { paths.join(", ") };
@@ -199,14 +199,14 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
     }
 }
 
-/// Judges a case, for so long at most. One that does not end goes on in a thread of its own until the process ends:
-/// nothing that runs a program can be stopped from outside.
+/// Judges a case within a time limit. A case that exceeds the limit continues in its own thread until the process
+/// ends, because a running program cannot be stopped from outside.
 fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdict {
     let Some(Seconds(limit)) = limit else { return case.judge(settings) };
     let (sender, receiver) = channel();
     let (case, settings) = (case.clone(), settings.clone());
     std::thread::spawn(move || {
-        // Nothing receives what comes too late.
+        // After the time limit, the receiver no longer exists.
         let _ = sender.send(case.judge(&settings));
     });
     receiver.recv_timeout(limit).unwrap_or_else(|_| {
@@ -214,7 +214,7 @@ fn judge(case: &Arc<Case>, settings: &Settings, limit: Option<Seconds>) -> Verdi
     })
 }
 
-/// Failures that are printed.
+/// Maximum number of failures that are printed.
 const SHOWN: usize = 1000;
 
 fn print(args: &Check, summary: &Summary, shares: &Shares) {
@@ -223,7 +223,7 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     }
     let line = |what, outcome: &Outcome| {
         let place = outcome.place();
-        // A reason with a line concerns the file, as in `run`.
+        // A reason with a line number refers to the file, as in `run`.
         let of_file = place == outcome.file;
         let text = if of_file { placed(&place, &outcome.why) } else { format!("{place}: {}", outcome.why) };
         say!("{what}{}", shown::lines(&text));
@@ -305,7 +305,7 @@ fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine
     }
 }
 
-/// The machine's maker and name, for people.
+/// Returns the machine's maker and name.
 const fn maker_and_name(isa: Isa) -> &'static str {
     match isa {
         Isa::R500 => "ATI R500",
@@ -314,7 +314,7 @@ const fn maker_and_name(isa: Isa) -> &'static str {
     }
 }
 
-/// An engine in a sentence.
+/// Returns the description of an engine for a sentence.
 const fn described(engine: Engine) -> &'static str {
     match engine {
         Engine::Reference => "the reference interpreter",
@@ -335,7 +335,7 @@ fn typed_name() -> String {
 
 // ---- Lists of cases
 
-/// What the baseline and the list of flakes say.
+/// Reads the baseline and the list of flaky cases.
 fn known(args: &Check) -> Result<Known> {
     let failing = args.baseline.as_deref().map(baseline).transpose()?.unwrap_or_default();
     let flaky = match &args.flakes {
@@ -349,12 +349,12 @@ fn known(args: &Check) -> Result<Known> {
     Ok(Known { failing, flaky })
 }
 
-/// The lines of a list, without empty ones and comments.
+/// Returns the lines of a list without empty lines and comments.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-/// The ids of the cases that a baseline says fail.
+/// Returns the ids of the cases that a baseline lists as failing.
 pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     #[derive(serde::Deserialize)]
     struct Earlier {
@@ -386,25 +386,25 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
     Ok(failing)
 }
 
-/// The name and the status of `NAME,STATUS` or `NAME,STATUS,SECONDS`. Names may have commas.
+/// Splits `NAME,STATUS` or `NAME,STATUS,SECONDS` into name and status. The name may contain commas.
 fn named(line: &str) -> Option<(&str, &str)> {
     let (rest, last) = line.rsplit_once(',')?;
     if last.trim().parse::<f64>().is_ok() { rest.rsplit_once(',') } else { Some((rest, last)) }
 }
 
-/// Whether a status of deqp-runner says that the case is expected to fail.
+/// Whether a status of deqp-runner means that the case is expected to fail.
 fn fails(status: &str) -> bool {
     ["Fail", "Crash", "Timeout", "Missing", "ExpectedFail", "UnexpectedImprovement(Fail)"]
         .contains(&status.trim())
 }
 
-/// Writes the lists that are asked for.
+/// Writes the lists that the arguments request.
 fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<()> {
     let list = |path: &Option<PathBuf>, wanted: fn(Status) -> bool, seconds: bool| -> Result<()> {
         let Some(path) = path else { return Ok(()) };
         let mut text = BufWriter::new(Vec::new());
         for (case, result) in cases.iter().zip(&summary.results).filter(|(_, result)| wanted(result.status)) {
-            // A list of failures is a baseline: what is expected to fail fails.
+            // A list of failures is a baseline, so an expected failure is listed as `Fail`.
             let status = match result.status {
                 Status::ExpectedFail if !seconds => Status::Fail,
                 status => status,
@@ -453,7 +453,7 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
 
 // ---- Files
 
-/// Files that others name and that hold no case of their own.
+/// Whether a file belongs to another file and does not contain cases.
 fn is_beside(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
@@ -462,13 +462,14 @@ fn is_beside(path: &Path) -> bool {
         || matches!(extension, "md" | "c" | "cl" | "s" | "asm" | "npy" | "npz" | "toml.lock")
 }
 
-/// Endings of files that hold no case when nothing recognises them. Programs and cases have others, or none.
+/// Extensions of files that are skipped if no format recognises them. Programs and cases have other extensions, or
+/// none.
 const OTHER_FILES: [&str; 27] = [
     "bat", "cfg", "cmake", "cu", "css", "cpp", "glsl", "h", "htm", "html", "ini", "jpg", "js", "lock", "log",
     "pdf", "png", "py", "rs", "rst", "sh", "svg", "toml", "txt", "xml", "yaml", "yml",
 ];
 
-/// The cases of a file or a folder. What cannot be read is a case that fails.
+/// Adds the cases of a file or folder. A file that cannot be read becomes a case that fails.
 fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     if path == Path::new("-") {
         read_file(path, None, args, cases);
@@ -480,7 +481,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
         return Ok(());
     }
     let walk = WalkDir::new(path).follow_links(true).sort_by_file_name().into_iter();
-    // The files that run manifests name lie in a folder `data` beside them.
+    // The files of a run manifest are in a folder `data` next to it.
     let wanted = |entry: &walkdir::DirEntry| {
         let data =
             || entry.file_type().is_dir() && entry.file_name() == "data" && has_json(entry.path().parent());
@@ -500,7 +501,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     Ok(())
 }
 
-/// The cases of a launch file with each of the programs that `--program` names.
+/// Adds the cases of a launch file, once for each program that `--program` names.
 fn read_handed_in(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
     let name = plain(path).display().to_string();
     let text = String::from_utf8(files::read(path)?).with_context(|| crate::shown::path(&path))?;
@@ -531,11 +532,11 @@ fn has_json(folder: Option<&Path>) -> bool {
         .any(|path| path.extension().is_some_and(|extension| extension == "json"))
 }
 
-/// The cases of a file; `folder` is the folder that is checked, where it is not the file that is named.
+/// Adds the cases of a file. `folder` is the folder that is checked, or `None` if the command line names the file.
 fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<Case>) {
     let name = plain(path).display().to_string();
     let content = match folder {
-        // Of a folder only regular files are read: others may never end.
+        // In a folder, only regular files are read. Reading a pipe or a device may never end.
         Some(_) if !path.is_file() => Err("it is not a regular file".to_owned()),
         _ => files::read(path).map_err(|error| format!("{:#}", error.root_cause())),
     };
@@ -549,7 +550,7 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     };
     let disk: Arc<dyn Folder> = Arc::new(disk);
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    // A stated format is a program's, so that no other kind of file is looked for.
+    // A stated format is a program format, so no other kind of file is tried.
     let read = match args.read.is_given() {
         true => {
             let known = args.read.known(reconverge_workbench::Known { isa: args.isa, ..Default::default() });
@@ -575,11 +576,11 @@ fn read_file(path: &Path, folder: Option<&Path>, args: &Check, cases: &mut Vec<C
     }
 }
 
-/// Files beside a file on disk.
+/// The files next to a file on disk.
 #[derive(Debug)]
 struct Disk {
     file: PathBuf,
-    /// Where they must be; anywhere when absent.
+    /// The folder that must contain them, or `None` if they may be anywhere.
     root: Option<PathBuf>,
 }
 
@@ -588,7 +589,7 @@ impl Folder for Disk {
         let folder = folder_of(&self.file);
         let path = folder.join(relative);
         let found = allowed(&path, self.root.as_deref()).or_else(|why| {
-            // A manifest names its program relative to the folder above its own.
+            // The program of a manifest is relative to the parent of the manifest's folder.
             let manifest = self.file.extension().is_some_and(|extension| extension == "json");
             if manifest { allowed(&path, Some(&folder.join(".."))).map_err(|_| why) } else { Err(why) }
         });

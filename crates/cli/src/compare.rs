@@ -1,4 +1,5 @@
-//! `reconverge stats --compare`: the first difference of two programs, traces or engines, and of their counts.
+//! `reconverge stats --compare`: the first difference between two programs, traces or engines, and the differences
+//! between their counts.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,25 +21,25 @@ use crate::stats::{Form, Stats, replay};
 use crate::timeout::Timeout;
 use crate::trace::{Recording, is_trace, record};
 
-/// What reads a trace, wherever it is.
+/// The source of a trace: a file or memory.
 trait Input: Read + Seek {}
 impl<T: Read + Seek> Input for T {}
 
-/// One of the two that are compared.
+/// One of the two sides of the comparison.
 struct Side {
     name: String,
     reader: Reader<Box<dyn Input>>,
     profile: Profile,
     trap: Option<String>,
-    /// Why the trace is not all of the run.
+    /// The reason why the trace is incomplete.
     part: Option<String>,
 }
 
-/// The counts that are compared: executed, lanes, diverged.
+/// The counts that are compared: executions, lanes and divergences.
 type Row = [u64; 3];
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
-    // It ends with the command.
+    // The timer ends with the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if args.form == Form::Csv {
         bail!("--form csv is for the counts of one launch; --json has a comparison for programs");
@@ -157,7 +158,7 @@ fn of_reader(name: String, mut reader: Reader<Box<dyn Input>>) -> Result<Side> {
 }
 
 impl Side {
-    /// Its counts by address and text.
+    /// Returns the counts by address and text.
     fn rows(&self) -> BTreeMap<(u32, String), Row> {
         let rows = self.profile.instructions().map(|(pc, counts)| {
             let text = self.reader.described(&What::Ran { pc, count: 1, mask: Default::default() }, None);
@@ -166,7 +167,7 @@ impl Side {
         rows.collect()
     }
 
-    /// A moment in words: its lanes, address and text.
+    /// Returns the text of a moment: its lanes, address and instruction.
     fn spelled(&self, moment: &Moment) -> String {
         let width = self.reader.header().lanes_per_group.clamp(1, 64) as u8;
         let text = self.reader.described(&moment.what, None);
@@ -181,7 +182,7 @@ impl Side {
     }
 }
 
-/// The rows of counts that differ.
+/// Returns the rows whose counts differ.
 fn differing_rows(a: &Side, b: &Side) -> Vec<(u32, String, [Row; 2])> {
     let mut both: BTreeMap<(u32, String), [Row; 2]> = BTreeMap::new();
     for (place, side) in [a, b].into_iter().enumerate() {

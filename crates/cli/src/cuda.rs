@@ -62,7 +62,7 @@ fn started(args: &Cuda, chip: &str) -> Result<Answer> {
         true => program.env("RECONVERGE_CUDA_RACE_CHECK", "1"),
         false => program.env_remove("RECONVERGE_CUDA_RACE_CHECK"),
     };
-    // Before the start: a signal that comes meanwhile is not lost.
+    // The handler is installed before the start, so that early signals are not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let status = ended(&mut child, signals, std::process::Child::wait)
@@ -97,7 +97,7 @@ mod linux {
     /// Names under which programs load CUDA's driver.
     const NAMES: [&str; 2] = ["libcuda.so.1", "libcuda.so"];
 
-    /// A folder with links to the library, which is removed in the end.
+    /// A temporary folder with links to the library.
     pub(super) struct Folder {
         path: PathBuf,
     }
@@ -118,7 +118,7 @@ mod linux {
             Ok(folder)
         }
 
-        /// `LD_LIBRARY_PATH`: the folder before those that are there already.
+        /// Returns `LD_LIBRARY_PATH`: the folder, then the folders of the current value.
         pub(super) fn library_path(&self) -> Result<OsString> {
             let others = env::var_os("LD_LIBRARY_PATH").filter(|others| !others.is_empty());
             let others: Vec<PathBuf> = others.iter().flat_map(env::split_paths).collect();
@@ -136,7 +136,7 @@ mod linux {
 
     impl Drop for Folder {
         fn drop(&mut self) {
-            // The program has ended. A folder that remains does no harm.
+            // The program has ended. A folder that cannot be deleted does no harm.
             let _ = std::fs::remove_dir_all(&self.path);
         }
     }

@@ -81,10 +81,10 @@ pub(crate) struct ErrataArgs {
 }
 
 impl ErrataArgs {
-    /// Checks the lists for the chip of a board.
+    /// Checks that the errata and fixes are those of the driver of a board.
     ///
     /// # Errors
-    /// A name that is unknown, or that the chip or its driver does not have.
+    /// The list of errata has an unknown name or an erratum of another driver, or the fixes are for another driver.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
         chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;
@@ -160,19 +160,19 @@ fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
     bail!("drm: only on Linux, whose graphics drivers these are")
 }
 
-/// Names with their counts, for a message.
+/// Returns names with their counts, for a message.
 #[cfg(target_os = "linux")]
 pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTreeMap<N, u64>) -> String {
     let entries: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     entries.join(", ")
 }
 
-/// The board that a name means, also one that only the machine's table of chips has.
+/// Returns the board with this name. The board may exist only in the machine's table of chips.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
     board_among(name, |_| true)
 }
 
-/// Returns the board of a name. The message about an unknown name lists the boards that fit.
+/// Returns the board with this name, if it fits. The message about an unknown name lists the boards that fit.
 pub(crate) fn board_among(name: &str, fits: impl Fn(&Board) -> bool) -> Result<&'static Board> {
     let known = || [Isa::R500, Isa::R700].into_iter().flat_map(chips);
     let alias = || known().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));

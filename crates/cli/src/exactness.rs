@@ -1,4 +1,5 @@
-//! The part of a run's report that says how exact the values were that decided something.
+//! The part of a run's report about exactness: how exact the values are that decide control flow, choose addresses or
+//! leave the program.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +15,18 @@ use reconverge_workbench::trace::Recorded;
 use reconverge_workbench::{Machine, Opened, Session, Style};
 use serde_json::{Value, json};
 
-/// How exact the values were, and what it takes to say where.
+/// The exactness of a run's values, with the data that locates them in the program.
 pub(crate) struct Followed {
     exactness: Exactness,
     machine: &'static dyn Machine,
-    /// The instructions, by address.
+    /// Text of each instruction, by address.
     texts: BTreeMap<u32, String>,
-    /// The first lane of each group, in the launch.
+    /// Index in the launch of each group's first lane.
     first: Vec<usize>,
 }
 
 impl Followed {
-    /// Runs a launch, which gave `result`, and follows its values.
+    /// Runs a launch again and tracks the exactness of its values. `result` is the result of its first run.
     pub(crate) fn of(
         opened: &Opened,
         program: &Program,
@@ -54,7 +55,7 @@ impl Followed {
         drop(stepping);
         let mut taint = Taint::new(uses, of_block, killed);
         match session.copy().run_traced(options, Recorded::Data, &mut taint) {
-            // What a program must trap with is judged elsewhere.
+            // Other code checks whether the program traps as the launch states.
             Ok(_) | Err(Error::Trap(_)) => {}
             Err(error) => return Err(anyhow!("{error}")),
         }
@@ -63,7 +64,7 @@ impl Followed {
         Ok(Followed { exactness: taint.finish(), machine, texts, first })
     }
 
-    /// `0x48 (bra L60)`
+    /// Returns an address with its instruction: `0x48 (bra L60)`.
     fn place(&self, pc: u32) -> String {
         let text = self.texts.get(&pc).map(|text| format!(" ({text})")).unwrap_or_default();
         format!("{}{text}", self.machine.isa().spelled(pc))
@@ -80,7 +81,7 @@ impl Followed {
         }
     }
 
-    /// A line a role, and one for what could not be followed.
+    /// Returns one line per role, and one line for the instructions that could not be tracked.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = ROLES
             .iter()
@@ -105,7 +106,7 @@ impl Followed {
         lines
     }
 
-    /// What is less exact than required, in words.
+    /// Returns a message about the first value that is less exact than required, or `None`.
     pub(crate) fn worse_than(&self, required: Fidelity) -> Option<String> {
         let reached = self.exactness.worse_than(required)?;
         Some(format!(
@@ -122,7 +123,7 @@ impl Followed {
         ))
     }
 
-    /// The same as an object.
+    /// Returns the report as a JSON object.
     pub(crate) fn to_json(&self) -> Value {
         let of = |role: Role| {
             let reached = self.exactness.worst(role)?;

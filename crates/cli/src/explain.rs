@@ -99,14 +99,14 @@ fn print(explained: &Explanation) {
     say!("\nsource: {}", explained.source);
 }
 
-/// A word: 1 to 8 hexadecimal digits.
+/// Parses a word of 1 to 8 hexadecimal digits.
 fn word_of(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     let fits = (1..=8).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     fits.then(|| u32::from_str_radix(digits, 16).ok())?
 }
 
-/// The word's bits with a bar between fields.
+/// Returns the word's bits with a bar between fields.
 fn picture<'a>(raw: u32, fields: impl Iterator<Item = &'a ExplainedField>) -> String {
     let starts: Vec<u8> = fields.flat_map(|field| [field.lo, field.hi + 1]).collect();
     let mut text = String::from("|");

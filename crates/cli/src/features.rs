@@ -1,4 +1,4 @@
-//! What this build leaves out, by the features of the package: its commands and options say how to get it.
+//! Commands and options of features that this build omits. Their messages name the feature that has them.
 
 #[cfg(not(feature = "campaign"))]
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use anyhow::{Result, anyhow};
 #[cfg(not(feature = "campaign"))]
 use crate::args::Answer;
 
-/// The message where something is in a feature that this build does not have.
+/// Returns the message for a part of a feature that this build omits.
 pub(crate) fn missing(what: &str, feature: &str) -> String {
     format!(
         "{what} is not in this build: `cargo install --path crates/cli --features {feature}` builds the command with it, \
@@ -28,12 +28,12 @@ pub(crate) struct Absent {
 
 #[cfg(not(feature = "campaign"))]
 impl Absent {
-    /// Whether the arguments ask for one JSON object.
+    /// Whether the arguments request one JSON object.
     pub(crate) fn as_json(&self) -> bool {
         self.arguments.iter().any(|argument| argument == "--json")
     }
 
-    /// Says how to get the command.
+    /// Returns an error that names the feature which has the command.
     pub(crate) fn run(&self, command: &str) -> Result<Answer> {
         Err(anyhow!(missing(&format!("`reconverge {command}`"), command)))
     }

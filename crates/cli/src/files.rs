@@ -18,7 +18,7 @@ use reconverge_workbench::{Known, Opened, open};
 use crate::args::{InputArgs, TargetArgs};
 use crate::messages::{SourceErrors, answer_bytes, note, warn};
 
-/// The bytes of a file, as many as [`FILE`] allows.
+/// Reads a file, up to the limit [`FILE`].
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let (read, name) = match path == Path::new("-") {
         true => (bounded(io::stdin(), &FILE), "standard input".to_owned()),
@@ -31,13 +31,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     read.and_then(has_room).context(name)
 }
 
-/// How many times the bytes of a program's or launch's file are there at once while it is read, about.
+/// Approximate number of copies of a program or launch file that exist in memory while it is read.
 const COPIES: u64 = 16;
 
-/// The bytes of a file, as many as a limit allows.
+/// Reads a file, up to a limit in bytes.
 pub(crate) fn read_bounded(path: &Path, limit: &'static Limit) -> Result<Vec<u8>> {
     let file = File::open(path)?;
-    // What is no regular file has no length.
+    // The length of anything but a regular file is 0 here, so the read itself is bounded as well.
     limit.check(file.metadata()?.len())?;
     bounded(file, limit)
 }
@@ -51,7 +51,7 @@ fn bounded(from: impl Read, limit: &'static Limit) -> Result<Vec<u8>> {
     }
 }
 
-/// Writes a file, whole or not at all; `-` is standard output.
+/// Writes a file atomically; `-` is standard output.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
         answer_bytes(bytes);
@@ -60,7 +60,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_whole(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file by `make`, whole or not at all.
+/// Writes a file atomically, with the content that `make` writes.
 pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Result<()>) -> Result<()> {
     let written = Whole::create(path).and_then(|mut file| {
         make(&mut file)?;
@@ -69,9 +69,9 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
     written.with_context(|| crate::shown::path(&path))
 }
 
-/// Ends the program at once. Nothing is left of files that are being written.
+/// Ends the process at once, after deleting the partial files.
 pub(crate) fn leave(status: i32) -> ! {
-    // Held until the end: no other thread begins or finishes a file.
+    // The lock is held until the end, so that no other thread starts or finishes a file.
     let _unfinished = discard_unfinished();
     std::process::exit(status)
 }
@@ -81,7 +81,7 @@ pub(crate) fn open_program(path: &Path, args: &InputArgs) -> Result<Opened> {
     opened(path, &read(path)?, args)
 }
 
-/// Opens a program file, or of a file of cases the program of one.
+/// Opens a program file, or the program of one case in a file of cases.
 pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &InputArgs) -> Result<Opened> {
     let Some(case) = case else { return open_program(path, args) };
     args.no_case()?;
@@ -90,7 +90,7 @@ pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &Input
     Ok(found.open().with_context(|| crate::shown::path(&path))?.opened)
 }
 
-/// The cases of a file.
+/// Returns the cases of a file.
 pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
     let folder: Arc<dyn Folder> = Arc::new(NoFolder);
     Ok(reconverge_cases::read(&plain(path).display().to_string(), &read(path)?, &folder, args.isa)?)
@@ -116,7 +116,7 @@ pub(crate) fn opened(path: &Path, bytes: &[u8], args: &InputArgs) -> Result<Open
     }
 }
 
-/// Adds the files that a source includes, which are named from its folder.
+/// Adds the files that a source includes. Their names are relative to its folder.
 pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     let folder = path.parent().unwrap_or(Path::new(""));
     known.with_included(source, &mut |name| {
@@ -124,8 +124,8 @@ pub(crate) fn with_included(known: Known, path: &Path, source: &[u8]) -> Known {
     })
 }
 
-/// Whether what has no name is a source: a text that says which machine it is for, or one that begins like no other
-/// format.
+/// Whether a file without a name is a source: a text that names its machine, or one that does not start like any
+/// other format.
 fn reads_as_source(bytes: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(bytes) else { return false };
     let words = || reconverge_container::load(bytes, &Hints::default()).is_ok();

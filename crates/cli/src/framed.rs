@@ -1,4 +1,4 @@
-//! JSON messages behind `Content-Length` headers, as the Debug Adapter Protocol and the Language Server Protocol have them.
+//! JSON messages with `Content-Length` headers, as in the Debug Adapter Protocol and the Language Server Protocol.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 /// Input from a client.
 pub(crate) enum Incoming {
     Message(Value),
-    /// Bytes that are not a message, with the reason.
+    /// Bytes that are not a message, with an explanation.
     Malformed(String),
 }
 
-/// The most bytes of a message.
+/// Maximum size of a message in bytes.
 const MOST_BYTES: usize = 1 << 24;
 
-/// The next message; `None` at the end of the input.
+/// Reads the next message. Returns `None` at the end of the input.
 pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
     const HEADER: &str = "Content-Length:";
     let malformed = |why: String| Some(Incoming::Malformed(why));
@@ -31,7 +31,7 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
             break;
         }
         lines += usize::from(!line.is_empty());
-        // After a message that was longer than its header said, the next header is not at the start of its line.
+        // If a message is longer than its header states, the next header does not start a line.
         if let Some(at) = line.find(HEADER) {
             length = Some(line[at + HEADER.len()..].trim().to_owned());
         }

@@ -1,23 +1,23 @@
-//! Requests and answers of HTTP/1.1, one on each connection.
+//! HTTP/1.1 requests and answers, one per connection.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// The longest wait for the next bytes of a request.
+/// Maximum wait for the next bytes of a request.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// The largest head of a request, in bytes.
+/// Maximum size of a request's head in bytes.
 const HEAD: usize = 64 << 10;
 
-/// The largest number of lines in the head of a request.
+/// Maximum number of lines in a request's head.
 const LINES: usize = 64;
 
 /// A request.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct PageRequest {
     pub(crate) method: String,
-    /// The path, and what follows `?`.
+    /// The path and the query after `?`.
     pub(crate) target: String,
     /// The value of `Host`.
     pub(crate) host: Option<String>,
@@ -31,10 +31,11 @@ pub(crate) struct PageRequest {
 }
 
 impl PageRequest {
-    /// Reads the request of a connection, whose body has at most `most` bytes; `None` if the connection ends without one.
+    /// Reads the request of a connection. Its body may have up to `most` bytes. Returns `None` if the connection ends
+    /// without a request.
     ///
     /// # Errors
-    /// It cannot be read, is not a request of HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.
+    /// The request cannot be read, is not HTTP/1, or exceeds [`HEAD`], [`LINES`] or `most`.
     pub(crate) fn read(stream: &TcpStream, most: usize) -> Result<Option<PageRequest>> {
         stream.set_read_timeout(Some(WAIT))?;
         PageRequest::read_from(stream, most)
@@ -88,7 +89,7 @@ impl PageRequest {
 /// An answer.
 pub(crate) struct Reply {
     status: u16,
-    /// Lines of the head, each with its end.
+    /// Lines of the head, each with its line ending.
     lines: String,
     body: Vec<u8>,
 }
@@ -104,14 +105,14 @@ impl Reply {
         Reply { status: 200, lines: format!("Content-Type: {media}\r\n"), body }
     }
 
-    /// Returns an answer with a part of a file; `place` is the value of `Content-Range`.
+    /// Returns an answer with a part of a file. `place` is the value of `Content-Range`.
     #[cfg(all(target_os = "linux", feature = "webgl"))]
     pub(crate) fn part(media: &str, body: Vec<u8>, place: &str) -> Reply {
         let lines = format!("Content-Type: {media}\r\nContent-Range: {place}\r\n");
         Reply { status: 206, lines, body }
     }
 
-    /// Returns an answer of another status than 200, with a text.
+    /// Returns an answer with a text and a status other than 200.
     #[cfg(feature = "serve")]
     pub(crate) fn refused(status: u16, why: &str) -> Reply {
         Reply { status, ..Reply::new("text/plain", why.as_bytes().to_vec()) }
@@ -122,13 +123,13 @@ impl Reply {
         Reply::new("application/json", value.to_string().into_bytes())
     }
 
-    /// Writes the answer, without its body to a request for the head.
+    /// Writes the answer. Omits the body if the request is for the head only.
     ///
     /// # Errors
-    /// The connection ended.
+    /// The connection is closed.
     pub(crate) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
         let Reply { status, lines, body } = self;
-        // The reason after the status may be empty. (RFC 9112, section 4)
+        // The reason phrase after the status may be empty. (RFC 9112, section 4)
         let fixed = "Accept-Ranges: bytes\r\nCache-Control: no-store\r\nConnection: close\r\n";
         let length = body.len();
         write!(stream, "HTTP/1.1 {status} \r\n{lines}{fixed}Content-Length: {length}\r\n\r\n")?;
@@ -143,7 +144,7 @@ impl Reply {
 mod unit {
     use super::*;
 
-    /// Hands out one byte at a time.
+    /// A reader that returns one byte at a time.
     struct Slowly<'a>(&'a [u8]);
 
     impl Read for Slowly<'_> {

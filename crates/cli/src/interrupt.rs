@@ -1,4 +1,4 @@
-//! Ctrl-C: what runs stops, and what there is of it is kept and marked as a part.
+//! Ctrl-C: stops the current run. Results up to that point are kept and marked as partial.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
@@ -13,14 +13,14 @@ use crate::args::Answer;
 use crate::files;
 use crate::launch::Ready;
 
-/// The exit status after Ctrl-C, as shells have it.
+/// Exit status after Ctrl-C, as in shells.
 pub(crate) const STATUS: i32 = 130;
 
-/// From here on Ctrl-C asks what runs to stop; a second one ends the program at once.
+/// Installs the handler. The first Ctrl-C requests a stop; the second ends the process at once.
 pub(crate) fn watch() {
     static HANDLER: Once = Once::new();
     HANDLER.call_once(|| {
-        // Where there can be no handler, Ctrl-C ends the program as ever.
+        // If the handler cannot be installed, Ctrl-C ends the process as usual.
         let _ = ctrlc::set_handler(|| {
             if stop::ask() {
                 files::leave(STATUS);
@@ -34,19 +34,19 @@ pub(crate) fn asked() -> bool {
     stop::asked()
 }
 
-/// How an observed run ended.
+/// The end of an observed run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// At its end.
+    /// The run completed.
     Well,
-    /// With a trap.
+    /// The program trapped.
     Trap(String),
-    /// By Ctrl-C.
+    /// Ctrl-C interrupted the run.
     Interrupted,
 }
 
 impl Ended {
-    /// The trap, if it was one.
+    /// Returns the trap, if the run ended with one.
     pub(crate) fn trap(&self) -> Option<&str> {
         match self {
             Ended::Trap(trap) => Some(trap),
@@ -54,14 +54,15 @@ impl Ended {
         }
     }
 
-    /// Leaves the program if Ctrl-C has ended the run.
+    /// Ends the process if Ctrl-C interrupted the run.
     pub(crate) fn leave_if_interrupted(&self) {
         if *self == Ended::Interrupted {
             files::leave(STATUS);
         }
     }
 
-    /// The answer of a command that has shown the run: names the trap, and leaves the program if Ctrl-C has ended the run.
+    /// Returns the answer of a command that has shown the run, and reports a trap. Ends the process if Ctrl-C
+    /// interrupted the run.
     pub(crate) fn answer(&self, title: &str) -> Answer {
         self.leave_if_interrupted();
         let Some(trap) = self.trap() else { return Answer::Yes };
@@ -70,17 +71,17 @@ impl Ended {
     }
 }
 
-/// What unwinds a run that is interrupted.
+/// The payload that unwinds an interrupted run.
 struct Interrupted;
 
-/// Hands everything on until Ctrl-C.
+/// A sink that passes all records on until Ctrl-C.
 struct Watched<'a, S>(&'a mut S);
 
 impl<S> Watched<'_, S> {
     #[inline]
     fn watch() {
         if asked() {
-            // Not a panic: nothing is reported. A sink has no other way to end a run.
+            // `resume_unwind` does not report a panic. A sink has no other way to end a run.
             resume_unwind(Box::new(Interrupted));
         }
     }
@@ -109,14 +110,15 @@ impl<S: Sink> Sink for Watched<'_, S> {
     }
 }
 
-/// Runs a launch and hands what happens to a sink, until its end or Ctrl-C; a second Ctrl-C ends the program at once.
+/// Runs a launch and passes its events to a sink, until the run ends or Ctrl-C interrupts it. The second Ctrl-C ends
+/// the process at once.
 pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink) -> Result<Ended> {
     watch();
     let session: Session = ready.session.copy();
     let mut sink = Watched(sink);
     let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
     match catch_unwind(run) {
-        // The engine may have stopped before the sink did.
+        // The engine may have stopped before the sink.
         Ok(Ok(())) if asked() => Ok(Ended::Interrupted),
         Ok(Ok(())) => Ok(Ended::Well),
         Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),

@@ -1,4 +1,4 @@
-//! What `run`, `trace`, `stats` and `debug` start from: a program with options, a launch file, a run manifest, a case.
+//! Input of `run`, `trace`, `stats` and `debug`: a program with options, a launch file, a run manifest or a case.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -136,51 +136,52 @@ pub(crate) struct LaunchArgs {
 pub(crate) struct Ready {
     /// The launch.
     pub(crate) session: Session,
-    /// The file of its program.
+    /// The file that contains the program.
     pub(crate) opened: Opened,
-    /// How it runs.
+    /// Engine and other options of the run.
     pub(crate) options: Options,
-    /// What it is called in messages.
+    /// Name of the launch in messages.
     pub(crate) title: String,
-    /// The text of the program's file, where it is a source.
+    /// Text of the program's file, if the file is a source.
     pub(crate) source: Option<String>,
-    /// The program's file, where the launch names one.
+    /// Path of the program's file, if the launch names one.
     pub(crate) path: Option<PathBuf>,
-    /// The lane that was asked for.
+    /// Index of the requested lane, if the command line selects one.
     pub(crate) lane: Option<usize>,
     program: Program,
 }
 
 impl Ready {
-    /// Its program.
+    /// Returns the program.
     pub(crate) fn program(&self) -> &Program {
         &self.program
     }
 }
 
 impl LaunchArgs {
-    /// The file that the command line names.
+    /// Returns the file that the command line names.
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
-    /// The programs of the file, and no launch.
+    /// Returns the programs of the file without a launch.
     pub(crate) fn programs(&self) -> Result<Programs> {
         open_programs(&self.file, self.case.as_deref(), self.allow_outside, &self.known)
     }
 
-    /// The engine, level and threads.
+    /// Returns the engine, level and threads.
     pub(crate) fn options(&self) -> Options {
         self.options_or(Engine::Compiled)
     }
 
-    /// These, where no engine was given with this one.
+    /// Returns the options with this engine, unless the command line names one.
     fn options_or(&self, engine: Engine) -> Options {
         let jobs = self.jobs.and_then(|jobs| NonZeroUsize::new(jobs.into()));
         Options { jobs, race_check: self.races.check(), ..self.engine.options_or(engine) }
     }
 
-    /// The launch, ready to be observed, for the fast engine: the compiled one cannot be observed. Of a run manifest its first launch, unless it has several.
+    /// Returns the launch, ready to be observed. The default engine is the fast one, because the compiled engine
+    /// cannot be observed. For a run manifest, returns its only launch; several launches are an error.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
         #[cfg(feature = "campaign")]
         if let Some(number) = self.experiment {
@@ -214,7 +215,7 @@ impl LaunchArgs {
 
 #[cfg(feature = "campaign")]
 impl LaunchArgs {
-    /// An experiment of a campaign, or its launch without the fault, ready to be observed.
+    /// Returns an experiment of a campaign, or the same launch without the fault, ready to be observed.
     fn experiment(&self, number: u64) -> Result<Ready> {
         let campaign = reconverge_campaign::Campaign::open(&self.file)?;
         let replay = campaign.replay(number)?;
@@ -254,18 +255,18 @@ fn vertex(text: &str) -> Result<Asked, String> {
 }
 
 fn lanes(text: &str) -> Result<usize, String> {
-    // How many there may be is known when --limits is.
+    // The upper bound depends on `--limits`, which is not known yet.
     text.parse().ok().filter(|lanes| *lanes > 0).ok_or_else(|| "a number above 0 fits here".to_owned())
 }
 
-/// Everything that a run starts from.
+/// A parsed launch or manifest with its files.
 pub(crate) enum Prepared {
     Launch {
         launch: Box<LaunchFile>,
         opened: Opened,
         path: PathBuf,
         beside: Beside,
-        /// The lane that was asked for, among those that the launch is reduced to.
+        /// Index of the requested lane in the reduced launch.
         lane: Option<usize>,
     },
     Manifest {
@@ -296,7 +297,7 @@ pub(crate) fn prepare(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepare
     }
 }
 
-/// Options that describe a launch, by the names of their fields.
+/// Options that describe a launch: the field in [`LaunchArgs`] and the name of the option.
 const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("grid", "grid"),
     ("block", "block"),
@@ -316,7 +317,7 @@ const LAUNCH_OPTIONS: [(&str, &str); 16] = [
     ("domain", "domain"),
 ];
 
-/// Refuses options that what is run says itself.
+/// Returns an error for options that the input itself states.
 fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     let given = |(id, _): &&(&str, &str)| matches.value_source(id) == Some(ValueSource::CommandLine);
     match LAUNCH_OPTIONS.iter().find(given) {
@@ -325,7 +326,7 @@ fn only_of_programs(matches: &ArgMatches, what: &str) -> Result<()> {
     }
 }
 
-/// Refuses options that an experiment has from its campaign.
+/// Returns an error for options that the campaign states for its experiments.
 #[cfg(feature = "campaign")]
 fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     const OPTIONS: [(&str, &str); 10] = [
@@ -349,7 +350,7 @@ fn stated_by_campaign(matches: &ArgMatches) -> Result<()> {
     }
 }
 
-/// The folder that what a file names must be in.
+/// Returns the folder that must contain all files that a file names, or `None` if they may be anywhere.
 fn root(allow_outside: bool, folder: PathBuf) -> Option<PathBuf> {
     (!allow_outside).then_some(folder)
 }
@@ -373,7 +374,7 @@ fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
     prepared(args, launch, case.opened, args.file.clone(), Beside::here())
 }
 
-/// The launch, reduced to the pixel or vertex that is asked for.
+/// Reduces the launch to the requested pixel or vertex.
 fn prepared(
     args: &LaunchArgs,
     mut launch: Box<LaunchFile>,
@@ -415,7 +416,7 @@ fn from_manifest(
     Ok(Prepared::Manifest { manifest, opened, beside })
 }
 
-/// A run manifest, and the file of programs that it names.
+/// Returns a run manifest and the file of programs that it names.
 fn read_manifest(
     file: &Path,
     allow_outside: bool,
@@ -452,7 +453,7 @@ fn is_campaign(_text: &str) -> bool {
     false
 }
 
-/// A launch file, and the program that it names.
+/// Returns a launch file and the program that it names.
 fn read_launch_file(
     file: &Path,
     allow_outside: bool,
@@ -484,7 +485,7 @@ fn read_launch_file(
     Ok((launch, opened, path, beside))
 }
 
-/// A launch file with its program, for runs that follow each other.
+/// A launch file with its program, for consecutive runs.
 pub(crate) struct LaunchOfFile {
     launch: LaunchFile,
     opened: Opened,
@@ -504,45 +505,45 @@ impl LaunchOfFile {
         self.launch.isa
     }
 
-    /// The launch, ready.
+    /// Prepares the launch for a run.
     pub(crate) fn prepare(&self) -> Result<Session> {
         Ok(self.launch.prepare(&self.opened.image, &self.program, &self.beside)?)
     }
 
-    /// `options` with what the launch states itself.
+    /// Returns `options`, changed by the options that the launch states.
     pub(crate) fn options(&self, options: &Options) -> Result<Options> {
         Ok(self.launch.options(options)?)
     }
 
-    /// Whether the file says what must come out.
+    /// Whether the file states expected results.
     pub(crate) fn expects_something(&self) -> bool {
         self.launch.expects_something()
     }
 
-    /// Returns what a run left, and compares it with what must come out.
+    /// Returns the results of a run and compares them with the expected ones.
     pub(crate) fn result(&self, outcome: &dyn Outcome) -> Result<RunResult> {
         Ok(self.launch.result(outcome, &self.beside)?)
     }
 }
 
-/// The programs of a file, to be looked at rather than run.
+/// The programs of a file, for commands that inspect programs instead of running them.
 pub(crate) struct Programs {
-    /// The programs.
+    /// The opened file of programs.
     pub(crate) opened: Opened,
-    /// Their file.
+    /// Path of that file.
     pub(crate) path: PathBuf,
-    /// The launch that a launch file describes, and where its files are.
+    /// The launch that a launch file describes, with the folder of its files.
     pub(crate) launch: Option<(LaunchFile, Beside)>,
 }
 
 impl Programs {
-    /// The name of the program that a launch file chooses.
+    /// Returns the name of the program that a launch file chooses.
     pub(crate) fn kernel(&self) -> Option<&str> {
         self.launch.as_ref()?.0.common.kernel.as_deref()
     }
 }
 
-/// The programs of a file: of a program file, or those that a launch file, a run manifest or a case names.
+/// Returns the programs of a program file, or the programs that a launch file, run manifest or case names.
 pub(crate) fn open_programs(
     file: &Path,
     case: Option<&str>,
@@ -583,7 +584,7 @@ fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
         ("start", args.start.map(|address| address.to_string())),
         ("uncached", args.uncached.then(String::new)),
     ];
-    // Those that may be repeated, in the order in which they are given.
+    // Options that may be repeated, in the order of the command line.
     let mut repeated = Vec::new();
     for (id, name, values) in [
         ("buffer", "buf", &args.buffer),
@@ -604,7 +605,7 @@ fn from_arguments(args: &LaunchArgs, matches: &ArgMatches) -> Result<Prepared> {
     prepared(args, launch, opened, args.file.clone(), Beside::here())
 }
 
-/// A launch with what the command line says on top of it.
+/// Returns a launch, changed by the options of the command line.
 fn launch_of(
     args: &LaunchArgs,
     opened: &Opened,

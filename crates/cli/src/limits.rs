@@ -1,4 +1,4 @@
-//! `--limits`: what input may ask of the host.
+//! `--limits`: limits on the resources that input can request.
 
 use reconverge_isa::limits::{ALL, Limit};
 
@@ -12,17 +12,17 @@ pub(crate) struct Setting {
 impl Setting {
     /// Sets the limit for the process.
     pub(crate) fn set(&self) {
-        // `parse` has seen that the value fits.
+        // `parse` has checked the value.
         let _ = self.limit.set(self.value);
     }
 }
 
-/// The limits that have no option of their own.
+/// Returns the limits that do not have their own option.
 fn settable() -> impl Iterator<Item = &'static Limit> {
     ALL.into_iter().filter(|limit| limit.raise.starts_with("--limits"))
 }
 
-/// `lanes=64M`.
+/// Parses `lanes=64M`.
 pub(crate) fn parse(text: &str) -> Result<Setting, String> {
     let names = || settable().map(|limit| limit.name).collect::<Vec<_>>().join(", ");
     let form = || format!("NAME=N fits here, for instance lanes=64M; NAME is one of {}", names());

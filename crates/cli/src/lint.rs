@@ -49,7 +49,7 @@ pub(crate) struct Lint {
     known: InputArgs,
 }
 
-/// A finding with what a reader needs to know of its place.
+/// A finding with its file, line and address.
 struct Located {
     file: String,
     program: Option<String>,
@@ -60,7 +60,7 @@ struct Located {
     finding: Finding,
 }
 
-/// All findings, and what they are of.
+/// All findings, with the number of programs and the number of findings that `--allow` hides.
 #[derive(Default)]
 struct Found {
     findings: Vec<Located>,
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Lint) -> Result<Answer> {
 }
 
 impl Found {
-    /// Adds the findings of a file.
+    /// Adds the findings in a file.
     fn add(&mut self, args: &Lint, programs: &Programs) -> Result<()> {
         let Programs { opened, path, launch } = programs;
         let machine = opened.target.machine();
@@ -116,7 +116,7 @@ impl Found {
                     self.allowed += 1;
                     continue;
                 }
-                // What is inside an instruction has no line of its own: that of the instruction is shown.
+                // An address inside an instruction does not have its own line. The line of the instruction is used.
                 let line = lines.range(..=finding.pc).next_back().map(|(_, line)| *line);
                 self.findings.push(Located {
                     file: plain(path).display().to_string(),
@@ -183,7 +183,7 @@ impl Found {
     }
 }
 
-/// The severity in its colour.
+/// Returns the severity in its colour.
 fn painted(severity: Severity) -> String {
     let colour = match severity {
         Severity::Error => 31,
@@ -193,7 +193,7 @@ fn painted(severity: Severity) -> String {
     format!("\x1b[1;{colour}m{severity}\x1b[0m")
 }
 
-/// Refuses the name of a rule that no machine has.
+/// Returns an error if no machine has a rule with one of these names.
 fn check_names(allowed: &[String]) -> Result<()> {
     let rules = || Isa::ALL.into_iter().flat_map(|isa| machine(isa).rules());
     let Some(unknown) = allowed.iter().find(|name| rules().all(|rule| rule.name != *name)) else {
@@ -204,7 +204,7 @@ fn check_names(allowed: &[String]) -> Result<()> {
     bail!("--allow {unknown}: there is no such rule: {meant}--rules lists them")
 }
 
-/// Lists the rules.
+/// Prints the list of rules.
 fn rules(args: &Lint) -> Result<()> {
     let chosen = match (args.known.target.isa, &args.known.target.chip) {
         (None, Some(chip)) => Some(isa_of_chip(chip).with_context(|| format!("unknown chip `{chip}`"))?),

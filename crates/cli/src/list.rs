@@ -64,7 +64,7 @@ pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A column: its heading and what a program has there.
+/// A column: its heading, and a function that returns a program's entry.
 type Column = (&'static str, fn(&ProgramContents) -> Option<String>);
 
 const COLUMNS: [Column; 13] = [
@@ -93,7 +93,7 @@ fn number(value: Option<u32>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// What is declared, and what is needed where that is something else.
+/// Returns the declared number, and the needed number if it differs.
 fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
     match (declared, needed) {
         (None, Some(needed)) => Some(format!("- (needs {needed})")),
@@ -105,7 +105,7 @@ fn needed(declared: Option<u32>, needed: Option<u32>) -> Option<String> {
 fn print(contents: &Contents) {
     let programs = &contents.programs;
     say!("{}: {}", contents.format, counted(programs.len() as u64, "program"));
-    // Columns of which no program says anything are left out; so is the module where there is only one.
+    // Columns without any entry are omitted. The module is omitted if there is only one.
     let columns: Vec<&Column> = COLUMNS
         .iter()
         .filter(|(_, of)| programs.iter().any(|program| of(program).is_some()))
@@ -171,7 +171,7 @@ fn print(contents: &Contents) {
     }
 }
 
-/// A table without lines, as wide as it needs to be: what reads it may be a program too.
+/// Returns a table without borders and with its natural width, because programs may also read it.
 fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     let mut table = messages::table(header.collect::<Vec<_>>());
     table.set_content_arrangement(ContentArrangement::Disabled);
@@ -181,7 +181,7 @@ fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
     table
 }
 
-/// The lines of a table without the spaces behind them.
+/// Returns the lines of a table without trailing spaces.
 fn trimmed(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,6 @@
-//! `reconverge lsp`: the language server. `server.rs` takes messages in their order, `documents.rs` keeps the open texts with their
-//! analyses, `answers.rs` answers requests, `refusal.rs` is what is not answered, `convert.rs` turns places into the protocol's.
+//! `reconverge lsp`: the language server. `server.rs` handles messages in order, `documents.rs` keeps the open texts
+//! with their analyses, and `answers.rs` answers requests. `refusal.rs` has the errors of requests, and `convert.rs`
+//! converts positions to those of the protocol.
 //!
 //! Source: Language Server Protocol 3.17, <https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification/>.
 
@@ -60,8 +61,8 @@ pub(crate) fn run(args: &Lsp) -> Result<Answer> {
     Ok(if server.ended_well() { Answer::Yes } else { Answer::No })
 }
 
-/// Adds the messages that have come to the queue, and waits for one if there is nothing to do. Returns `false` if there is nothing
-/// to do and nothing will come.
+/// Moves the received messages to the queue. If the queue is empty and the server is not busy, waits for one. Returns
+/// `false` if the queue is empty and the input has ended.
 fn fill(queue: &mut VecDeque<Incoming>, incoming: &Receiver<Incoming>, is_busy: bool) -> bool {
     loop {
         match incoming.try_recv() {

@@ -1,15 +1,15 @@
-//! The command line: thin. Files are read and results printed here and nowhere below.
+//! The command line, a thin layer. Only this package reads files and prints results.
 //!
-//! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
-//! usage is wrong. `drm` ends as the program that it runs.
+//! Exit status: 0 success; 1 negative answer (a case failed, a rule is broken, the program trapped); 2 wrong input or
+//! usage. `drm` exits with the status of the program that it runs.
 //!
 //! The library of this package lists its features.
 
 #![forbid(unsafe_code)]
-// What these write panics where the stream is closed: `say!` and `tell!` do not.
+// The standard macros panic if the stream is closed. `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-/// `println!` for answers: a reader that has gone away (a pager, `head`) ends the program quietly.
+/// `println!` for answers. If the reader (a pager, `head`) has closed the pipe, the process ends quietly.
 macro_rules! say {
     ($($text:tt)*) => { crate::messages::answer(format_args!("{}\n", format_args!($($text)*))) };
 }
@@ -19,7 +19,7 @@ macro_rules! say_part {
     ($($text:tt)*) => { crate::messages::answer(format_args!($($text)*)) };
 }
 
-/// `eprintln!` for messages: it neither panics nor changes how the program ends where nothing can be written.
+/// `eprintln!` for messages. A failed write does not panic and does not change the exit status.
 macro_rules! tell {
     ($($text:tt)*) => { crate::messages::tell(format_args!("{}\n", format_args!($($text)*))) };
 }
@@ -158,7 +158,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it runs programs on an engine.
+    /// Whether the command runs programs on an engine.
     fn executes(&self) -> bool {
         matches!(
             self,
@@ -173,18 +173,18 @@ impl Command {
     }
 }
 
-/// What was given to the command.
+/// Returns the arguments of the subcommand.
 fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
 
-/// Returns the message about wrong arguments. Its quotes of arguments stand between colours. It is therefore the message
-/// about the same arguments with the characters escaped that a terminal obeys.
+/// Returns the message about wrong arguments. The message quotes arguments between colour codes, which escaping would
+/// destroy. The arguments are therefore escaped and parsed again.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Err(shown) => shown,
-        // Only what is escaped was wrong.
+        // Only the escaped characters were wrong.
         Ok(_) => Cli::command().error(error.kind(), shown::name(&error.render().to_string())),
     }
 }
@@ -197,7 +197,7 @@ fn main() -> ExitCode {
     let (cli, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => {
-            // Help and version are answers, anything else is wrong usage.
+            // Help and version are answers. Everything else is wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
             match code {
                 0 => messages::answer_coloured(format_args!("{}", error.render().ansi())),
@@ -230,7 +230,7 @@ fn main() -> ExitCode {
             features::missing(what, "every-level")
         ));
     }
-    // Commands whose answer is no JSON object have no such option.
+    // Commands whose answer is not a JSON object do not have this option.
     let as_json = chosen(&matches).try_get_one("json").is_ok_and(|given| given == Some(&true));
     #[cfg(not(feature = "campaign"))]
     let as_json = as_json || matches!(&cli.command, Command::Campaign(args) if args.as_json());

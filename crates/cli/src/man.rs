@@ -1,4 +1,4 @@
-//! `reconverge completions` and `reconverge man`: made from the same description of the arguments that reads them.
+//! `reconverge completions` and `reconverge man`, generated from the argument definitions.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,8 @@ pub(crate) fn run(args: &Man, cli: Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The command reference: every command with its arguments, in Markdown. It is the same on every host.
+/// Returns the command reference: every command with its arguments, in Markdown. The text does not depend on the
+/// host.
 fn reference(mut cli: Command) -> String {
     cli.build();
     let commands: Vec<&Command> =
@@ -86,7 +87,7 @@ fn reference(mut cli: Command) -> String {
     page
 }
 
-/// A table of arguments, positional ones first.
+/// Adds a table of arguments, positional ones first.
 fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     let mut shown: Vec<&Arg> =
         arguments.filter(|argument| !argument.is_hide_set() && argument.get_id() != "help").collect();
@@ -98,7 +99,7 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     for argument in shown {
         let help = argument.get_long_help().or(argument.get_help()).map(ToString::to_string);
         let mut said = vec![cell(&help.unwrap_or_default())];
-        // Hidden values are those that this host does not have.
+        // Hidden values are not available on this host.
         let values: Vec<String> =
             argument.get_possible_values().iter().map(|value| format!("`{}`", value.get_name())).collect();
         if argument.get_action().takes_values() && !values.is_empty() {
@@ -116,7 +117,7 @@ fn arguments<'a>(page: &mut String, arguments: impl Iterator<Item = &'a Arg>) {
     }
 }
 
-/// An argument as it is typed: `-o`, `--output FILE`.
+/// Returns an argument in its typed form: `-o`, `--output FILE`.
 fn spelled(argument: &Arg) -> String {
     let values = argument.get_value_names().unwrap_or_default().join(" ");
     let names = [
@@ -130,7 +131,7 @@ fn spelled(argument: &Arg) -> String {
     if names.is_empty() { format!("`{values}`") } else { names.join(", ") }
 }
 
-/// Text of a help as one cell of a table.
+/// Returns a help text as one cell of a table.
 fn cell(help: &str) -> String {
     let mut text = prose(help).replace('|', "\\|").replace("\n\n", "<br>").replace('\n', " ");
     if !text.is_empty() && !text.ends_with(['.', ':', '?']) {
@@ -139,7 +140,8 @@ fn cell(help: &str) -> String {
     text
 }
 
-/// Text of a help, where Markdown would read a placeholder as a tag or a name as emphasis. Code is code there too.
+/// Returns a help text in Markdown. Placeholders that look like tags and names that look like emphasis are escaped.
+/// Code stays code.
 fn prose(help: &str) -> String {
     let parts = help.split('`').enumerate().map(|(number, part)| match number % 2 {
         0 => part.replace('<', "&lt;").replace('*', "\\*"),
@@ -148,7 +150,7 @@ fn prose(help: &str) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-/// Writes the page of a command and those of its commands.
+/// Writes the manual pages of a command and its subcommands.
 fn write_pages(command: Command, folder: &Path) -> Result<()> {
     for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
         write_pages(command.clone(), folder)?;

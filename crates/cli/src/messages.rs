@@ -1,4 +1,4 @@
-//! Messages for people, on standard error, and answers, on standard output.
+//! Messages on standard error and answers on standard output.
 
 use std::fmt::{self, Write as _};
 use std::io::{ErrorKind, IsTerminal, Write as _};
@@ -17,20 +17,20 @@ use serde_json::{Value, json};
 
 use crate::shown;
 
-/// Whether notes, warnings and progress are left out.
+/// Whether notes, warnings and progress are suppressed.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Leaves out notes, warnings and progress from now on.
+/// Suppresses notes, warnings and progress.
 pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether notes, warnings and progress are left out.
+/// Whether notes, warnings and progress are suppressed.
 pub(crate) fn quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Errors of an assembler source with the lines they are about.
+/// Errors in an assembler source, with the source lines.
 #[derive(Debug)]
 pub(crate) struct SourceErrors {
     rendered: String,
@@ -60,18 +60,18 @@ impl fmt::Display for SourceErrors {
 
 impl std::error::Error for SourceErrors {}
 
-/// Writes to standard error. A standard error that cannot be written is no reason to end differently.
+/// Writes to standard error. A failed write does not change the exit status.
 pub(crate) fn tell(text: fmt::Arguments<'_>) {
     let _ = std::io::stderr().write_all(shown::lines(&text.to_string()).as_bytes());
 }
 
-/// Writes to standard error, as [`tell`] does, with colours if they are wanted.
+/// Writes to standard error like [`tell`], with colours if the terminal supports them.
 pub(crate) fn tell_coloured(text: &str) {
     let _ = anstream::stderr().write_all(shown::styled(text).as_bytes());
 }
 
-/// Says why a command could not do its work: on standard error, and where the answer would be JSON as an object on
-/// standard output.
+/// Reports the error of a command on standard error. If the answer would be JSON, also writes the error as an object
+/// to standard output.
 pub(crate) fn error(error: &Error, as_json: bool) {
     let source = error.downcast_ref::<SourceErrors>();
     match source {
@@ -91,17 +91,17 @@ pub(crate) fn error(error: &Error, as_json: bool) {
     }
 }
 
-/// Standard output, which every answer goes to.
+/// Returns standard output, the destination of every answer.
 pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
-    // Rust's runtime has opened a device that takes everything.
+    // Rust's runtime has opened `/dev/null` in its place.
     match standard_output_was_closed() {
         true => Err(std::io::Error::other("it was closed at the start")),
         false => Ok(std::io::stdout()),
     }
 }
 
-/// Writes to standard output. A reader that has closed its pipe ends the command quietly. On a terminal, characters that
-/// it obeys are escaped; other readers get the text as it is.
+/// Writes to standard output. If the reader has closed the pipe, the process ends quietly. For a terminal, control
+/// characters are escaped; other readers get the unchanged text.
 pub(crate) fn answer(text: fmt::Arguments<'_>) {
     written(output().and_then(|mut out| match out.is_terminal() {
         true => out.write_all(shown::lines(&text.to_string()).as_bytes()),
@@ -109,12 +109,12 @@ pub(crate) fn answer(text: fmt::Arguments<'_>) {
     }));
 }
 
-/// Writes to standard output, as [`answer`] does, without colours where none are wanted.
+/// Writes to standard output like [`answer`]. The output removes colours if it does not support them.
 pub(crate) fn answer_coloured(text: fmt::Arguments<'_>) {
     written(output().and_then(|_| anstream::stdout().write_all(shown::styled(&text.to_string()).as_bytes())));
 }
 
-/// Writes bytes to standard output, as [`answer`] does text.
+/// Writes bytes to standard output. Handles errors like [`answer`].
 pub(crate) fn answer_bytes(bytes: &[u8]) {
     written(output().and_then(|mut out| {
         match out.is_terminal() {
@@ -125,12 +125,12 @@ pub(crate) fn answer_bytes(bytes: &[u8]) {
     }));
 }
 
-/// Writes what is left of the answers: the last line may not have ended.
+/// Flushes the answers. The last line may not have a newline.
 pub(crate) fn finish() {
     written(std::io::stdout().flush());
 }
 
-/// Writes an object to standard output as it is made, as [`answer`] does text.
+/// Writes an object to standard output while it is serialized. Handles errors like [`answer`].
 pub(crate) fn answer_json(object: &impl Serialize) {
     written(output().and_then(|out| {
         let mut out = std::io::BufWriter::new(out.lock());
@@ -140,7 +140,7 @@ pub(crate) fn answer_json(object: &impl Serialize) {
     }));
 }
 
-/// Writes an answer to standard output: as JSON, or by `print`.
+/// Writes an answer to standard output, as JSON or with `print`.
 pub(crate) fn answer_as<T: Serialize>(as_json: bool, answer: &T, print: impl FnOnce(&T)) {
     match as_json {
         true => answer_json(answer),
@@ -154,12 +154,12 @@ pub(crate) fn executed(groups: u64, lanes: u64, divergent: u64) -> String {
     format!("{groups}, {}, {}", counted(lanes, "lane instruction"), counted(divergent, "divergent branch"))
 }
 
-/// On a terminal, after a second: what is being done, and for how long.
+/// Returns a spinner with a text and the elapsed time. It appears on a terminal after one second.
 pub(crate) fn spinner(what: &'static str) -> ProgressBar {
     bar(None, "{spinner} {msg} {elapsed}").with_message(what)
 }
 
-/// A bar of this form on a terminal, if it has not finished after a second; nothing elsewhere.
+/// Returns a progress bar of this form. It appears on a terminal after one second, and nowhere else.
 pub(crate) fn bar(length: Option<u64>, form: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template(form) {
@@ -178,7 +178,7 @@ pub(crate) fn bar(length: Option<u64>, form: &str) -> ProgressBar {
     bar
 }
 
-/// A table without lines.
+/// Returns a table without borders.
 pub(crate) fn table<T: Into<Row>>(head: T) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -196,21 +196,21 @@ fn written(result: std::io::Result<()>) {
     }
 }
 
-/// Says something that a person should know and that stops nothing.
+/// Prints a note that does not affect the command.
 pub(crate) fn note(text: &str) {
     if !quiet() {
         tell!("note: {text}");
     }
 }
 
-/// Shows warnings with the lines they are about.
+/// Prints warnings with their source lines.
 pub(crate) fn warn(path: &Path, text: &str, warnings: &[Diagnostic]) {
     if !quiet() && !warnings.is_empty() {
         tell_coloured(&render(&shown::path(path), text, warnings));
     }
 }
 
-/// `1 case`, `2 cases`, `2 branches`.
+/// Returns `1 case`, `2 cases` or `2 branches`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
     let ending = match count {
         1 => "",
@@ -220,11 +220,11 @@ pub(crate) fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{ending}")
 }
 
-/// How many diagnostics are shown.
+/// Maximum number of diagnostics that are shown.
 const SHOWN: usize = 50;
 
-/// Diagnostics with the lines they are about. The renderer gets these lines only: it walks all that it gets, for each
-/// diagnostic.
+/// Returns diagnostics with their source lines. The renderer gets only these lines, because it reads its whole input
+/// once per diagnostic.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let renderer = Renderer::styled();
     let starts_of = |text: &str| -> Vec<usize> {
@@ -233,7 +233,7 @@ fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
     let own_starts = starts_of(text);
     let mut out = String::new();
     for diagnostic in diagnostics.iter().take(SHOWN) {
-        // Included files are short.
+        // Included files are short, so the renderer gets their whole text.
         let (path, text, starts) = match &diagnostic.file {
             Some(file) => (&*file.name, &*file.text, &starts_of(&file.text)),
             None => (path, text, &own_starts),
@@ -283,7 +283,7 @@ mod tests {
         assert!(rendered.ends_with("1950 more of 2000 in a.s\n"), "{rendered}");
     }
 
-    /// A place at the end of a text without a newline, one beyond it, and one over two lines.
+    /// A position at the end of a text without a newline, a position beyond it, and a range over two lines.
     #[test]
     fn any_place_can_be_shown() {
         for (start, end) in [(3, 3), (7, 9), (0, 4), (2, 3)] {

@@ -11,13 +11,13 @@ use crate::interrupt;
 use crate::launch::{LaunchArgs, Ready};
 use crate::messages::{self, note};
 
-/// The page that reports are written with; `npm run build` in viewer/ makes it.
+/// The page that displays reports. `npm run build` in viewer/ creates it.
 const PAGE: &str = include_str!("../assets/report.html");
 
-/// Bytes of a page, at most.
+/// Maximum size of a page in bytes.
 const BYTES: usize = 10_000_000;
 
-/// Runs that fit side by side.
+/// Maximum number of runs side by side.
 const RUNS: usize = 3;
 
 /// A page that shows the run.
@@ -38,7 +38,7 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
-    /// Says that there is no page after Ctrl-C.
+    /// Reports that Ctrl-C prevented the page.
     pub(crate) fn say_interrupted(&self) {
         if let Some(file) = &self.html {
             let file = crate::shown::path(&file);
@@ -46,8 +46,8 @@ impl PageArgs {
         }
     }
 
-    /// Records the launches and writes the page, unless Ctrl-C ends that; gives the trap of the first. `mismatches` are
-    /// expectations that it did not meet.
+    /// Records the launches and writes the page, unless Ctrl-C interrupts it. Returns the trap of the first launch.
+    /// `mismatches` are the expectations that the first launch did not meet.
     pub(crate) fn write(&self, ready: &Ready, mismatches: &[String]) -> Result<Option<String>> {
         let Some(file) = &self.html else { return Ok(None) };
         if self.beside.len() >= RUNS {
@@ -94,7 +94,7 @@ impl PageArgs {
     }
 }
 
-/// A launch that `--beside` names.
+/// Returns the launch that `--beside` describes.
 fn launch(text: &str) -> Result<Ready> {
     let place = || format!("--beside '{text}'");
     let words = shlex::split(text).ok_or_else(|| anyhow!("{}: a quotation mark is not closed", place()))?;

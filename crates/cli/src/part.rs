@@ -1,9 +1,9 @@
-//! `--shard K/N`: one part of a list, so that N commands divide it.
+//! `--shard K/N`: one part of a list, so that N commands can divide the list.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A part K/N of a list: the K-th item and each N-th after it.
+/// A part K/N of a list: the K-th item, and every N-th item after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     part: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The items of this part.
+    /// Returns the items of this part.
     pub(crate) fn of<T>(self, items: impl IntoIterator<Item = T>) -> Vec<T> {
         items.into_iter().skip(self.part - 1).step_by(self.of).collect()
     }

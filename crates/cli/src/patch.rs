@@ -36,7 +36,7 @@ pub(crate) struct Patch {
     known: InputArgs,
 }
 
-/// An address, decimal or `0x…`.
+/// Parses an address, decimal or `0x…`.
 pub(crate) fn address(text: &str) -> Result<u32, String> {
     let number = parse_number(text).and_then(|number| u32::try_from(number).ok());
     number.ok_or_else(|| "an address is a number such as 56 or 0x38".to_owned())

@@ -1,9 +1,11 @@
 //! `reconverge piglit`
 //!
-//! Runs piglit's shader tests on Mesa's driver and an emulated chip, and again with nothing executed: a test that passes
-//! then does not depend on the chip. With a profile of piglit it runs whole profiles. Start at [`runner`], the command.
-//! [`choice`] and [`profile`] have the tests. [`groups`] divides them among processes, and [`process`] runs one. [`against`]
-//! compares the results with the list of a real chip.
+//! Runs piglit's shader tests on Mesa's driver and an emulated chip. A second run executes nothing: a test that also
+//! passes then does not depend on the chip. With a profile of piglit, the command runs all tests of the profile.
+//!
+//! Start at [`runner`], the command. [`choice`] and [`profile`] list the tests. [`groups`] divides them among
+//! processes, and [`process`] runs one process. [`against`] compares the results with a list of results from a real
+//! chip.
 
 #[cfg(target_os = "linux")]
 mod against;

@@ -1,8 +1,9 @@
 //! `reconverge replay`
 //!
-//! Replays a trace of apitrace on an emulated chip and on a software renderer, and finds the first frame and the first draw
-//! whose pictures differ. Start at [`search`], the command. [`trace_file`] reads the trace by `apitrace`, [`retracer`] is a
-//! replay with its pictures, [`picture`] compares them, and [`capture`] finds the launch files of a draw.
+//! Replays a trace of apitrace on an emulated chip and on a software renderer, and finds the first frame and the
+//! first draw with different pictures. Start at [`search`], the command. [`trace_file`] reads the trace with
+//! `apitrace`, [`retracer`] runs a replay and returns its pictures, [`picture`] compares pictures, and [`capture`]
+//! finds the launch files of a draw.
 
 #[cfg(target_os = "linux")]
 mod answer;

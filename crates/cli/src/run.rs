@@ -68,7 +68,7 @@ impl Run {
     }
 }
 
-/// How much of an output is printed.
+/// The rows of an output that are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rows {
     All,
@@ -86,9 +86,10 @@ impl FromStr for Rows {
     }
 }
 
-/// How a run ended.
+/// The result of a run.
 enum Ended {
-    /// The run ended, or trapped in another way than the launch states. Has the results and the mismatches.
+    /// The run ended without a trap, or with a trap that the launch does not state. Has the results and the
+    /// mismatches.
     Judged(Box<RunResult>, Vec<String>),
     Trapped(Box<Trapped>),
     /// The run ended with the trap that the launch states.
@@ -162,8 +163,8 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     Ok(answer)
 }
 
-/// Prepares and runs the launch of the arguments. Runs it again to follow values, if the arguments request that. Also returns
-/// the file of the program.
+/// Prepares and runs the launch of the arguments. Runs it again to track the exactness of values, if the arguments
+/// request that. Also returns the file of the program.
 fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>, PathBuf)> {
     let options = args.launch.options();
     let mut followed = None;
@@ -250,7 +251,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     }
 }
 
-/// Outputs by name, as one object that is written as it is made.
+/// Outputs by name, as one object that is serialized while it is written.
 struct Outputs<'a>(&'a [(String, Array)]);
 
 impl Serialize for Outputs<'_> {
@@ -261,15 +262,15 @@ impl Serialize for Outputs<'_> {
     }
 }
 
-/// What a run leaves, as one object.
+/// The results of a run, as one object.
 #[derive(serde::Serialize)]
 struct Answered<'a> {
     outputs: Outputs<'a>,
-    /// Ctrl-C ended the run: these are its results until then.
+    /// Ctrl-C interrupted the run, and these are its results so far.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     interrupted: bool,
     group_instructions: u64,
-    /// The same: the name that `bench` has for it.
+    /// Equal to `group_instructions`. `bench` uses this name.
     warp_instructions: u64,
     lane_instructions: u64,
     divergent_branches: u64,
@@ -282,7 +283,7 @@ struct Answered<'a> {
     mismatches: &'a [String],
 }
 
-/// Prints the results; of a run that Ctrl-C ended, those until then.
+/// Prints the results. For an interrupted run, prints the results so far.
 fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupted: bool) -> Result<()> {
     let statistics = result.statistics;
     if args.json {
@@ -336,9 +337,9 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
     Ok(())
 }
 
-/// Rows that are laid out at a time: columns are as wide as their widest number among them.
+/// Number of rows that are formatted at a time. Columns are as wide as the widest number among these rows.
 const PIECE: usize = 1024;
-/// Numbers of a row that are printed unless all rows are.
+/// Maximum number of values that are printed per row, unless all rows are printed.
 const COLUMNS: usize = 16;
 
 fn print_rows(array: &Array, rows: Rows) {

@@ -1,7 +1,7 @@
 //! `reconverge serve`
 //!
-//! [`server`] answers a browser: the page, and the requests that the page sends. Each request runs in a separate process,
-//! `reconverge serve --answer`. The process ends with the reply, after its time, or when the page stops it.
+//! [`server`] sends the page to a browser and answers the page's requests. Each request runs in a separate process,
+//! `reconverge serve --answer`. The process ends after its reply, at its time limit, or when the page stops it.
 
 #[cfg(feature = "serve")]
 mod answering;

@@ -1,13 +1,14 @@
-//! Text from input in answers and messages: characters that a terminal obeys or hides are written as escapes.
+//! Text from input in answers and messages. Characters that control a terminal, or that it does not show, are
+//! escaped.
 //!
-//! Names, source lines and messages about them may contain anything, for instance the sequences that set a terminal's
-//! title or clear it. [`is_hidden`] decides which characters these are, for every function here:
+//! Names, source lines and messages about them may contain anything, such as sequences that clear a terminal or set
+//! its title. [`is_hidden`] decides for every function here which characters are escaped:
 //!
-//! * [`name`], [`path`]: one name within a line. Newlines and tabs are escaped too.
-//! * [`lines`], [`styled`]: a whole answer or message. `messages` applies them to everything that it writes to a terminal
-//!   or to standard error, so that no command can leave them out.
-//! * [`Json`]: strings of JSON, with the escapes of JSON.
-//! * [`listed`], [`unlisted`]: one name in a list with a name per line, written and read back.
+//! * [`name`], [`path`]: a name within a line. Newlines and tabs are also escaped.
+//! * [`lines`], [`styled`]: a whole answer or message. `messages` applies them to all output to a terminal or to
+//!   standard error, so that commands cannot omit them.
+//! * [`Json`]: JSON strings, with JSON escapes.
+//! * [`listed`], [`unlisted`]: a name in a list with one name per line, written and read.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -16,19 +17,19 @@ use std::path::Path;
 
 use reconverge_workbench::keys::plain;
 
-/// Whether a terminal obeys a character, or shows nothing for it: control characters, format characters (those for the
-/// direction of text, joiners, zero-width spaces), line and paragraph separators, unassigned and private characters.
+/// Whether a character controls a terminal or is invisible: control characters, format characters (text direction,
+/// joiners, zero-width spaces), line and paragraph separators, unassigned and private characters.
 pub(crate) fn is_hidden(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_control();
     }
-    // After a letter: combining marks are visible there. The standard library has Unicode's table of what can be shown.
+    // After a letter, combining marks are visible. The standard library has Unicode's table of printable characters.
     let mut text = [b'a'; 5];
     let length = 1 + character.encode_utf8(&mut text[1..]).len();
     std::str::from_utf8(&text[..length]).is_ok_and(|text| text.escape_debug().nth(2).is_some())
 }
 
-/// Escapes the hidden characters for which `keep` is not `true`, as Rust does: `\n`, `\t`, `\r`, `\u{1b}`.
+/// Escapes the hidden characters for which `keep` returns `false`, in Rust's notation: `\n`, `\t`, `\r`, `\u{1b}`.
 fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |character| is_hidden(character) && !keep(character);
     if !text.chars().any(is_escaped) {
@@ -44,27 +45,29 @@ fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A name within a line.
+/// Returns a name for use within a line.
 pub(crate) fn name(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The name of a file within a line, without a leading `./`.
+/// Returns the name of a file for use within a line, without a leading `./`.
 pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&plain(path.as_ref()).to_string_lossy()).into_owned()
 }
 
-/// The name of a program as it was given: `./name` is a file of the folder, `name` is searched in `PATH`.
+/// Returns the name of a program in its given form: `./name` is a file in the folder, and `name` is found with
+/// `PATH`.
 pub(crate) fn program(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
 
-/// Text of several lines.
+/// Returns text of several lines.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t'))
 }
 
-/// Text of several lines with colours. Names in it have been escaped before: nothing tells their colours from ours.
+/// Returns text of several lines with colours. The caller has escaped the names in the text, because their colour
+/// sequences cannot be distinguished here.
 pub(crate) fn styled(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -83,14 +86,14 @@ pub(crate) fn styled(text: &str) -> String {
     out
 }
 
-/// The sequence at the start of a text that sets colours (SGR).
+/// Returns the sequence that sets colours (SGR) at the start of a text.
 fn sgr(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("\x1b[")?;
     let length = rest.find(|character: char| !character.is_ascii_digit() && character != ';')?;
     rest[length..].starts_with('m').then(|| &text[..2 + length + 1])
 }
 
-/// JSON in which no hidden character stands as it is.
+/// JSON that escapes all hidden characters.
 #[derive(Debug)]
 pub(crate) struct Json;
 
@@ -113,8 +116,8 @@ impl serde_json::ser::Formatter for Json {
     }
 }
 
-/// A name as an entry of a list with an entry per line: [`unlisted`] returns the name. Other than in messages, a
-/// backslash is escaped too, and so is what a reader of lists would take for a comment or remove.
+/// Returns a name as an entry of a list with one entry per line. [`unlisted`] reverses it. Unlike in messages,
+/// backslashes are also escaped, and so are characters that readers of lists remove or treat as a comment.
 pub(crate) fn listed(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let last = name.chars().count().saturating_sub(1);
@@ -133,7 +136,8 @@ pub(crate) fn listed(name: &str) -> String {
     out
 }
 
-/// The name of an entry that [`listed`] wrote. A backslash that begins no escape stays as it is, as other tools write it.
+/// Returns the name in an entry that [`listed`] wrote. A backslash that does not start an escape is kept, because
+/// other tools write such entries.
 pub(crate) fn unlisted(entry: &str) -> String {
     let mut out = String::with_capacity(entry.len());
     let mut rest = entry;
@@ -147,7 +151,7 @@ pub(crate) fn unlisted(entry: &str) -> String {
     out + rest
 }
 
-/// The character of the escape at the start of a text, and the length of the escape.
+/// Returns the character of the escape at the start of a text, and the escape's length.
 fn unescaped(text: &str) -> Option<(char, usize)> {
     match text.get(1..2)? {
         "\\" => Some(('\\', 2)),
@@ -167,7 +171,8 @@ fn unescaped(text: &str) -> Option<(char, usize)> {
 mod tests {
     use super::*;
 
-    /// Tests one character of each kind that a terminal obeys or hides, and letters, marks and symbols of several scripts.
+    /// Tests one character of each kind that controls a terminal or is hidden, and letters, marks and symbols of
+    /// several scripts.
     #[test]
     fn what_a_terminal_obeys_is_escaped_and_letters_are_not() {
         let hidden = "\0\x07\x08\n\r\t\x1b\x7f\u{80}\u{9b}\u{9d}\u{ad}\u{61c}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\
@@ -223,7 +228,7 @@ mod tests {
             assert!(!entry.chars().any(is_hidden), "{entry}");
             assert_eq!(unlisted(&entry), name);
         }
-        // Lists of other tools.
+        // Entries that other tools write.
         assert_eq!(unlisted("dir\\file \\u{zz} \\u{110000} \\"), "dir\\file \\u{zz} \\u{110000} \\");
     }
 }

@@ -76,14 +76,14 @@ enum By {
 }
 
 impl Stats {
-    /// Whether it compares two launches or traces.
+    /// Whether the command compares two launches or traces.
     pub(crate) fn compares(&self) -> bool {
         self.compare.is_some() || self.compare_engine.is_some()
     }
 }
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
-    // It ends with the command.
+    // The timer ends with the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if is_trace(args.launch.file()) {
         return of_trace(args);
@@ -118,13 +118,13 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     Ok(ended.answer(&ready.title))
 }
 
-/// Lanes that a group of a launch has room for.
+/// Returns the maximum number of lanes in a group of a launch.
 pub(crate) fn width(ready: &Ready) -> u32 {
     let stepping = ready.session.start(&ready.options).ok();
     stepping.map_or(64, |stepping| stepping.lanes(0).len().max(1)) as u32
 }
 
-/// Groups of a block, if the launch has blocks.
+/// Returns the number of groups in a block, or `None` if the launch does not have blocks.
 fn groups_per_block(ready: &Ready) -> Option<usize> {
     ready.session.start(&ready.options).ok()?.groups_per_block()
 }
@@ -133,7 +133,7 @@ fn depths(ready: &Ready) -> Vec<reconverge_simt::Depth> {
     ready.session.start(&ready.options).map(|stepping| stepping.depths(0)).unwrap_or_default()
 }
 
-/// Counts from a trace: what it holds of them.
+/// Prints the counts that a trace contains.
 fn of_trace(args: &Stats) -> Result<Answer> {
     let path = args.launch.file();
     let place = || crate::shown::path(&path);
@@ -167,7 +167,7 @@ fn of_trace(args: &Stats) -> Result<Answer> {
     }
 }
 
-/// Hands what a trace holds to a sink.
+/// Passes the records of a trace to a sink.
 pub(crate) fn replay<R: Read + Seek>(reader: &mut Reader<R>, sink: &mut impl Sink) -> Result<()> {
     for number in 0..reader.blocks().len() {
         for record in reader.block(number)? {
@@ -181,16 +181,16 @@ pub(crate) fn replay<R: Read + Seek>(reader: &mut Reader<R>, sink: &mut impl Sin
     Ok(())
 }
 
-/// Everything that was counted, to be printed.
+/// All counts, ready to be printed.
 struct Counts<'a> {
     machine: &'static dyn Machine,
     profile: &'a Profile,
     lines: &'a Lines,
     /// Whether accesses to memory were counted.
     memory: bool,
-    /// How they come together, or why the manual does not say.
+    /// Rule by which accesses to memory coalesce, or the reason why the manual does not state one.
     rule: &'a str,
-    /// Groups of a block, if the launch has blocks.
+    /// Number of groups in a block, if the launch has blocks.
     groups_per_block: Option<usize>,
 }
 
@@ -394,14 +394,14 @@ impl Counts<'_> {
         }
     }
 
-    /// Whether a request to shared memory took more than a pass.
+    /// Whether a request to shared memory took more than one pass.
     fn conflicts(&self) -> bool {
         let banks = self.profile.bank_totals();
         self.memory && banks.passes > banks.requests
     }
 }
 
-/// `1 pass`, `2 passes`.
+/// Returns `1 pass` or `2 passes`.
 fn counted_passes(passes: u64) -> String {
     if passes == 1 { "1 pass".to_owned() } else { format!("{passes} passes") }
 }

@@ -1,10 +1,10 @@
-//! `--timeout`: the time that a command may take.
+//! `--timeout`: the time limit of a command.
 
 use std::str::FromStr;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-/// A time on the command line.
+/// A duration on the command line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seconds(pub(crate) Duration);
 
@@ -18,12 +18,12 @@ impl FromStr for Seconds {
     }
 }
 
-/// Ends the process with exit status 1 when the time is used up: nothing that runs a program can be stopped from
-/// outside.
+/// A timer that ends the process with exit status 1 when the time is used up. A running program cannot be stopped
+/// from outside, so the whole process ends.
 pub(crate) struct Timeout(Option<Sender<()>>);
 
 impl Timeout {
-    /// From now on; `what` is for the message.
+    /// Starts the timer. `what` names the operation in the message.
     pub(crate) fn start(limit: Option<Seconds>, as_json: bool, what: &str) -> Timeout {
         let Some(Seconds(limit)) = limit else { return Timeout(None) };
         let (sender, receiver) = channel::<()>();
@@ -41,10 +41,10 @@ impl Timeout {
         Timeout(Some(sender))
     }
 
-    /// The work is done in time.
+    /// Stops the timer.
     pub(crate) fn end(self) {
         if let Some(sender) = self.0 {
-            // The receiver is gone when the time is used up at this moment, which ends the process.
+            // Sending fails if the time is used up at this moment. The process ends then.
             let _ = sender.send(());
         }
     }

@@ -69,7 +69,7 @@ pub(crate) struct Trace {
     events: Option<Vec<String>>,
 }
 
-/// `3`, `0-7`, `0x40-0x80`.
+/// Parses `3`, `0-7` or `0x40-0x80`.
 fn range(text: &str) -> Result<RangeInclusive<u32>, String> {
     let number = |text: &str| {
         let text = text.trim();
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
         return from_trace(args, args.launch.file());
     }
     interrupt::watch();
-    // It ends with the command.
+    // The timer ends with the command.
     let _limit = Timeout::start(args.timeout, false, &crate::shown::path(&args.launch.file()));
     let mut ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
@@ -146,7 +146,8 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     Ok(ended.answer(&ready.title))
 }
 
-/// Whether there is a form for a name; a trace `of_file` is not written as one again.
+/// Checks that the name of an output file has a known extension. A trace (`of_file`) cannot be written as a trace
+/// again.
 fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     let place = crate::shown::path(&output);
     match output.extension().and_then(|extension| extension.to_str()) {
@@ -161,13 +162,13 @@ fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     }
 }
 
-/// Whether a file is a trace, by its first bytes.
+/// Whether a file is a trace, according to its first bytes.
 pub(crate) fn is_trace(path: &Path) -> bool {
     let mut start = [0; 6];
     File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && &start == b"RTRACE"
 }
 
-/// Prints and exports a trace that was recorded before.
+/// Prints and exports an existing trace file.
 fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     let place = || crate::shown::path(&path);
     if args.page.html.is_some() {
@@ -180,10 +181,10 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Says what is missing of a trace: nothing, what is beyond its bound, what came after an interruption.
+/// Reports if records are missing: after the limit on bytes, or after an interruption.
 ///
 /// # Errors
-/// It breaks off or is damaged.
+/// The trace is truncated or damaged.
 pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Result<()> {
     let place = || crate::shown::path(&path);
     if reader.end().is_some_and(|end| end.outcome.interrupted) {
@@ -201,16 +202,16 @@ pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Res
     Ok(())
 }
 
-/// What of a run goes into a trace.
+/// The contents and the size of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recording {
-    /// Writes to registers and accesses to memory too.
+    /// Whether to record register writes and memory accesses.
     pub(crate) data: bool,
-    /// Bytes that it may have.
+    /// Maximum size in bytes.
     pub(crate) limit: u64,
 }
 
-/// Where everything that happens goes.
+/// A sink that writes all events to a trace.
 struct Recorder<W: Write> {
     writer: Writer<W>,
     failed: Option<TraceError>,
@@ -241,14 +242,15 @@ impl<W: Write> Sink for Recorder<W> {
     }
 }
 
-/// Records the launch for a file, whose bytes do not depend on the engine.
+/// Records the launch for a file. The bytes of the file do not depend on the engine.
 ///
 /// A trace packs its records in the pieces in which an engine announces them: a stretch of instructions from the fast
 /// engine, one instruction from the reference. The file has the pieces of the fast engine. A run on another engine is
 /// therefore recorded twice, and the fast engine's recording is written if both have the same contents. If they differ,
 /// one engine is wrong, and the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
-    // Data comes from the reference interpreter in any case, and the compiled engine leaves runs with observers to the fast.
+    // The reference interpreter records data for every engine. The compiled engine leaves runs with observers to the
+    // fast engine.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
         return record(ready, what, out);
     }
@@ -268,7 +270,7 @@ fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Resu
     Ok((out, ended))
 }
 
-/// Whether two traces have the same records, as far as the limit on bytes let both get.
+/// Whether two traces have the same records, up to the point where the limit on bytes ends one of them.
 fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     let (mut a, mut b) = (Reader::new(std::io::Cursor::new(a))?, Reader::new(std::io::Cursor::new(b))?);
     let is_bounded = [a.end(), b.end()].iter().flatten().any(|end| end.bound_at.is_some());
@@ -278,14 +280,15 @@ fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
     })
 }
 
-/// Runs the launch and records it; gives what was written, and how it ended. After Ctrl-C what was recorded is complete.
+/// Runs the launch and records it. Returns the output and how the run ended. After Ctrl-C, the trace is valid up to
+/// the interruption.
 pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended)> {
     let (out, ended, notes) = recorded(ready, what, out)?;
     notes.iter().for_each(|text| messages::note(text));
     Ok((out, ended))
 }
 
-/// [`record`], with the notes for the user.
+/// Like [`record`], but returns the notes for the user instead of printing them.
 fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended, Vec<String>)> {
     let mut notes = Vec::new();
     let (target, program) = (&ready.opened.target, ready.program());
@@ -299,7 +302,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
         let address = line.address?;
         let naming::Accessed { loads, stores } = accessed.get(&address).cloned().unwrap_or_default();
         let (text, label, depth) = (line.code(), line.label.clone(), line.depth);
-        // Memory is named where accesses are recorded.
+        // Memory names are only needed for recorded accesses.
         let (loads, stores) = if what.data { (loads, stores) } else { (Vec::new(), None) };
         Some(Line { address, text, label, depth, loads, stores })
     };
@@ -341,7 +344,7 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
     Ok((recorder.writer.finish(outcome)?, ended, notes))
 }
 
-/// Prints and exports what the filter takes.
+/// Prints and exports the records that pass the filter.
 fn show<R: Read + Seek>(
     args: &Trace,
     reader: &mut Reader<R>,
@@ -371,14 +374,14 @@ fn show<R: Read + Seek>(
     Ok(())
 }
 
-/// A line an instruction and an event. With the launch, a lane that does not take part has the letter of why.
+/// Prints one line per instruction and one per event. With the launch, an inactive lane has the letter of its reason.
 fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option<&Ready>) -> Result<()> {
     let width = reader.header().lanes_per_group.clamp(1, 64) as usize;
     let mut following = Following::default();
     let mut replay = launch.and_then(Replay::of);
     let mut damaged = None;
     for number in 0..reader.blocks().len() {
-        // A damaged block takes nothing else with it.
+        // A damaged block does not affect the others.
         let records = match reader.block(number) {
             Ok(records) => records,
             Err(error @ TraceError::Damaged { .. }) => {
@@ -416,7 +419,8 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
     damaged.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Letters of lanes in the colours of their states, which end with the text where nothing shows colours.
+/// Returns the letters of lanes in the colours of their states. The output removes the colours if it does not support
+/// them.
 fn coloured(letters: impl Iterator<Item = char>) -> String {
     let mut text = String::new();
     let mut colour = "";
@@ -439,10 +443,10 @@ fn coloured(letters: impl Iterator<Item = char>) -> String {
     text + "\x1b[0m"
 }
 
-/// The launch of a trace, stepped beside it.
+/// The launch of a trace, stepped in parallel with the trace.
 struct Replay {
     stepping: Stepping,
-    /// Instructions issued so far.
+    /// Number of instructions issued so far.
     issued: u64,
 }
 
@@ -451,8 +455,8 @@ impl Replay {
         Some(Replay { stepping: ready.session.start(&ready.options).ok()?, issued: 0 })
     }
 
-    /// Returns the letters of a group's lanes before the instruction that the trace has at `step`, or `None` if the launch
-    /// does not get there.
+    /// Returns the letters of a group's lanes before the instruction at `step` of the trace, or `None` if the launch
+    /// does not reach that instruction.
     fn at(&mut self, step: u64, group: usize) -> Option<Vec<char>> {
         loop {
             let current = self.stepping.current()?;

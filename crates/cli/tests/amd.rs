@@ -1,4 +1,4 @@
-//! R700 by hand and in AMD's text: sources in and out, one gsh of two programs, samples, what a launch needs.
+//! R700 programs in both syntaxes: sources, a gsh file with two programs, samples, and the requirements of a launch.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -10,7 +10,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Standard output and standard error of a command that ends with this status.
+/// Runs a command that must end with this status. Returns standard output and standard error.
 #[track_caller]
 fn ends(folder: &Path, arguments: &str, status: i32) -> (String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
@@ -40,7 +40,7 @@ fn two_sources_of_latte_assembler_become_one_file() {
     let stages: Vec<_> =
         list["programs"].as_array().unwrap().iter().map(|program| program["stage"].clone()).collect();
     assert_eq!(stages, ["vertex", "pixel"]);
-    // Both texts of the file give the file.
+    // Both texts assemble to the original file.
     for syntax in ["own", "amd"] {
         let (text, _) = ends(&folder, &format!("dis c.gsh --syntax {syntax}"), 0);
         assert_eq!(text.contains("01 EXP_DONE: POS0, R1"), syntax == "amd", "{text}");
@@ -75,7 +75,7 @@ fn what_is_declared_stands_beside_what_is_needed() {
     assert!(error.contains("write `.gprs 5`") && error.contains("write `.stack 1`"), "{error}");
 }
 
-/// Inputs of a review: the constant file that nothing sets, and one that `.const file` sets.
+/// The first program reads the constant file without setting it. The second sets it with `.const file`.
 #[test]
 fn the_constant_file_is_set_or_missing_by_name() {
     let folder = folder("file");
@@ -99,7 +99,7 @@ fn a_part_of_a_group_is_explained_with_what_it_lacks() {
     assert!(text.contains("the group has x."), "{text}");
 }
 
-/// Those written by hand, with results that were worked out by hand.
+/// The samples were written by hand, and their results were computed by hand.
 #[test]
 fn samples_of_r700_give_the_results_that_they_state() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
@@ -109,7 +109,7 @@ fn samples_of_r700_give_the_results_that_they_state() {
     }
 }
 
-/// A vertex fetch reads constants that end inside a vector of four as a whole vector.
+/// If the constants end inside a vector of four, a vertex fetch reads the whole vector.
 #[test]
 fn the_buffer_of_constants_is_a_whole_number_of_vectors() {
     let folder = folder("vectors");

@@ -8,7 +8,7 @@ use std::process::Output;
 
 use driver::{has_driver, on_driver, refuses, text};
 
-/// Runs `bench --draw` with more arguments.
+/// Runs `bench --draw` with additional arguments.
 fn bench(arguments: &[&str]) -> Output {
     on_driver("bench").arg("--draw").args(arguments).output().unwrap()
 }

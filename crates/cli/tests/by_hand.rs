@@ -1,10 +1,11 @@
-//! Programs written by hand: constants, macros, included files, numbers as people write them, forms of mnemonics, options of a launch.
+//! Programs written by hand: constants, macros, included files, number notations, forms of mnemonics, and launch
+//! options.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A folder of its own for a test, and commands run in it.
+/// A folder for one test, in which commands run.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +27,7 @@ impl Folder {
         command
     }
 
-    /// Runs a command; gives standard output and standard error.
+    /// Runs a command that must end with this status. Returns standard output and standard error.
     #[track_caller]
     fn run(&self, arguments: &str, status: i32) -> (String, String) {
         let Output { status: found, stdout, stderr } = self.command(arguments).output().unwrap();
@@ -36,7 +37,7 @@ impl Folder {
         (out, messages)
     }
 
-    /// The words of a source.
+    /// Returns the words of a source.
     #[track_caller]
     fn words(&self, arguments: &str) -> String {
         self.run(&format!("asm {arguments} --format hex32"), 0).0
@@ -92,7 +93,7 @@ fn a_message_names_the_file_of_the_line_and_what_asked_for_it() {
     folder.write("c.s", ".isa tesla\na: nop\n.rept 1\na: nop\n.endr\n");
     let (_, messages) = folder.run("asm c.s", 2);
     assert!(messages.contains("the first is in line 2") && messages.contains("--> c.s:4:1"), "{messages}");
-    // A machine inside an included file counts.
+    // A machine that an included file states is used.
     folder
         .write("lib/head.inc", ".isa tesla\n.chip sm_11\n")
         .write("d.s", ".include \"lib/head.inc\"\nexit nop\n");
@@ -146,13 +147,13 @@ fn forms_have_examples_that_assemble() {
 #[test]
 fn a_launch_has_all_its_places_on_the_command_line() {
     let folder = Folder::new("by-hand-launch");
-    // The constant file, a loop constant and a start address of R700.
+    // R700: the constant file, a loop constant and a start address.
     folder.write("c.s", ".isa r700\n00 NOP\n01 ALU: ADDR(4)\n  0 x: MOV R0.x, C[2].y\n02 EXPORT_DONE: PIXEL[0], R0.xxxx END_OF_PROGRAM\n");
     let (out, _) = folder.run("run c.s --stage pixel --const C2=(1,7.5,2,3) --start 1 --lanes 1", 0);
     assert!(out.contains("7.5"), "{out}");
     let (_, message) = folder.run("run c.s --stage pixel --const C256=1", 2);
     assert!(message.contains("C0 to C255"), "{message}");
-    // Vectors of lanes.
+    // One vector per lane.
     folder.write("v.s", ".isa r700\n00 EXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n");
     let run =
         |input: &str| folder.run(&format!("run v.s --stage pixel --lanes 4 --input R0={input} --json"), 0);
@@ -164,7 +165,7 @@ fn a_launch_has_all_its_places_on_the_command_line() {
     assert!(note.contains("each of the 4 lanes has one of the 4 numbers"), "{note}");
     assert_eq!(pixel(&single), pixel(&rows));
     assert_ne!(pixel(&single), pixel(&vector));
-    // A segment of Tesla.
+    // A Tesla segment.
     folder.write("g.s", ".isa tesla\n.chip sm_11\nand b32 $r0 $r0 0xffff\nshl b32 $r0 $r0 2\nld b32 $r1 g3[$r0]\nadd b32 $r1 $r1 1\nexit st b32 g3[$r0] $r1\n");
     let (out, _) = folder.run("run g.s --block 2 --segment 3=5,6", 0);
     assert!(out.contains("g3: i32 [2]") && out.contains('7'), "{out}");
@@ -174,7 +175,7 @@ fn a_launch_has_all_its_places_on_the_command_line() {
     assert!(message.contains("unknown field `filter`"), "{message}");
 }
 
-/// `--watch` assembles again when an included file changes, and goes on after an error.
+/// `--watch` assembles again when an included file changes, and continues after an error.
 #[test]
 fn a_source_is_watched() {
     let folder = Folder::new("by-hand-watch");
@@ -208,7 +209,7 @@ fn a_source_is_watched() {
     assert!(message.contains("-o OUT"), "{message}");
 }
 
-/// The samples of docs/writing.md give what their launch files expect.
+/// The samples of docs/writing.md return the values that their launch files expect.
 #[test]
 fn the_samples_of_tesla_are_right() {
     let samples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples");
@@ -222,7 +223,7 @@ fn the_samples_of_tesla_are_right() {
     }
 }
 
-/// A launch that states its trap is right when it ends with that one, and `run` says so.
+/// A launch that states a trap passes if it ends with that trap, and `run` reports so.
 #[test]
 fn run_reports_the_trap_that_a_launch_states() {
     let race = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples/reduction-race.toml");

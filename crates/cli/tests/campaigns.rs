@@ -1,4 +1,4 @@
-//! Campaigns of several processes in one folder, and shards that are damaged.
+//! Campaigns with several processes in one folder, and damaged shards.
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The files of a folder with their contents, hidden ones too.
+/// Returns the files of a folder with their contents, including hidden files.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     let mut files: Vec<_> = entries
@@ -44,7 +44,7 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 const SMALL: &str =
     "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 40\nshard = 10\nseed = 7\n";
 
-/// Changes pages, footer and checksum: no status 0 with other numbers, and no panic.
+/// Bits of pages, footer and checksum flip. No command ends with status 0 and other numbers, and none panics.
 #[test]
 fn a_flipped_bit_is_named_and_the_shard_is_run_again_with_the_same_bytes() {
     let folder = folder("flipped", SMALL);
@@ -117,7 +117,7 @@ fn processes_that_share_a_folder_divide_it_and_leave_the_bytes_of_one() {
     assert!(contents(&folder.join("both")) == contents(&folder.join("alone")));
 }
 
-/// One process waits for the shard of another, and takes it over when that one is killed.
+/// A process waits for the shard of another one, and takes over the shard when the other is killed.
 #[test]
 fn the_shards_of_a_killed_process_are_run_by_another_that_waits_for_them() {
     let long =
@@ -138,7 +138,7 @@ fn the_shards_of_a_killed_process_are_run_by_another_that_waits_for_them() {
     first.kill().unwrap();
     let number = first.id();
     let output = second.wait_with_output().unwrap();
-    // The first was a zombie until here.
+    // Until this call, the first process was a zombie.
     first.wait().unwrap();
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{message}");
@@ -150,7 +150,7 @@ fn the_shards_of_a_killed_process_are_run_by_another_that_waits_for_them() {
     assert_eq!(contents(&folder.join("results")).len(), 1);
 }
 
-/// Two processes on one folder run every experiment once: the list of shards is looked at again while they run.
+/// Two processes on one folder run every experiment once, because they read the list of shards again while they run.
 #[test]
 fn processes_on_one_folder_run_every_experiment_once() {
     let folder = folder("once", &SMALL.replace("shard = 10", "shard = 2"));
@@ -167,7 +167,7 @@ fn processes_on_one_folder_run_every_experiment_once() {
     assert_eq!(again["ran"].as_u64(), Some(0));
 }
 
-/// Two of two experiments do not make a rate of 100 % with half an interval on both sides of it.
+/// Two hits in two experiments must not be printed as 100 % with half an interval on each side.
 #[test]
 fn intervals_are_printed_with_both_ends() {
     let small =
@@ -189,7 +189,7 @@ fn intervals_are_printed_with_both_ends() {
     assert_eq!(interval.len(), 2);
 }
 
-/// A folder that exists and has no results: not an empty table with status 0.
+/// For an existing folder without results, the summary is an error instead of an empty table with status 0.
 #[test]
 fn the_summary_of_a_folder_without_results_is_an_error() {
     let folder = folder("empty-folder", SMALL);
@@ -204,8 +204,8 @@ fn the_summary_of_a_folder_without_results_is_an_error() {
     }
 }
 
-/// The note names the shards that the other process holds, not those that it held at any time, and the end follows that of
-/// the other process.
+/// The note names the shards that the other process currently holds, not all shards that it ever held. Each process
+/// ends when the other one has finished.
 #[test]
 fn a_process_waits_for_the_shards_that_another_holds_and_ends_with_it() {
     let many = "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 512\ninjections = 1200\nshard = 60\nseed = 7\n";
@@ -222,7 +222,7 @@ fn a_process_waits_for_the_shards_that_another_holds_and_ends_with_it() {
     for (output, _) in &ended {
         let message = text(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{message}");
-        // Each has one shard at a time.
+        // Each process has one shard at a time.
         assert!(message.is_empty() || message.contains("waiting for 1 shard of process "), "{message}");
     }
     let apart = times[0].max(times[1]) - times[0].min(times[1]);
@@ -239,7 +239,7 @@ fn the_summary_of_a_folder_that_does_not_exist_is_an_error() {
     }
 }
 
-/// The experiment in words, as a page with two runs, as two traces that differ, and in the debugger.
+/// A replay is shown as a description, as a page with two runs, as two different traces, and in the debugger.
 #[test]
 fn a_replay_is_shown_in_words_in_a_page_in_traces_and_in_the_debugger() {
     let listed = "kernel = \"collatz\"\nisa = \"tesla\"\nlanes = 256\n\

@@ -1,11 +1,11 @@
-//! The command line: what it prints, and how it ends.
+//! The output and the exit status of the command line.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use reconverge_workbench::array::{Array, Dtype};
 
-/// A folder of its own for a test, and commands run in it.
+/// A folder for one test, in which commands run.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,7 @@ impl Folder {
         command.current_dir(&self.0).args(arguments.split_whitespace()).output().unwrap()
     }
 
-    /// Runs a command that is wrong: exit status 2, nothing on standard output, and this message.
+    /// Runs a wrong command. It must end with status 2 and this message, and must not print to standard output.
     #[track_caller]
     fn refuses(&self, arguments: &str, message: &str) {
         let output = self.run(arguments);
@@ -34,7 +34,7 @@ impl Folder {
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), String::new()));
     }
 
-    /// Runs a command that answers; gives standard output.
+    /// Runs a command that must end with this status, and returns standard output.
     #[track_caller]
     fn answers(&self, arguments: &str, status: i32) -> String {
         let output = self.run(arguments);
@@ -115,7 +115,8 @@ fn the_built_in_corpus_passes() {
     assert!(json["passed"].as_u64().unwrap() >= 60 && json["failures"].as_array().unwrap().is_empty());
 }
 
-/// Runs the command that the last line of `check` suggests after `prefix`, up to `end`. A quoted argument has no spaces.
+/// Runs the command that the last line of `check` suggests between `prefix` and `end`. Quoted arguments do not
+/// contain spaces.
 #[track_caller]
 fn follow(folder: &Folder, answer: &str, prefix: &str, end: &str) -> String {
     let last = answer.lines().last().unwrap();
@@ -176,7 +177,7 @@ fn the_command_that_check_suggests_works_with_the_samples_and_without_any_file()
     assert!(folder.0.join("collatz.html").is_file());
 }
 
-/// `cargo run` starts the command by a relative path. It may not be installed then.
+/// `cargo run` starts the command by a relative path. The command may not be installed then.
 #[cfg(unix)]
 #[test]
 fn check_suggests_the_relative_path_with_which_it_was_started() {
@@ -205,7 +206,7 @@ fn check_explains_the_finding_of_the_built_in_corpus() {
 fn check_of_a_path_of_a_failing_corpus_or_with_quiet_ends_with_the_counts() {
     let folder = Folder::new("no-conclusion");
     folder.write("a.hex", "00078001\n08020000\n08020000\n1c440220\n1c60c003\n00000005\n");
-    // In strict mode alone, the finding is a trap and its case fails.
+    // Only in strict mode is the finding a trap that fails its case.
     for (arguments, status) in
         [("check a.hex --isa r500", 0), ("check --quiet", 0), ("check --mode strict", 1)]
     {
@@ -330,7 +331,7 @@ fn wrong_usage_ends_with_two() {
     assert_eq!(folder.run("check nowhere").status.code(), Some(2));
 }
 
-/// The sample of the documents, with a second kernel.
+/// The sample of the documents with a second kernel.
 const ADD: &str = concat!(include_str!("../../../docs/samples/vec.s"), ".kernel nothing\n    exit nop\n");
 
 #[test]
@@ -352,7 +353,8 @@ fn a_kernel_runs_from_a_cubin_with_arrays_from_files() {
     let expected =
         Array::from_words(Dtype::I32, vec![256], (0..256u32).map(|index| (index * index).wrapping_sub(5)));
     assert_eq!(output, expected);
-    // The order on the command line is that of the parameters: here the number takes the place of the address.
+    // The order on the command line is the order of the parameters. Here the number is in the position of the
+    // address.
     let output = folder.run("run vec.cubin --kernel add --arg n=-5 --buf a=in.npy --buf out=i32[256]");
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("outside every buffer"), "{}", text(&output.stderr));
@@ -440,7 +442,7 @@ fn check_judges_vectors_row_by_row() {
     assert!(printed.contains("2 cases: 1 passed, 1 failed, 0 unsupported, 0 skipped"), "{printed}");
 }
 
-/// One block stores lane numbers; the manifest expects them.
+/// One block stores lane numbers, which the manifest expects.
 fn manifest(instructions: u32) -> String {
     format!(
         r#"{{"schema": 1, "id": "lanes", "isa": "tesla", "arch": "sm_10", "binary": "lanes.hex",
@@ -501,13 +503,13 @@ fn a_launch_file_may_be_json() {
 #[test]
 fn a_malformed_program_is_a_finding_beside_its_round_trip() {
     let folder = Folder::new("r700-malformed");
-    // A clause whose last group has no LAST.
+    // A clause whose last group does not have LAST.
     folder.write("bad.hex", "00000002\na0000000\n00000000\n80200000\n001f0000\n00001910\n");
     let printed = folder.answers("check bad.hex --isa r700", 0);
     assert!(printed.contains("finding  bad.hex: at 0: the clause ends inside a group"), "{printed}");
 }
 
-/// Whatever the processor: code is made for one level.
+/// The test does not depend on the processor, because the code is compiled for one level.
 #[test]
 fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
     let bench = |options: &[&str]| {
@@ -580,16 +582,17 @@ fn bench_takes_turns_between_numbers_of_threads() {
         assert!(result["cpu_s"].as_f64().unwrap() > 0.0 && result["wall_s"].as_f64().unwrap() > 0.0);
         assert_eq!(result["warp_instructions"], results[0]["warp_instructions"]);
     }
-    // Of one turn the ratio of the two times, in a name of its own; the first has none.
+    // With one iteration, the speedup is the ratio of the two times. It has a separate name, and the first result
+    // does not have one.
     let seconds = |result: &serde_json::Value| result["wall_s"].as_f64().unwrap();
     let speedup = results[1]["speedup"].as_f64().unwrap();
     assert!((speedup - seconds(&results[0]) / seconds(&results[1])).abs() < 1e-9, "{out}");
-    // What the machine gives to threads is reported with it.
+    // The report contains the speedup that the machine allows.
     assert!(results[1]["machine_speedup"].as_f64().unwrap() > 0., "{out}");
     for only_of_others in ["speedup", "machine_speedup"] {
         assert!(results[0].get(only_of_others).is_none(), "{out}");
     }
-    // One number gives one object.
+    // With one number of threads, the answer is one object.
     let out =
         folder.answers("bench --isa tesla --kernel mandel --threads 1 --level baseline --runs 1 --json", 0);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -614,7 +617,7 @@ fn bench_takes_turns_between_numbers_of_threads() {
     );
 }
 
-/// A log of Mesa's r600 with a pixel program, a vertex program, and one of another chip.
+/// A log of Mesa's r600 with a pixel program and a vertex program, and with a program for another chip.
 const LOG: &str = "Mesa: info: a message\nFRAG\n  0: END\nbytecode 8 dw -- 2 gprs -- 1 nstack -------------\nshader 0 -- 7\n\
     0000 00000002 80800000  TEX 1 @4\n 0004 00000010 F00D1000 68800000   SAMPLE R0.xyzw, R0.xyzw\n\
     0002 C0000000 94200688  EXPORT_DONE        PIXEL 0     R0.xyzw      ES:3 EOP \n--------------------------------------\n\
@@ -657,7 +660,7 @@ fn every_shader_of_a_log_is_listed_and_each_is_checked_linted_shown_and_run() {
     assert!(run.contains("5.0 6.0 7.0 8.0") && run.contains("1.0 2.0 3.0 4.0"), "{run}");
     let fetch = "run a.log --kernel shader0 --lanes 4 --texture 0=1,2,3,4:2x2 --input R0=0";
     assert!(folder.answers(fetch, 0).contains("pixel0"));
-    // The chip of a command makes a family precise; another one leaves nothing.
+    // A chip on the command line makes a family precise. If the chip does not fit, no program remains.
     folder.write("b.log", &LOG[..LOG.find("=====").unwrap()]);
     assert!(folder.answers("list b.log --chip rv710", 0).contains("rv710"));
     folder.refuses(
@@ -685,7 +688,7 @@ fn a_log_of_other_chips_only_is_refused_with_their_name() {
 #[test]
 fn programs_of_two_families_in_one_log_are_each_read_as_their_own() {
     let folder = Folder::new("two-families");
-    // MOV and SETGT_DX10 have other numbers in R600.
+    // In R600, MOV and SETGT_DX10 have other opcodes.
     let alu = |name: &str, word: &str| {
         format!(
             "===== SHADER #{} ==== PS/{name} =====\n===== 6 dw ===== 1 gprs ===== 0 stack ====\n0000  00000002 a0000000 ALU 1 @4\n \

@@ -1,7 +1,8 @@
 //! Compute programs of OpenGL ES 3.1 on Mesa's driver and an emulated chip.
 //!
-//! The programs are those of `tests/compute`, which are compiled to one C program and compare every word with a direct evaluation.
-//! Mesa's driver has faults. The tests name the programs that each of them breaks, so that no other program fails unnoticed.
+//! The programs in `tests/compute` are compiled to one C program. They compare every word with a direct evaluation.
+//! Mesa's driver has faults. The tests list the programs that each fault breaks, so that a failure of any other
+//! program is noticed.
 
 #![cfg(target_os = "linux")]
 
@@ -18,16 +19,16 @@ use serde_json::Value;
 /// The version of Mesa whose faults are listed here.
 const MESA: &str = "Mesa 22.3.";
 
-/// Programs that the driver compiles wrongly or uploads in part, with the lines that they print. `tests/compute/faults.c` names
-/// the faults.
+/// Programs that the driver miscompiles or uploads partially, with the lines that they print.
+/// `tests/compute/faults.c` names the faults.
 const MISCOMPILED: [&str; 3] = [
     "folded_conversion: word 0 is 0x1, expected 0x0; 1 of 1 words differ",
     "high_words: word 1 is 0x9e343d40, expected 0x9e353d40; 129 of 256 words differ",
     "long_code: word 0 is 0xcafef00d, expected 0x0; 64 of 64 words differ",
 ];
 
-/// Programs whose `shared` variables lie over the words of the hardware (F2) and show it. Variables of other programs lie there as
-/// well, and these words are not used after they are overwritten.
+/// Programs whose `shared` variables overlap the hardware's words (F2), with a visible effect. In other programs the
+/// variables also overlap, but the words are not used after they are overwritten.
 const OVER_THE_HEADER: [&str; 8] = [
     "bitonic_sort",
     "full_block",
@@ -39,19 +40,19 @@ const OVER_THE_HEADER: [&str; 8] = [
     "shared_transpose",
 ];
 
-/// Programs that return to a program after another one ran (F4).
+/// Programs that return to a program after another one has run (F4).
 const RETURNING: [&str; 3] = ["a_b_a", "a_b_a_sizes", "programs_alternate"];
 
-/// A program whose result depends on the memory after an image (F11). Without the option it runs alone.
+/// A program whose result depends on the memory after an image (F11). Without the option, it runs alone.
 const AFTER_AN_IMAGE: &str = "image_rows";
 
 /// A program that relies on shift counts modulo 32 (F9).
 const SHIFTING: &str = "masked_shifts";
 
-/// The option that handles faults of the driver.
+/// The option that works around the driver's faults.
 const FIXED: [&str; 2] = ["--driver-fixes", "nv50-compute"];
 
-/// The C program. `None` if something is not installed, which is printed.
+/// The C program, or `None` if something is not installed; a message is then printed.
 static SUITE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     if !has_driver() {
         return None;
@@ -61,7 +62,7 @@ static SUITE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compute");
     let sources = std::fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().path());
     let sources = sources.filter(|path| path.extension().is_some_and(|extension| extension == "c"));
-    // Several test processes may compile it at once.
+    // Several test processes may compile the program at the same time.
     let (made, suite) = (folder.join(format!("suite-{}", std::process::id())), folder.join("suite"));
     let mut compiler = Command::new("cc");
     compiler.args(["-O1", "-o"]).arg(&made).args(sources).args(["-l:libEGL.so.1", "-l:libGLESv2.so.2"]);
@@ -89,20 +90,21 @@ static SUITE: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     Some(suite)
 });
 
-/// `reconverge drm` with these options on the C program.
+/// Returns a command that runs the C program with `reconverge drm` and these options.
 fn on_chip(chip: &str, options: &[&str], suite: &Path) -> Command {
     let mut command = on_driver("drm");
     command.args(["--chip", chip]).args(options).arg("--").arg(suite);
     command
 }
 
-/// The names of all programs.
+/// Returns the names of all programs.
 fn names(suite: &Path) -> Vec<String> {
     let listed = text(&Command::new(suite).arg("--list").output().unwrap().stdout);
     listed.lines().map(str::to_owned).collect()
 }
 
-/// The line of each program that failed, by name. Each of `names` has a line, and the exit status is their number.
+/// Returns the line of each failed program, by name. Checks that each of `names` has a line, and that the exit status
+/// is the number of failures.
 #[track_caller]
 fn failures(output: &Output, names: &[String]) -> BTreeMap<String, String> {
     let (stdout, said) = (text(&output.stdout), text(&output.stderr));
@@ -115,7 +117,7 @@ fn failures(output: &Output, names: &[String]) -> BTreeMap<String, String> {
     failed
 }
 
-/// A run of all programs on GT215 with the driver's faults handled.
+/// A run of all programs on GT215 with workarounds for the driver's faults.
 struct Fixed {
     suite: &'static Path,
     output: Output,
@@ -137,12 +139,12 @@ fn with_the_drivers_faults_handled_every_program_passes_except_those_that_it_com
     let failed = failures(output, &names(suite));
     assert_eq!(failed.values().map(String::as_str).collect::<Vec<_>>(), MISCOMPILED);
     let said = text(&output.stderr);
-    // The driver uploads a part of the code of `long_code`.
+    // The driver uploads only a part of the code of `long_code`.
     assert_eq!(said.matches("the chip is reset").count(), 1, "{said}");
     assert!(said.contains("compute program of 16385 words: trap at 0x10000"), "{said}");
 }
 
-/// The driver does on the emulated chip what it does on silicon.
+/// On the emulated chip, the driver behaves as on real hardware.
 #[test]
 fn without_the_option_the_programs_that_the_drivers_faults_break_fail_and_the_faults_are_named() {
     let Some(suite) = SUITE.as_deref() else { return };
@@ -164,7 +166,7 @@ fn without_the_option_the_programs_that_the_drivers_faults_break_fail_and_the_fa
     assert!(!said.contains("methods of subchannel 6"), "{said}");
 }
 
-/// The C program moves the variables itself: nothing else is wrong with these programs.
+/// The C program itself moves the variables, and the programs pass. They have no other fault.
 #[test]
 fn programs_with_variables_behind_the_words_of_the_hardware_pass_without_the_option() {
     let Some(suite) = SUITE.as_deref() else { return };
@@ -174,7 +176,7 @@ fn programs_with_variables_behind_the_words_of_the_hardware_pass_without_the_opt
     assert_eq!(failures(&output, &listed), BTreeMap::new());
 }
 
-/// F11: the driver states 65536 rows for an image without layers, which the program's addresses do not exceed.
+/// F11: for an image without layers, the driver states 65536 rows. The program's addresses do not exceed them.
 #[test]
 fn without_the_option_a_program_that_reaches_memory_without_buffers_is_a_reset_of_the_chip() {
     let Some(suite) = SUITE.as_deref() else { return };
@@ -197,7 +199,7 @@ fn a_chip_without_compute_refuses_the_context_and_another_one_with_it_runs_progr
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(125), String::new()), "{said}");
 }
 
-/// Shared variables and barriers, and an image of three launches that is loaded and stored.
+/// Shared variables and barriers; an image that three launches load and store.
 #[test]
 fn captured_launches_run_with_the_results_of_the_chip_on_every_engine() {
     let Some(suite) = SUITE.as_deref() else { return };
@@ -209,7 +211,7 @@ fn captured_launches_run_with_the_results_of_the_chip_on_every_engine() {
     let index = std::fs::read_to_string(folder.join("draws.jsonl")).unwrap();
     let draws = index.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let launches = draws.map(|draw| draw["launches"][0].clone());
-    // The program draws the image in the end.
+    // The program draws the image at the end.
     let launches: Vec<Value> = launches.filter(|launch| launch["stage"] == "compute").collect();
     let lanes: Vec<&Value> = launches.iter().map(|launch| &launch["lanes"]).collect();
     assert_eq!(lanes, [1152, 4096, 4096, 4096], "{index}");
@@ -224,7 +226,7 @@ fn captured_launches_run_with_the_results_of_the_chip_on_every_engine() {
         }
     }
 
-    // Another expected word is a difference.
+    // A changed expected word is a difference.
     let launch = std::fs::read_to_string(&files[0]).unwrap();
     let (_, expected) = launch.split_once("[[expect]]").unwrap();
     let (_, values) = expected.split_once("values = \"").unwrap();
@@ -236,7 +238,7 @@ fn captured_launches_run_with_the_results_of_the_chip_on_every_engine() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
 }
 
-/// The compute programs of a folder.
+/// Returns the compute programs in a folder.
 fn compute_programs(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<String> = files.map(|path| path.to_str().unwrap().to_owned()).collect();
@@ -245,7 +247,7 @@ fn compute_programs(folder: &Path) -> Vec<String> {
     files
 }
 
-/// Words to text to words, through files.
+/// Converts words to text and back to words, through files.
 #[test]
 fn text_of_a_compute_program_is_assembled_to_its_words() {
     let Some(Fixed { programs, .. }) = &*ALL_FIXED else { return };
@@ -266,8 +268,8 @@ fn text_of_a_compute_program_is_assembled_to_its_words() {
     }
 }
 
-/// `lint` sees the fault that breaks `high_words`, a carry that is read and not stored, in every program that has it, F2 where a
-/// variable has a fixed address, and the end of the code that was uploaded in part.
+/// In every program, `lint` finds the fault that breaks `high_words`: a carry that is read and not stored. It also
+/// finds F2 if a variable has a fixed address, and the end of partially uploaded code.
 #[test]
 fn findings_in_compute_programs_are_those_of_the_drivers_faults() {
     let Some(Fixed { programs, .. }) = &*ALL_FIXED else { return };

@@ -1,7 +1,8 @@
 //! `reconverge cuda`: programs of CUDA's driver API on the emulated chips.
 //!
-//! `tests/cuda/driver.c` needs a C compiler, `tests/cuda/bindings.py` the packages cuda-bindings, cuda-core and numpy of Python, which
-//! the interpreter that RECONVERGE_CUDA_PYTHON names has. A test whose tools are not installed says so and passes.
+//! `tests/cuda/driver.c` needs a C compiler. `tests/cuda/bindings.py` needs the Python packages cuda-bindings,
+//! cuda-core and numpy, in the interpreter that RECONVERGE_CUDA_PYTHON names. If the tools of a test are not
+//! installed, the test prints a message and passes.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +14,7 @@ use std::sync::LazyLock;
 
 use driver::{fresh, reconverge, refuses, text};
 
-/// The path of the library that RECONVERGE_CUDA_LIBRARY names, or of one that is built in the profile of the command.
+/// The path in RECONVERGE_CUDA_LIBRARY, or the path of a library that is built in the profile of the command.
 static LIBRARY: LazyLock<PathBuf> =
     LazyLock::new(|| driver::built("RECONVERGE_CUDA_LIBRARY", "reconverge-cuda", "libreconverge_cuda.so"));
 
@@ -29,7 +30,7 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda")
 }
 
-/// A folder with the program and its kernels as a text cubin and as an ELF cubin; `None` without a C compiler.
+/// A folder with the program and its kernels as a text cubin and as an ELF cubin, or `None` without a C compiler.
 static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let folder = fresh("cuda-driver");
     std::os::unix::fs::symlink(&*LIBRARY, folder.join("libcuda.so")).unwrap();
@@ -181,7 +182,7 @@ fn a_function_that_is_missing_is_reported_once() {
     assert_eq!(said.matches("cuGraphCreate is not supported").count(), 1, "{said}");
 }
 
-/// The claims hold whatever the engine.
+/// The claims hold with every engine.
 #[test]
 fn every_engine_runs_kernels() {
     let Some(folder) = &*PROGRAM else { return };
@@ -226,7 +227,7 @@ fn wrong_chips_programs_and_libraries_are_named() {
     );
 }
 
-/// Kernels launched from `cuda.bindings` and `cuda.core` give the results of `reconverge run`.
+/// Kernels that `cuda.bindings` and `cuda.core` launch return the results of `reconverge run`.
 #[test]
 fn python_gives_the_results_of_run() {
     let python = std::env::var("RECONVERGE_CUDA_PYTHON").unwrap_or_else(|_| "python3".to_owned());

@@ -30,7 +30,7 @@ fn a_scripted_session_of_each_machine_passes_a_divergence_and_comes_back_to_the_
         }
         let (status, stdout, stderr) = debug(&format!("{name}.toml"), &script);
         assert_eq!(status, 0, "{name}: {stdout}{stderr}");
-        // One instruction further the state is another.
+        // After one more instruction, the state is different.
         let further = script.replace("expect marked", "step\nexpect marked");
         let (status, stdout, _) = debug(&format!("{name}.toml"), &further);
         assert_eq!(status, 1, "{name}: {stdout}");
@@ -54,7 +54,7 @@ fn a_launch_names_a_file_unless_a_debug_client_does() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("<FILE>"), "{output:?}");
 }
 
-/// A terminal of tmux with a command on it.
+/// A tmux terminal that runs a command.
 struct Terminal(String);
 
 impl Terminal {
@@ -63,12 +63,13 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// The screen, as soon as it has a text.
+    /// Returns the screen as soon as it contains a text.
     fn with(&self, text: &str) -> String {
         self.when(text, |screen| screen.contains(text))
     }
 
-    /// The screen, as soon as its last line is a text: keys that come before a prompt are not those of its line.
+    /// Returns the screen as soon as its last line is this text. Keys that arrive before a prompt do not belong to
+    /// its line.
     fn ends_with(&self, text: &str) -> String {
         self.when(text, |screen| screen.trim_end().lines().last() == Some(text))
     }
@@ -92,13 +93,13 @@ impl Drop for Terminal {
     }
 }
 
-/// A debugger in a terminal; `None` where tmux is not there.
+/// Starts the debugger in a terminal. Returns `None` if tmux is not installed.
 fn terminal(name: &str, options: &str) -> Option<Terminal> {
     let launch = samples().join("tutorial-tesla.toml");
     sized(name, [132, 40], &format!("'{}' {options}", launch.display()))
 }
 
-/// A debugger in a terminal with a number of columns and lines.
+/// Starts the debugger in a terminal of this size.
 fn sized(name: &str, [columns, lines]: [u16; 2], arguments: &str) -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         eprintln!("skipped: tmux is not here");
@@ -129,8 +130,8 @@ fn the_screen_answers_why_a_lane_is_idle_in_one_key() {
     terminal.tmux(&["send-keys", "q"]);
 }
 
-/// Fault 7: at 80x24 lanes were cut off, the keys were cut off, the help did not scroll, and there was neither a source view
-/// nor a mouse.
+/// Fault 7: at 80x24, the lanes and the keys were truncated, the help did not scroll, and neither a source view nor
+/// the mouse existed.
 #[test]
 fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     let launch = format!("'{}' --block 32 --buf 'steps=u32[32]'", samples().join("collatz.s").display());
@@ -142,7 +143,7 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     // Each of the 32 lanes has a letter.
     assert!(screen.contains("  0 A A A A A A A A A A A A A A A A"), "{screen}");
     assert!(screen.contains(" 16 A A A A A A A A A A A A A A A A"), "{screen}");
-    // The user's own source, with its comments and labels; `v` is the listing.
+    // The screen shows the user's source with its comments and labels. `v` shows the listing.
     assert!(screen.contains("breakaddr done"), "{screen}");
     terminal.tmux(&["send-keys", "v"]);
     terminal.with("and b32 $r0 $r0 0xffff");
@@ -152,13 +153,13 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     });
     terminal.tmux(&["send-keys", "v"]);
     terminal.with("breakaddr done");
-    // Lines of which only the first half fits can be read in an enlarged pane.
+    // An enlarged pane shows the whole of long lines.
     terminal.tmux(&["send-keys", "z"]);
     terminal.with("and b32 $r0 $r0 0xffff      ; threadIdx.x");
     terminal.tmux(&["send-keys", "z"]);
     terminal.with("answers");
 
-    // The help scrolls to its last line, by keys and by the wheel.
+    // Keys and the wheel scroll the help to its last line.
     terminal.tmux(&["send-keys", "?"]);
     terminal.with("help, lines 1 to 21");
     terminal.tmux(&["send-keys", "End"]);
@@ -170,7 +171,7 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     terminal.tmux(&["send-keys", "q"]);
     terminal.with("answers");
 
-    // A stop at a label; a click on its line removes it, and another sets it again.
+    // A stop at a label. A click on its line removes the stop, and another click sets it again.
     terminal.tmux(&["send-keys", "-l", ":break step"]);
     terminal.tmux(&["send-keys", "Enter"]);
     terminal.with("stop 1 at 0x28, collatz.s:16");
@@ -185,14 +186,14 @@ fn a_session_fits_80x24_scrolls_and_takes_the_mouse() {
     terminal.with("stop 2 at 0x28, collatz.s:16");
     terminal.tmux(&["send-keys", "c"]);
     let screen = terminal.with("0x28 for 32 of 32 lanes");
-    // Registers of several lanes, those that have changed with a mark.
+    // The table shows registers of several lanes and marks the changed ones.
     assert!(screen.contains("registers of lanes 0 to "), "{screen}");
     assert!(screen.contains("$r1 00000001* 00000001*"), "{screen}");
     terminal.tmux(&["send-keys", "c"]);
     let screen = terminal.with("0x28 for 31 of 32 lanes");
     let flags = screen.lines().find(|line| line.starts_with("$c0 ")).unwrap_or_else(|| panic!("{screen}"));
     assert!(!flags.contains("e-") && (flags.contains('Z') || flags.contains('S')), "{flags}");
-    // A click on a lane chooses it; the last lanes come into the table.
+    // A click on a lane chooses it, and the table then shows the last lanes.
     let row = screen.lines().position(|line| line.contains(" 16 A A"));
     let row = row.unwrap_or_else(|| panic!("{screen}")) + 1;
     let column = 44 + 3 + 2 * 15 + 1;
@@ -214,7 +215,7 @@ fn keys_that_are_typed_during_a_movement_are_carried_out_in_order_and_escape_end
     terminal.with("step 18  group 0 of 1");
     terminal.tmux(&["send-keys", "q"]);
 
-    // A loop without an end: keys wait, and Escape ends the movement and drops them.
+    // An endless loop: keys wait. Escape ends the movement and drops the keys.
     let endless = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dap/endless.s");
     let launch = format!("'{}' --block 32 --watchdog 100000000000", endless.display());
     let Some(terminal) = sized("endless", [80, 24], &launch) else { return };
@@ -227,7 +228,7 @@ fn keys_that_are_typed_during_a_movement_are_carried_out_in_order_and_escape_end
     terminal.tmux(&["send-keys", "q"]);
 }
 
-/// Fault 7: the panes touched each other at 80 columns, and the line of the command had no cursor.
+/// Fault 7: at 80 columns, the panes touched each other, and the command line did not have a cursor.
 #[test]
 fn panes_have_a_gap_and_the_command_is_edited_at_a_cursor() {
     let launch = format!("'{}' --block 32 --buf 'steps=u32[32]'", samples().join("collatz.s").display());
@@ -249,7 +250,7 @@ fn panes_have_a_gap_and_the_command_is_edited_at_a_cursor() {
     terminal.tmux(&["send-keys", "q"]);
 }
 
-/// Fault 6: traps and the debugger's place had the listing's text.
+/// Fault 6: traps and the debugger's position showed the text of the listing.
 #[test]
 fn a_trap_has_the_line_and_text_of_the_users_own_source() {
     let launch = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/tesla/beyond.toml");
@@ -273,7 +274,7 @@ fn the_command_line_completes_and_remembers() {
     terminal.with("registers");
     terminal.tmux(&["send-keys", "C-c"]);
     terminal.ends_with("(debug)>");
-    // Ctrl-C drops the line; the one before is there again.
+    // Ctrl-C drops the line, and the history still has the previous one.
     terminal.tmux(&["send-keys", "Up"]);
     terminal.tmux(&["send-keys", "Enter"]);
     terminal.with("ended");

@@ -1,17 +1,17 @@
-//! The commands of README and of docs/ are run, and what they print is what the documents show.
+//! Runs the commands in README and docs/, and compares their output with the documents.
 //!
-//! Blocks marked `console` are transcripts. `TRYCMD=overwrite cargo test -p reconverge --test documents` writes what is
-//! printed now into the documents: review the difference.
+//! Blocks marked `console` are transcripts. `TRYCMD=overwrite cargo test -p reconverge --test documents` writes the
+//! current output into the documents. Review the difference afterwards.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The repository.
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// README and the pages of docs/.
+/// Returns README and the pages of docs/.
 fn documents() -> Vec<PathBuf> {
     let docs = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
     let pages = docs.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
@@ -31,16 +31,16 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Texts of a transcript and the marks of trycmd for them: an exit status other than 0, and text that differs between runs.
+/// Texts in transcripts and their trycmd marks: an exit status other than 0, and text that differs between runs.
 const MARKS: [(&str, &str); 4] =
     [("[exit status 1]", "? 1"), ("[exit status 2]", "? 2"), ("[exit status 3]", "? 3"), ("⋯", "[..]")];
 
-/// Returns a document as trycmd reads it.
+/// Returns a document in trycmd's notation.
 fn with_marks(text: &str) -> String {
     MARKS.iter().fold(text.to_owned(), |text, (read, mark)| text.replace(read, mark))
 }
 
-/// Returns a document as its readers see it: the reverse of [`with_marks`].
+/// Returns a document in its published form: the reverse of [`with_marks`].
 fn without_marks(text: &str) -> String {
     MARKS.iter().fold(text.to_owned(), |text, (read, mark)| match mark.starts_with('?') {
         true => text.replace(&format!("\n{mark}\n"), &format!("\n{read}\n")),
@@ -48,7 +48,7 @@ fn without_marks(text: &str) -> String {
     })
 }
 
-/// A page for readers has no marks of the tests that run it.
+/// A published page does not contain the marks of its tests.
 #[test]
 fn no_document_shows_a_mark_of_its_tests() {
     for document in documents() {
@@ -58,8 +58,8 @@ fn no_document_shows_a_mark_of_its_tests() {
     }
 }
 
-/// The commands see the samples and the corpus where the repository has them, the files that a page has its readers save,
-/// and write beside them.
+/// The commands find the samples and the corpus in the repository's folders, and the files that a page asks its
+/// readers to save. They write into the same folder.
 #[test]
 fn every_transcript_is_what_is_printed() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents");
@@ -76,7 +76,7 @@ fn every_transcript_is_what_is_printed() {
     std::env::set_current_dir(&folder).unwrap();
     let cases = trycmd::TestCases::new();
     cases.register_bin("reconverge", Path::new(env!("CARGO_BIN_EXE_reconverge")));
-    // trycmd reads copies with its own marks, and overwrites those.
+    // trycmd reads copies with its own marks, and overwrites the copies.
     let marked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents-with-marks");
     std::fs::create_dir_all(&marked).unwrap();
     let copies: Vec<(PathBuf, PathBuf)> = documents()
@@ -109,7 +109,8 @@ fn states_in_trace(machine: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the same from the picture. A machine is a group of rectangles; one step is one unit wide, one lane one unit high.
+/// Returns the same states from the picture. A machine is a group of rectangles. A step is one unit wide, and a lane
+/// is one unit high.
 fn states_in_picture(picture: &str, machine: &str) -> Vec<String> {
     let (_, from) = picture.split_once(&format!("<g id=\"{machine}\"")).unwrap();
     let mut states: Vec<Vec<char>> = Vec::new();
@@ -148,7 +149,7 @@ fn the_readme_is_short_and_has_the_two_commands_that_do_everything() {
     }
 }
 
-/// A command in a block of another kind would not be run. TOML has keys, not commands.
+/// A command in a block of another kind would not run. Blocks of TOML contain keys instead of commands.
 #[test]
 fn every_command_of_a_document_is_in_a_transcript() {
     for document in documents() {
@@ -160,7 +161,7 @@ fn every_command_of_a_document_is_in_a_transcript() {
                     None => Some(mark.trim()),
                     Some(_) => None,
                 };
-                // A block without a kind is read as a transcript.
+                // trycmd treats a block without a kind as a transcript.
                 assert_ne!(kind, Some(""), "{}:{}: say ```text", document.display(), line + 1);
             } else if kind.is_some_and(|kind| kind != "console" && kind != "toml") {
                 let command = content.trim_start().trim_start_matches("$ ");

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use driver::{LIBRARY, fresh, has_driver, on_driver, reconverge, refuses, text};
 use reconverge_board::screen::{FRAMES, FrameHeader};
 
-/// `reconverge drm` in surroundings without the variables that it reads.
+/// Returns a command of `reconverge drm` without the environment variables that it reads.
 fn drm(arguments: &[&str]) -> Command {
     let mut command = on_driver("drm");
     command.args(arguments);
@@ -44,7 +44,7 @@ fn a_folder_that_cannot_take_a_capture_is_named_with_what_can() {
     };
     refuses(&refused(&folder), &["drm-full: the folder is not empty", "a new one"]);
     refuses(&refused(&file), &["draws.jsonl: it is no folder", "a new one"]);
-    // Nothing of it has changed.
+    // The file is unchanged.
     assert_eq!(std::fs::read(&file).unwrap(), b"");
 }
 
@@ -66,8 +66,9 @@ fn a_patch_that_cannot_be_is_refused_with_its_form() {
     refuses(&refused("1,2:3"), &["both lists are of one length"]);
 }
 
-/// Piglit's runner of shader tests, with its variables: of the folder that `RECONVERGE_PIGLIT` names, or of Debian's
-/// package. Says so where it or Mesa's driver is not installed.
+/// Returns piglit's runner of shader tests and sets its environment variables. The runner is in the folder that
+/// `RECONVERGE_PIGLIT` names, or in Debian's package. Prints a message and returns `None` if piglit or Mesa's driver
+/// is not installed.
 fn shader_runner(command: &mut Command) -> Option<PathBuf> {
     if !has_driver() {
         return None;
@@ -86,7 +87,8 @@ fn shader_runner(command: &mut Command) -> Option<PathBuf> {
     Some(folder.join("bin/shader_runner"))
 }
 
-/// `reconverge drm` with these options on a shader test, on RV770; `None` where it cannot run.
+/// Returns a command that runs a shader test on RV770 with these options of `reconverge drm`, or `None` if it cannot
+/// run.
 fn run_test(options: &[&str], test: &Path) -> Option<Command> {
     run_test_on("rv770", options, test)
 }
@@ -98,7 +100,8 @@ fn run_test_on(chip: &str, options: &[&str], test: &Path) -> Option<Command> {
     Some(command)
 }
 
-/// Piglit's programs that draw by way of geometry programs and read transform feedback back, on a Tesla chip and on an R700.
+/// Piglit's programs that draw with geometry programs and read back transform feedback, on a Tesla chip and on an
+/// R700.
 #[test]
 fn geometry_programs_and_transform_feedback_do_what_programs_expect() {
     let (strip, fan) = ("triangle_strip", "triangle_fan");
@@ -119,13 +122,12 @@ fn geometry_programs_and_transform_feedback_do_what_programs_expect() {
     }
 }
 
-/// What `reconverge` answers.
-/// The shader test of docs/mesa.md.
+/// Returns the shader test of docs/mesa.md.
 fn ramp() -> PathBuf {
     root().join("docs/samples/mesa/ramp.shader_test")
 }
 
-/// docs/mesa.md: the compiler's word is replaced by another on its way into the chip, and found from the wrong pixel.
+/// docs/mesa.md: a word of the compiler is replaced on its way to the chip. The wrong pixel leads to that word.
 #[test]
 fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
     let draws = fresh("drm-miscompile");
@@ -137,7 +139,7 @@ fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
         println!("skipped: this Mesa compiles the shader to other words");
         return;
     }
-    // The pixel, and what the compiler has printed of the instruction.
+    // The pixel, and the compiler's listing of the instruction.
     assert_eq!(output.status.code(), Some(1), "{said}");
     let observed = "Probe color at (3,5)\n  Expected: 0.218750 0.343750 0.250000 1.000000\n  Observed: 0.219608 0.109804";
     let stdout = text(&output.stdout);
@@ -145,7 +147,7 @@ fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
     assert!(said.contains("80100CFE 20200110"), "{said}");
     assert!(said.contains("note: ") && said.contains("launch files"), "{said}");
 
-    // The draw that stores into it.
+    // The draw that stores the pixel.
     let index = std::fs::read_to_string(draws.join("draws.jsonl")).unwrap();
     let draw: serde_json::Value = serde_json::from_str(index.lines().next().unwrap()).unwrap();
     let fragment = &draw["launches"][1];
@@ -153,7 +155,7 @@ fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
     let file = draws.join(fragment["file"].as_str().unwrap());
     let file = file.to_str().unwrap();
 
-    // The quad, and in the debugger the instruction that has written green.
+    // The quad; in the debugger, the instruction that wrote green.
     let quad = reconverge(&["run", file, "--pixel", "3,5", "--json"]);
     let quad: serde_json::Value = serde_json::from_slice(&quad.stdout).unwrap();
     assert_eq!(quad["outputs"]["pixel0"][3], serde_json::json!([0.21875, 0.109375, 0.25, 1.0]), "{quad}");
@@ -163,7 +165,7 @@ fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
     let instruction = "(debug) back\ngroup 0, after 3 instructions: 9  2 y: MUL_IEEE R1.y, PV.x, KC0[0].x";
     assert!(found.contains(instruction), "{found}");
 
-    // Its words, which are not the compiler's.
+    // The words of the program differ from the compiler's.
     let launch = std::fs::read_to_string(file).unwrap();
     let program = launch.lines().find_map(|line| line.strip_prefix("program = \"")).unwrap();
     let program = draws.join(program.trim_end_matches('"'));
@@ -172,8 +174,8 @@ fn a_miscompile_placed_on_purpose_is_found_from_its_pixel() {
     assert!(listing.contains("PV.x, KC0[0].x  ; 9: 0x801000fe 0x20200110"), "{listing}");
 }
 
-/// Textures with mip levels, a loop with a bound of the test, several draws, killed fragments: what is captured of each
-/// gives what the chip has stored.
+/// Textures with mip levels, a loop whose bound depends on the test, several draws, killed fragments: each captured
+/// launch returns the values that the chip stored.
 #[test]
 fn every_captured_launch_gives_what_the_chip_gave() {
     let folder = fresh("drm-verify");
@@ -228,14 +230,14 @@ probe rgba 100 100 0 0 0 0
                 || launch.contains("[[loop]]");
             killed |= launch.contains("output = \"killed\"");
         }
-        // Compilers for the other chips make a loop of branches.
+        // The compilers for the other chips turn a loop into branches.
         loops |= chip != "rv770";
         assert!(textures && loops && killed, "{chip}: {textures} {loops} {killed}");
         every_pixel_opens(&draws);
     }
 }
 
-/// The index of the first vertex in a launch file of a few.
+/// Returns the index of the first vertex in a launch file for a few vertices.
 fn first_vertex(file: &Path) -> String {
     let launch = std::fs::read_to_string(file).unwrap();
     let (_, list) = launch.split_once("\nvertices = { type = \"u32\", list = [[0x").unwrap();
@@ -243,7 +245,7 @@ fn first_vertex(file: &Path) -> String {
     u32::from_str_radix(digits, 16).unwrap().to_string()
 }
 
-/// The middle of each draw and its first vertex are opened alone, and leave what they left in the draw.
+/// Runs the middle pixel and the first vertex of each draw alone. Their results equal those of the draw.
 fn every_pixel_opens(draws: &Path) {
     let index = std::fs::read_to_string(draws.join("draws.jsonl")).unwrap();
     for line in index.lines() {
@@ -265,7 +267,7 @@ fn every_pixel_opens(draws: &Path) {
     }
 }
 
-/// The launch files in a folder.
+/// Returns the launch files in a folder.
 fn launch_files(folder: &Path) -> Vec<PathBuf> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =
@@ -274,7 +276,7 @@ fn launch_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The export becomes an instruction that no chip has.
+/// The export is replaced by an instruction that no chip has.
 #[test]
 fn a_shader_that_traps_is_a_reset_for_the_program_and_named_with_its_draw() {
     let folder = fresh("drm-trap");
@@ -287,14 +289,14 @@ fn a_shader_that_traps_is_a_reset_for_the_program_and_named_with_its_draw() {
         println!("skipped: this Mesa compiles the shader to other words");
         return;
     }
-    // The program ends by itself: its pixel is not drawn.
+    // The program ends normally, but its pixel is not drawn.
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("reconverge: draw 1: pixel shader: trap at 1, "), "{said}");
     assert!(said.contains("; the chip is reset"), "{said}");
     let lines = std::fs::read_to_string(&report).unwrap();
     let last: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
     assert_eq!((&last["resets"], last["patched"].as_u64() > Some(0)), (&1.into(), true), "{last}");
-    // The launch file ends in the same trap.
+    // The launch file ends with the same trap.
     let ran = reconverge(&["run", draws.join("draw-0001.fragment.toml").to_str().unwrap()]);
     assert_eq!(ran.status.code(), Some(0), "{}", text(&ran.stderr));
 }
@@ -309,7 +311,8 @@ fn words_that_no_shader_has_are_said_to_be_in_none() {
     assert!(said.contains(warning), "{said}");
 }
 
-/// Two processes of one program draw at once: neither sees the other, and each captures into a folder of its own.
+/// Two processes of one program draw at the same time. They do not affect each other, and each captures into a
+/// separate folder.
 #[test]
 fn two_processes_at_once_are_apart() {
     let draws = fresh("drm-two");
@@ -328,7 +331,7 @@ fn two_processes_at_once_are_apart() {
     assert!(text(&output.stderr).contains(&format!("{} launch files", one + other)));
 }
 
-/// A program that is killed while its shader runs: its end is named, and no process, file or memory is left of it.
+/// A program is killed while its shader runs. The command reports the signal, and no process, file or memory remains.
 #[test]
 fn a_killed_program_leaves_nothing() {
     let folder = fresh("drm-killed");
@@ -347,7 +350,7 @@ fn a_killed_program_leaves_nothing() {
     let mut pid = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut pid).unwrap();
     let pid = pid.trim();
-    // The list of draws is made when the device is opened for execution.
+    // The list of draws is created when the device is opened for execution.
     while !draws.join("draws.jsonl").exists() && Path::new("/proc").join(pid).exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
@@ -380,7 +383,7 @@ fn a_file_that_is_no_library_is_named() {
     refuses(&output, &["tests/drm.rs was loaded into no program", "cannot be preloaded"]);
 }
 
-/// The folder that `file!()` is relative to.
+/// Returns the folder to which `file!()` is relative.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -392,7 +395,8 @@ fn a_driver_that_is_not_there_is_named_with_the_packages() {
     refuses(&output, &["AMD RV770", "r600_dri.so", "apt-get install libegl1 libgl1-mesa-dri libdrm-radeon1"]);
 }
 
-/// The driver is there but does not get the device: what draws in its place is named, and the program is not run.
+/// The driver is installed but does not get the device. The message names the renderer that draws instead, and the
+/// program does not run.
 #[test]
 fn a_software_renderer_is_refused() {
     if !has_driver() {
@@ -410,7 +414,7 @@ fn a_software_renderer_is_refused() {
         println!("skipped: swrast_dri.so is not installed");
         return;
     };
-    // A driver of this name that is no driver.
+    // A file that has the driver's name but is not a driver.
     std::fs::write(vendors.join("r600_dri.so"), "").unwrap();
     for name in ["swrast_dri.so", "kms_swrast_dri.so"] {
         std::os::unix::fs::symlink(driver.join(name), vendors.join(name)).unwrap();
@@ -458,7 +462,7 @@ fn the_exit_status_is_that_of_the_program() {
     );
 }
 
-/// What the library reads, as the arguments ask for it; without them it is not set.
+/// Options set the environment variables of the library. Without options, the variables are not set.
 #[test]
 fn the_engine_and_the_folder_of_programs_reach_the_library() {
     let refused = drm(&["--chip", "rv770", "--engine", "quick", "--", "true"]).output().unwrap();
@@ -502,13 +506,13 @@ fn errata_that_a_chip_does_not_have_are_refused_with_those_that_it_has() {
         (said(&["--errata", "all,-signed-rgtc"]), said(&[])),
         ("all,-signed-rgtc\n".into(), "\n".into())
     );
-    // The library names a wrong value, and finds no device.
+    // The library reports a wrong value and does not offer a device.
     let mut wrong = drm(&["--chip", "rv515", "--", "true"]);
     let output = wrong.env("RECONVERGE_DRM_ERRATA", "rgtc").output().unwrap();
     refuses(&output, &["not with ATI RV515", "RECONVERGE_DRM_ERRATA: `rgtc`: no such erratum; there are "]);
 }
 
-/// Tests of piglit that fail on the real chips, one for each family.
+/// Piglit tests that fail on the real chips, one for each family.
 #[test]
 fn an_erratum_decides_whether_its_test_passes() {
     for (chip, erratum, test) in [
@@ -529,7 +533,8 @@ fn an_erratum_decides_whether_its_test_passes() {
     }
 }
 
-/// Every chip has its driver start on it. The program is the probe: it opens the device and names its renderer.
+/// The driver of each chip accepts the chip. The program is the probe, which opens the device and prints its
+/// renderer.
 #[test]
 fn every_chip_is_taken_by_its_driver() {
     if !has_driver() {
@@ -555,7 +560,7 @@ fn every_chip_is_taken_by_its_driver() {
     }
 }
 
-/// A signal that only the command gets ends the program too.
+/// A signal that only the command receives also ends the program.
 #[test]
 fn an_interrupt_ends_the_program() {
     if !has_driver() {
@@ -575,7 +580,7 @@ fn an_interrupt_ends_the_program() {
     }
 }
 
-/// The program of scripts/drm/host.c, or `None` without a C compiler.
+/// The compiled program of scripts/drm/host.c, or `None` without a C compiler.
 static HOST: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drm-host");
     let mut compiler = Command::new("cc");
@@ -592,7 +597,8 @@ static HOST: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     }
 });
 
-/// The host with the library loaded into it, and a report: neither needs Mesa's driver. It is killed after a minute.
+/// Returns a command that runs the host with the library preloaded and with a report. This does not need Mesa's
+/// driver. The host is killed after one minute.
 fn host(report: &Path, arguments: &[&str]) -> Option<Command> {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "60"]).arg(HOST.as_ref()?).args(arguments).stdin(Stdio::null());
@@ -601,7 +607,7 @@ fn host(report: &Path, arguments: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// The last line of each process in a report.
+/// Returns the last line of each process in a report.
 fn reported(report: &Path) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(report).unwrap();
     let mut last = std::collections::BTreeMap::new();
@@ -620,7 +626,7 @@ fn exit_in_a_signal_handler_during_a_submission_ends_the_program_and_its_report(
     assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
     let [last] = &reported(&report)[..] else { panic!("one process") };
     assert!(last["submissions"].as_u64() > Some(0), "{last}");
-    // Nearly always in the middle of one: then it says that names are missing.
+    // The exit is nearly always in the middle of a submission. The report then states that names are missing.
     assert!(last["complete"].is_boolean(), "{last}");
 }
 
@@ -685,7 +691,7 @@ fn many_resets_and_many_names_leave_a_short_report() {
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     let [last] = &reported(&resets)[..] else { panic!("one process") };
     assert_eq!((&last["resets"], &last["complete"]), (&5000.into(), &true.into()));
-    // The first line, one for each power of two, the last line.
+    // The first line, one line for each power of two, and the last line.
     let lines = std::fs::read_to_string(&resets).unwrap().lines().count();
     assert_eq!(lines, 15);
 
@@ -695,7 +701,7 @@ fn many_resets_and_many_names_leave_a_short_report() {
     assert_eq!((counts.len(), &counts["others"]), (129, &(5000 - 128).into()));
 }
 
-/// The names of the files in a folder.
+/// Returns the names of the files in a folder.
 fn files(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
@@ -712,7 +718,7 @@ fn no_frame_is_lost_without_a_word() {
         let options = ["--chip", "rv770", "--screen", folder.to_str().unwrap(), "--", "sh", "-c"];
         drm(&options).arg(line.replace("host", host.to_str().unwrap())).output().unwrap()
     };
-    // Two processes, one after the other.
+    // Two processes run one after the other.
     let output = run("host flips 3; host flips 2");
     assert_eq!(output.status.code(), Some(0));
     let expected =
@@ -725,12 +731,12 @@ fn no_frame_is_lost_without_a_word() {
     let line = format!("ln -s {} {}/frame-0002.ppm; host flips 3", victim.display(), folder.display());
     run(&line);
     assert_eq!((std::fs::read(&victim).unwrap(), files(&folder).len()), (b"kept".to_vec(), 3));
-    // More than are written.
+    // The program presents more frames than are written.
     let output = run("host flips 10003");
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(0), 10_000), "{said}");
     assert!(said.contains("drm-frames: 3 frames shown and not written"), "{said}");
-    // None fits on the disk.
+    // The disk does not have room for any frame.
     let output = run("host flips 3 8192");
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
@@ -751,7 +757,7 @@ fn a_recording_has_every_frame_also_of_a_program_that_was_killed() {
     let output = run("host video; host flips 2");
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
-    // The colours are those of BT.601.
+    // The colours follow BT.601.
     let header =
         |size: &str| format!("YUV4MPEG2 {size} F60:1 Ip A1:1 C444 XCOLORRANGE=LIMITED\n").into_bytes();
     let frame = |pixels: usize, color: [u8; 3]| {
@@ -770,7 +776,7 @@ fn a_recording_has_every_frame_also_of_a_program_that_was_killed() {
         assert!(said.contains(&note), "{note}: {said}");
     }
     refuses(&run("true"), &["a.y4m: a.y4m exists; name a new file"]);
-    // None fits on the disk.
+    // The disk does not have room for any frame.
     for name in files(&folder) {
         std::fs::remove_file(folder.join(name)).unwrap();
     }
@@ -784,7 +790,7 @@ fn a_recording_has_every_frame_also_of_a_program_that_was_killed() {
 #[test]
 fn frames_reach_the_socket_of_a_window_and_a_program_outlives_it() {
     let folder = fresh("drm-window");
-    // A short path: that of a socket has up to 107 bytes.
+    // The folder has a short path, because the path of a socket has up to 107 bytes.
     let sockets = std::env::temp_dir().join(format!("reconverge-test-window-{}", std::process::id()));
     std::fs::create_dir_all(&sockets).unwrap();
     let listener = std::os::unix::net::UnixListener::bind(sockets.join(FRAMES)).unwrap();
@@ -829,7 +835,7 @@ fn without_a_window_system_nothing_is_run() {
     assert_eq!(files(&folder), [""; 0]);
 }
 
-/// Mesa's `src/amd/drm-shim/README.md`: a preloaded library and a variable are enough.
+/// Mesa's `src/amd/drm-shim/README.md`: a preloaded library and an environment variable suffice.
 #[test]
 fn the_variables_of_mesas_drm_shim_choose_a_chip_without_the_command() {
     if !has_driver() {

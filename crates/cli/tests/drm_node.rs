@@ -1,7 +1,7 @@
-//! The node of `reconverge drm` under programs that do not behave as a driver does.
+//! The node of `reconverge drm` with programs that do not behave like a driver.
 //!
-//! The programs are the C files of `tests/node`. The tests preload the library without the command, so that they do not
-//! need a driver. They pass with a message if a C compiler is not installed.
+//! The programs are the C files in `tests/node`. The tests preload the library without the command, so that they do
+//! not need a driver. Without a C compiler, they print a message and pass.
 
 #![cfg(target_os = "linux")]
 
@@ -35,7 +35,7 @@ fn holds(program: &str, chip: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program} {arguments:?}: {}: {said}", output.status);
 }
 
-/// The program closes descriptors one by one, in one call, by overwriting them, and by system calls.
+/// The program closes descriptors one by one, in one call, by overwriting them, and with system calls.
 #[test]
 fn a_program_that_closes_descriptors_it_does_not_know_keeps_its_files_and_its_buffers() {
     for how in ["close", "close_range", "closefrom", "dup2", "syscall"] {
@@ -78,7 +78,7 @@ fn an_open_file_is_used_by_another_process() {
     holds("processes", "rv770", &["an_open_file_is_used_by_another_process"]);
 }
 
-/// 100 clients are killed at random moments.
+/// 100 clients are killed at random times.
 #[test]
 fn killed_clients_leave_nothing() {
     holds("processes", "rv770", &["killed_clients_leave_nothing"]);

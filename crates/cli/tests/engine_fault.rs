@@ -1,4 +1,4 @@
-//! A memory fault of generated code is an error with its place, and not the end of the process.
+//! A memory fault in generated code is an error with its position and does not end the process.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -7,8 +7,8 @@ use std::process::Command;
 use reconverge_simt::level::Kind;
 use reconverge_simt::{Engine, Level};
 
-/// Exit status and messages of a command. With `faults`, every access of generated code to a register is a fault; only builds
-/// with debug assertions can do that.
+/// Runs a command and returns its exit status and messages. With `faults`, every register access of generated code is
+/// a fault, which requires debug assertions.
 fn run(arguments: &str, faults: bool) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     command.args(arguments.split_whitespace());

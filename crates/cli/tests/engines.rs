@@ -1,4 +1,4 @@
-//! Every engine, with everything that the processor has, and any number of threads: all give the same verdicts.
+//! All engines, levels and numbers of threads return the same verdicts.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use reconverge_simt::Level;
 use reconverge_testkit::shared;
 
-/// What `check --json` says about these files when it runs this way.
+/// Returns the verdicts of `check --json` for these files with the options `way`.
 fn verdicts(way: &str, paths: &[PathBuf]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     let output = command.args(["check", "--json"]).args(way.split_whitespace()).args(paths).output().unwrap();
@@ -35,7 +35,7 @@ fn results_depend_neither_on_the_engine_nor_on_the_processor_nor_on_the_number_o
     ways.extend(["--jobs 1".to_owned(), "--jobs 3".to_owned()]);
     for paths in [built_in, beside] {
         let reference = verdicts("--engine reference", &paths);
-        // Beside each other, so that one reads while another judges.
+        // The checks run in parallel, so that one reads while another executes.
         ways.par_iter().for_each(|way| assert_eq!(verdicts(way, &paths), reference, "{way}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Exercises: conditions on counts, and solutions graded by `check`.
+//! Exercises: conditions on counts, and solutions that `check` grades.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ fn reconverge(folder: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_reconverge")).current_dir(folder).args(arguments).output().unwrap()
 }
 
-/// Status, standard output and standard error.
+/// Returns the exit status, standard output and standard error.
 fn ends(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = reconverge(folder, arguments);
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -25,7 +25,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// The names of the exercises, from their launch files.
+/// Returns the names of the exercises, from their launch files.
 fn names() -> Vec<String> {
     let files = std::fs::read_dir(exercises()).unwrap().map(|entry| entry.unwrap().path());
     let launches = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
@@ -35,7 +35,8 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Each start computes the right results and misses a limit; each solution keeps the limits. No solution is next to a start.
+/// Each start computes the right results and misses a limit. Each solution meets the limits. No solution is in the
+/// folder of a start.
 #[test]
 fn every_exercise_accepts_its_solution_and_not_its_start() {
     let names = names();
@@ -63,7 +64,7 @@ fn every_exercise_accepts_its_solution_and_not_its_start() {
     }
 }
 
-/// Correct; wrong result; correct but divergent; endless; does not assemble.
+/// Five solutions: correct; wrong result; correct but divergent; endless; does not assemble.
 #[test]
 fn one_command_grades_an_exercise_handed_in_in_five_variants() {
     let folder = folder("five");
@@ -113,7 +114,8 @@ fn one_command_grades_an_exercise_handed_in_in_five_variants() {
     assert!(missing.1.contains("FAILED   nobody.s: No such file"), "{}", missing.1);
 }
 
-/// `run` prints the conditions that hold, and ends with status 1 if one does not. It checks names when it reads the file.
+/// `run` prints the conditions that hold, and ends with status 1 if one does not hold. It checks names when it reads
+/// the file.
 #[test]
 fn conditions_on_counts_are_judged_by_run_and_check() {
     let folder = folder("conditions");
@@ -160,7 +162,8 @@ fn conditions_on_counts_are_judged_by_run_and_check() {
     }
 }
 
-/// A trap of a launch file has the source's line and text; one of a case of words has the text of the instruction.
+/// A trap of a launch file has the line and the text of the source. A trap of a case of words has the text of the
+/// instruction.
 #[test]
 fn check_prints_the_text_of_a_trapping_instruction() {
     let folder = folder("trap");

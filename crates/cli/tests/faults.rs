@@ -1,4 +1,4 @@
-//! Requests that cannot be are refused with a message, whatever the machine.
+//! Impossible requests are rejected with a message on every machine.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -8,7 +8,7 @@ use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::suite::WORKLOADS;
 use reconverge_workbench::target::{ChipName, chips};
 
-/// Runs a command in a folder of its own with these files.
+/// Runs a command in a new folder with these files.
 fn run(folder: &str, files: &[(&str, &str)], arguments: &str) -> Output {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     std::fs::create_dir_all(&path).unwrap();
@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A program that ends at once, for a chip of a machine.
+/// Returns a program that ends at once, for a chip.
 fn empty(isa: Isa, chip: &str) -> String {
     let code = match isa {
         Isa::R500 => "OUT nop\n",
@@ -31,7 +31,7 @@ fn empty(isa: Isa, chip: &str) -> String {
     format!(".isa {isa}\n.chip {chip}\n{code}")
 }
 
-/// 2^63 lanes: run and check name the bound and reserve no memory for them.
+/// 2^63 lanes: `run` and `check` name the limit and do not allocate memory for the lanes.
 #[test]
 fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
     for (isa, chip) in [(Isa::R500, "R580"), (Isa::R700, "rv770"), (Isa::Tesla, "G80")] {
@@ -50,7 +50,7 @@ fn a_launch_of_too_many_lanes_is_refused_before_anything_is_allocated() {
     }
 }
 
-/// 2^63 lanes in a corpus case: its verdict does not take those of other cases with it.
+/// A corpus case with 2^63 lanes fails without affecting the verdicts of other cases.
 #[test]
 fn a_case_of_too_many_lanes_fails_alone() {
     let case = |name: &str, lanes: u64, expect: &str| {
@@ -70,7 +70,7 @@ fn a_case_of_too_many_lanes_fails_alone() {
     assert!(printed.contains("1 passed, 1 failed"), "{printed}");
 }
 
-/// Each name and alias of the one table, LATTE and the numbers of nv50 included.
+/// Every name and alias in the table of chips, including LATTE and the nv50 numbers.
 #[test]
 fn every_listed_chip_name_assembles_runs_and_disassembles() {
     for isa in Isa::ALL {
@@ -112,7 +112,7 @@ fn an_unknown_chip_is_refused_by_every_command() {
     assert!(text(&output.stderr).contains("G80 is a chip of tesla, not of r700"));
 }
 
-/// `.asm` is a source for `run` and for `check`.
+/// `.asm` is the extension of a source in `run` and in `check`.
 #[test]
 fn an_asm_file_is_a_source_for_run_and_check() {
     let launch = "isa = \"r500\"\nprogram = \"a.asm\"\nlanes = 1\n[[expect]]\noutput = \"color0\"\nvalues = [[0, 0, 0, 0]]\n";
@@ -139,7 +139,8 @@ fn the_page_about_performance_names_the_kernels_of_each_machine() {
     }
 }
 
-/// Of a campaign file: line, key and what fits; of a folder: whose it is and the remedy.
+/// Messages about a campaign file have the line, the key and the allowed values. Messages about a folder name its
+/// campaign and the remedy.
 #[test]
 fn a_campaign_that_cannot_be_is_refused_with_its_remedy() {
     let kernel = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 20\nshard = 10\n";
@@ -170,7 +171,8 @@ fn a_campaign_that_cannot_be_is_refused_with_its_remedy() {
     );
 }
 
-/// A file that cannot grow, as on a full disk: what was finished stays, nothing else is left, and the same command goes on.
+/// A file cannot grow, as on a full disk. Finished shards remain, partial files do not, and the same command
+/// continues.
 #[test]
 #[cfg(unix)]
 fn a_full_disk_keeps_the_shards_of_a_campaign_that_are_finished() {
@@ -196,7 +198,7 @@ fn a_full_disk_keeps_the_shards_of_a_campaign_that_are_finished() {
     let whole = shards();
     assert_eq!(whole.len(), 2);
     std::fs::remove_file(&whole[1].0).unwrap();
-    // 512 or 1,024 bytes: less than a shard has.
+    // 512 or 1,024 bytes, less than the size of a shard.
     let output = ran("1");
     assert_eq!(output.status.code(), Some(2));
     let why = text(&output.stderr);
@@ -206,7 +208,7 @@ fn a_full_disk_keeps_the_shards_of_a_campaign_that_are_finished() {
     assert!(shards() == whole);
 }
 
-/// Ctrl-C: the shards that are finished are there, and the same command goes on with the others.
+/// After Ctrl-C, finished shards remain, and the same command runs the others.
 #[test]
 #[cfg(unix)]
 fn ctrl_c_keeps_the_shards_of_a_campaign_that_are_finished() {

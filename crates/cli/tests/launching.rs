@@ -1,4 +1,4 @@
-//! Launches: names of parameters, and keys that a file must not have.
+//! Launches: names of parameters, and invalid keys of launch files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ fn ends(folder: &Path, arguments: &str) -> (i32, String, String) {
     (status.code().unwrap(), text(stdout), text(stderr))
 }
 
-/// Each thread adds `n` to its number of `a` and stores it in `out`.
+/// Each thread adds `n` to its element of `a` and stores the sum in `out`.
 const NAMED: &str = ".isa tesla\n.kernel k\n.reg 4\n.shared 28\n.param s[0x10] 4 a\n.param s[0x14] 4 out\n.param s[0x18] 4 n\n\
     shl b32 $r1 $r0 0x2\nadd b32 $r2 b32 s[a] $r1\nld b32 $r2 g14[$r2]\nmov b32 $r3 b32 s[n]\nadd b32 $r2 $r2 $r3\n\
     add b32 $r1 b32 s[out] $r1\nexit st b32 g14[$r1] $r2\n";
@@ -149,7 +149,8 @@ fn check_names_every_condition_that_does_not_hold_and_the_instruction_of_a_wrong
     assert!(text.contains("groups >= 9: does not hold"), "{text}");
 }
 
-/// `run` printed `./carol.s:10`, and `check` printed `line 7:` for a message that is `uk.toml:7:` in `run`.
+/// Regression: `run` printed `./carol.s:10`, and `check` printed `line 7:` for a message that is `uk.toml:7:` in
+/// `run`.
 #[test]
 fn every_command_names_a_file_in_the_same_way() {
     let launch = "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [3]\nparam = [{ name = \"out\", value = 7 }, { name = \"n\", \
@@ -183,7 +184,7 @@ fn every_command_names_a_file_in_the_same_way() {
     }
 }
 
-/// `run` and `check` refuse a text that is not a launch with one sentence, its file and its line.
+/// For a text that is not a launch, `run` and `check` print one sentence with the file and the line.
 #[test]
 fn a_file_that_is_no_launch_is_refused_in_one_sentence_with_its_line() {
     let files = [
@@ -241,7 +242,7 @@ fn a_word_of_an_undeclared_parameter_without_a_value_is_called_that() {
     }
     let (_, text, _) = ends(&folder, "check l.toml");
     assert!(text.contains("; s[0x10] is a parameter without a value if") && text.contains(remedy), "{text}");
-    // Here the parameters are declared, so that the word is shared memory.
+    // The parameters are declared here, so the word is shared memory.
     let (status, _, error) = ends(&folder, "run shared.s --block 12 --arg n=1:u32");
     assert_eq!(status, 1);
     assert!(!error.contains("parameter"), "{error}");

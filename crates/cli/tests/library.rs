@@ -1,4 +1,4 @@
-//! The library: its interface keeps its rules, and its examples print what they promise.
+//! The library: its interface follows the rules, and its examples print the expected text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ mod step;
 
 type Show = fn(&mut dyn std::io::Write) -> Result<(), Box<dyn std::error::Error>>;
 
-/// The examples with what they print.
+/// The examples with their expected output.
 const EXAMPLES: [(&str, Show, &str); 5] = [
     ("assemble", assemble::show, include_str!("library/assemble.txt")),
     ("decode", decode::show, include_str!("library/decode.txt")),
@@ -66,7 +66,7 @@ fn every_example_is_short_and_states_its_purpose() {
     assert_eq!(names, EXAMPLES.map(|(name, ..)| name));
 }
 
-/// The sources of a folder and the folders in it.
+/// Adds the sources in a folder and its subfolders.
 fn sources(folder: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path: PathBuf = entry.expect("an entry").path();
@@ -78,7 +78,7 @@ fn sources(folder: &Path, found: &mut Vec<String>) {
     }
 }
 
-/// The modules that lib.rs re-exports from, as folders or files, each with the names, as they are called there.
+/// Returns the modules that lib.rs re-exports from, as folders or files, each with the original names of its items.
 fn exports() -> Vec<(String, Vec<String>)> {
     let text = read(&package().join("src/lib.rs"));
     let statements = text.split("\npub use ").skip(1).map(|rest| rest.split(';').next().expect("an end"));
@@ -94,7 +94,7 @@ fn exports() -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The source files of the crate that a path of `pub use` names.
+/// Returns the source files of the crate that a path in `pub use` names.
 fn sources_of(path: &str) -> Vec<String> {
     let root = path.split("::").next().expect("a crate");
     let mut found = Vec::new();
@@ -105,7 +105,8 @@ fn sources_of(path: &str) -> Vec<String> {
     found
 }
 
-/// The item of a declaration with the attributes and documentation before it: from the last blank line, to the end of its body.
+/// Returns the item of a declaration with its attributes and documentation: from the last blank line before it to the
+/// end of its body.
 fn item<'a>(source: &'a str, declaration: &str) -> Option<&'a str> {
     let at = source.find(declaration)?;
     let start = source[..at].rfind("\n\n").map_or(0, |start| start + 2);
@@ -113,7 +114,7 @@ fn item<'a>(source: &'a str, declaration: &str) -> Option<&'a str> {
     Some(&source[start..end])
 }
 
-/// The public functions of the inherent implementations of a type: name and signature.
+/// Returns the public functions in the inherent implementations of a type: name and signature.
 fn functions(source: &str, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (at, _) in source.match_indices(&format!("\nimpl {name} {{")) {
@@ -123,14 +124,14 @@ fn functions(source: &str, name: &str) -> Vec<String> {
     found
 }
 
-/// The signatures of the functions that are public at an indentation.
+/// Returns the signatures of the public functions at an indentation.
 fn signatures(source: &str, indent: &str) -> Vec<String> {
     let starts = ["fn ", "const fn "].map(|kind| format!("\n{indent}{kind}"));
     let starts = starts.iter().flat_map(|start| source.match_indices(start.as_str()));
     starts.map(|(at, _)| source[at..].split(" {\n").next().expect("a signature").trim().to_owned()).collect()
 }
 
-/// Where a signature has a bare `bool` among its parameters, or an error that is a text.
+/// Returns the fault of a signature: a bare `bool` parameter, or an error that is a text.
 fn fault(signature: &str) -> Option<&'static str> {
     let parameters = signature.split("->").next().expect("parameters");
     let closures = signature.contains("FnMut(") || signature.contains("Fn(");
@@ -156,7 +157,7 @@ fn the_interface_can_grow_and_has_no_bare_bools_and_no_textual_errors() {
                 let declaration = format!("pub {kind} {name}{end}");
                 sources.iter().filter_map(|source| item(source, &declaration)).collect::<Vec<_>>()
             };
-            // If several items have the name, all of them must keep the rules.
+            // If several items have the name, all of them must follow the rules.
             for item in declared("enum", " {") {
                 enums += 1;
                 if !item.contains("#[non_exhaustive]") && !item.contains("/// Exhaustive: ") {

@@ -1,15 +1,15 @@
-//! What input may ask of the host, and what commands leave when they are ended before they are done.
+//! Limits on the host resources that input can request, and the files that interrupted commands leave.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// One lane's colour is its input.
+/// The colour of a lane is its input.
 const R500: &str = ".isa r500\nOUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n";
 
 /// A kernel that does nothing.
 const KERNEL: &str = ".isa tesla\n.kernel k\n    exit nop\n";
 
-/// A folder of one test with files in it.
+/// The folder of one test with its files.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -27,14 +27,14 @@ impl Folder {
         command
     }
 
-    /// Runs a command, which ends with this status; gives what it prints and says.
+    /// Runs a command that must end with this status. Returns standard output and standard error.
     fn ends(&self, arguments: &str, status: i32) -> (String, String) {
         let output = self.command(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(status), "{arguments}: {}", text(&output.stderr));
         (text(&output.stdout), text(&output.stderr))
     }
 
-    /// Files that a command has left unfinished.
+    /// Returns the partial files that a command has left.
     fn unfinished(&self) -> Vec<String> {
         let names = std::fs::read_dir(&self.0).unwrap();
         let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -100,7 +100,8 @@ fn a_limit_is_named_with_its_value_and_the_way_to_raise_it() {
     }
 }
 
-/// 400 MB of address space: what needs more says so and ends with 2, and `check` judges the other cases.
+/// 400 MB of address space. A command that needs more reports so and ends with status 2. `check` judges the other
+/// cases.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_that_the_host_has_not_is_an_error() {
@@ -108,7 +109,7 @@ fn memory_that_the_host_has_not_is_an_error() {
     let good = "isa = \"r500\"\nprogram = \"a.s\"\nlanes = 1\n[[expect]]\noutput = \"color0\"\nvalues = [[0, 0, 0, 0]]\n";
     let files = [("a.s", R500), ("k.s", KERNEL), ("big.toml", launch), ("good.toml", good)];
     let folder = Folder::new("memory", &files);
-    // Files with holes: they take no room on the disk.
+    // Sparse files, which do not use space on the disk.
     let header =
         b"\x93NUMPY\x01\x00\x76\x00{'descr': '|u1', 'fortran_order': False, 'shape': (600000000,), }";
     for (name, start, length) in [("big.hex", &b""[..], 900_000_000), ("big.npy", &header[..], 600_000_128)] {
@@ -120,7 +121,7 @@ fn memory_that_the_host_has_not_is_an_error() {
         let mut shell = Command::new("sh");
         let program = env!("CARGO_BIN_EXE_reconverge");
         shell.current_dir(&folder.0).arg("-c").arg(format!("ulimit -v 400000; exec {program} {arguments}"));
-        // A worker's stack is address space too.
+        // The stack of a worker thread also uses address space.
         shell.env("RAYON_NUM_THREADS", "2").output().unwrap()
     };
     for arguments in [
@@ -144,7 +145,7 @@ fn memory_that_the_host_has_not_is_an_error() {
     }
 }
 
-/// A program that is started, and ended by signals.
+/// Programs that are ended by signals.
 #[cfg(target_os = "linux")]
 mod signals {
     use std::process::{Child, Stdio};
@@ -153,7 +154,7 @@ mod signals {
 
     use super::*;
 
-    /// A kernel whose first block ends and whose second does not.
+    /// A kernel whose first block ends and whose second block does not.
     const SECOND_ENDLESS: &str = "
 .isa tesla
 .chip sm_10
@@ -173,7 +174,7 @@ again:
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Waits until a process has run for so many hundredths of a second.
+    /// Waits until a process has used `ticks` hundredths of a second of processor time.
     fn ran_for(child: &mut Child, ticks: u64) {
         loop {
             assert!(child.try_wait().unwrap().is_none(), "it runs until it is interrupted");
@@ -257,7 +258,7 @@ again:
         assert!(!folder.0.join("report.xml").exists() && !folder.0.join("list.csv").exists());
     }
 
-    /// The process is killed while it writes: what was there is there. A second Ctrl-C leaves nothing behind.
+    /// A process that is killed while it writes keeps the old content. A second Ctrl-C does not leave a partial file.
     #[test]
     fn a_file_is_whole_or_as_it_was() {
         let endless = ".isa tesla\n.kernel k\na:\n  bra a\n";
@@ -273,13 +274,13 @@ again:
         assert_eq!(read("t.rtrace"), b"before");
         let left = folder.unfinished();
         std::fs::remove_file(folder.0.join(&left[0])).unwrap();
-        // A file that cannot be made is not there, and one that was there stays.
+        // A file whose creation fails does not exist afterwards, and an existing file keeps its content.
         folder.ends("asm t.rtrace -o out.hex --isa tesla", 2);
         assert!(!folder.0.join("out.hex").exists());
         std::fs::write(folder.0.join("out.hex"), "before").unwrap();
         folder.ends("asm t.rtrace -o out.hex --isa tesla", 2);
         assert_eq!(read("out.hex"), b"before");
-        // A link stays one, and permissions stay.
+        // Links and permissions are preserved.
         let mode = |name: &str| {
             use std::os::unix::fs::PermissionsExt;
             std::fs::metadata(folder.0.join(name)).unwrap().permissions().mode() & 0o777
@@ -292,7 +293,7 @@ again:
         assert_ne!(read("out.hex"), b"before");
         assert_eq!(mode("out.hex"), 0o600);
         assert_eq!(folder.unfinished(), [""; 0]);
-        // A device is written as it is.
+        // A device is written directly.
         folder.ends("asm k.s -o /dev/null --format hex", 0);
         assert!(!Path::new("/dev/null").is_file());
     }

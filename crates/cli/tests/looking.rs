@@ -1,11 +1,11 @@
-//! `lint`, `cfg` and `run --exactness`, and files as people have them: what they print, and how they end.
+//! `lint`, `cfg`, `run --exactness` and files in everyday formats: output and exit status.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Runs a command in a folder of its own with these files.
+/// Runs a command in a new folder with these files.
 fn run(folder: &str, files: &[(&str, &str)], arguments: &str) -> Output {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     std::fs::create_dir_all(&path).unwrap();
@@ -88,7 +88,8 @@ fn the_rules_of_every_machine_are_listed_with_their_source() {
     assert_eq!(run("lint-rules", &[], "lint").status.code(), Some(2));
 }
 
-/// Lanes 0 to 3 have 1 to 4; only lane 3 takes the branch, in which R1.x becomes a reciprocal. `rest` is behind it.
+/// Returns a program for lanes 0 to 3, whose inputs are 1 to 4. Only lane 3 takes the branch, in which R1.x becomes a
+/// reciprocal. `rest` follows the branch.
 fn in_lane_3(rest: &str) -> String {
     format!(
         ".chip rv770\n.stage pixel\n.gprs 4\n.stack 1\nALU_PUSH_BEFORE:\n  0 x: PRED_SETGT _.x, R0.x, 3.5f UPDATE_EXEC_MASK\n\
@@ -96,7 +97,7 @@ fn in_lane_3(rest: &str) -> String {
     )
 }
 
-/// Runs a program for four lanes and gives what it says about exactness.
+/// Runs a program for four lanes. Returns the exit status, the report of exactness, and the messages.
 fn exactness(folder: &str, source: &str, more: &str) -> (Option<i32>, Value, String) {
     let output = run(folder, &[("a.s", source)], &format!("run a.s --input R0=1..5:f32 --json {more}"));
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
@@ -164,7 +165,7 @@ fn what_a_killed_lane_exports_is_no_output() {
     }
 }
 
-/// A reciprocal leaves, or nothing uses it; a multiplication and addition decides an `if`.
+/// A reciprocal leaves the program, or has no use. A multiply-add decides an `if`.
 #[test]
 fn values_are_followed_on_r500() {
     let out = |register: u32| {
@@ -233,7 +234,7 @@ fn a_graph_goes_to_a_file_of_a_known_kind() {
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Files that are no programs.
+/// Files that are not programs.
 const BROKEN: [(&str, &str, &str); 4] = [
     ("empty.bin", "", "the file is empty"),
     ("empty.s", "", "Say --isa"),
@@ -284,7 +285,7 @@ fn a_grade_that_there_is_not_is_refused_with_those_there_are() {
     assert!(said.contains("exact, specified, approximate, recommended"), "{said}");
 }
 
-/// Two groups and a macro; both arrays have one name.
+/// Two groups and a macro. Both arrays have the same name.
 const C_SOURCE: &str = "#ifdef SECOND\nu32 ps[] = {\n\t0x00000000, END(0x94200688),\n};\n#else\nu32 ps[] = { 0, 0x94200688 };\n#endif\n\
     u32 vs[] = { 0x00000000, 0x94200688 };\n";
 

@@ -1,4 +1,4 @@
-//! The language server by its protocol: a client over standard input and output.
+//! The language server, tested through its protocol by a client on standard input and output.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,17 +10,17 @@ use std::time::Duration;
 use reconverge_testkit::shared;
 use serde_json::{Value, json};
 
-/// A client of one server.
+/// A client with its server.
 struct Client {
     server: Child,
     input: ChildStdin,
     output: Receiver<Value>,
-    /// Notifications that the tests have not read.
+    /// Notifications that the test has not read yet.
     notices: VecDeque<Value>,
     number: i64,
 }
 
-/// Time for an answer on a busy machine.
+/// Maximum time for an answer, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Client {
@@ -29,7 +29,7 @@ impl Client {
         Client::of(&[&["lsp"], arguments].concat())
     }
 
-    /// Starts a command that has messages on standard input and output.
+    /// Starts a command that exchanges messages on standard input and output.
     fn of(arguments: &[&str]) -> Client {
         let mut server = Command::new(env!("CARGO_BIN_EXE_reconverge"))
             .args(arguments)
@@ -51,7 +51,7 @@ impl Client {
         Client { server, input, output, notices: VecDeque::new(), number: 0 }
     }
 
-    /// A server that has been initialized.
+    /// Starts a server and initializes it.
     fn ready(arguments: &[&str], options: Value) -> Client {
         let mut client = Client::start(arguments);
         let params = json!({
@@ -77,7 +77,7 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Sends a request, and returns its number.
+    /// Sends a request and returns its number.
     fn request(&mut self, method: &str, params: Value) -> i64 {
         self.number += 1;
         self.send(&json!({ "jsonrpc": "2.0", "id": self.number, "method": method, "params": params }));
@@ -88,7 +88,7 @@ impl Client {
         self.output.recv_timeout(PATIENCE).expect("a message of the server")
     }
 
-    /// The response to a request.
+    /// Returns the response to a request.
     fn response(&mut self, number: i64) -> Value {
         loop {
             let message = self.next();
@@ -99,7 +99,7 @@ impl Client {
         }
     }
 
-    /// The parameters of the next notification of a method.
+    /// Returns the parameters of a method's next notification.
     fn notice(&mut self, method: &str) -> Value {
         loop {
             let message = self.next();
@@ -110,7 +110,7 @@ impl Client {
         }
     }
 
-    /// The result of a request.
+    /// Sends a request and returns its result.
     fn ask(&mut self, method: &str, params: Value) -> Value {
         let number = self.request(method, params);
         let response = self.response(number);
@@ -118,7 +118,7 @@ impl Client {
         response["result"].clone()
     }
 
-    /// The error of a request.
+    /// Sends a request and returns its error.
     fn refused(&mut self, method: &str, params: Value) -> (i64, String) {
         let number = self.request(method, params);
         let response = self.response(number);
@@ -138,7 +138,7 @@ impl Client {
         self.messages(uri, version)
     }
 
-    /// The messages about a version of a text.
+    /// Returns the diagnostics of a version of a text.
     fn messages(&mut self, uri: &str, version: i64) -> Vec<Value> {
         let fits = |message: &Value| {
             let params = &message["params"];
@@ -159,7 +159,7 @@ impl Client {
         }
     }
 
-    /// Sends a request of the Debug Adapter Protocol, and waits for an event or the response of a command.
+    /// Sends a request of the Debug Adapter Protocol, and waits for an event or for the response to a command.
     fn debug(&mut self, command: &str, arguments: Value, until: (&str, &str)) -> Value {
         self.number += 1;
         self.send(
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Ends the server properly.
+    /// Shuts the server down.
     fn finish(mut self) {
         assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
         let (code, why) = self.refused("textDocument/hover", json!({}));
@@ -203,7 +203,7 @@ fn read(from: &mut impl BufRead) -> Option<Value> {
     serde_json::from_slice(&bytes).ok()
 }
 
-/// The position of a part of a text.
+/// Returns the position of a part of a text.
 fn at(text: &str, part: &str) -> Value {
     let offset = text.find(part).unwrap_or_else(|| panic!("{part} in {text}"));
     let line = text[..offset].matches('\n').count();
@@ -211,7 +211,7 @@ fn at(text: &str, part: &str) -> Value {
     json!({ "line": line, "character": column })
 }
 
-/// The text after edits of the protocol, which count bytes.
+/// Returns the text after the protocol's edits, which count bytes.
 fn edited(text: &str, edits: &Value) -> String {
     let offset = |position: &Value| {
         let line = position["line"].as_u64().unwrap() as usize;
@@ -266,7 +266,7 @@ fn a_session_from_a_wrong_program_to_a_renamed_label() {
     assert_eq!(found[0]["range"]["start"], at(SIDE, "movv"));
     assert_eq!((found[0]["severity"].as_i64(), found[0]["source"].as_str()), (Some(1), Some("reconverge")));
 
-    // The fix, applied.
+    // The fix is applied.
     let actions = client.ask(
         "textDocument/codeAction",
         json!({
@@ -285,7 +285,7 @@ fn a_session_from_a_wrong_program_to_a_renamed_label() {
     let shown = hover["contents"]["value"].as_str().unwrap();
     assert!(shown.contains("add b32 $r2 $r2 $r0") && shown.contains("| word | bits |"), "{shown}");
 
-    // Completion of a mnemonic, with its forms.
+    // Completes a mnemonic and lists its forms.
     let insert = json!([{ "range": { "start": at(&text, "    exit"), "end": at(&text, "    exit") }, "text": "    ad\n" }]);
     client.change(uri, 3, insert);
     let typed = text.replace("    exit", "    ad\n    exit");
@@ -299,7 +299,7 @@ fn a_session_from_a_wrong_program_to_a_renamed_label() {
     let undo = json!([{ "text": text }]);
     client.change(uri, 4, undo);
 
-    // The label under another name.
+    // Renames the label.
     let place = json!({ "textDocument": document, "position": at(&text, "odd\n") });
     assert_eq!(client.ask("textDocument/prepareRename", place.clone())["placeholder"], "odd");
     let mut params = place.clone();
@@ -320,7 +320,7 @@ fn a_session_from_a_wrong_program_to_a_renamed_label() {
     stops_in_the_source(&new);
 }
 
-/// Debugs a source with a breakpoint in its line after the label `again`.
+/// Debugs a source with a breakpoint on the line after the label `again`.
 fn stops_in_the_source(text: &str) {
     let path = folder("lsp-debug").join("side.s");
     std::fs::write(&path, text).unwrap();
@@ -430,7 +430,7 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
     std::fs::write(folder.join("lib.inc"), ".equ WIDTH, 4\n").unwrap();
     let mut client = Client::ready(&[], json!({ "machine": "r500" }));
     let text = ".include \"lib.inc\"\n    mov b32 $r0 WIDTH\n    exit nop\n";
-    // The launch file states the machine, before the setting.
+    // The machine in the launch file precedes the setting.
     assert_eq!(client.open(&uri("a.s"), "reconverge", text), Vec::<Value>::new());
     let place = json!({ "textDocument": { "uri": uri("a.s") }, "position": at(text, "WIDTH") });
     let definition = client.ask("textDocument/definition", place.clone());
@@ -438,7 +438,7 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
         (definition["uri"].as_str(), &definition["range"]["start"]),
         (Some(uri("lib.inc").as_str()), &json!({ "line": 0, "character": 5 }))
     );
-    // The included file is open, and loses its constant before it is saved.
+    // The included file is open, and its constant is removed without saving the file.
     client.open(&uri("lib.inc"), "reconverge", ".equ WIDTH, 4\n");
     assert!(client.messages(&uri("a.s"), 1).is_empty());
     client.change(&uri("lib.inc"), 2, json!([{ "text": ".equ HEIGHT, 4\n" }]));
@@ -455,7 +455,8 @@ fn launch_files_and_included_files_beside_a_source_are_read_and_watched() {
         ),
         Value::Null
     );
-    // Without a statement the setting holds, and then the fewest errors.
+    // If the file does not state a machine, the setting is used. Without a setting, the machine with the fewest
+    // errors is used.
     let hints = |found: &[Value]| found.iter().filter(|message| message["severity"] == 4).count();
     assert_eq!(hints(&client.open(&uri("b.s"), "reconverge", "OUT nop\n")), 0);
     client
@@ -515,7 +516,7 @@ fn messages_out_of_order_or_malformed_are_refused_and_the_session_goes_on() {
     let logged = client.notice("window/logMessage");
     assert!(logged["message"].as_str().unwrap().contains("file:///none.s is not open"), "{logged}");
     client.tell("no/such/notification", json!({}));
-    // Positions beyond the text are those of its end.
+    // Positions after the end of the text mean its end.
     let uri = "file:///one.s";
     client.open(uri, "reconverge", ".isa tesla\nnop\n");
     let far = json!({ "line": 1_000_000, "character": 4_000_000_000_u32 });
@@ -534,7 +535,7 @@ fn a_request_that_a_waiting_message_cancels_or_overtakes_is_not_answered() {
     let uri = "file:///one.s";
     let document = json!({ "uri": uri });
     client.open(uri, "reconverge", ".isa tesla\nnop\n");
-    // All at once, so that the later ones wait when the first is taken.
+    // All messages are sent at once, so that the later ones wait when the first is handled.
     let line = "    add b32 $r0 $r1 $r2\n".repeat(3000);
     let change = json!({ "jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
         "textDocument": { "uri": uri, "version": 2 }, "contentChanges": [{ "text": format!(".isa tesla\n{line}") }] } });
@@ -552,7 +553,7 @@ fn a_request_that_a_waiting_message_cancels_or_overtakes_is_not_answered() {
     }
     client.send_bytes(&bytes);
     let code = |response: Value| response["error"]["code"].as_i64();
-    // The server may have taken the first before the others came.
+    // The server may have handled the first message before the others arrived.
     let first = code(client.response(101));
     assert!(first.is_none() || first == Some(-32801), "{first:?}");
     let cancelled = code(client.response(102));
@@ -572,7 +573,8 @@ fn a_connection_that_ends_without_shutdown_has_status_1() {
     assert_eq!(server.wait().unwrap().code(), Some(1));
 }
 
-/// Every source of the repository and every listing of the corpora: no request has an error, none ends the server.
+/// For every source of the repository and every listing of the corpora, no request returns an error, and the server
+/// continues.
 #[test]
 fn every_source_of_the_corpora_has_answers() {
     let mut client = Client::ready(&[], json!({}));
@@ -614,7 +616,7 @@ fn every_source_of_the_corpora_has_answers() {
     client.finish();
 }
 
-/// Names, settings and texts: the sources of the repository, and some listings of each file of the corpora.
+/// Returns names, settings and texts: the sources of the repository, and some listings from each file of the corpora.
 fn corpora() -> Vec<(String, Option<Value>, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = Vec::new();

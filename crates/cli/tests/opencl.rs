@@ -9,12 +9,13 @@ use std::process::{Command, Output};
 
 use driver::{fresh, on_driver, reconverge, refuses, text};
 
-/// The program with kernels of many forms, compiled.
+/// Returns the compiled program with kernels of many forms.
 fn forms(folder: &Path) -> Option<PathBuf> {
     compiled(folder, "../../scripts/peers/forms.c")
 }
 
-/// A C program of this crate, compiled. Says so where Mesa's OpenCL or a compiler is not installed.
+/// Compiles a C program of this crate. If Mesa's OpenCL or a compiler is not installed, prints a message and returns
+/// `None`.
 fn compiled(folder: &Path, source: &str) -> Option<PathBuf> {
     let installed =
         ["/etc/OpenCL/vendors/rusticl.icd", "/usr/lib/clc/spirv-mesa3d-.spv", "/usr/include/CL/cl.h"];
@@ -96,8 +97,8 @@ fn a_captured_launch_runs_again_and_programs_are_words_text_and_words_again() {
     assert!(checked.status.success(), "{}", text(&checked.stdout));
 }
 
-/// F5: the words of an argument with an index are no instruction of a compute program. In a launch with the driver's fixes they are
-/// a load of s[], and `lint` accepts them.
+/// F5: in a compute program, the words of an argument with an index are not an instruction. In a launch with the
+/// driver's fixes, they are a load of s[], and `lint` accepts them.
 #[test]
 fn lint_accepts_an_argument_with_an_index_in_a_launch_with_fixes() {
     let folder = fresh("opencl-indexed");
@@ -118,11 +119,11 @@ fn lint_accepts_an_argument_with_an_index_in_a_launch_with_fixes() {
 /// The pairs of engines that run in lockstep.
 const ENGINES: [&str; 2] = ["lockstep", "lockstep=reference,compiled"];
 
-/// Start of a message about a difference.
+/// The start of a message about a difference.
 const DIFFERENCE: &str = "the engines differ";
 
-/// Checks Mesa's programs of the kernels of the suite. Words are text and the same words again. `lint` has no finding in a launch with
-/// the driver's fixes. The engines agree with these fixes and without them.
+/// Checks Mesa's programs for the kernels of the suite. Their words become text and the same words again. In a launch
+/// with the driver's fixes, `lint` has no finding. The engines agree with these fixes and without them.
 #[test]
 fn kernels_of_the_suite_are_the_same_as_text_and_on_all_engines() {
     let folder = fresh("opencl-suite");

@@ -1,4 +1,4 @@
-//! Where output cannot go, and lists whose names could be taken for lines.
+//! Outputs that cannot be written, and lists with names that look like lines.
 #![cfg(unix)]
 
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 const KERNEL: &str = ".isa tesla\n.chip sm_10\n.kernel k\n.reg 4\n  exit nop\n";
 
-/// A launch that fails, since nothing is expected.
+/// A launch that fails because it does not expect anything.
 const FAILS: &str = "isa = \"tesla\"\nprogram = \"k.s\"\n";
 
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -60,7 +60,8 @@ fn an_answer_that_cannot_be_written_is_status_2_with_a_message() {
             assert!(message.contains("error: standard output: "), "{arguments} {place}: {message}");
         }
     }
-    // A command without an answer needs none. The null device is not a closed stream, even if it is also open for reading.
+    // A command without an answer does not need an output. The null device is not a closed stream, even if it is also
+    // open for reading.
     for works in ["$R asm k.s -o out.hex >&-", "$R list k.s >/dev/null", "$R list k.s <>/dev/null >&0"] {
         assert_eq!(shell(&folder, works).status.code(), Some(0), "{works}");
     }
@@ -80,7 +81,7 @@ fn a_reader_that_goes_away_ends_the_command_quietly() {
     }
 }
 
-/// Names that contain a line, start a comment, lose their spaces, or start an escape.
+/// Names that contain a newline, start a comment, have outer spaces, or start an escape.
 const NAMES: [&str; 6] = ["a\nb.toml,Pass,0", "#c", " d ", "e\\nf", "g\th\r", "i\x1b[2J"];
 
 #[test]
@@ -101,7 +102,7 @@ fn a_name_takes_one_line_of_each_list_and_is_read_back() {
         assert_eq!(text.lines().count(), NAMES.len(), "{text}");
         assert!(text.lines().all(|line| line.split(',').any(|field| field == "Fail")), "{text}");
         assert!(!text.contains('\x1b') && !text.lines().any(|line| line.starts_with(['#', ' '])), "{text}");
-        // Each is known to fail, and none passes that should not.
+        // Each failure is in the baseline, so the check passes.
         let mut again = vec!["check", "--baseline", list];
         again.extend(files.iter().map(String::as_str));
         let output = run(&again);
@@ -111,11 +112,11 @@ fn a_name_takes_one_line_of_each_list_and_is_read_back() {
     assert!(report.contains("a\\nb.toml,Pass,0.toml") && report.contains("i\\u{1b}[2J"), "{report}");
 }
 
-/// Links with every name that a predictable one could have, and none of them is followed.
+/// Links are planted at every name that a predictable partial file could have. None of them is followed.
 #[test]
 fn an_output_file_is_not_written_through_a_planted_link() {
     let folder = folder("planted", &[("k.s", KERNEL), ("victim", "precious")]);
-    // The shell has the number of the command that it becomes.
+    // `exec` keeps the shell's process number for the command.
     let script = "for n in 0 1 2; do ln -s victim .out.hex.$$.$n.part; done; exec $R asm k.s -o out.hex";
     let output = shell(&folder, script);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

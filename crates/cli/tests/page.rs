@@ -1,4 +1,4 @@
-//! The page of `run --html` and `trace --html`: what is in it, beside what, and when it is refused.
+//! The page of `run --html` and `trace --html`: its content, several runs in one page, and rejected requests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,12 +10,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Runs a command in the repository.
+/// Runs a command in the root of the repository.
 fn ran(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_reconverge")).current_dir(root()).args(arguments).output().unwrap()
 }
 
-/// The runs of the page that a command writes, which ends with this status.
+/// Runs a command that must end with this status, and returns the runs of the page that it writes.
 #[track_caller]
 fn page(name: &str, status: i32, arguments: &[&str]) -> Vec<Value> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("page-{name}.html"));
@@ -27,7 +27,7 @@ fn page(name: &str, status: i32, arguments: &[&str]) -> Vec<Value> {
     serde_json::from_str(after.split_once("</script>").unwrap().0).unwrap()
 }
 
-/// The message of a command that is refused.
+/// Returns the message of a command that must fail with status 2.
 #[track_caller]
 fn refused(arguments: &[&str]) -> String {
     let output = ran(arguments);
@@ -64,16 +64,16 @@ fn a_page_has_the_runs_that_beside_names_with_their_options() {
     assert_eq!(runs[0]["listing"][3]["written"]["text"], "set $c0 # ge u32 $r0 $r1    ; x >= 2?");
 }
 
-/// The page of a sample on one machine.
+/// Returns the page of a sample on one machine.
 fn sample(name: &str, isa: &str) -> Value {
-    /// Tests run at the same time, each with its own file.
+    /// Concurrent tests each use a different file.
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let launch = format!("docs/samples/{name}.{isa}.toml");
     page(&format!("{name}-{isa}-{number}"), 0, &["trace", &launch]).remove(0)
 }
 
-/// The texts of the listing.
+/// Returns the texts of the listing.
 fn texts(run: &Value) -> Vec<&str> {
     run["listing"].as_array().unwrap().iter().filter_map(|line| line["text"].as_str()).collect()
 }

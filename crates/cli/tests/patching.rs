@@ -1,4 +1,4 @@
-//! `patch` on real binaries: one instruction changes, every other byte stays, and the result runs.
+//! `patch` on real binaries: one instruction changes, every other byte stays, and the patched file runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -22,7 +22,7 @@ fn opened(path: &Path) -> Opened {
     open(&std::fs::read(path).unwrap(), false, &Known::default()).unwrap()
 }
 
-/// Every instruction of every program: program, address, text.
+/// Returns every instruction of every program: program index, address and text.
 fn lines(opened: &Opened) -> Vec<(usize, u32, String)> {
     let mut all = Vec::new();
     for (index, program) in opened.image.programs.iter().enumerate() {
@@ -33,7 +33,8 @@ fn lines(opened: &Opened) -> Vec<(usize, u32, String)> {
     all
 }
 
-/// Patches the first instruction whose text these replacements change into a form of its length; gives what became of it.
+/// Patches the first instruction whose text these replacements change into a form of the same length. Returns the old
+/// and the new text.
 fn patched(file: &Path, out: &Path, replacements: &[(&str, &str)]) -> Option<(String, String)> {
     let before = opened(file);
     for (program, address, text) in lines(&before) {
@@ -53,7 +54,7 @@ fn patched(file: &Path, out: &Path, replacements: &[(&str, &str)]) -> Option<(St
     None
 }
 
-/// One line of the listing differs, and in the file nothing but the bytes that spell its words.
+/// Checks that one line of the listing differs, and that only the bytes of its words differ in the file.
 #[track_caller]
 fn only_this_changed(file: &Path, out: &Path, texts: &(String, String)) {
     let [before, after] = [file, out].map(|path| std::fs::read(path).unwrap());
@@ -105,7 +106,8 @@ fn one_instruction_of_real_cubins_is_patched_and_they_run() {
         ];
         let Some(texts) = patched(&file, &out, &replacements) else { continue };
         only_this_changed(&file, &out, &texts);
-        // The result is another one (status 1) or does not depend on the instruction (0); it is neither damaged nor refused.
+        // The result changes (status 1), or does not depend on the instruction (status 0). The file is neither
+        // damaged nor rejected.
         manifest["binary"] = "patched.cubin".into();
         std::fs::write(here.join("runs/run.json"), manifest.to_string()).unwrap();
         let (status, said) = reconverge(&[
@@ -114,7 +116,7 @@ fn one_instruction_of_real_cubins_is_patched_and_they_run() {
             "-q",
             "--json",
             "--allow-outside",
-            // A warp of flacuda reads what the next one writes, without using it.
+            // In flacuda, a warp reads values that the next warp writes, but does not use them.
             "--no-race-check",
         ]);
         assert!(matches!(status, Some(0 | 1)) && !said.contains("trap"), "{}: {said}", file.display());

@@ -1,4 +1,4 @@
-//! Tests of `reconverge piglit`: what it makes of the ends and the output of tests.
+//! Tests of `reconverge piglit`: its verdicts on the exit status and the output of tests.
 
 #![cfg(target_os = "linux")]
 
@@ -9,8 +9,9 @@ use std::process::{Command, Output, Stdio};
 
 use driver::{LIBRARY, has_driver, refuses, text};
 
-/// A shader_runner whose tests are shell scripts, which call `result` with their verdict. Several tests share a process and
-/// its variables. It prints the lines of the real one, and adds its number of tests to the file `processes`.
+/// A shader_runner whose tests are shell scripts. They call `result` with their verdict. Several tests share a
+/// process and its variables. The program prints the lines of the real one, and adds its number of tests to the file
+/// `processes`.
 const RUNNER: &str = r#"#!/bin/sh
 result() {
     if [ -n "$several" ]; then line="{\"subtest\": {\"$name\" : \"$1\"}}"; else line="{\"result\": \"$1\" }"; fi
@@ -32,7 +33,7 @@ done
 [ -z "$at_end" ] || kill -11 $$
 "#;
 
-/// `reconverge piglit` on a folder of piglit's shape.
+/// A folder with piglit's layout, on which `reconverge piglit` runs.
 struct Piglit(PathBuf);
 
 impl Piglit {
@@ -64,7 +65,7 @@ impl Piglit {
         self.command(arguments).output().unwrap()
     }
 
-    /// Numbers of tests of all processes so far, in the order of their starts.
+    /// Returns the number of tests of each process so far, in the order of their starts.
     fn processes(&self) -> Vec<usize> {
         let lines = std::fs::read_to_string(self.0.join("processes")).unwrap();
         lines.lines().map(|line| line.parse().unwrap()).collect()
@@ -82,7 +83,7 @@ impl Piglit {
 
 const PASS: &str = "result pass";
 const FAIL: &str = "echo Probe color at 1,1\necho '  Observed: 0 0 0'\nresult fail";
-/// Passes if the chip executes; else it observes zeros.
+/// Passes if the chip executes; otherwise observes zeros.
 const DRAWS: &str =
     "if [ $RECONVERGE_DRM_EXECUTE = yes ]; then result pass; else echo '  Observed: 0 0 0'; result fail; fi";
 
@@ -147,9 +148,10 @@ fn groups_have_the_verdicts_of_tests_alone_and_go_on_after_a_crash() {
     let piglit = Piglit::new("piglit-groups", &all);
     let asked = ["--jobs", "1", "--timeout", "3"];
     let mut found = piglit.json(&asked);
-    // Groups of five and three. In the first a process ends in b, which runs again alone, and the next one in d.
+    // Groups of five and three. In the first group, a process ends in b, which runs again alone, and the next process
+    // ends in d.
     assert_eq!(piglit.processes()[..9], [5, 1, 3, 1, 1, 1, 3, 1, 2]);
-    // Nothing executed: c and d fail, which counts.
+    // Without execution, c and d fail, and these verdicts count.
     assert_eq!(piglit.processes()[9..], [5, 1, 3, 3, 1, 2]);
     let baseline = piglit.0.join("baseline");
     let known = ["b-crashes,Crash", "c-fails,Fail", "d-hangs,Timeout"];
@@ -202,7 +204,7 @@ fn each_test_of_a_group_has_the_time_of_the_timeout() {
     if !has_driver() {
         return;
     }
-    // Four of them take longer than the timeout, which has room for a busy machine.
+    // Together, four of them exceed the timeout, which has room for a busy machine.
     let slow = format!("[ $RECONVERGE_DRM_EXECUTE = none ] || sleep 2\n{DRAWS}");
     let piglit = Piglit::new("piglit-slow", &["a", "b", "c", "d"].map(|name| (name, &*slow)));
     let output = piglit.0.join("output");
@@ -258,7 +260,7 @@ fn a_baseline_lists_and_a_folder_that_is_gone_on_with() {
     let written = std::fs::read_to_string(piglit.0.join("output/failures.csv")).unwrap();
     assert_eq!(written, "spec@glsl-1.10@execution@two,Fail\n");
     assert!(std::fs::read_to_string(piglit.0.join("output/junit.xml")).unwrap().contains("failures=\"1\""));
-    // A resumed run takes the verdict of the folder, although the test now passes.
+    // A resumed run uses the verdict in the folder, although the test now passes.
     std::fs::write(piglit.0.join("tests/spec/glsl-1.10/execution/two.shader_test"), PASS).unwrap();
     let again = piglit.json(&["--baseline", list, "--output", output, "--resume"]);
     assert_eq!((&again["fail"], &again["unexpected"]), (&1.into(), &0.into()));
@@ -278,7 +280,7 @@ fn files_that_tests_could_not_write_are_an_error() {
     let lost = format!("echo '{{\"lost\": {{\"programs\": 2}}}}' > \"$RECONVERGE_DRM_REPORT\"\n{PASS}");
     let piglit = Piglit::new("piglit-lost", &[("one", &lost), ("two", PASS)]);
     refuses(&piglit.run(&[]), &["not completely written: programs (2)"]);
-    // A test that runs again alone is counted once, whether the process of its group ended by itself or not.
+    // A test that runs again alone is counted once, whether the process of its group ended normally or not.
     for (name, ends) in [("piglit-lost-fails", "result fail"), ("piglit-lost-crashes", "kill -11 $$")] {
         let fails = lost.replace(PASS, ends);
         let piglit = Piglit::new(name, &[("a", &fails), ("b", PASS)]);
@@ -295,7 +297,7 @@ echo "$@" >> "$PIGLIT_SOURCE_DIR/arguments"
 eval "$1"
 "#;
 
-/// An element of a profile.
+/// Returns an element of a profile.
 fn element(kind: &str, name: &str, options: &[(&str, &str)]) -> String {
     let escaped = |text: &str| text.replace('&', "&amp;").replace('"', "&quot;").replace('>', "&gt;");
     let options = options.iter().map(|(name, value)| {
@@ -305,13 +307,14 @@ fn element(kind: &str, name: &str, options: &[(&str, &str)]) -> String {
     format!("<Test type=\"{kind}\" name=\"{name}\">{}</Test>", options.collect::<String>())
 }
 
-/// The element of a test with [`PROGRAM`]. Scripts have no `'`.
+/// Returns the element of a test with [`PROGRAM`]. Scripts must not contain `'`.
 fn gl(name: &str, script: &str, further: &[(&str, &str)]) -> String {
     let command = format!("['program', '{}']", script.replace('\\', "\\\\"));
     element("gl", name, &[&[("command", &*command), ("run_concurrent", "True")], further].concat())
 }
 
-/// A piglit whose profile `mine` names `gl`, with these elements, and `shaders`, with these shader tests.
+/// Creates a piglit with a profile `mine`. It names the profile `gl`, with these elements, and the profile `shaders`,
+/// with these shader tests.
 fn with_profiles(name: &str, elements: &[String], shaders: &[(&str, &str)]) -> Piglit {
     let piglit = Piglit::new(name, shaders);
     let program = piglit.0.join("bin/program");
@@ -368,7 +371,7 @@ fn profiles_lists_and_errata_that_mean_nothing_are_refused() {
     refuses(&piglit.run(&["--profile", "gl"]), &["tests/gl.xml.gz: "]);
 }
 
-/// The rules are those of deqp-runner, its lists and names too.
+/// The rules, lists and names are those of deqp-runner.
 #[test]
 fn commands_of_a_profile_end_in_every_way_and_have_subtests() {
     if !has_driver() {
@@ -440,7 +443,7 @@ fn commands_of_a_profile_end_in_every_way_and_have_subtests() {
     assert_eq!(found["subtests"]["fails_there"][0]["test"], "parts@2D");
     assert_eq!((&found["subtests"]["agree"], &found["subtests"]["executed"]), (&0.into(), &2.into()));
 
-    // The lists, in the order of deqp-runner: subtests first.
+    // The lists are in deqp-runner's order: subtests precede their test.
     let results = std::fs::read_to_string(output.join("results.csv")).unwrap();
     let statuses = results.lines().map(|line| line.rsplit_once(',').unwrap().0);
     let statuses = statuses.collect::<Vec<_>>().join("\n");
@@ -450,7 +453,7 @@ fn commands_of_a_profile_end_in_every_way_and_have_subtests() {
     assert!(failures.ends_with("status,Crash\nparts@3D- depth,Fail\n"), "{failures}");
     assert!(std::fs::read_to_string(output.join("junit.xml")).unwrap().contains("name=\"parts@3D- depth\""));
 
-    // Nothing of it runs again, and its failures are a baseline.
+    // None of these tests runs again, and their failures serve as a baseline.
     std::fs::remove_file(piglit.0.join("arguments")).unwrap();
     let baseline = piglit.0.join("baseline");
     std::fs::write(&baseline, failures + "parts@2D,Fail\n").unwrap();
@@ -493,7 +496,7 @@ fn shader_tests_of_a_profile_share_processes_with_their_like() {
     let piglit = with_profiles("piglit-profile-groups", &[], &all);
     let found = piglit.json(&["--profile", "shaders", "--jobs", "1"]);
     assert_eq!((&found["pass"], &found["fail"], &found["skip"]), (&4.into(), &1.into(), &2.into()));
-    // Five tests of one version, of which the second skips by the end of the process. The failure runs again alone.
+    // Five tests of one version, of which the second skips by ending the process. The failure runs again alone.
     assert_eq!(piglit.processes(), [5, 3, 1, 2]);
     piglit.forget_processes();
     let found = piglit.json(&["--profile", "shaders", "--jobs", "1", "--isolate", "--control"]);
@@ -526,7 +529,7 @@ fn shards_of_a_profile_are_disjoint_and_complete() {
     together.sort();
     let all = run("1/1", &[]);
     assert_eq!((&together, all.len()), (&all, 9));
-    // Shards may fill one folder.
+    // Shards may share one folder.
     let of_two: Vec<_> = ["1/2", "2/2"].into_iter().zip([&[][..], &["--resume"]]).collect();
     let filled: Vec<_> = of_two.into_iter().map(|(shard, further)| run(shard, further)).collect();
     assert_eq!((filled[0].len(), &filled[1]), (5, &all));
@@ -546,7 +549,7 @@ fn slow_tests_of_a_profile_are_named() {
     assert_eq!((&found["slow"][0]["test"], found["slow"].as_array().unwrap().len()), (&"waits".into(), 1));
 }
 
-/// Every other run of it leaves other bytes in the second pixel.
+/// Alternate runs store different bytes in the second pixel.
 const TURNS: &str = r#"turn=$PIGLIT_SOURCE_DIR/turn
 if [ -e "$turn" ]; then rm "$turn"; found=b; else : > "$turn"; found=a; fi
 cat > surfaces.jsonl <<END

@@ -12,17 +12,18 @@ use std::process::{Command, Output};
 use driver::{fresh, has_driver, on_driver, reconverge, refuses, text};
 use serde_json::Value;
 
-/// The word of a literal in a program of `frames.c`, and another one: 0.3515625 and 0.5.
+/// The word of a literal in a program of `frames.c`, and its replacement: 0.3515625 and 0.5.
 const PATCH: &str = "3eb40000:3f000000";
 
-/// `reconverge replay` of a trace in surroundings without the variables that it reads.
+/// Returns a command that replays a trace without the environment variables that `reconverge replay` reads.
 fn replay(trace: &Path, chip: &str, arguments: &[&str]) -> Command {
     let mut command = on_driver("replay");
     command.arg(trace).args(["--chip", chip]).args(arguments);
     command
 }
 
-/// A trace of `frames.c` with these arguments, drawn by llvmpipe. `None` if something is not installed, which is printed.
+/// Records a trace of `frames.c` with these arguments, drawn by llvmpipe. If something is not installed, prints a
+/// message and returns `None`.
 fn recorded(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
     if !has_driver() {
         return None;
@@ -53,7 +54,7 @@ fn recorded(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
     Some(trace)
 }
 
-/// The number of the first call of a trace with this text.
+/// Returns the number of the first call in a trace that contains this text.
 fn call_with(trace: &Path, words: &str) -> u64 {
     let output = Command::new("apitrace").args(["dump", "--color=never"]).arg(trace).output().unwrap();
     let dump = text(&output.stdout);
@@ -61,7 +62,8 @@ fn call_with(trace: &Path, words: &str) -> u64 {
     line.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Standard output of a replay as JSON, with this exit status. `None` if the driver compiles to other words.
+/// Returns standard output of a replay as JSON, and checks the exit status. Returns `None` if the driver compiles to
+/// other words.
 fn answer(output: &Output, status: i32) -> Option<Value> {
     let said = text(&output.stderr);
     if said.contains("no shader that was drawn with has these words") {
@@ -72,7 +74,7 @@ fn answer(output: &Output, status: i32) -> Option<Value> {
     Some(serde_json::from_slice(&output.stdout).unwrap())
 }
 
-/// The shares of the pixels of frames that agree.
+/// The pixel shares of frames that agree.
 const ALL_AGREE: &str =
     "pixels: 100.000 % agree, 0.000 % at edges, 0.000 % within 16/255, 0.000 % further off\n";
 
@@ -95,8 +97,8 @@ fn a_trace_that_is_drawn_as_on_llvmpipe_agrees() {
     );
 }
 
-/// A word of one program is replaced on its way into the chip. Its draw is the first in the second frame that differs, in the
-/// texture; the draw that shows the texture differs after it.
+/// A word of one program is replaced on its way to the chip. In the second frame that differs, its draw is the first
+/// difference, in the texture. The draw that shows the texture differs after it.
 #[test]
 fn the_first_frame_and_the_first_draw_that_differ_are_named_and_captured() {
     let folder = fresh("replay-differs");
@@ -111,12 +113,12 @@ fn the_first_frame_and_the_first_draw_that_differ_are_named_and_captured() {
     assert_eq!(draw["call"], call_with(&trace, "first = 4, count = 4)"), "{found}");
     assert_eq!(draw["text"], "glDrawArrays(mode = GL_TRIANGLE_STRIP, first = 4, count = 4)");
     assert_eq!((&found["draws"], &found["draws_differ"]), (&4.into(), &2.into()));
-    // The lower left 8x4 pixels of 16x16, from above.
+    // The lower left 8x4 pixels of 16x16, counted from the top.
     assert_eq!((&draw["x"], &draw["y"]), (&serde_json::json!([0, 7]), &serde_json::json!([12, 15])));
     let first = serde_json::json!({"x": 0, "y": 12, "chip": [128, 0, 255], "reference": [90, 0, 255]});
     assert_eq!((&draw["pixels"], &draw["first"]), (&32.into(), &first));
 
-    // The launch file has this draw alone, and the pixel of a framebuffer object counts from below.
+    // The launch file contains only this draw. The pixel of a framebuffer object is counted from the bottom.
     let captured = &found["captured"];
     assert_eq!(captured["pixel"], serde_json::json!([0, 3]), "{captured}");
     assert_eq!(captured["draws"].as_array().map(Vec::len), Some(1), "{captured}");
@@ -135,7 +137,7 @@ fn the_first_frame_and_the_first_draw_that_differ_are_named_and_captured() {
     }
     assert!(!pictures.join("frame-0000.rv770.ppm").exists());
 
-    // Without --all the search ends at the frame. With more tolerance nothing differs.
+    // Without --all, the search ends at the frame. With a higher tolerance, nothing differs.
     let output = replay(&trace, "rv770", &["--patch", PATCH]).output().unwrap();
     let lines = text(&output.stdout);
     assert!(lines.contains("frame 1, call ") && lines.contains("2 frames compared, 1 differ\n"), "{lines}");
@@ -160,7 +162,7 @@ fn draws_of_a_trace_without_frames_are_compared() {
     assert_eq!(found["first_frame"], Value::Null);
 }
 
-/// Returns a file that stands for a trace, and a search path on which scripts replace apitrace's programs.
+/// Returns a file that replaces a trace, and a search path on which scripts replace apitrace's programs.
 fn scripts(name: &str, api: &str, eglretrace: &str) -> (PathBuf, String) {
     let folder = fresh(name);
     let trace = folder.join("a.trace");

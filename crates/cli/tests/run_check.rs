@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder of its own for a test, and commands run in it.
+/// A folder for one test, in which commands run.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -26,7 +26,7 @@ impl Folder {
         command.current_dir(&self.0).args(arguments.split_whitespace()).output().unwrap()
     }
 
-    /// Standard output and standard error of a command that ends with this status.
+    /// Runs a command that must end with this status. Returns standard output and standard error.
     #[track_caller]
     fn ends(&self, arguments: &str, status: i32) -> (String, String) {
         let Output { status: found, stdout, stderr } = self.run(arguments);
@@ -48,7 +48,7 @@ const R700: &str = ".isa r700\n.chip RV770\nEXPORT_DONE: PIXEL[0], R0 END_OF_PRO
 /// Red of colour 0 is v[0x4].
 const FRAGMENT: &str = ".isa tesla\n.type fragment\nexit interp $r0 v[0x4]\n";
 
-/// A launch of [`R500`] on one lane that expects this.
+/// Returns a launch of [`R500`] on one lane that expects this value.
 fn launch(expected: &str) -> String {
     format!(
         "isa = \"r500\"\nprogram = \"a.s\"\nlanes = 1\ninput = [{{ temp = 0, values = [1, 2, 3, 4] }}]\n[[expect]]\noutput = \"color0\"\nvalues = {expected}\n"
@@ -81,7 +81,7 @@ fn numbers_without_a_type_are_floats_on_all_machines_and_their_type_is_told_once
         assert_eq!(error, note, "{machine}");
         let (value, error) = of("0..4:f32");
         assert_eq!((value, error.as_str()), (2., ""), "{machine}");
-        // Bits of integers are tiny floats.
+        // As bits, small integers are tiny floats.
         for values in ["0..4:u32", "0..4:i32", "0..4:bits"] {
             let (value, error) = of(values);
             assert!(value.abs() < 1e-40, "{machine}: {values}: {value}");
@@ -98,7 +98,7 @@ fn sixteen_numbers_for_four_lanes_are_refused() {
     assert!(error.contains("4 (one a lane) or 1 to 4 for all lanes; 4 a lane are 4 rows"), "{error}");
     let (_, error) = folder.ends("run a.s --input temp0=3..3", 2);
     assert!(error.contains("input temp[0]: there are no numbers"), "{error}");
-    // A file without rows needs the number of lanes.
+    // A file without rows requires the number of lanes.
     let (_, error) = folder.ends("run a.s --input temp0=a.bin:f32", 2);
     assert!(error.contains("say --lanes") && error.contains("4 with 4 a lane"), "{error}");
     folder.ends("run a.s --input temp0=a.bin:f32 --lanes 4", 0);
@@ -283,7 +283,7 @@ fn baselines_and_flakes_are_those_of_deqp_runner() {
     assert!(read("junit.xml").contains(" time=\"0."), "{}", read("junit.xml"));
     let (out, _) = folder.ends("check bad.toml good.toml --baseline known.csv", 0);
     assert!(out.contains("0 of the failures are not in the baseline; 0 of it now pass"), "{out}");
-    // An entry that passes is listed, and the answer is no, as in deqp-runner.
+    // A passing entry of the baseline is listed, and the exit status is 1, as in deqp-runner.
     folder.write("old.csv", "# comment\nbad.toml,Fail\ngood.toml,Crash\nother.toml,Pass\n");
     let (out, _) = folder.ends("check bad.toml good.toml --baseline old.csv", 1);
     assert!(out.contains("PASSES   good.toml: the baseline says that it fails"), "{out}");
@@ -333,11 +333,11 @@ fn a_trap_shows_line_registers_and_the_nearest_buffer() {
         (&json["at"]["line"], &json["at"]["registers"]["$r2"]),
         (&8.into(), &serde_json::json!([0x11000]))
     );
-    // The instruction alone where there is no source.
+    // Without a source, the message has only the instruction.
     folder.ends("asm k.s -o k.cubin", 0);
     let (_, error) = folder.ends("run k.cubin --buf a=f32[64] --block 64", 1);
     assert!(error.contains("\n  instruction: ld b32 $r3 g14[$r2]\n"), "{error}");
-    // An ALU group of R700, in the group's own line.
+    // An ALU group of R700, on the line of the group.
     folder.write("r.s", ".isa r700\n.chip RV770\nNOP:\nALU:\n  0 x: MOV R0.x, R1.x\n  1 x: MOV R0.x, R0.x\n    y: MOV R0.y, KC0[3].x\nEXPORT_DONE: PIXEL[0], R0 END_OF_PROGRAM\n");
     let (_, error) = folder.ends("run r.s --input R1=1.5,2,3,4", 1);
     assert!(error.contains("\n  r.s:6: ") && error.contains("\n  lane 0: R0 = 3fc00000 "), "{error}");
@@ -379,7 +379,7 @@ fn launch_files_read_in_their_folder_only() {
         folder.ends(&format!("check in/{file}.toml --allow-outside"), 0);
     }
     folder.ends("run in/fine.toml", 0);
-    // What lies inside the folder that is checked may be named from below it.
+    // A file in a subfolder may name files anywhere inside the folder that is checked.
     let (out, _) = folder.ends("check . --filter up", 0);
     assert!(out.contains("1 passed"), "{out}");
 }
@@ -387,7 +387,7 @@ fn launch_files_read_in_their_folder_only() {
 #[test]
 fn time_is_limited() {
     let folder = Folder::new("timeout");
-    // DX10 loops end by a break only.
+    // A DX10 loop ends only by a break.
     folder.write("l.s", ".isa r700\n.chip RV770\n.stack 1\n00 LOOP_START_DX10: ADDR(3)\n01 NOP:\n02 LOOP_END: ADDR(1)\n03 NOP: END_OF_PROGRAM\n");
     let (_, error) = folder.ends("run l.s --mode lenient --watchdog 99999999999 --timeout 0.3", 1);
     assert!(error.contains("timeout: no end after 0.3 s"), "{error}");
@@ -416,7 +416,7 @@ fn rows_and_columns_of_large_outputs_are_cut() {
     let folder = Folder::new("rows");
     folder.write("a.s", R500);
     let lines = |arguments: &str| folder.ends(arguments, 0).0.lines().count();
-    // A heading, the rows, what is left out, counts, and two grades of fidelity at most.
+    // A heading, the rows, the omitted rows, counts, and up to two grades of fidelity.
     let (out, _) = folder.ends("run a.s --lanes 3000", 0);
     assert!(
         out.contains("\n    63  0.0 0.0 0.0 0.0\n  … 2936 more rows (--rows all prints them)\n"),
@@ -483,7 +483,7 @@ fn a_reduction_without_its_barrier_is_a_race() {
     for name in ["reduction.s", "reduction.toml", "reduction-race.s", "reduction-race.toml"] {
         folder.write(name, std::fs::read(samples.join(name)).unwrap());
     }
-    // With the barrier the sum is right, and the check of both launch files expects what each ends with.
+    // With the barrier, the sum is right. Each launch file expects the result that its run has.
     let (out, _) = folder.ends("check reduction.toml reduction-race.toml", 0);
     assert!(out.contains("2 passed") && out.contains("0 strict findings"), "{out}");
     let arguments = "--block 64 --buf in=0..64:u32 --buf sum=u32[1]";

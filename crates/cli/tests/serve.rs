@@ -9,10 +9,10 @@ use serde_json::Value;
 
 const ENDLESS: &str = ".isa tesla\\nagain:\\n    bra again\\n    exit nop\\n";
 
-/// A running server, which ends with the value.
+/// A running server, which is stopped when the value is dropped.
 struct Served {
     process: Child,
-    /// `127.0.0.1:PORT`
+    /// The address `127.0.0.1:PORT`.
     host: String,
 }
 
@@ -27,7 +27,7 @@ impl Served {
         Served { process, host }
     }
 
-    /// Sends a request as it is, and returns the answer.
+    /// Sends the text of a request and returns the answer.
     fn sent(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(&self.host).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -48,7 +48,7 @@ impl Served {
         ))
     }
 
-    /// The reply to a request of the page.
+    /// Returns the reply to a request of the page.
     fn answer(&self, name: &str, request: &str) -> Value {
         let text = self.post(&format!("/answer?{name}"), "Content-Type: application/json\r\n", request);
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -83,7 +83,7 @@ fn a_server_has_the_page_and_answers_its_requests() {
     assert_eq!(status(&served.get("/editor.js")), "200");
     let described = served.answer("a", r#"{"request": "describe"}"#);
     assert_eq!(described["reply"]["engine"], "native");
-    // A request may have ends of lines between its parts.
+    // A request may contain newlines between its parts.
     let request =
         "{\n\"request\": \"run\",\r\n\"source\": \".isa tesla\\nexit nop\\n\", \"launch\": \"block = [3]\"}";
     let ran = served.answer("b", request);
@@ -124,7 +124,7 @@ fn a_server_refuses_other_sites() {
         status(&served.post("/answer?a", &format!("{json}Origin: http://{host}\r\n"), request)),
         "200"
     );
-    // The types that a form of another site can send.
+    // The media types that a form of another site can send.
     for media in ["", "Content-Type: text/plain\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"] {
         assert_eq!(status(&served.post("/answer?a", media, request)), "415", "{media}");
     }

@@ -1,7 +1,7 @@
-//! The way of docs/start.md, in a fresh clone: from `check` to a program whose lanes diverge and the page of its run.
+//! Follows docs/start.md in a fresh clone: from `check` to a program whose lanes diverge, and the page of its run.
 //!
-//! The page supplies the files to save and the commands to type; `documents.rs` compares what they print. The command is the
-//! one under test, or the one that RECONVERGE_INSTALLED names, as the installation in `.ci/run` does.
+//! The page contains the files to save and the commands to type. `documents.rs` compares their output. The command is
+//! the one under test, or the one that RECONVERGE_INSTALLED names, such as the installation in `.ci/run`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,14 +16,14 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/start.md")).unwrap()
 }
 
-/// Returns the lines to type from blocks of one kind: the commands of transcripts, and every line of other blocks.
+/// Returns the lines to type in blocks of one kind: the commands of transcripts, and every line of other blocks.
 fn typed<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
     let begin = format!("```{kind}\n");
     let blocks = page.split(&begin).skip(1).filter_map(|from| from.split("```").next());
     blocks.flat_map(str::lines).filter(|line| kind != "console" || line.starts_with("$ ")).collect()
 }
 
-/// The files that are in version control, as they are committed; a copy of the repository where there is none.
+/// Returns a fresh clone of the committed files, or a copy of the folder if it is not under version control.
 fn fresh_clone() -> PathBuf {
     let clone = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fresh-clone");
     let _ = std::fs::remove_dir_all(&clone);
@@ -67,7 +67,7 @@ fn every_step_to_a_first_program_and_its_page_works_in_a_fresh_clone() {
     }
     assert_eq!(said, ["check", "lint", "run", "run", "trace", "check"]);
 
-    // The report is one file with the run in it, and asks for nothing else.
+    // The report is one self-contained file with the run.
     let report = std::fs::read_to_string(clone.join("first.html")).unwrap();
     assert!(report.starts_with("<!doctype html>"));
     for attribute in ["src=\"http", "href=\"http", "src=\"/", "@import"] {
@@ -78,7 +78,7 @@ fn every_step_to_a_first_program_and_its_page_works_in_a_fresh_clone() {
     let run = &runs[0];
     assert_eq!((&run["isa"], &run["lanes"]), (&"tesla".into(), &12.into()));
     assert_eq!(run["steps"]["count"], 118);
-    // Of thread 7, the number 8.
+    // Thread 7 has the number 8, and the greatest common divisor of 12 and 8 is 4.
     assert_eq!(run["outcome"]["outputs"][0]["rows"][7][0], "4");
     let texts: Vec<&str> = run["listing"]
         .as_array()

@@ -1,4 +1,4 @@
-//! Text from input on a terminal: no command lets through what a terminal obeys.
+//! Text from input on a terminal: commands escape all characters that control a terminal.
 #![cfg(target_os = "linux")]
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use nix::pty::openpty;
 
-/// Sets the title, clears the screen, turns the text around; in C1 as well.
+/// Sets the title, clears the screen and reverses the text direction; also uses C1 characters.
 const ATTACK: &str = "x\x1b]0;pwned\x07\x1b[2J\u{9b}2J\u{202e}\u{2028}\u{200b}y";
 
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -21,23 +21,23 @@ fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     path
 }
 
-/// Runs a command whose standard streams are a terminal, and returns what it writes there.
+/// Runs a command whose standard streams are a terminal, and returns its output there.
 fn on_a_terminal(folder: &Path, arguments: &[&OsStr]) -> String {
     let pty = openpty(None, None).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     command.current_dir(folder).args(arguments).env("TERM", "xterm-256color").env_remove("NO_COLOR");
     let clone = || pty.slave.try_clone().unwrap();
     let mut child = command.stdin(clone()).stdout(clone()).stderr(clone()).spawn().unwrap();
-    // The command holds the only ends, once these are gone.
+    // After this, only the command has the terminal open.
     drop((command, pty.slave));
     let mut written = Vec::new();
-    // The end of the terminal is an error.
+    // At the end of the terminal, reading returns an error.
     let _ = File::from(pty.master).read_to_end(&mut written);
     child.wait().unwrap();
     String::from_utf8_lossy(&written).into_owned()
 }
 
-/// Returns the first character that a terminal obeys or hides, except for newlines, tabs and colours.
+/// Returns the first sequence that controls a terminal or is hidden, except for newlines, tabs and colours.
 fn obeyed(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some(at) = rest.find(|character: char| {
@@ -66,7 +66,7 @@ fn only_colours_of_ours_reach_a_terminal_from_any_command() {
          exit st b32 g14[$r1] $r1\n"
     );
     let wrong = format!(".isa tesla\n.kernel k\n  bogus {ATTACK}\n  .{ATTACK} {ATTACK}\n");
-    // TOML has no escape with brackets.
+    // TOML's escapes do not have braces.
     let toml: String = ATTACK.chars().map(|it| format!("\\u{:04x}", u32::from(it))).collect();
     let launch = format!(
         "isa = \"tesla\"\nprogram = \"k.s\"\nblock = [2]\n[[param]]\nname = \"{toml}\"\nbuffer = \"i32[2]\"\n\
@@ -194,7 +194,7 @@ fn only_colours_of_ours_reach_a_terminal_from_any_command() {
     assert!(shown.contains("\x1b[1m"), "{shown}");
 }
 
-/// A pipe gets the text of a program as `asm` reads it. Messages are escaped there, too.
+/// A pipe receives the text of a program in the form that `asm` reads. Messages are also escaped there.
 #[test]
 fn text_in_a_pipe_is_as_it_was_and_messages_are_escaped_everywhere() {
     let kernel = ".isa tesla\n.chip sm_10\n.kernel \"a\x1b[2J\"\n.reg 4\n  exit nop\n";
@@ -203,7 +203,7 @@ fn text_in_a_pipe_is_as_it_was_and_messages_are_escaped_everywhere() {
         Command::new(env!("CARGO_BIN_EXE_reconverge")).current_dir(&folder).args(arguments).output().unwrap()
     };
     let text = run(&["dis", "k.s"]).stdout;
-    // Its own syntax has escapes for names.
+    // The assembler's syntax has escapes for names.
     assert!(String::from_utf8_lossy(&text).contains(r#".kernel "a\u{1b}[2J""#));
     std::fs::write(folder.join("again.s"), &text).unwrap();
     assert_eq!(run(&["dis", "again.s"]).stdout, text);

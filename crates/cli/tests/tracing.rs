@@ -1,4 +1,4 @@
-//! Traces and counts of runs that end otherwise than well: by Ctrl-C, a trap, a bound; and files that are not whole.
+//! Traces and counts of runs that end by Ctrl-C, a trap or a limit, and incomplete files.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reconverge_trace::{Reader, What};
 use serde_json::Value;
 
-/// A loop that only a watchdog ends.
+/// A loop that only the watchdog ends.
 const ENDLESS: &str = "
 .isa tesla
 .chip sm_10
@@ -21,7 +21,7 @@ again:
     bra again
 ";
 
-/// A warp that parts, and of which a side traps.
+/// A warp that diverges, and one of whose sides traps.
 const TRAPS: &str = "
 .isa tesla
 .chip sm_10
@@ -55,7 +55,7 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// A folder of one test, with a program in it.
+/// Returns the folder of one test and the path of its program.
 fn folder(test: &str, program: &str) -> (PathBuf, String) {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = std::fs::remove_dir_all(&folder);
@@ -69,7 +69,7 @@ fn reader(file: &Path) -> Reader<Cursor<Vec<u8>>> {
     Reader::new(Cursor::new(std::fs::read(file).unwrap())).unwrap()
 }
 
-/// Sends Ctrl-C to a program and waits for its end; `ready` says when.
+/// Sends Ctrl-C to a program when `ready` returns `true`, and waits for its end.
 fn interrupted(mut child: Child, ready: impl Fn() -> bool) -> Output {
     let start = Instant::now();
     while !ready() && start.elapsed() < Duration::from_secs(60) {
@@ -93,7 +93,7 @@ fn a_trace_that_ctrl_c_ends_is_complete_as_far_as_it_goes() {
     let name = file.display().to_string();
     let unbounded = u64::MAX.to_string();
     let child = started(&["trace", &source, "--block", "8", "--watchdog", &unbounded, "-o", &name]);
-    // Until the end it has another name.
+    // Until the end, the file has another name.
     let long = || {
         let mut files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap());
         let part = files.find(|entry| entry.path().extension().is_some_and(|it| it == "part"));
@@ -141,7 +141,7 @@ fn a_run_that_ctrl_c_ends_leaves_no_page_and_says_so() {
     assert_eq!(output.status.code(), Some(130), "{said}");
     assert!(said.contains(&format!("{name}: interrupted: the page is not written")), "{said}");
     assert!(!file.exists());
-    // What the message advises.
+    // The command that the message suggests.
     let output = ran(&["run", &source, "--block", "8", "--watchdog", "1000", "--html", &name]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(std::fs::read_to_string(&file).unwrap().contains("TIMEOUT"));
@@ -269,7 +269,7 @@ fn lanes_that_do_not_take_part_have_the_letter_of_why() {
         });
         line.unwrap().split_whitespace().nth(2).unwrap().to_owned()
     };
-    // Of the lanes that part at the if, those of the other side are parked; lane 0 has left the loop.
+    // After the lanes diverge at the `if`, the lanes of the other side are parked. Lane 0 has left the loop.
     assert_eq!(lanes("17"), "kAAAAAAAAAAA");
     assert_eq!(lanes("10"), "kpApApApApAp");
 }
@@ -304,7 +304,8 @@ fn stacks_are_counted_in_the_manual_s_unit_against_what_is_there() {
     let of = |rows: &[(&str, u64, u64)]| {
         rows.iter().map(|(of, used, room)| ((*of).to_owned(), *used, *room)).collect::<Vec<_>>()
     };
-    // A push takes a subentry, and two more are added: with four or eight to an entry, that is one entry.
+    // A push uses a subentry, and two more are added. An entry has four or eight subentries, so the result is one
+    // entry.
     let clamp = ["../../docs/samples/clamp.s", "--input", "R0=3..7:f32"];
     assert_eq!(stacks(&clamp), of(&[("STACK_SIZE", 1, 1)]));
     let count = ["../../docs/samples/count.s", "--input", "temp0=0..4"];
@@ -352,7 +353,7 @@ fn programs_of_different_machines_have_their_counts_compared() {
     );
 }
 
-/// Parquet files begin and end with the same four bytes.
+/// A Parquet file starts and ends with the same four bytes.
 #[test]
 fn a_trace_is_written_as_a_table() {
     let (folder, _) = folder("parquet", ENDLESS);
@@ -364,7 +365,7 @@ fn a_trace_is_written_as_a_table() {
     assert!(written.starts_with(b"PAR1") && written.ends_with(b"PAR1") && written.len() > 1000);
 }
 
-/// Traces with a trap, and cut by their limit, too.
+/// Includes traces with a trap and traces truncated by their limit.
 #[test]
 fn the_bytes_of_a_trace_do_not_depend_on_the_engine() {
     let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/samples");

@@ -1,5 +1,5 @@
-//! One vocabulary in every front end of the command: `run`, `trace`, `stats`, `debug`, `cfg` and the page have the same steps,
-//! lanes, registers and memory for the same launch.
+//! All front ends of the command use one vocabulary: for the same launch, `run`, `trace`, `stats`, `debug`, `cfg` and
+//! the page have the same steps, lanes, registers and memory.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::process::{Command, Output, Stdio};
 use reconverge_testkit::ON_EACH_MACHINE;
 use serde_json::Value;
 
-/// Collatz on 12 threads of Tesla: 214 steps.
+/// Collatz on 12 Tesla threads: 214 steps.
 const COLLATZ: [&str; 5] = ["docs/samples/collatz.s", "--block", "12", "--buf", "steps=u32[12]"];
 
 fn root() -> PathBuf {
@@ -22,7 +22,7 @@ fn reconverge(arguments: &[&str]) -> Command {
     command
 }
 
-/// Returns the standard output of a command that ends with status 0.
+/// Runs a command that must end with status 0, and returns standard output.
 #[track_caller]
 fn ran(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = reconverge(arguments).output().unwrap();
@@ -30,12 +30,12 @@ fn ran(arguments: &[&str]) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// The arguments of a launch of the samples.
+/// Returns the arguments for a launch of the samples.
 fn launch(name: &str) -> Vec<String> {
     vec![format!("docs/samples/{name}.toml")]
 }
 
-/// The launches that are compared, as arguments.
+/// Returns the arguments of the compared launches.
 fn launches() -> Vec<Vec<String>> {
     let collatz = COLLATZ.map(str::to_owned).to_vec();
     ON_EACH_MACHINE.iter().map(|name| launch(name)).chain([collatz]).collect()
@@ -46,7 +46,7 @@ fn with<'a>(command: &'a str, launch: &'a [String], options: &[&'a str]) -> Vec<
     std::iter::once(command).chain(launch).chain(options.iter().copied()).collect()
 }
 
-/// A line of `trace --print`: its step, its group, and the rest.
+/// Splits the lines of `trace --print` into step, group and rest.
 fn lines(printed: &str) -> Vec<(u64, usize, String)> {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
@@ -56,13 +56,13 @@ fn lines(printed: &str) -> Vec<(u64, usize, String)> {
     printed.lines().map(|text| line(text).unwrap_or_else(|| panic!("{text}"))).collect()
 }
 
-/// The events of a printed trace; the other lines are instructions.
+/// Whether a line of a printed trace is an event. The other lines are instructions.
 fn is_event(text: &str) -> bool {
     let words = ["diverge:", "resume:", "reconverge:", "push ", "pop ", "jump to ", "trap:", "lane "];
     words.iter().any(|word| text.starts_with(word))
 }
 
-/// The lanes of an instruction's line: its letters A, as sets of lanes are written.
+/// Returns the active lanes of an instruction's line, from its letters A, in the notation of lane sets.
 fn active(text: &str) -> String {
     let letters = text.split_whitespace().next().unwrap();
     let lanes: Vec<usize> =
@@ -93,7 +93,7 @@ fn debug(launch: &[String], script: &str) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
-/// A folder of one test.
+/// Returns the folder of one test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("vocabulary-{test}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -101,7 +101,7 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// The run of the page that `run --html` writes.
+/// Returns the run of the page that `run --html` writes.
 fn page(launch: &[String]) -> Value {
     let file = folder("page").join("page.html");
     ran(&with("run", launch, &["--html", file.to_str().unwrap()]));
@@ -111,7 +111,7 @@ fn page(launch: &[String]) -> Value {
     runs[0].clone()
 }
 
-/// Fault 3: registers have the machine's names, in traces of all machines.
+/// Fault 3: registers have the machine's names in traces of all machines.
 #[test]
 fn fault_3_writes_in_a_trace_name_the_register() {
     for (name, wanted) in
@@ -127,7 +127,7 @@ fn fault_3_writes_in_a_trace_name_the_register() {
     }
 }
 
-/// Fault 3: a program that follows a trace finds the same names in its header.
+/// Fault 3: a trace file also contains the names, in its header.
 #[test]
 fn fault_3_a_trace_file_prints_the_names_as_well() {
     let file = folder("file").join("a.rtrace");
@@ -141,7 +141,7 @@ fn fault_3_a_trace_file_prints_the_names_as_well() {
     assert!(direct.iter().any(|(.., text)| text.contains(" writes $c0: ")));
 }
 
-/// Fault 4: the other side of a branch resumes; nothing reconverges in a program that never brings lanes together.
+/// Fault 4: the other side of a branch resumes. Nothing reconverges in a program that does not reconverge its lanes.
 #[test]
 fn fault_4_the_side_that_waits_resumes_and_stats_agrees() {
     let name = launch("tutorial-tesla");
@@ -150,14 +150,14 @@ fn fault_4_the_side_that_waits_resumes_and_stats_agrees() {
     assert!(texts.iter().any(|text| text.starts_with("resume: 0,2,4,")), "{texts:?}");
     assert!(!texts.iter().any(|text| text.starts_with("reconverge:")), "{texts:?}");
     assert!(ran(&with("stats", &name, &[])).contains(" never "));
-    // The fixed program brings them together.
+    // In the fixed program, the lanes reconverge.
     let fixed = launch("tutorial-tesla-fixed");
     let printed = ran(&with("trace", &fixed, &["--print"]));
     assert!(printed.contains(" reconverge: 0-31\n"), "{printed}");
     assert!(!ran(&with("stats", &fixed, &[])).contains(" never "));
 }
 
-/// Fault 4: if no lanes diverge, a JOINAT is popped without another event.
+/// Fault 4: if no lanes diverge, a JOINAT pops its entry without another event.
 #[test]
 fn fault_4_nothing_reconverges_where_nothing_diverged() {
     let source = folder("joinat").join("joinat.s");
@@ -170,7 +170,7 @@ fn fault_4_nothing_reconverges_where_nothing_diverged() {
     assert_eq!(events, ["push JOINAT", "pop JOINAT"]);
 }
 
-/// Fault 5: the same number of steps in `run`, `stats`, `trace`, the page and the debugger.
+/// Fault 5: `run`, `stats`, `trace`, the page and the debugger count the same number of steps.
 #[test]
 fn fault_5_all_front_ends_count_the_same_steps() {
     let known = [("nested-if.tesla", 20), ("collatz", 214)];
@@ -187,7 +187,7 @@ fn fault_5_all_front_ends_count_the_same_steps() {
             printed.iter().filter(|(.., text)| !is_event(text)).map(|(step, ..)| *step).collect();
         assert_eq!(issued, (0..steps).collect::<Vec<_>>(), "{launch:?}");
         assert_eq!(page(&launch)["steps"]["count"], steps, "{launch:?}");
-        // One step before the end an instruction is next; with the last step the launch ends.
+        // One step before the end, an instruction is next. The last step ends the launch.
         let before = debug(&launch, &format!("step {}\nwhere\n", steps - 1));
         assert!(before.contains(&format!("after {} instruction", steps - 1)), "{launch:?}: {before}");
         let after = debug(&launch, &format!("step {}\nwhere\n", steps + 5));
@@ -196,7 +196,7 @@ fn fault_5_all_front_ends_count_the_same_steps() {
     }
 }
 
-/// Fault 5: `goto N` is in front of the instruction that the trace has at step N, for the same lanes.
+/// Fault 5: `goto N` stops before the instruction that the trace has at step N, with the same lanes.
 #[test]
 fn fault_5_the_debugger_is_at_a_step_where_the_trace_has_it() {
     for launch in launches() {
@@ -216,7 +216,7 @@ fn fault_5_the_debugger_is_at_a_step_where_the_trace_has_it() {
     }
 }
 
-/// Fault 5: what an instruction writes has its step.
+/// Fault 5: an event has the step of its instruction.
 #[test]
 fn fault_5_an_event_has_the_step_of_its_instruction() {
     for launch in launches() {
@@ -231,7 +231,7 @@ fn fault_5_an_event_has_the_step_of_its_instruction() {
     }
 }
 
-/// One notation of sets of lanes: that of an event is that of the lanes that the trace shows at the next step.
+/// Lane sets have one notation: an event and the next step of the trace have the same lanes.
 #[test]
 fn sets_of_lanes_are_written_in_one_way() {
     for name in ["nested-if.tesla", "loop-break.r700", "loop-break.r500"] {
@@ -249,7 +249,7 @@ fn sets_of_lanes_are_written_in_one_way() {
     }
 }
 
-/// Fault 13: a trap of a launch file names the program's file and its line.
+/// Fault 13: the trap of a launch file names the program's file and its line.
 #[test]
 fn fault_13_a_trap_of_a_launch_file_is_at_a_line_of_the_program() {
     let folder = folder("trap");
@@ -280,7 +280,7 @@ fn fault_24_loads_and_stores_name_their_memory() {
     assert!(!stepped.contains("loads 0x") && !stepped.contains("at 0x1"), "{stepped}");
 }
 
-/// Blocks of a graph: executed lanes, lanes that wait, and lanes on the ways in.
+/// Returns the blocks of a graph: executed lanes, waiting lanes, and lanes on the incoming edges.
 fn blocks(dot: &str) -> BTreeMap<String, (Option<u64>, u64, u64)> {
     let number = |text: &str, word: &str| -> Option<u64> {
         let rest = text.split_once(word)?.1;
@@ -305,7 +305,7 @@ fn blocks(dot: &str) -> BTreeMap<String, (Option<u64>, u64, u64)> {
     blocks
 }
 
-/// Fault 27: the lanes on the ways into a block are those that execute it and those that wait.
+/// Fault 27: the lanes on the incoming edges of a block are the lanes that execute it and the lanes that wait.
 #[test]
 fn fault_27_the_lanes_into_a_block_add_up() {
     for launch in launches() {
@@ -319,7 +319,7 @@ fn fault_27_the_lanes_into_a_block_add_up() {
     }
 }
 
-/// Counts by group and block add up.
+/// Counts by group and by block have the same sums.
 #[test]
 fn counts_by_group_and_block_add_up() {
     let name = launch("reduction");
@@ -343,7 +343,7 @@ fn counts_by_group_and_block_add_up() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("only kernels of Tesla have blocks"));
 }
 
-/// Each lane loads a word of its own bank, then every other one, then all the same word.
+/// Each lane loads a word in its own bank, then every second word, then all lanes load the same word.
 #[test]
 fn conflicts_of_banks_are_passes() {
     let source = folder("banks").join("banks.s");

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use driver::{has_driver, on_driver, refuses, text};
 
-/// `reconverge webgl` with these files as the suite.
+/// Runs `reconverge webgl` with these files as the suite.
 fn webgl(name: &str, files: &[(&str, &str)], arguments: &[&str]) -> Output {
     let suite = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&suite);
@@ -37,7 +37,7 @@ fn a_folder_that_is_no_webgl_suite_is_named() {
     }
 }
 
-/// A file that fails on the chip alone, one that fails on both, and one that does not end.
+/// A file that fails only on the chip, a file that fails on both, and a file that does not end.
 #[test]
 fn webgl_files_that_fail_only_on_the_chip_are_named() {
     if !has_driver() {

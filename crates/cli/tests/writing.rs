@@ -1,4 +1,4 @@
-//! What is written, and where: formats and their state, standard input and output, patches, listings, explanations.
+//! Written output: formats and their state, standard input and output, patches, listings, explanations.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 const EXE: &str = env!("CARGO_BIN_EXE_reconverge");
 
-/// A folder of its own.
+/// Returns a new folder.
 fn folder(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&path);
@@ -14,7 +14,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Runs a command in a folder; standard input holds `input`.
+/// Runs a command in a folder, with `input` as standard input.
 fn run(folder: &Path, arguments: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(EXE)
         .current_dir(folder)
@@ -32,7 +32,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Standard output of a command that ends well.
+/// Returns standard output of a command that must end with status 0.
 #[track_caller]
 fn answer(folder: &Path, arguments: &[&str], input: &[u8]) -> String {
     let output = run(folder, arguments, input);
@@ -65,12 +65,12 @@ fn standard_input_and_output_serve_every_command() {
     let here = folder("dash");
     let source = b".isa tesla\nmov b32 $r0 0x5\nexit nop\n";
     assert!(answer(&here, &["run", "-", "--block", "4"], source).contains("2 group instructions"));
-    // Without -o the words go to standard output; what they are for goes with them.
+    // Without -o, the words go to standard output, together with the machine and the chip.
     let words = answer(&here, &["asm", "-"], source);
     assert!(words.starts_with("# isa tesla, chip "), "{words}");
     assert!(answer(&here, &["dis", "-"], words.as_bytes()).contains("mov b32 $r0 0x5"));
     assert_eq!(run(&here, &["asm", "-", "--format", "bin"], source).stdout.len(), 16);
-    // A text that is in no other format is a source, too.
+    // A text in no other format is treated as a source.
     assert!(answer(&here, &["run", "-", "--isa", "tesla"], b"exit nop\n").contains("1 group instruction"));
     assert!(answer(&here, &["list", "-"], source).contains("instructions"));
     assert!(answer(&here, &["explain", "--", "-@8"], source).starts_with("exit nop"));
@@ -147,7 +147,7 @@ fn an_error_is_an_object_where_the_answer_would_be_one() {
     ] {
         let output = run(&here, arguments, b"");
         let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        // `check` of a file that is not there may answer with its verdicts instead.
+        // For a file that does not exist, `check` may answer with its verdicts instead.
         if object.get("failures").is_none() {
             assert_eq!(output.status.code(), Some(2), "{arguments:?}");
             assert!(object["error"].as_str().is_some_and(|error| !error.is_empty()), "{object}");
@@ -196,7 +196,7 @@ fn completions_and_manual_pages_name_every_command() {
     }
 }
 
-/// The page of commands is what the arguments say, on any host.
+/// The page of commands matches the argument definitions, on any host.
 #[test]
 fn the_page_of_commands_is_what_man_prints() {
     let page = answer(&folder("reference"), &["man", "--markdown"], b"");
@@ -206,7 +206,7 @@ fn the_page_of_commands_is_what_man_prints() {
     reconverge_testkit::page_is_current("commands.md", None, &page);
 }
 
-/// A table and an object; both name the program as its source does.
+/// `list` prints a table and an object. Both use the program's name in its source.
 #[test]
 fn list_shows_what_each_program_needs() {
     let here = folder("list");
@@ -249,7 +249,7 @@ fn patch_changes_one_instruction_and_keeps_every_other_byte() {
     assert_eq!(before.len(), after.len());
     let differ = before.iter().zip(&after).filter(|(before, after)| before != after).count();
     assert!((1..=2).contains(&differ), "{differ}");
-    // What does not fit is refused with both lengths.
+    // If the lengths differ, the message has both.
     let refused =
         run(&here, &["patch", "k.cubin", "--at", "0x10", "short mov b32 $r2 $r3", "-o", "q.cubin"], b"");
     assert_eq!(refused.status.code(), Some(2));
@@ -262,7 +262,7 @@ fn patch_changes_one_instruction_and_keeps_every_other_byte() {
     assert!(!here.join("q.cubin").exists());
 }
 
-/// The same explanation from words, from text and from a place in a file.
+/// Words, text and a position in a file lead to the same explanation.
 #[test]
 fn explain_takes_words_text_and_places() {
     let here = folder("explain-ways");
@@ -275,7 +275,7 @@ fn explain_takes_words_text_and_places() {
     assert!(operation.contains("ALU_DWORD1_OP2"), "{operation}");
 }
 
-/// Names that `cases` prints open that case alone.
+/// The names that `cases` prints open single cases.
 #[test]
 fn one_case_of_a_corpus_is_listed_disassembled_and_explained() {
     let here = folder("cases");

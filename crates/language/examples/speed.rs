@@ -1,4 +1,5 @@
-//! Prints how long each question about a text of 2,000 lines takes, in milliseconds: the median and the longest of ten.
+//! Prints the time of each query about a text of 2,000 lines, in milliseconds: the median and the maximum of ten
+//! runs.
 //!
 //! `cargo run --release -p reconverge-language --example speed`
 
@@ -11,7 +12,8 @@ use reconverge_language::{Analysis, Settings};
 const LINES: usize = 2000;
 const TIMES: usize = 10;
 
-/// A text of 2,000 lines with constants, labels and comments; `wrong` has an error in every hundredth line.
+/// Returns a text of 2,000 lines with constants, labels and comments. If `wrong` is set, every hundredth line has an
+/// error.
 fn text(isa: Isa, wrong: bool) -> String {
     let mut text =
         format!(".isa {isa}\n.equ WIDTH, 4\n.alias acc, {}\n", if isa == Isa::Tesla { "$r2" } else { "R2" });

@@ -18,14 +18,14 @@ use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
 
-/// Facts about a source that its text does not state.
+/// Facts about a source that its text may omit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Statements of the launch file next to the source.
+    /// Target stated by the launch file next to the source.
     pub launch: TargetHint,
-    /// Settings of the user, for sources without other statements.
+    /// Target in the user's settings, for sources without another statement.
     pub fallback: TargetHint,
-    /// Constants, `NAME` or `NAME=EXPRESSION`.
+    /// Constants in the form `NAME` or `NAME=EXPRESSION`.
     pub defines: Vec<String>,
 }
 
@@ -36,15 +36,16 @@ pub(crate) struct InstructionAt {
     pub(crate) program: usize,
     /// Address in the machine's unit.
     pub(crate) address: u32,
-    /// A byte of its line in the source. Instructions of a macro or of an included file have the line that uses the macro or includes the file.
+    /// A byte of its line in the source. An instruction from a macro or an included file has the line of the macro
+    /// call or of `.include`.
     pub(crate) at: usize,
-    /// Whether the line is the instruction itself.
+    /// Whether the line contains the instruction itself.
     pub(crate) own: bool,
 }
 
 /// The analysis of one version of a source text.
 ///
-/// Every query takes a byte of the text, or a part of the text, and has an answer for any text.
+/// Every query accepts any position or part of the text, and has an answer for any text.
 #[derive(Debug)]
 pub struct Analysis {
     text: String,
@@ -65,8 +66,8 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses a text. `read` returns the bytes of a file that the text includes, by its path from the folder of the source, or
-    /// why it cannot be read.
+    /// Analyses a text. `read` returns the bytes of an included file, or the reason why it cannot be read. Its
+    /// argument is the file's path relative to the folder of the source.
     pub fn new(
         text: &str,
         settings: &Settings,
@@ -76,7 +77,7 @@ impl Analysis {
         Analysis::of(text, settings.clone(), Given { files, defines: settings.defines.clone() })
     }
 
-    /// The analysis of another text in the same place, with the same included files.
+    /// Returns the analysis of another text for the same source, with the same included files.
     pub(crate) fn again(&self, text: &str) -> Analysis {
         Analysis::of(text, self.settings.clone(), self.given.clone())
     }
@@ -121,27 +122,27 @@ impl Analysis {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The lines of the text, for positions.
+    /// Returns the lines of the text, for conversion of positions.
     pub fn lines(&self) -> &LineStarts {
         &self.lines
     }
 
-    /// The machine.
+    /// Returns the machine.
     pub fn isa(&self) -> Isa {
         self.target.isa
     }
 
-    /// The way in which the machine was found.
+    /// Returns how the machine was found.
     pub fn chosen_by(&self) -> ChosenBy {
         self.chosen_by
     }
 
-    /// The machine, with the chip and the program type of the source where they are known.
+    /// Returns the machine, with the chip and the program type of the source if they are known.
     pub fn target(&self) -> Target {
         match self.assembled() {
             Some(assembled) => Target {
@@ -153,12 +154,13 @@ impl Analysis {
         }
     }
 
-    /// The files that the source includes, by their paths from its folder.
+    /// Returns the files that the source includes, by their paths relative to its folder.
     pub fn included(&self) -> impl Iterator<Item = &str> {
         self.given.files.iter().map(|file| file.name.as_str())
     }
 
-    /// The programs of the source without the lines that are wrong; `None` if not even that assembles.
+    /// Returns the programs of the source without the lines that have errors, or `None` if the remaining lines do not
+    /// assemble.
     pub fn assembled(&self) -> Option<&Assembled> {
         self.passes.assembled.as_ref()
     }
@@ -168,38 +170,38 @@ impl Analysis {
         self.expansion_errors.is_empty() && self.passes.errors.is_empty() && self.passes.assembled.is_some()
     }
 
-    /// The number of errors of the assembler.
+    /// Returns the number of assembler errors.
     pub(crate) fn error_count(&self) -> usize {
         self.expansion_errors.len() + self.passes.errors.len()
     }
 
-    /// The errors of the assembler, with places in the text that it reads.
+    /// Returns the assembler errors, with positions in the text that the assembler reads.
     pub(crate) fn plain_errors(&self) -> &[Diagnostic] {
         &self.passes.errors
     }
 
-    /// The text that the assembler reads.
+    /// Returns the text that the assembler reads, with macros expanded.
     pub(crate) fn plain(&self) -> &str {
         self.expanded.as_ref().map_or(&self.text, |expanded| &expanded.text)
     }
 
-    /// The source for a byte of the text that the assembler reads.
+    /// Converts a byte of the assembler's text to a byte of the source.
     pub(crate) fn in_source(&self, plain: usize) -> usize {
         let at = self.expanded.as_ref().map_or(plain, |expanded| expanded.offset_in_source(plain));
         at.min(self.text.len())
     }
 
-    /// The line at a byte.
+    /// Returns the line at a byte.
     pub(crate) fn line_at(&self, offset: usize) -> &LexedLine {
         &self.files[0].lines[self.lines.line(offset.min(self.text.len()))]
     }
 
-    /// The instructions by the lines of the source.
+    /// Returns the instructions, by the lines of the source.
     pub(crate) fn instructions(&self) -> &[InstructionAt] {
         self.instructions.get_or_init(|| self.find_instructions())
     }
 
-    /// The instructions of a line, from 0.
+    /// Returns the instructions of a line, counted from 0.
     pub(crate) fn instructions_in(&self, line: usize) -> &[InstructionAt] {
         let all = self.instructions();
         let (start, end) = (self.lines.start(&self.text, line), self.lines.end(&self.text, line));
@@ -208,7 +210,7 @@ impl Analysis {
         &all[from..to.max(from)]
     }
 
-    /// The listing of each program, by addresses.
+    /// Returns the listing of a program, by addresses.
     pub(crate) fn listing(&self, program: usize) -> Option<&Lines> {
         let all = self.listings.get_or_init(|| {
             let Some(assembled) = self.assembled() else { return Vec::new() };
@@ -222,7 +224,7 @@ impl Analysis {
         all.get(program)
     }
 
-    /// The target of one of the programs.
+    /// Returns the target of one of the programs.
     pub(crate) fn target_of(&self, program: &Program) -> Target {
         let target = self.target();
         let target = self
@@ -231,7 +233,8 @@ impl Analysis {
         Target { stage: program.stage.or(target.stage), ..target }
     }
 
-    /// Where the programs break rules of their machine: number of the program and finding. Only a source without errors is judged.
+    /// Returns the positions where the programs break rules of their machine: program number and finding. Returns
+    /// none if the source has errors.
     pub(crate) fn findings(&self) -> &[(usize, Finding)] {
         self.findings.get_or_init(|| {
             let Some(assembled) = self.assembled().filter(|_| self.is_complete()) else { return Vec::new() };
@@ -243,7 +246,8 @@ impl Analysis {
         })
     }
 
-    /// The instructions with their lines. The assembler states the first line of an R700 group; the lines of its other slots follow.
+    /// Returns the instructions with their lines. For an R700 group, the assembler reports only the first line. The
+    /// lines of the other slots follow it.
     fn find_instructions(&self) -> Vec<InstructionAt> {
         let Some(assembled) = self.assembled() else { return Vec::new() };
         let plain = self.plain();
@@ -255,7 +259,7 @@ impl Analysis {
             for (index, (address, at)) in starts.iter().enumerate() {
                 found.push(self.instruction(program, *address, *at));
                 let next = starts.get(index + 1).map_or(usize::MAX, |(_, next)| *next);
-                // Slots of one group are at consecutive addresses.
+                // The slots of a group are at consecutive addresses.
                 let from = slots.partition_point(|slot| slot.start <= *at);
                 let first_is_slot = from.checked_sub(1).is_some_and(|before| slots[before].end >= *at);
                 let of_group = slots[from..].iter().take_while(|slot| slot.end < next && first_is_slot);
@@ -278,7 +282,7 @@ impl Analysis {
     }
 }
 
-/// The lines of a text that are slots of an ALU group. (R700)
+/// Returns the lines that are slots of an ALU group. (R700)
 fn slot_lines(plain: &str) -> Vec<Span> {
     let is_slot = |(start, line): (usize, &str)| {
         let lexed = lex(line, Some(Isa::R700));
@@ -292,7 +296,7 @@ fn slot_lines(plain: &str) -> Vec<Span> {
     lines(plain).filter_map(is_slot).collect()
 }
 
-/// The lines of a text that have a mnemonic of a machine.
+/// Returns the number of lines that have a mnemonic of a machine.
 fn mnemonics_in(plain: &str, isa: Isa) -> usize {
     let words = vocabulary(isa);
     let has =

@@ -1,4 +1,4 @@
-//! The machine, chip and program type that a source is for.
+//! The machine, chip and program type of a source.
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -7,24 +7,24 @@ use reconverge_workbench::Target;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::target::{isa_of_chip, isa_of_source};
 
-/// Facts about a source that its text does not state.
+/// Facts about the target that a source may omit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetHint {
     /// The machine.
     pub isa: Option<Isa>,
     /// The chip.
     pub chip: Option<String>,
-    /// The step of the pipeline.
+    /// The program type.
     pub stage: Option<Stage>,
 }
 
 impl TargetHint {
-    /// Only the machine.
+    /// Returns a hint with only a machine.
     pub fn of(isa: Isa) -> TargetHint {
         TargetHint { isa: Some(isa), ..TargetHint::default() }
     }
 
-    /// Reads the statements of a launch file. Another text states nothing.
+    /// Reads the target in a launch file. Returns an empty hint if the text is not a launch file.
     pub fn of_launch(text: &str) -> TargetHint {
         let Ok(fields) = LaunchFile::fields(text) else { return TargetHint::default() };
         let field = |name: &str| fields.get(name).and_then(|value| value.as_str());
@@ -40,10 +40,10 @@ impl TargetHint {
     }
 }
 
-/// The way in which the machine of a source was found.
+/// The way in which a source's machine was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChosenBy {
-    /// The source states it, or is AMD's text.
+    /// The source states it, or is in AMD's syntax.
     Source,
     /// The launch file next to the source states it.
     Launch,
@@ -53,8 +53,8 @@ pub enum ChosenBy {
     Fewest,
 }
 
-/// Returns the target of a source and how it was found; `None` if neither the text nor the hints name a machine. `plain` is the
-/// text with its macros resolved.
+/// Returns the target of a source and how it was found, or `None` if neither the text nor the hints name a machine.
+/// `plain` is the text with its macros expanded.
 pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> Option<(Target, ChosenBy)> {
     let (isa, by) = if let Some(isa) = isa_of_source(plain) {
         (isa, ChosenBy::Source)
@@ -66,8 +66,8 @@ pub(crate) fn stated(plain: &str, launch: &TargetHint, setting: &TargetHint) -> 
     Some((with_hints(isa, plain, launch, setting), by))
 }
 
-/// The target of a source for a machine: the chip and program type are those of the hints, if they are for the machine and the
-/// source states no chip.
+/// Returns the target of a source for a machine. A chip in the hints is used if it belongs to the machine and the
+/// source does not state a chip. A program type in the hints is used unless the hints name another machine.
 pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &TargetHint) -> Target {
     let states_chip = || lines(plain).any(|(_, line)| line.split_whitespace().next() == Some(".chip"));
     let chip = [launch, setting].into_iter().find_map(|hint| {
@@ -82,7 +82,8 @@ pub(crate) fn with_hints(isa: Isa, plain: &str, launch: &TargetHint, setting: &T
     Target { stage, ..target }
 }
 
-/// Returns the machine whose assembler finds the fewest errors, and of several the one that has the most of the mnemonics.
+/// Returns the machine whose assembler finds the fewest errors. Among several such machines, returns the one to which
+/// the most mnemonics belong.
 pub(crate) fn fewest(errors: impl Fn(Isa) -> usize, mnemonics: impl Fn(Isa) -> usize) -> Isa {
     let rank = |isa: &Isa| (errors(*isa), std::cmp::Reverse(mnemonics(*isa)));
     Isa::ALL.into_iter().min_by_key(rank).unwrap_or(Isa::Tesla)

@@ -1,4 +1,4 @@
-//! Completions at a place of a source.
+//! Completions at a position in a source.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -19,7 +19,7 @@ use crate::vocabulary::{FormPiece, pieces, vocabulary};
 pub enum ProposalSort {
     /// A mnemonic.
     Mnemonic,
-    /// A form of a mnemonic: an example to change.
+    /// A form of a mnemonic, as an editable example.
     Form,
     /// A directive.
     Directive,
@@ -31,47 +31,47 @@ pub enum ProposalSort {
     Name(NameSort),
 }
 
-/// A text that fits at a place.
+/// A text that is valid at a position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proposal {
     /// Kind of the proposal.
     pub sort: ProposalSort,
     /// The text that a list shows.
     pub label: String,
-    /// A remark next to it; may be empty.
+    /// A remark next to the label; may be empty.
     pub detail: String,
-    /// The part of the source that it replaces.
+    /// The part of the source that is replaced.
     pub span: Span,
-    /// The text that replaces it.
+    /// The replacement.
     pub text: String,
 }
 
-/// Registers after the last one in use that are proposed.
+/// Number of registers after the last used one that are proposed.
 const MORE_REGISTERS: u32 = 2;
 
-/// Registers of one kind that are proposed, at most.
+/// Maximum number of registers of one kind that are proposed.
 const MOST_REGISTERS: u32 = 128;
 
-/// The forms of a mnemonic, as Markdown; `None` for another word.
+/// Returns the forms of a mnemonic in Markdown, or `None` if the word is not a mnemonic.
 pub fn mnemonic_help(isa: Isa, mnemonic: &str) -> Option<String> {
     let forms = machine(isa).forms(&Target::of(isa), mnemonic);
     (!forms.is_empty()).then(|| of_forms(&forms))
 }
 
-/// A place in a line.
+/// A position in a line.
 struct Spot<'a> {
-    /// The line up to the place, in lexemes.
+    /// The lexemes of the line up to the position.
     before: LexedLine,
-    /// The text of the line up to the place.
+    /// The text of the line up to the position.
     text: &'a str,
-    /// Start of the word at the place.
+    /// The start of the word at the position.
     typed: &'a str,
     /// The part of the source that a proposal replaces.
     span: Span,
 }
 
 impl Spot<'_> {
-    /// The lexemes of the statement before the word.
+    /// Returns the lexemes of the statement before the word.
     fn statement(&self) -> &[Lexeme] {
         let statement = self.before.statement(self.text);
         let kept =
@@ -85,7 +85,7 @@ impl Spot<'_> {
 }
 
 impl Analysis {
-    /// Returns the texts that fit at a byte.
+    /// Returns the texts that are valid at a byte.
     pub fn complete(&self, offset: usize) -> Vec<Proposal> {
         let mut offset = offset.min(self.text().len());
         while !self.text().is_char_boundary(offset) {
@@ -132,7 +132,7 @@ impl Analysis {
             .collect();
         let last = statement.last().map(|last| last.text(spot.text));
         let mut found = Vec::new();
-        // An operation follows a slot or a destination.
+        // A slot or a destination precedes an operation.
         let inside = self.isa() == Isa::R500 && last == Some("=")
             || self.isa() == Isa::R700 && last == Some(":") && mnemonics.is_empty();
         if mnemonics.is_empty() || inside {
@@ -164,7 +164,7 @@ impl Analysis {
         vocabulary(self.isa()).directives.iter().map(proposal).collect()
     }
 
-    /// The values of a directive that are words.
+    /// Returns the values of a directive that are words.
     fn values(&self, spot: &Spot<'_>, row: &DirectiveRow) -> Vec<Proposal> {
         let mut found = Vec::new();
         if row.name == ".chip" {
@@ -190,8 +190,8 @@ impl Analysis {
         }
     }
 
-    /// The mnemonics that lead a line, or those that follow a slot or a destination. After a mnemonic that is written in full, its
-    /// forms are proposed too.
+    /// Returns the mnemonics that start a line (`leading`), or those that follow a slot or a destination. After a
+    /// complete mnemonic, also returns its forms.
     fn mnemonics(&self, spot: &Spot<'_>, leading: bool) -> Vec<Proposal> {
         let mut found = Vec::new();
         for entry in vocabulary(self.isa()).entries.iter().filter(|entry| entry.leads == leading) {
@@ -218,7 +218,7 @@ impl Analysis {
         found
     }
 
-    /// The words, registers and labels of the forms of a mnemonic.
+    /// Returns the words, registers and labels in the forms of a mnemonic.
     fn operands(&self, spot: &Spot<'_>, mnemonic: &str, offset: usize) -> Vec<Proposal> {
         let mut found = Vec::new();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
@@ -251,7 +251,7 @@ impl Analysis {
         found
     }
 
-    /// `ADDR(@label)` for each label. (R700)
+    /// Returns `ADDR(@label)` for each label. (R700)
     fn labelled(&self, spot: &Spot<'_>, name: &str, offset: usize) -> Vec<Proposal> {
         let labels = self.names_of(spot, offset, &[NameSort::Label], "");
         let attribute = |label: Proposal| {
@@ -261,7 +261,7 @@ impl Analysis {
         labels.into_iter().map(attribute).collect()
     }
 
-    /// The numbered registers: those in use and a few more.
+    /// Returns the numbered registers: those in use and a few more.
     fn registers(&self, spot: &Spot<'_>, prefix: &str, suffix: &str) -> Vec<Proposal> {
         let used = self.used(prefix);
         let count = used.last().map_or(0, |last| last + 1);
@@ -278,7 +278,7 @@ impl Analysis {
         (0..(count + MORE_REGISTERS).min(MOST_REGISTERS)).map(proposal).collect()
     }
 
-    /// The numbers that follow a beginning in the source.
+    /// Returns the numbers that follow a prefix in the source.
     fn used(&self, prefix: &str) -> BTreeSet<u32> {
         let text = self.text();
         let fresh =
@@ -308,14 +308,14 @@ impl Analysis {
     }
 }
 
-/// Whether a text in quotation marks has no end yet.
+/// Whether a quoted text does not have its closing quotation mark yet.
 fn is_open_text(lexeme: Lexeme, text: &str) -> bool {
     let inside = lexeme.text(text);
     lexeme.kind == LexemeKind::Text && (inside.len() < 2 || !inside.ends_with('"'))
 }
 
-/// Whether a word of a form stands for something else: capital letters in Tesla's forms; in the others a word such as SRC0, MASK
-/// or OPERAND.
+/// Whether a word of a form is a placeholder. In Tesla's forms, placeholders are in capital letters. In other forms,
+/// they are words such as SRC0, MASK or OPERAND.
 fn is_placeholder(word: &str, isa: Isa, mnemonics: &HashSet<&'static str>) -> bool {
     const PLACEHOLDERS: [&str; 14] = [
         "MASK", "SSSS", "OPERAND", "SOURCE", "OP", "SRC0", "SRC1", "SRC2", "FIRST", "LAST", "CBN", "BYTES",

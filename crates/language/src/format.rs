@@ -1,8 +1,9 @@
-//! The layout of a source: indentation, one space between words, operands and comments in columns.
+//! The layout of a source: indentation, one space between words, and columns for operands and comments.
 //!
-//! Labels and directives begin a line. Instructions follow four spaces (Tesla), or begin the line with the lines of their clause
-//! four spaces in (R700), or are indented by the constructs that they are in (R500). Comments stay as they are, those at the end
-//! of consecutive lines in one column.
+//! Labels and directives start in the first column. Tesla instructions are indented by four spaces. R700 control-flow
+//! instructions start in the first column, and the lines of their clauses are indented by four spaces. R500
+//! instructions are indented by the nesting of constructs. The text of comments does not change. Comments at the end
+//! of consecutive lines share a column.
 
 use reconverge_isa::{Isa, Span};
 
@@ -12,23 +13,23 @@ use crate::outline::is_control;
 use crate::references::{TextChange, changed};
 use crate::vocabulary::vocabulary;
 
-/// Spaces of one step.
+/// Number of spaces per level of indentation.
 const STEP: usize = 4;
 
-/// Longest operation after which operands are in a column. (R700)
+/// Maximum length of an operation that is aligned in the column of operands. (R700)
 const WIDEST: usize = 16;
 
-/// A line with its new layout, without its comment.
+/// A line in its new layout, without its comment.
 struct LaidOut {
     code: String,
     comment: Option<Lexeme>,
-    /// Column of the comment so far, in characters.
+    /// Original column of the comment, in characters.
     column: usize,
 }
 
 impl Analysis {
-    /// The changes that lay the text out. They have been tried: the programs stay as they are. A text whose programs would be
-    /// others is left alone.
+    /// Returns the changes that lay out the text. They were tried and do not change the programs. If the layout would
+    /// change a program, returns no changes.
     pub fn format(&self) -> Vec<TextChange> {
         let lines = self.layout();
         let mut changes = Vec::new();
@@ -43,7 +44,7 @@ impl Analysis {
         }
     }
 
-    /// [`Analysis::format`] for the lines that a part of the text touches.
+    /// Returns the changes of [`Analysis::format`] for the lines that a part of the text touches.
     pub fn format_part(&self, part: Span) -> Vec<TextChange> {
         let touches = |change: &TextChange| change.span.start <= part.end && part.start <= change.span.end;
         self.format().into_iter().filter(touches).collect()
@@ -65,7 +66,7 @@ impl Analysis {
         with_comments(&lines, text)
     }
 
-    /// The number of constructs around each line. (R500)
+    /// Returns the nesting depth of constructs for each line. (R500)
     fn depths(&self) -> Vec<usize> {
         let mut depths = vec![0; self.files[0].lines.len()];
         for block in self.blocks().into_iter().filter(|block| block.construct) {
@@ -78,7 +79,7 @@ impl Analysis {
         depths
     }
 
-    /// For each line of an ALU clause the width of the longest operation in it. (R700)
+    /// Returns the length of the longest operation in its clause for each line of an ALU clause. (R700)
     fn operand_columns(&self) -> Vec<usize> {
         let lines = &self.files[0].lines;
         let mut columns = vec![0; lines.len()];
@@ -97,14 +98,14 @@ impl Analysis {
         columns
     }
 
-    /// Characters of the operation of a slot.
+    /// Returns the length of a slot's operation, in characters.
     fn operation_width(&self, line: &LexedLine) -> Option<usize> {
         let parts = slot_parts(line.statement(self.text()), self.text())?;
         let end = parts.operands.map_or(line.code_end, |first| first.span.start);
         Some(self.text()[parts.operation.span.start..end].trim_end().chars().count())
     }
 
-    /// A line without its comment.
+    /// Returns a line without its comment.
     fn code_of(&self, line: &LexedLine, depth: usize, column: usize, number_width: &mut usize) -> String {
         let text = self.text();
         let statement = line.statement(text);
@@ -118,7 +119,7 @@ impl Analysis {
             Isa::Tesla => STEP,
             Isa::R500 => STEP * depth + 2 * usize::from(first.text(text) == "+"),
             Isa::R700 if is_control(statement.iter().map(|lexeme| lexeme.text(text))) => 0,
-            // AMD's names of control flow have no colon.
+            // In AMD's syntax, the names of control-flow instructions do not have a colon.
             Isa::R700 if self.is_amd_control(statement) => 0,
             Isa::R700 => STEP,
         };
@@ -156,7 +157,7 @@ impl Analysis {
         self.isa() == Isa::R700 && matches!(name, ".slot" | ".literal")
     }
 
-    /// Whether a statement is a control-flow instruction of AMD's text. The instructions that stand in a clause are known.
+    /// Whether a statement is a control-flow instruction in AMD's syntax, according to its mnemonic.
     fn is_amd_control(&self, statement: &[Lexeme]) -> bool {
         let text = self.text();
         let word = statement
@@ -167,7 +168,7 @@ impl Analysis {
         known.is_some_and(|entry| entry.written().ends_with(':'))
     }
 
-    /// The characters of lexemes in a row, with one space in place of several.
+    /// Returns the text of consecutive lexemes, with single spaces.
     fn spaced(&self, lexemes: &[Lexeme]) -> String {
         match (lexemes.first(), lexemes.last()) {
             (Some(first), Some(last)) => self.spaced_text(Span::new(first.span.start, last.span.end)),
@@ -214,7 +215,8 @@ fn slot_parts(statement: &[Lexeme], text: &str) -> Option<SlotParts> {
     fits.then_some(SlotParts { number, slot: *slot, operation: *operation, operands })
 }
 
-/// The lines with their comments. Comments at the end of consecutive lines keep their column if they have one in common.
+/// Returns the lines with their comments. Comments at the end of consecutive lines keep their column if it is common
+/// to all.
 fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     let mut out = Vec::with_capacity(lines.len());
     let mut from = 0;
@@ -240,7 +242,8 @@ fn with_comments(lines: &[LaidOut], text: &str) -> Vec<String> {
     out
 }
 
-/// A line that is code or a comment alone. A comment at the start of its line stays there, another one is indented as the next line.
+/// Returns a line that has only code or only a comment. A comment in the first column stays there. Any other comment
+/// is indented like the next line.
 fn alone(line: &LaidOut, next: Option<&LaidOut>, text: &str) -> String {
     let Some(comment) = line.comment else { return line.code.clone() };
     let code = next.map_or("", |next| next.code.as_str());

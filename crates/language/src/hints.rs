@@ -1,4 +1,4 @@
-//! Hints that an editor shows between the characters of a source: addresses, words, values.
+//! Hints that an editor shows inside a source: addresses, words, values.
 
 use reconverge_isa::Span;
 
@@ -19,7 +19,7 @@ pub enum HintSort {
 /// A text between two characters of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlineHint {
-    /// The text is shown before this byte.
+    /// Offset in the source, in bytes. The text is shown before this byte.
     pub at: usize,
     /// The text.
     pub text: String,
@@ -27,11 +27,12 @@ pub struct InlineHint {
     pub sort: HintSort,
 }
 
-/// Words of one instruction that are shown, at most.
+/// Maximum number of words that are shown per instruction.
 const MOST_WORDS: usize = 6;
 
 impl Analysis {
-    /// The hints of a part of the text. A text with errors has no addresses, since they may depend on the lines that are wrong.
+    /// Returns the hints for a part of the text. If the text has errors, addresses are omitted, because they may
+    /// depend on the wrong lines.
     pub fn hints(&self, part: Span) -> Vec<InlineHint> {
         let mut found = Vec::new();
         self.instruction_hints(part, &mut found);
@@ -57,7 +58,7 @@ impl Analysis {
         }
     }
 
-    /// The words of an instruction.
+    /// Returns the words of an instruction.
     fn words_of(&self, instruction: InstructionAt) -> Option<String> {
         let line = self.listing(instruction.program)?.at(instruction.address)?;
         let words: Vec<String> =
@@ -80,7 +81,7 @@ impl Analysis {
                 found.push(InlineHint { at: end, text: format!("= {text}"), sort: HintSort::Value });
             }
         }
-        // Aliases show their text when the cursor is on them; only numbers are hints.
+        // An alias shows its text on hover, so only numbers become hints.
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         for (span, text) in expanded.replaced().filter(|(span, text)| inside(*span) && is_number(text)) {
             if self

@@ -1,4 +1,4 @@
-//! Explanations of a place in a source, as Markdown.
+//! Explanations of positions in a source, in Markdown.
 
 use reconverge_isa::Span;
 use reconverge_isa::expand::ConstantAt;
@@ -10,10 +10,10 @@ use crate::lexemes::{Lexeme, LexemeKind};
 use crate::names::{Definition, NameSort};
 use crate::vocabulary::vocabulary;
 
-/// Instructions of one line that are shown, at most.
+/// Maximum number of instructions of one line that are shown.
 const MOST_INSTRUCTIONS: usize = 8;
 
-/// Forms of a mnemonic that are shown, at most.
+/// Maximum number of forms of a mnemonic that are shown.
 const MOST_FORMS: usize = 12;
 
 /// An explanation of a part of the source.
@@ -21,7 +21,7 @@ const MOST_FORMS: usize = 12;
 pub struct Explained {
     /// The part.
     pub span: Span,
-    /// The explanation, as Markdown.
+    /// The explanation, in Markdown.
     pub markdown: String,
 }
 
@@ -59,7 +59,7 @@ impl Analysis {
         Some(Explained { span, markdown })
     }
 
-    /// The explanation of an instruction.
+    /// Returns the explanation of an instruction.
     fn about_instruction(&self, instruction: InstructionAt) -> Option<String> {
         let program = self.assembled()?.image.programs.get(instruction.program)?;
         let target = self.target_of(program);
@@ -67,7 +67,7 @@ impl Analysis {
         Some(of_explanation(&explained, &self.isa().spelled(instruction.address)))
     }
 
-    /// A list of the instructions that a line stands for.
+    /// Returns the list of instructions that a line produces.
     fn about_several(&self, instructions: &[InstructionAt]) -> String {
         let count = instructions.len();
         let mut text = match count {
@@ -97,7 +97,7 @@ impl Analysis {
         (!forms.is_empty()).then(|| Explained { span: lexeme.span, markdown: of_forms(&forms) })
     }
 
-    /// The forms of a mnemonic in programs of the source's type, on its chip.
+    /// Returns the forms of a mnemonic in programs of the source's type, on its chip.
     pub(crate) fn forms(&self, mnemonic: &str) -> Vec<Form> {
         let target = self.target();
         match vocabulary(target.isa).mnemonics.contains(mnemonic) {
@@ -126,7 +126,7 @@ impl Analysis {
         format!("```\n{}\n```\n{}\n{place}", what.trim_end(), sentence(sort.noun()))
     }
 
-    /// The constant that a definition states.
+    /// Returns the constant that a definition states.
     pub(crate) fn constant(&self, definition: &Definition) -> Option<&ConstantAt> {
         let name = &self.files[definition.file].name;
         self.expanded.as_ref()?.constants().iter().find(|constant| {
@@ -137,7 +137,8 @@ impl Analysis {
         })
     }
 
-    /// The address of the instruction that a label of the source names, spelled; empty if it is unknown.
+    /// Returns a text with the address of the instruction after a label of the source, or an empty text if it is
+    /// unknown.
     fn address_of(&self, label: &Definition) -> String {
         if label.file != 0 {
             return String::new();
@@ -157,7 +158,7 @@ fn sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
-/// The explanation of an instruction: text, address and words, meaning, fields, source.
+/// Formats the explanation of an instruction: text, address and words, meaning, fields, source.
 fn of_explanation(explained: &Explanation, address: &str) -> String {
     let words: Vec<String> = explained.words.iter().map(|word| format!("{word:08x}")).collect();
     let mut text =
@@ -181,7 +182,7 @@ fn of_field(field: &ExplainedField) -> String {
     format!("| {index} | {bits} | {} | {} | {} |\n", escaped(name), escaped(text), escaped(doc))
 }
 
-/// The forms of a mnemonic with an example of each.
+/// Formats the forms of a mnemonic, each with an example.
 pub(crate) fn of_forms(forms: &[Form]) -> String {
     let mut text = String::new();
     for form in forms.iter().take(MOST_FORMS) {
@@ -201,7 +202,7 @@ pub(crate) fn of_forms(forms: &[Form]) -> String {
     text
 }
 
-/// Text in which no character is Markdown's.
+/// Returns text in which Markdown's characters are escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

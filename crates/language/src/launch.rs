@@ -7,7 +7,7 @@ use reconverge_workbench::launch::{LaunchFile, LaunchFileError};
 use crate::lines::LineStarts;
 use crate::markers::{Marker, MarkerLevel};
 
-/// Whether a TOML text is a launch file: it names a machine or a program.
+/// Whether a TOML text is a launch file, which names a machine or a program.
 pub fn is_launch(text: &str) -> bool {
     let begins =
         |line: &str, key: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
@@ -15,7 +15,7 @@ pub fn is_launch(text: &str) -> bool {
     top.any(|line| ["isa", "program"].iter().any(|key| begins(line, key)))
 }
 
-/// The messages about a launch file. Only its text is checked, not the program that it names.
+/// Returns the messages about a launch file. Checks its text but not the program that it names.
 pub fn launch_markers(text: &str) -> Vec<Marker> {
     let Err(error) = LaunchFile::parse(text) else { return Vec::new() };
     let lines = LineStarts::new(text);
@@ -32,7 +32,7 @@ pub fn launch_markers(text: &str) -> Vec<Marker> {
         LaunchFileError::Toml { error, .. } => error.message().to_owned(),
         error => error.to_string(),
     };
-    // The line is the marker's place.
+    // The marker's span already has the line.
     let message = match message.strip_prefix("line ").and_then(|rest| rest.split_once(": ")) {
         Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => rest.to_owned(),
         _ => message,

@@ -1,7 +1,7 @@
-//! A source text as lines of lexemes, whatever the machine.
+//! Source text as lines of lexemes, for all machines.
 //!
-//! The assemblers read a line by their own rules; lexemes serve what an editor does with a text that may be wrong: names under
-//! the cursor, colours, alignment. The characters of a lexeme are always those of the text.
+//! The assemblers parse lines by their own rules. Lexemes are for an editor's operations on a text that may have
+//! errors: names under the cursor, colours and alignment. Lexemes do not change the characters of the text.
 
 use reconverge_isa::source::{number_len, word_len};
 use reconverge_isa::{Isa, Span};
@@ -9,21 +9,21 @@ use reconverge_isa::{Isa, Span};
 /// Kind of a lexeme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LexemeKind {
-    /// `.equ`, with its point.
+    /// A directive with its leading point, such as `.equ`.
     Directive,
-    /// The name of a label where it is defined, without `@` and colon.
+    /// The name in the definition of a label, without `@` and colon.
     Label,
-    /// The name after `@`, without it. (R700)
+    /// The name after `@`, without the `@`. (R700)
     LabelUse,
     /// Letters, digits, `_` and `$`.
     Word,
-    /// A word directly after a point: a component.
+    /// A component: a word directly after a point.
     Component,
     /// A number.
     Number,
-    /// A text in quotation marks, with them.
+    /// A quoted text, with its quotation marks.
     Text,
-    /// The name after `\`, without it.
+    /// The name after `\`, without the `\`.
     Parameter,
     /// An address between `/*` and `*/`. (Tesla)
     Listing,
@@ -38,7 +38,7 @@ pub enum LexemeKind {
 pub struct Lexeme {
     /// Kind of the lexeme.
     pub kind: LexemeKind,
-    /// Place of the lexeme.
+    /// Span of the lexeme.
     pub span: Span,
 }
 
@@ -49,19 +49,19 @@ impl Lexeme {
     }
 }
 
-/// A line.
+/// A line as lexemes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LexedLine {
-    /// The line without its end of line.
+    /// The line without its line ending.
     pub span: Span,
     /// One past the last byte before the comment.
     pub code_end: usize,
-    /// The lexemes in their order; a comment is the last.
+    /// The lexemes in order. A comment is the last one.
     pub lexemes: Vec<Lexeme>,
 }
 
 impl LexedLine {
-    /// The lexemes before the comment.
+    /// Returns the lexemes before the comment.
     pub fn code(&self) -> &[Lexeme] {
         match self.lexemes.split_last() {
             Some((last, rest)) if last.kind == LexemeKind::Comment => rest,
@@ -69,12 +69,12 @@ impl LexedLine {
         }
     }
 
-    /// The comment.
+    /// Returns the comment.
     pub fn comment(&self) -> Option<Lexeme> {
         self.lexemes.last().copied().filter(|last| last.kind == LexemeKind::Comment)
     }
 
-    /// The lexemes after the labels and the listing's address at the start of the line.
+    /// Returns the lexemes after the labels and the listing's address at the start of the line.
     pub fn statement<'l>(&'l self, source: &str) -> &'l [Lexeme] {
         let code = self.code();
         let heads = code.iter().position(|lexeme| {
@@ -84,13 +84,13 @@ impl LexedLine {
         &code[heads.unwrap_or(code.len())..]
     }
 
-    /// The directive that the line begins with, after labels.
+    /// Returns the directive at the start of the line, after labels.
     pub fn directive<'s>(&self, source: &'s str) -> Option<&'s str> {
         let first = self.statement(source).first().filter(|first| first.kind == LexemeKind::Directive)?;
         Some(first.text(source))
     }
 
-    /// The lexeme at a byte; at the end of one lexeme and before no other, that one.
+    /// Returns the lexeme at a byte. Between two lexemes, a name takes precedence over a mark.
     pub fn at(&self, offset: usize) -> Option<Lexeme> {
         let inside = |lexeme: &&Lexeme| lexeme.span.start <= offset && offset < lexeme.span.end;
         let before = |lexeme: &&Lexeme| lexeme.span.end == offset;
@@ -100,7 +100,8 @@ impl LexedLine {
     }
 }
 
-/// The lines of a text. Labels are recognised as the machine writes them: `@name:` for R700, `name:` for the others.
+/// Returns the lines of a text. The machine determines the syntax of labels: `@name:` for R700, `name:` for the
+/// others.
 pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
     let mut start = 0;
     text.split('\n')
@@ -112,7 +113,7 @@ pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
         .collect()
 }
 
-/// Bytes of the name that ends with a colon at the start of `rest`, without the colon.
+/// Returns the length in bytes of the name before a colon at the start of `rest`, or 0.
 fn label_len(rest: &str) -> usize {
     let len =
         rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || b"_$".contains(&byte))).unwrap_or(0);
@@ -154,7 +155,7 @@ fn lex_line(line: &str, base: usize, isa: Option<Isa>) -> LexedLine {
             }
             other => (LexemeKind::Mark, other.len_utf8()),
         };
-        // A label may stand before a statement; anything else begins one.
+        // A label may precede a statement. Any other lexeme starts the statement.
         let is_head = matches!(kind, LexemeKind::Label | LexemeKind::Listing)
             || kind == LexemeKind::Mark && matches!(first, ':' | '@');
         heads &= is_head;
@@ -168,7 +169,7 @@ fn lex_line(line: &str, base: usize, isa: Option<Isa>) -> LexedLine {
     LexedLine { span: Span::new(base, base + line.len()), code_end: base + code.len(), lexemes }
 }
 
-/// Bytes of the text in quotation marks at the start of `rest`.
+/// Returns the length in bytes of the quoted text at the start of `rest`.
 fn text_len(rest: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in rest.bytes().enumerate().skip(1) {

@@ -1,11 +1,11 @@
-//! The analysis of an assembler source for editors: messages with fixes, explanations, completions, definitions.
+//! Analyses an assembler source for editors: messages with fixes, explanations, completions, definitions.
 //!
-//! * [`Analysis`]: one version of a text with the machine that it is for. Its methods are the questions of an editor.
-//! * [`Settings`]: facts about a source that its text does not state.
-//! * [`LineStarts`]: lines and columns, in the unit of the editor's choice.
+//! * [`Analysis`]: one version of a text with its machine. Its methods are the queries of an editor.
+//! * [`Settings`]: facts about a source that its text may omit.
+//! * [`LineStarts`]: lines and columns, in the unit that the editor uses.
 //!
-//! Nothing here reads files, prints, or starts threads; the caller gives included files to [`Analysis::new`]. The mnemonics,
-//! forms, directives and registers are those of the machines' tables.
+//! The crate does not read files, print, or start threads. The caller passes included files to [`Analysis::new`]. The
+//! mnemonics, forms, directives and registers come from the machines' tables.
 //!
 //! ```
 //! use reconverge_language::{Analysis, Settings};

@@ -1,6 +1,6 @@
-//! Positions in a text as editors count them: a line and a column in a unit of the editor's choice.
+//! Positions in a text as in editors: a line, and a column in the editor's unit.
 
-/// Unit of columns.
+/// Unit in which columns are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ColumnUnit {
     /// Bytes of UTF-8.
@@ -19,40 +19,41 @@ impl ColumnUnit {
     }
 }
 
-/// The first bytes of the lines of a text.
+/// The start of each line of a text, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineStarts(Vec<usize>);
 
 impl LineStarts {
-    /// The lines of a text. A text has at least one line, which may be empty.
+    /// Finds the lines of a text. A text has at least one line, which may be empty.
     pub fn new(text: &str) -> LineStarts {
         let behind = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         LineStarts([0].into_iter().chain(behind).collect())
     }
 
-    /// The number of lines.
+    /// Returns the number of lines.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The line, from 0, of a byte.
+    /// Returns the line of a byte, counted from 0.
     pub fn line(&self, offset: usize) -> usize {
         self.0.partition_point(|start| *start <= offset) - 1
     }
 
-    /// The first byte of a line, from 0; the end of `text` for lines after its last.
+    /// Returns the first byte of a line, counted from 0. Returns the end of `text` for lines after the last one.
     pub fn start(&self, text: &str, line: usize) -> usize {
         self.0.get(line).copied().unwrap_or(text.len())
     }
 
-    /// One past the last byte of a line without its end of line.
+    /// Returns the end of a line, without its line ending.
     pub fn end(&self, text: &str, line: usize) -> usize {
         let end = self.0.get(line + 1).map_or(text.len(), |next| next - 1);
         let start = self.start(text, line);
         start + text[start..end].strip_suffix('\r').unwrap_or(&text[start..end]).len()
     }
 
-    /// Line and column, both from 0, of a byte of the text. A byte inside a character has the column of the character.
+    /// Returns the line and the column of a byte, both counted from 0. A byte inside a character has the column of
+    /// the character.
     pub fn position(&self, text: &str, offset: usize, unit: ColumnUnit) -> (usize, usize) {
         let offset = offset.min(text.len());
         let line = self.line(offset);
@@ -62,8 +63,8 @@ impl LineStarts {
         (line, before.map(|(_, character)| unit.len(character)).sum())
     }
 
-    /// The byte at a line and column, both from 0. A column after the end of its line is that end, a line after the last is the
-    /// end of the text.
+    /// Returns the byte at a line and column, both counted from 0. A column after the end of its line means the end
+    /// of the line. A line after the last one means the end of the text.
     pub fn offset(&self, text: &str, line: usize, column: usize, unit: ColumnUnit) -> usize {
         if line >= self.count() {
             return text.len();
@@ -93,7 +94,7 @@ mod tests {
         assert_eq!(lines.position(text, at, ColumnUnit::Utf8), (0, 5));
         assert_eq!(lines.position(text, at, ColumnUnit::Utf16), (0, 3));
         assert_eq!(lines.offset(text, 0, 3, ColumnUnit::Utf16), at);
-        // Inside the pair of units of one character: its start.
+        // A column between the two units of a character means the start of the character.
         assert_eq!(lines.offset(text, 0, 2, ColumnUnit::Utf16), 1);
         assert_eq!(lines.offset(text, 0, 99, ColumnUnit::Utf16), at + 1);
         assert_eq!(lines.offset(text, 1, 1, ColumnUnit::Utf16), text.len() - 1);

@@ -1,4 +1,4 @@
-//! Messages about a source: errors and warnings of the assembler, findings of the rules, and how the machine was chosen.
+//! Messages about a source: assembler errors and warnings, findings of the rules, and how the machine was chosen.
 
 use reconverge_isa::lint::Severity;
 use reconverge_isa::source::{Level, closest, proposed};
@@ -14,39 +14,39 @@ const MOST_TRIES: usize = 16;
 /// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkerLevel {
-    /// The text has no meaning, or a program breaks a rule and traps.
+    /// The text is invalid, or a program breaks a rule and traps.
     Error,
-    /// The text has probably not the intended meaning, or the behaviour is undefined.
+    /// The text probably does not have the intended meaning, or its behaviour is undefined.
     Warning,
-    /// Allowed, and probably not meant.
+    /// The text is valid but probably not intended.
     Note,
     /// A remark about the analysis itself.
     Hint,
 }
 
-/// A place in the source or in a file that it includes.
+/// A position in the source or in a file that it includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FilePlace {
-    /// Path of the file from the folder of the source; `None` for the source itself.
+    /// Path of the file relative to the folder of the source; `None` for the source itself.
     pub file: Option<String>,
-    /// The place in the file.
+    /// The span in the file.
     pub span: Span,
 }
 
-/// A message about a place in the source.
+/// A message about a part of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// The place.
+    /// The part.
     pub span: Span,
     /// Severity of the message.
     pub level: MarkerLevel,
-    /// Name of the rule that is broken, for findings.
+    /// Name of the violated rule, for findings.
     pub rule: Option<&'static str>,
-    /// The message, with its advice.
+    /// The message with its advice.
     pub message: String,
-    /// Other places, each with a message.
+    /// Other positions, each with a message.
     pub related: Vec<(FilePlace, String)>,
-    /// The text that the advice proposes.
+    /// The text that the advice suggests.
     pub(crate) proposal: Option<String>,
 }
 
@@ -55,7 +55,7 @@ pub struct Marker {
 pub struct Remedy {
     /// Description of the change.
     pub title: String,
-    /// The message that goes away.
+    /// The message that the change removes.
     pub marker: Marker,
     /// The part of the text to replace.
     pub span: Span,
@@ -64,7 +64,7 @@ pub struct Remedy {
 }
 
 impl Analysis {
-    /// The messages about the source, in the order of the text.
+    /// Returns the messages about the source, in text order.
     pub fn markers(&self) -> Vec<Marker> {
         let mut found = self.assembler_markers();
         found.extend(self.found_by_rules());
@@ -73,7 +73,7 @@ impl Analysis {
         found
     }
 
-    /// The messages except for the findings of the rules.
+    /// Returns the messages except for the findings of the rules.
     fn assembler_markers(&self) -> Vec<Marker> {
         let mut found: Vec<Marker> = Vec::new();
         found.extend(self.expansion_errors.iter().map(|error| self.marker(error, None)));
@@ -92,8 +92,8 @@ impl Analysis {
         found
     }
 
-    /// The changes that remove the messages within a part of the text. Each change has been tried: the changed source does not have
-    /// the message.
+    /// Returns the changes that remove the messages within a part of the text. Each change was tried: the changed
+    /// source does not have the message.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
         let before = self.assembler_markers();
@@ -118,7 +118,7 @@ impl Analysis {
         found
     }
 
-    /// The replacements that a message proposes: for its place, or for the word in it that is most like the proposal.
+    /// Returns the replacements for a message's proposal: for its whole span, and for each similar word in the span.
     fn replacements(&self, marker: &Marker) -> Vec<(Span, String)> {
         let Some(proposal) = &marker.proposal else { return Vec::new() };
         if marker.level == MarkerLevel::Hint {
@@ -137,7 +137,7 @@ impl Analysis {
         found
     }
 
-    /// Whether a change removes a message and adds none of its severity.
+    /// Whether a change removes a message without adding one of the same severity.
     fn mends(&self, marker: &Marker, before: &[Marker], span: Span, text: &str) -> bool {
         let changed = format!("{}{text}{}", &self.text()[..span.start], &self.text()[span.end..]);
         let after = self.again(&changed).assembler_markers();
@@ -150,8 +150,8 @@ impl Analysis {
                 || count(&after, MarkerLevel::Error) <= count(before, MarkerLevel::Error))
     }
 
-    /// The message of an assembler. One about an included file has the line that includes the file. `plain` is its place in the
-    /// text that the assembler reads.
+    /// Returns the marker of an assembler message. A message about an included file is placed on the line that
+    /// includes the file. `plain` is the position in the text that the assembler reads.
     fn marker(&self, diagnostic: &Diagnostic, plain: Option<usize>) -> Marker {
         let mut message = diagnostic.message.clone();
         if let Some(help) = &diagnostic.help {
@@ -184,7 +184,7 @@ impl Analysis {
         }
     }
 
-    /// A span inside the text, at least one character long if its line has one.
+    /// Returns a span inside the text. It has at least one character if its line has one.
     fn shown(&self, span: Span) -> Span {
         let text = self.text();
         let mut start = span.start.min(text.len());
@@ -202,7 +202,7 @@ impl Analysis {
         Span::new(start, start + next.map_or(0, char::len_utf8))
     }
 
-    /// The statement of the line at a byte.
+    /// Returns the span of the statement on the line at a byte.
     pub(crate) fn statement_at(&self, offset: usize) -> Span {
         let line = self.line_at(offset);
         match (line.statement(self.text()), line.span) {
@@ -212,7 +212,7 @@ impl Analysis {
         }
     }
 
-    /// The line that includes a file, perhaps by way of others: the first `.include`.
+    /// Returns the line that includes a file. If other files include it, returns the first `.include`.
     fn include_of(&self, name: &str) -> Span {
         let own = &self.files[0];
         let includes = own.lines.iter().filter(|line| line.directive(&own.text) == Some(".include"));
@@ -246,7 +246,7 @@ impl Analysis {
         self.findings().iter().map(marker).collect()
     }
 
-    /// The hint about the machine, if the source and the settings do not state it.
+    /// Returns the hint about the machine, if neither the source nor the settings state it.
     fn chosen_machine(&self) -> Option<Marker> {
         let isa = self.isa();
         let own = &self.files[0];

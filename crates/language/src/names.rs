@@ -1,4 +1,4 @@
-//! The names of a source and of the files that it includes: where they are defined and where they are used.
+//! The names in a source and in the files that it includes, with their definitions and uses.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub enum NameSort {
     Alias,
     /// A macro.
     Macro,
-    /// A parameter of a macro, or the number of a repetition.
+    /// A parameter of a macro, or the counter of a repetition.
     MacroParameter,
     /// A program.
     Program,
@@ -29,7 +29,7 @@ pub enum NameSort {
 }
 
 impl NameSort {
-    /// The sort as messages name it.
+    /// Returns the sort's noun for messages.
     pub fn noun(self) -> &'static str {
         match self {
             NameSort::Label => "label",
@@ -51,33 +51,33 @@ pub struct Definition {
     pub sort: NameSort,
     /// The name.
     pub name: String,
-    /// Number of the file; 0 is the source itself.
+    /// Number of the file; 0 for the source itself.
     pub file: usize,
-    /// The name's place in its file.
+    /// Span of the name in its file.
     pub span: Span,
-    /// The construct: the line, or all lines of a macro or a program.
+    /// Span of the construct: the line, or all lines of a macro or a program.
     pub whole: Span,
-    /// Where the name is known, in its file; `None` for names that are known everywhere.
+    /// Span in which the name is visible, in its file; `None` for names that are visible everywhere.
     pub scope: Option<Span>,
 }
 
-/// A place where a name is defined or used.
+/// A definition or use of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Occurrence {
-    /// Number of the definition. All definitions of one name have the number of the first.
+    /// Number of the definition. If a name has several definitions, the number of the first.
     pub(crate) definition: usize,
     /// Number of the file.
     pub(crate) file: usize,
-    /// The place.
+    /// Span of the name.
     pub(crate) span: Span,
-    /// Whether the place defines the name.
+    /// Whether this occurrence defines the name.
     pub(crate) defines: bool,
 }
 
 /// A file with its lines.
 #[derive(Clone, Debug)]
 pub(crate) struct SheetFile {
-    /// Path from the folder of the source; empty for the source.
+    /// Path relative to the folder of the source; empty for the source itself.
     pub(crate) name: String,
     /// Text of the file.
     pub(crate) text: String,
@@ -91,7 +91,7 @@ impl SheetFile {
     }
 }
 
-/// All names.
+/// All names of the source and its included files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameTable {
     pub(crate) definitions: Vec<Definition>,
@@ -99,7 +99,7 @@ pub(crate) struct NameTable {
 }
 
 impl NameTable {
-    /// Reads the names of the files.
+    /// Finds the names in the files.
     pub(crate) fn new(files: &[SheetFile], isa: Isa) -> NameTable {
         let words = vocabulary(isa);
         let mut table = NameTable::default();
@@ -113,7 +113,7 @@ impl NameTable {
         table
     }
 
-    /// The occurrence at a byte of a file.
+    /// Returns the occurrence at a byte of a file.
     pub(crate) fn at(&self, file: usize, offset: usize) -> Option<Occurrence> {
         let touches = |found: &&Occurrence| {
             found.file == file && found.span.start <= offset && offset <= found.span.end
@@ -121,12 +121,12 @@ impl NameTable {
         self.occurrences.iter().find(touches).copied()
     }
 
-    /// All occurrences of a definition.
+    /// Returns all occurrences of a definition.
     pub(crate) fn of(&self, definition: usize) -> impl Iterator<Item = Occurrence> {
         self.occurrences.iter().filter(move |found| found.definition == definition).copied()
     }
 
-    /// The definitions that are known at a byte of the source.
+    /// Returns the definitions that are visible at a byte of the source.
     pub(crate) fn known_at(&self, offset: usize) -> impl Iterator<Item = &Definition> {
         let known = move |scope: Span| scope.start <= offset && offset <= scope.end;
         self.definitions.iter().filter(move |found| match found.scope {
@@ -135,7 +135,7 @@ impl NameTable {
         })
     }
 
-    /// Reads the definitions of a file.
+    /// Finds the definitions in a file.
     fn define(&mut self, number: usize, file: &SheetFile, words: &Vocabulary) {
         let text = file.text.as_str();
         let ends = program_ends(file, words);
@@ -212,13 +212,13 @@ impl NameTable {
         }
     }
 
-    /// Reads the uses of names in a file.
+    /// Finds the uses of names in a file.
     fn find_uses(&mut self, number: usize, file: &SheetFile, isa: Isa, known: &ByName) {
         let text = file.text.as_str();
         for line in &file.lines {
             let first = line.statement(text).first().map(|lexeme| lexeme.span.start);
             let is_directive = line.directive(text).is_some();
-            // The arguments of a macro may be anything.
+            // The arguments of a macro can be of any kind.
             let first_word = line.statement(text).first().map_or("", |lexeme| lexeme.text(text));
             let is_call = known.has(&self.definitions, first_word, NameSort::Macro);
             let mut brackets = 0_i32;
@@ -263,7 +263,7 @@ impl NameTable {
                 }
             }
         }
-        // Names of programs may be of several lexemes.
+        // The name of a program may consist of several lexemes.
         for (index, definition) in self.definitions.iter().enumerate() {
             if definition.sort == NameSort::Program && definition.file == number {
                 self.occurrences.retain(|found| {
@@ -282,7 +282,7 @@ impl NameTable {
     }
 }
 
-/// The definitions of each name.
+/// The indices of the definitions of each name.
 struct ByName(HashMap<String, Vec<usize>>);
 
 impl ByName {
@@ -294,13 +294,13 @@ impl ByName {
         ByName(known)
     }
 
-    /// Whether a name stands for something of a sort.
+    /// Whether a name has a definition of a sort.
     fn has(&self, definitions: &[Definition], name: &str, sort: NameSort) -> bool {
         self.0.get(name).is_some_and(|all| all.iter().any(|index| definitions[*index].sort == sort))
     }
 
-    /// The definition that a name at a place means, and whether the place is one of its definitions. Names of an earlier sort
-    /// hide those of a later one.
+    /// Returns the definition for an occurrence of a name, and whether the occurrence is one of its definitions.
+    /// Names of an earlier sort in `sorts` hide those of a later one.
     fn find(
         &self,
         definitions: &[Definition],
@@ -330,7 +330,7 @@ impl ByName {
                     definition.file == file && scope.start <= span.start && span.end <= scope.end
                 })
             };
-            // The innermost of several blocks; a macro before the programs may use the label of one.
+            // The innermost of several blocks is used. A macro before the programs may use the label of one.
             let innermost = of_sort().filter(inside).min_by_key(|index| {
                 definitions[*index].scope.map_or(usize::MAX, |scope| scope.end - scope.start)
             });
@@ -345,7 +345,7 @@ impl ByName {
     }
 }
 
-/// The places where the programs of a file begin, and its end.
+/// Returns the positions where the programs of a file start, and the end of the file.
 fn program_ends(file: &SheetFile, words: &Vocabulary) -> Vec<usize> {
     let begins = |line: &&LexedLine| {
         line.directive(&file.text)
@@ -357,14 +357,14 @@ fn program_ends(file: &SheetFile, words: &Vocabulary) -> Vec<usize> {
     ends
 }
 
-/// The program that a byte is in: from its first line to the next program.
+/// Returns the span of the program that contains a byte: from its first line to the next program.
 fn program_of(ends: &[usize], offset: usize) -> Span {
     let next = ends.partition_point(|start| *start <= offset);
     let start = next.checked_sub(1).map_or(0, |before| ends[before]);
     Span::new(start, ends.get(next).copied().unwrap_or(start).saturating_sub(1))
 }
 
-/// The parameters of `.macro`: each name that begins or follows a comma.
+/// Returns the parameters of `.macro`: the first name, and each name after a comma.
 fn parameters<'l>(lexemes: &'l [Lexeme], text: &'l str) -> impl Iterator<Item = Lexeme> + 'l {
     let mut depth = 0_i32;
     let mut fresh = true;

@@ -1,4 +1,4 @@
-//! The outline of a source: its programs and names, and the parts that an editor folds.
+//! The outline of a source: its programs and names, and the parts that an editor can fold.
 
 use reconverge_isa::{Isa, Span};
 
@@ -14,38 +14,38 @@ pub struct OutlineEntry {
     pub sort: NameSort,
     /// The name.
     pub name: String,
-    /// The whole construct.
+    /// Span of the whole construct.
     pub whole: Span,
-    /// The name's place.
+    /// Span of the name.
     pub span: Span,
-    /// The entries inside.
+    /// Nested entries.
     pub inside: Vec<OutlineEntry>,
 }
 
-/// Lines that an editor folds, from 0, first and last.
+/// Lines that an editor can fold, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedLines {
-    /// The line that stays.
+    /// The line that remains visible.
     pub first: usize,
-    /// The last line that is hidden.
+    /// The last hidden line.
     pub last: usize,
     /// Whether the lines are comments.
     pub comment: bool,
 }
 
-/// A block of lines, from 0, that one word begins and another ends.
+/// A block of lines, counted from 0, that starts with one word and ends with another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordBlock {
     pub(crate) first: usize,
-    /// Lines between two branches.
+    /// Lines that separate two branches.
     pub(crate) middles: Vec<usize>,
     pub(crate) last: usize,
-    /// Whether the words are instructions and not directives.
+    /// Whether the words are instructions instead of directives.
     pub(crate) construct: bool,
 }
 
 impl Analysis {
-    /// The programs, each with its labels, and the names that all programs share, in the order of the text.
+    /// Returns the programs, each with its labels, and the names that all programs share, in text order.
     pub fn outline(&self) -> Vec<OutlineEntry> {
         let entry = |definition: &Definition| OutlineEntry {
             sort: definition.sort,
@@ -77,7 +77,8 @@ impl Analysis {
         entries
     }
 
-    /// The parts that an editor folds: programs, macros, repetitions, conditions, clauses of R700, constructs of R500, comments.
+    /// Returns the parts that an editor can fold: programs, macros, repetitions, conditions, R700 clauses, R500
+    /// constructs and comments.
     pub fn folds(&self) -> Vec<FoldedLines> {
         let mut found = self.folded_blocks();
         found.extend(self.folded_programs());
@@ -108,8 +109,8 @@ impl Analysis {
         found
     }
 
-    /// Blocks that one word begins and another ends: `.macro`, `.rept`, `.if`, and the constructs of R500, whose end is the word
-    /// with `end` before it.
+    /// Returns the blocks that start with one word and end with another: `.macro`, `.rept`, `.if`, and R500
+    /// constructs, which end with the word prefixed by `end`.
     pub(crate) fn blocks(&self) -> Vec<WordBlock> {
         let text = self.text();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
@@ -134,7 +135,7 @@ impl Analysis {
                 innermost.into_iter().for_each(|(_, block)| block.middles.push(number));
                 continue;
             }
-            // `endif 3` closes three.
+            // `endif 3` closes three blocks.
             let count = statement.get(1).and_then(|count| count.text(text).parse().ok()).unwrap_or(1);
             for _ in 0..count {
                 let Some(at) = open.iter().rposition(|(end, _)| end == first) else { break };
@@ -158,7 +159,7 @@ impl Analysis {
         programs.map(fold).collect()
     }
 
-    /// The last line from `first` to `last` that is not empty.
+    /// Returns the last line from `first` to `last` that is not empty.
     fn last_with_code(&self, first: usize, last: usize) -> usize {
         (first..=last).rev().find(|line| !self.own_lines()[*line].lexemes.is_empty()).unwrap_or(first)
     }
@@ -178,7 +179,7 @@ impl Analysis {
         found
     }
 
-    /// A control-flow instruction and the lines of its clause. (R700)
+    /// Returns the lines of each clause with its control-flow instruction. (R700)
     fn folded_clauses(&self) -> Vec<FoldedLines> {
         let text = self.text();
         let (mut found, mut head): (Vec<FoldedLines>, Option<usize>) = (Vec::new(), None);
@@ -200,7 +201,8 @@ impl Analysis {
     }
 }
 
-/// Whether a statement is a control-flow instruction: a name of several letters and a colon, after an address. (R700)
+/// Whether a statement is a control-flow instruction: a name of several letters and a colon, after an optional
+/// address. (R700)
 pub(crate) fn is_control<'t>(mut words: impl Iterator<Item = &'t str>) -> bool {
     let mut name = words.next().unwrap_or_default();
     if name.starts_with(|c: char| c.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! An assembler's view of a text that may be wrong: lines with errors are left out until the rest assembles.
+//! Assembles a text that may have errors. Lines with errors are removed until the rest assembles.
 
 use reconverge_isa::Diagnostic;
 use reconverge_isa::source::lines;
@@ -7,22 +7,22 @@ use reconverge_workbench::{Target, assemble};
 
 use crate::lexemes::{LexemeKind, lex};
 
-/// Times that a text is assembled, at most.
+/// Maximum number of attempts.
 const MOST: usize = 8;
 
-/// Errors after which an assembler may stop, so that a later pass finds more.
+/// Number of errors after which an assembler may stop. Another attempt may then find more.
 pub(crate) const MANY: usize = 20;
 
-/// The result.
+/// The result of assembling a text with errors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passes {
-    /// The programs without the lines that have errors. Places are those of the whole text.
+    /// The programs without the lines that have errors. Positions refer to the whole text.
     pub(crate) assembled: Option<Assembled>,
-    /// The errors, in the order of the text.
+    /// The errors in text order.
     pub(crate) errors: Vec<Diagnostic>,
 }
 
-/// Assembles a plain text.
+/// Assembles a text without macros.
 pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
     let mut found = Passes::default();
     let mut text: Option<String> = None;
@@ -48,8 +48,8 @@ pub(crate) fn assemble_partly(target: &Target, plain: &str) -> Passes {
     found
 }
 
-/// The text with spaces in place of the lines that have errors. Labels stay, unless nothing else is left of the line. `None` if
-/// no line is left that could be wrong.
+/// Returns the text with spaces in place of the lines that have errors. A label remains, unless it is all that
+/// remains of the line. Returns `None` if no further line can be removed.
 fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String> {
     let mut bytes = text.as_bytes().to_vec();
     let starts: Vec<(usize, &str)> = lines(text).collect();
@@ -60,7 +60,8 @@ fn blanked(target: &Target, text: &str, errors: &[Diagnostic]) -> Option<String>
         let lexed = lex(line, Some(target.isa));
         let statement = lexed.first().and_then(|lexed| lexed.statement(line).first().copied());
         let whole = lexed.first().and_then(|lexed| lexed.lexemes.first().copied());
-        // A directive that is wrong as a place in the text, such as a second chip, stays wrong without its line only.
+        // A directive that is wrong because of its position, such as a second chip, is an error until its line is
+        // removed.
         let from = statement.or(whole).filter(|first| first.kind != LexemeKind::Comment);
         let Some(from) = from else { continue };
         bytes[start + from.span.start..start + line.len()].fill(b' ');

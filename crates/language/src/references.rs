@@ -1,4 +1,4 @@
-//! The places that define and use names, and the changes that rename them.
+//! Definitions and uses of names, and the changes that rename them.
 
 use reconverge_isa::{Program, Span};
 
@@ -8,15 +8,15 @@ use crate::markers::FilePlace;
 use crate::names::{Definition, NameSort, Occurrence};
 use crate::vocabulary::vocabulary;
 
-/// The reason why a name is not changed.
+/// The reason why a name cannot be renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RenameError {
-    /// No name is at the place.
+    /// The position does not have a name.
     NoName,
-    /// Names of this sort are not changed.
+    /// Names of this sort cannot be renamed.
     Sort(NameSort),
-    /// The new name has characters that a name does not have.
+    /// The new name is not a valid name.
     Malformed {
         /// The new name.
         name: String,
@@ -28,14 +28,14 @@ pub enum RenameError {
         /// Meaning of the name: a sort of names, or `mnemonic`.
         by: &'static str,
     },
-    /// The name is also in a file that the source includes.
+    /// A file that the source includes also uses the name.
     OtherFile {
         /// The name.
         name: String,
         /// The file.
         file: String,
     },
-    /// The programs would be others.
+    /// Renaming would change the programs.
     Changes {
         /// The new name.
         name: String,
@@ -67,7 +67,7 @@ impl std::fmt::Display for RenameError {
 
 impl std::error::Error for RenameError {}
 
-/// A part of the text and its replacement.
+/// A part of the text, and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextChange {
     /// The part.
@@ -76,7 +76,7 @@ pub struct TextChange {
     pub text: String,
 }
 
-/// The text after changes that do not overlap.
+/// Returns the text after changes that do not overlap.
 pub fn changed(text: &str, changes: &[TextChange]) -> String {
     let mut sorted: Vec<&TextChange> = changes.iter().collect();
     sorted.sort_by_key(|change| (change.span.start, change.span.end));
@@ -93,7 +93,7 @@ pub fn changed(text: &str, changes: &[TextChange]) -> String {
 }
 
 impl Analysis {
-    /// Where the name at a byte is defined; the included file, on a line that includes one.
+    /// Returns the position where the name at a byte is defined. On a line that includes a file, returns the file.
     pub fn definition(&self, offset: usize) -> Option<FilePlace> {
         if let Some(found) = self.names.at(0, offset) {
             let definition = &self.names.definitions[found.definition];
@@ -108,35 +108,36 @@ impl Analysis {
             .then(|| FilePlace { file: Some(name.to_owned()), span: Span::default() })
     }
 
-    /// The places of the name at a byte, in the source and in the files that it includes. `definitions` adds those that define it.
+    /// Returns the positions of the name at a byte, in the source and in the files that it includes. Includes
+    /// definitions if `definitions` is set.
     pub fn references(&self, offset: usize, definitions: bool) -> Vec<FilePlace> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let kept = |other: &Occurrence| definitions || !other.defines;
         self.names.of(found.definition).filter(kept).map(|other| self.place(other.file, other.span)).collect()
     }
 
-    /// The places of the name at a byte in the source itself, and whether each defines it.
+    /// Returns the positions of the name at a byte in the source itself, and whether each is a definition.
     pub fn highlights(&self, offset: usize) -> Vec<(Span, bool)> {
         let Some(found) = self.names.at(0, offset) else { return Vec::new() };
         let own = self.names.of(found.definition).filter(|other| other.file == 0);
         own.map(|other| (other.span, other.defines)).collect()
     }
 
-    /// The text of a file that the source includes.
+    /// Returns the text of a file that the source includes.
     pub fn included_text(&self, name: &str) -> Option<&str> {
         self.files.iter().skip(1).find(|file| file.name == name).map(|file| file.text.as_str())
     }
 
-    /// The name at a byte that [`Analysis::rename`] would change.
+    /// Returns the name at a byte that [`Analysis::rename`] would change.
     ///
     /// # Errors
-    /// The place does not have a name, or names of its sort are not changed.
+    /// The position does not have a name, or names of its sort cannot be renamed.
     pub fn renamable(&self, offset: usize) -> Result<(Span, &str), RenameError> {
         let (found, definition) = self.name_at(offset)?;
         Ok((found.span, &definition.name))
     }
 
-    /// The changes that give the name at a byte another one. They have been tried: the programs stay as they are.
+    /// Returns the changes that rename the name at a byte. They were tried and do not change the programs.
     ///
     /// # Errors
     /// See [`RenameError`].
@@ -182,12 +183,12 @@ impl Analysis {
         }
     }
 
-    /// Whether another text has the same programs, and as many errors.
+    /// Whether another text has the same programs and the same number of errors.
     pub(crate) fn is_same(&self, text: &str) -> bool {
         let other = self.again(text);
         let words = |analysis: &Analysis| {
             let programs = analysis.assembled().map(|assembled| assembled.image.programs.clone());
-            // The names of parameters may be others.
+            // The names of parameters may differ.
             let parts = |program: Program| (program.words, program.base, program.constants, program.state);
             programs.map(|programs| programs.into_iter().map(parts).collect::<Vec<_>>())
         };
@@ -199,7 +200,7 @@ impl Analysis {
     }
 }
 
-/// Whether a text is one name.
+/// Whether a text is a single name.
 fn is_name(text: &str) -> bool {
     let only = |lexemes: &[Lexeme]| matches!(lexemes, [only] if only.kind == LexemeKind::Word);
     let fits = lex(text, None).first().is_some_and(|line| only(&line.lexemes));

@@ -1,4 +1,4 @@
-//! The colours of a source: what each part of it is.
+//! Syntax colours of a source.
 
 use reconverge_isa::Span;
 
@@ -32,7 +32,7 @@ pub enum Colour {
     Modifier,
     /// A number.
     Number,
-    /// A text in quotation marks, or the name of a program.
+    /// A quoted text, or the name of a program.
     Text,
 }
 
@@ -57,16 +57,16 @@ impl Colour {
 /// A coloured part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ColouredPart {
-    /// The part, which lies in one line.
+    /// The part, which is within one line.
     pub span: Span,
     /// Kind of the part.
     pub colour: Colour,
-    /// Whether it defines a name.
+    /// Whether the part defines a name.
     pub defines: bool,
 }
 
 impl Analysis {
-    /// The coloured parts within a part of the text, in its order. They do not overlap.
+    /// Returns the coloured parts within a part of the text, in text order. They do not overlap.
     pub fn colours(&self, part: Span) -> Vec<ColouredPart> {
         let words = vocabulary(self.isa());
         let mut names = self.names.occurrences.iter().filter(|found| found.file == 0).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The words of a machine's text, read from its tables: mnemonics, forms, directives, registers.
+//! The words of a machine's assembler syntax, read from its tables: mnemonics, forms, directives, registers.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -16,9 +16,9 @@ pub(crate) struct Vocabulary {
     pub(crate) mnemonics: HashSet<&'static str>,
     /// Mnemonics with their position in a line, sorted.
     pub(crate) entries: Vec<MnemonicEntry>,
-    /// Directives of the machine and those of all texts.
+    /// Directives of the machine and those of all machines.
     pub(crate) directives: Vec<DirectiveRow>,
-    /// Beginnings of numbered registers: `$r`, `R`, `temp[`.
+    /// Prefixes of numbered registers: `$r`, `R`, `temp[`.
     pub(crate) registers: HashSet<String>,
 }
 
@@ -27,14 +27,14 @@ pub(crate) struct Vocabulary {
 pub(crate) struct MnemonicEntry {
     /// The mnemonic.
     pub(crate) name: &'static str,
-    /// The text of its first form.
+    /// Text of the first form.
     pub(crate) form: String,
-    /// Whether a line begins with it; otherwise it follows a slot (R700) or a destination (R500).
+    /// Whether the mnemonic starts a line; otherwise it follows a slot (R700) or a destination (R500).
     pub(crate) leads: bool,
 }
 
 impl MnemonicEntry {
-    /// The characters that stand in a line: with its colon for a control-flow instruction. (R700)
+    /// Returns the mnemonic as it appears in a line: with its colon for a control-flow instruction. (R700)
     pub(crate) fn written(&self) -> &str {
         match self.form.strip_prefix(self.name).is_some_and(|rest| rest.starts_with(':')) {
             true => &self.form[..self.name.len() + 1],
@@ -43,7 +43,7 @@ impl MnemonicEntry {
     }
 }
 
-/// The words of a machine. They are read once.
+/// Returns the words of a machine. They are read once.
 pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
     static ALL: [OnceLock<Vocabulary>; 3] = [const { OnceLock::new() }; 3];
     ALL[isa as usize].get_or_init(|| {
@@ -75,13 +75,13 @@ pub(crate) fn vocabulary(isa: Isa) -> &'static Vocabulary {
 }
 
 impl Vocabulary {
-    /// The directive of a name.
+    /// Returns the directive with a name.
     pub(crate) fn directive(&self, name: &str) -> Option<&DirectiveRow> {
         self.directives.iter().find(|row| row.name == name)
     }
 
-    /// Whether a word is a register: a known beginning and a number, perhaps with letters after it. `next` is the character
-    /// after the word.
+    /// Whether a word is a register: a known prefix and a number, optionally with letters after it. `next` is the
+    /// character after the word.
     pub(crate) fn is_register(&self, word: &str, next: Option<char>) -> bool {
         if next == Some('[') && self.registers.contains(&format!("{word}[")) {
             return true;
@@ -94,20 +94,20 @@ impl Vocabulary {
     }
 }
 
-/// A part of the text of a form.
+/// A part of a form's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FormPiece {
     /// A word that is part of the text.
     Fixed(String),
-    /// A beginning that a number follows, and what follows the number: `$rN`, `temp[N]`, `$rNl`.
+    /// A number with the text before and after it: `$rN`, `temp[N]`, `$rNl`.
     Numbered(String, String),
-    /// `NAME(`, with the alternatives between the brackets.
+    /// `NAME(`, with the alternatives in the parentheses.
     Bracketed(String, Vec<String>),
     /// A label.
     LabelName,
 }
 
-/// The words that the text of a form and its places name.
+/// Returns the pieces in the text of a form and in the texts of its operand positions.
 pub(crate) fn pieces(form: &Form) -> Vec<FormPiece> {
     let mut found = Vec::new();
     for text in std::iter::once(form.text.as_str()).chain(form.places.iter().map(|(_, text)| text.as_str())) {
@@ -158,7 +158,7 @@ fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
             found.push(FormPiece::Numbered(prefix.to_owned(), suffix.to_owned()));
             continue;
         }
-        // `R0`, as examples have it.
+        // `R0`, as in examples.
         let digits = word.trim_start_matches(|c: char| c.is_ascii_uppercase());
         if word.len() - digits.len() == 1
             && !digits.is_empty()

@@ -1,4 +1,4 @@
-//! Properties of any text: queries do not panic, and changes keep the programs.
+//! Properties of any text: queries do not panic, and changes preserve the programs.
 
 mod programs;
 
@@ -10,7 +10,7 @@ use reconverge_language::{
 use reconverge_testkit::{Random, shared};
 use reconverge_workbench::{Known, Style, Target, machine, open};
 
-/// The words of the programs of a text, or none if it does not assemble.
+/// Returns the words of a text's programs, or `None` if it does not assemble.
 fn words(sample: &Sample, text: &str) -> Option<Vec<Vec<u32>>> {
     let hints = [&sample.settings.launch, &sample.settings.fallback];
     let isa = hints.iter().find_map(|hint| hint.isa);
@@ -21,7 +21,7 @@ fn words(sample: &Sample, text: &str) -> Option<Vec<Vec<u32>>> {
     Some(opened.image.programs.into_iter().map(|program| program.words).collect())
 }
 
-/// Runs every query about a text as a whole.
+/// Runs every query that concerns the whole text.
 fn ask_all(analysis: &Analysis) {
     let text = analysis.text();
     let whole = Span::new(0, text.len());
@@ -40,7 +40,7 @@ fn ask_all(analysis: &Analysis) {
     analysis.format().iter().for_each(|change| inside(change.span));
 }
 
-/// Runs every query about a place.
+/// Runs every query that concerns a position.
 fn ask_at(analysis: &Analysis, offset: usize) {
     analysis.hover(offset);
     analysis.complete(offset);
@@ -50,7 +50,7 @@ fn ask_at(analysis: &Analysis, offset: usize) {
     let _ = analysis.rename(offset, "renamed_1");
 }
 
-/// One short sample of each machine, with macros if there is one.
+/// Returns one short sample of each machine, with macros if there is one.
 fn short() -> Vec<Sample> {
     let mut found: Vec<Sample> = Vec::new();
     for isa in Isa::ALL {
@@ -151,7 +151,7 @@ fn a_layout_keeps_the_words_and_has_nothing_more_to_change() {
     let mut laid_out = 0;
     for sample in samples() {
         let Some(before) = words(&sample, &sample.text) else { continue };
-        // The same with other spaces at the starts of lines and between words.
+        // The same text with other spaces at the starts of lines and between words.
         let wide: String =
             sample.text.lines().map(|line| format!("\t {}  \n", line.replace(' ', "  "))).collect();
         let wide = if sample.text.contains('"') || words(&sample, &wide).as_ref() != Some(&before) {
@@ -225,7 +225,7 @@ fn the_forms_that_are_proposed_assemble() {
                         targets.push(Target { stage: Some(stage), ..with });
                     }
                 }
-                // Labels of examples, and an ALU group or a clause that takes the example.
+                // Labels for the examples, and the ALU group or clause that an example needs.
                 let contexts = ["", "ALU:\n", "TEX:\n", "VTX:\n", "ALU:\n 0 "];
                 let fits = targets.iter().any(|target| {
                     contexts.iter().any(|context| {
@@ -240,7 +240,7 @@ fn the_forms_that_are_proposed_assemble() {
     }
 }
 
-/// The listings of programs of the corpora: laid out as a program prints them, with every form of text.
+/// Listings of the programs in the corpora assemble without errors, and queries about them do not panic.
 #[test]
 fn listings_of_the_corpora_have_answers() {
     let mut files = Vec::new();

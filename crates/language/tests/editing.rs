@@ -1,4 +1,4 @@
-//! The questions of an editor, each about a small text.
+//! The queries of an editor, each about a short text.
 
 use reconverge_isa::{Isa, Span};
 use reconverge_language::{
@@ -34,7 +34,7 @@ fn errors(text: &str) -> Vec<(String, String)> {
     errors.map(|marker| (text[marker.span.start..marker.span.end].to_owned(), marker.message)).collect()
 }
 
-/// The places of a text's `|`, and the text without them.
+/// Returns the text without its `|`, and the position of the `|`.
 fn cursor(text: &str) -> (String, usize) {
     let at = text.find('|').expect("a cursor");
     (text.replacen('|', "", 1), at)
@@ -137,7 +137,7 @@ fn a_hover_explains_the_instruction_with_its_fields() {
         assert!(hover.markdown.contains(part), "{part}: {}", hover.markdown);
     }
     assert_eq!(&ODD[hover.span.start..hover.span.end], "(lg $c0) bra odd");
-    // An error elsewhere does not take it away.
+    // An error elsewhere does not remove the explanation.
     let text = format!("{ODD}wrong\n");
     assert!(self::analysis(&text).hover(ODD.find("bra odd").unwrap()).unwrap().markdown.contains("| bits |"));
 }
@@ -268,7 +268,7 @@ fn renaming_changes_all_uses_and_refuses_what_would_change_the_programs() {
     let text = ".isa tesla\n.include \"lib.inc\"\n    mov b32 $r0 OUTER\n";
     let error = self::analysis(text).rename(text.find("OUTER").unwrap(), "X").unwrap_err().to_string();
     assert!(error.contains("lib.inc"), "{error}");
-    // `b32` as a constant's name would replace the type.
+    // A constant named `b32` would replace the type.
     let error = renamed("N,", "b32").unwrap_err().to_string();
     assert!(error.contains("the programs would be others"), "{error}");
 }

@@ -1,7 +1,7 @@
-//! The places that a command writes to.
+//! Output files and standard output of a command.
 //!
 //! * [`Whole`]: an output file that appears only when it is complete.
-//! * [`standard_output_was_closed`]: whether the process started without a standard output.
+//! * [`standard_output_was_closed`]: whether the process started without standard output.
 
 mod standard;
 mod whole;

@@ -1,8 +1,9 @@
-//! Standard output as the process found it.
+//! The state of standard output at the start of the process.
 //!
-//! Rust's runtime opens `/dev/null` for a standard stream that is closed at the start, so that writing to it succeeds.
-//! The look at the descriptor therefore comes before the runtime, from the list of functions that the loader calls
-//! before `main`. The flags of descriptor 1 do not show the difference: Python's `subprocess.DEVNULL` has the same flags.
+//! If a standard stream is closed at the start, Rust's runtime opens `/dev/null` in its place, and writing succeeds.
+//! A function in the list that the loader calls before `main` therefore checks the descriptor before the runtime
+//! does. The later flags of descriptor 1 do not show the difference: Python's `subprocess.DEVNULL` has the same
+//! flags.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,14 +22,14 @@ mod early {
     use super::{Ordering, WAS_CLOSED};
 
     extern "C" fn look() {
-        // SAFETY: F_GETFD only reads the flags of a descriptor, and fails for one that is not open.
+        // SAFETY: F_GETFD only reads the flags of a descriptor. It fails if the descriptor is not open.
         let flags = unsafe { libc::fcntl(1, libc::F_GETFD) };
         WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
     }
 
-    // SAFETY: the loader calls each pointer of this section once, before `main`, as a C function. `look` needs nothing of
-    // Rust's runtime: it calls a C function and stores to an atomic. The C library passes arguments, which a C function
-    // without parameters ignores.
+    // SAFETY: the loader calls each pointer in this section once, before `main`, as a C function. `look` does not
+    // need Rust's runtime: it calls a C function and stores to an atomic. The C library passes arguments, which a C
+    // function without parameters ignores.
     #[used]
     #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
     #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]

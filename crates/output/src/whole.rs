@@ -1,4 +1,4 @@
-//! An output file that appears only when it is complete.
+//! Output files that appear only when they are complete.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Files that are being written, under the names that they have meanwhile.
+/// Temporary paths of the files that are being written.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Names that are tried: a second one is needed if the first exists, which chance does not bring about.
+/// Maximum number of names to try. A second attempt is needed only if the first name exists, which chance practically
+/// excludes.
 const TRIES: usize = 16;
 
 /// An output file that appears only when it is complete.
 ///
 /// Data goes to a new file in the same folder, `.NAME.RANDOM.part`, which [`Whole::finish`] renames. Dropping the value
 /// earlier deletes that file. Existing pipes and devices are written directly.
-///
-/// `RANDOM` comes from the operating system and the file is created exclusively. A link with the
-/// name of the file cannot be planted, and two processes never write the same file, even if their numbers are equal.
+/// `RANDOM` comes from the operating system, and the file is created exclusively. An attacker therefore cannot plant
+/// a link with the file's name, and two processes never write the same file, even if their process numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
     file: File,
-    /// Its temporary path and its final path.
+    /// Temporary path and final path.
     places: Option<(PathBuf, PathBuf)>,
 }
 
 impl Whole {
-    /// Creates a file that will be at `path`. If `path` is a link, its target is replaced.
+    /// Creates a file that will appear at `path`. If `path` is a link, the new file replaces the link's target.
     ///
     /// # Errors
     /// The folder or an existing file at `path` is not writable.
@@ -40,7 +40,7 @@ impl Whole {
             return Ok(Whole { file, places: None });
         }
         if before.is_some() {
-            // A file that is not writable is not replaced either.
+            // A file that is not writable is not replaced.
             OpenOptions::new().write(true).open(&path)?;
         }
         let whole = Whole::replace(&path)?;
@@ -50,7 +50,7 @@ impl Whole {
         Ok(whole)
     }
 
-    /// Creates a file that will be at `path`, and that replaces whatever has this name, a link included.
+    /// Creates a file that will appear at `path` and replace anything with this name, including a link.
     ///
     /// # Errors
     /// The folder is not writable.
@@ -74,18 +74,18 @@ impl Whole {
         }
     }
 
-    /// Returns when the file was last written, by the clock of its file system.
+    /// Returns the time of the last write, by the clock of the file system.
     ///
     /// # Errors
-    /// The file system does not report it.
+    /// The file system does not report the time.
     pub fn modified(&self) -> io::Result<SystemTime> {
         self.file.metadata()?.modified()
     }
 
-    /// Renames the file to its place.
+    /// Renames the file to its final path.
     ///
     /// # Errors
-    /// The file cannot be written or renamed; it is deleted then.
+    /// The file cannot be written or renamed. It is then deleted.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some((meanwhile, path)) = &self.places {
@@ -96,10 +96,10 @@ impl Whole {
         Ok(())
     }
 
-    /// Renames the file to its place after its content has reached the disk.
+    /// Writes the content to the disk and then renames the file to its final path.
     ///
     /// # Errors
-    /// Those of [`Whole::finish`].
+    /// The content cannot be written to the disk, or [`Whole::finish`] fails.
     pub fn finish_on_disk(self) -> io::Result<()> {
         self.file.sync_all()?;
         self.finish()
@@ -119,17 +119,17 @@ impl Write for Whole {
 impl Drop for Whole {
     fn drop(&mut self) {
         if let Some((meanwhile, _)) = &self.places {
-            // It may have been deleted by `discard_unfinished`.
+            // `discard_unfinished` may have deleted the file.
             let _ = fs::remove_file(meanwhile);
             unfinished().retain(|other| other != meanwhile);
         }
     }
 }
 
-/// Returns 32 hexadecimal digits of the operating system's random numbers.
+/// Returns 32 hexadecimal digits from the operating system's random number generator.
 ///
 /// # Errors
-/// The operating system has none.
+/// The operating system does not provide random numbers.
 pub fn random_name() -> io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
@@ -140,12 +140,12 @@ fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps other threads from creating and finishing files. See [`discard_unfinished`].
+/// Prevents other threads from creating and finishing files. See [`discard_unfinished`].
 #[derive(Debug)]
 pub struct Unfinished(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, Vec<PathBuf>>);
 
-/// Deletes all files that are being written, for a process that ends at once. As long as the value lives, no other
-/// thread creates or finishes a file.
+/// Deletes all files that are being written, for a process that ends at once. While the returned value exists, no
+/// other thread creates or finishes a file.
 pub fn discard_unfinished() -> Unfinished {
     let unfinished = unfinished();
     unfinished.iter().for_each(|file| drop(fs::remove_file(file)));

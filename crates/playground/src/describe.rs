@@ -1,4 +1,4 @@
-//! The machines of the engine with their chips, its limits, and the kernels of `bench`.
+//! The engine's machines with their chips, its limits, and the kernels of `bench`.
 
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{LANES, MEMORY};
@@ -18,9 +18,9 @@ pub struct EngineDescribed {
     pub engine: &'static str,
     /// The machines.
     pub machines: Vec<MachineShown>,
-    /// Lanes of a launch, at most.
+    /// Maximum number of lanes in a launch.
     pub lanes: u64,
-    /// Bytes of a buffer, at most.
+    /// Maximum size of a buffer in bytes.
     pub memory: u64,
 }
 
@@ -55,16 +55,16 @@ pub struct KernelRan {
     pub hash: String,
     /// The hash that a full launch must have.
     pub golden: String,
-    /// Whether the launch is a full one.
+    /// Whether the launch has all lanes.
     pub full: bool,
-    /// Instructions issued to groups.
+    /// Number of instructions issued to groups.
     pub group_instructions: u64,
 }
 
 /// Runs a kernel of `bench` over the first `lanes` lanes.
 ///
 /// # Errors
-/// No such machine or kernel, or a number of lanes that cannot be.
+/// The machine or kernel does not exist, or the number of lanes is not possible.
 pub fn run_kernel(isa: &str, kernel: &str, lanes: u32) -> Result<KernelRan, PlayError> {
     let wrong = |message: String| PlayError::of(FaultyPart::Request, message);
     let isa: Isa =

@@ -1,4 +1,4 @@
-//! Requests that cannot be answered.
+//! Errors of requests.
 
 use reconverge_isa::source::Diagnostic;
 use reconverge_workbench::Error;
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::place::{SourcePlace, error_at};
 
-/// The part of a request that is at fault.
+/// The part of a request that has the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultyPart {
@@ -23,14 +23,14 @@ pub enum FaultyPart {
     Words,
 }
 
-/// The reason that a request has no reply.
+/// The reason why a request does not have a reply.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlayError {
-    /// The part that is at fault.
+    /// The part that has the error.
     pub of: FaultyPart,
     /// The problem, in one sentence.
     pub message: String,
-    /// The line of the launch file, from 1, if it is known.
+    /// Line of the launch file, counted from 1, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     /// The diagnostics of the source.
@@ -38,24 +38,24 @@ pub struct PlayError {
     pub diagnostics: Vec<SourcePlace>,
 }
 
-/// The reply that has an error.
+/// A reply with an error.
 #[derive(Serialize)]
 struct ErrorReply<'a> {
     error: &'a PlayError,
 }
 
 impl PlayError {
-    /// An error in a part of the request.
+    /// Returns an error in a part of the request.
     pub fn of(of: FaultyPart, message: impl ToString) -> PlayError {
         PlayError { of, message: in_place(message.to_string()), line: None, diagnostics: Vec::new() }
     }
 
-    /// An error in the request itself.
+    /// Returns an error in the request itself.
     pub fn request(error: serde_json::Error) -> PlayError {
         PlayError::of(FaultyPart::Request, error)
     }
 
-    /// A source that does not assemble, with its diagnostics.
+    /// Returns the error of a source that does not assemble, with its diagnostics.
     pub fn source(source: &str, errors: &[Diagnostic]) -> PlayError {
         let message = match errors {
             [only] => only.to_string(),
@@ -65,7 +65,7 @@ impl PlayError {
         PlayError { diagnostics, ..PlayError::of(FaultyPart::Source, message) }
     }
 
-    /// A source or words that cannot be opened.
+    /// Returns the error of a source or of words that cannot be opened.
     pub fn open(part: FaultyPart, source: &str, error: &OpenError) -> PlayError {
         match error {
             OpenError::Source(errors) => PlayError::source(source, errors),
@@ -73,7 +73,8 @@ impl PlayError {
         }
     }
 
-    /// A launch file that cannot be read. The first `added` lines of the text are not those of the request.
+    /// Returns the error of a launch file that cannot be parsed. `added` is the number of lines before the text of
+    /// the request.
     pub fn launch_file(error: &LaunchFileError, added: usize) -> PlayError {
         let (message, line) = match error {
             LaunchFileError::Field { error, line } => {
@@ -86,9 +87,9 @@ impl PlayError {
         PlayError { line, ..PlayError::of(FaultyPart::Launch, message) }
     }
 
-    /// The bytes of the reply.
+    /// Returns the bytes of the reply.
     pub(crate) fn to_json(&self) -> Vec<u8> {
-        // It has texts and numbers only, which JSON can hold.
+        // The error has only texts and numbers, so the conversion to JSON does not fail.
         serde_json::to_vec(&ErrorReply { error: self }).unwrap_or_default()
     }
 }
@@ -105,7 +106,8 @@ impl From<TargetError> for PlayError {
     }
 }
 
-/// A message without the options of the command line, which the playground does not have. A message about a limit names it.
+/// Returns a message for the playground. A WebAssembly module does not have the option `--limits`, so the message
+/// names the programs with larger limits instead.
 fn in_place(message: String) -> String {
     if !cfg!(target_family = "wasm") || !message.contains("--limits") {
         return message;

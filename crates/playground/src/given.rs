@@ -1,4 +1,4 @@
-//! The source and the launch file of a request. A launch file may leave the machine to the source.
+//! The source and the launch file of a request. A launch file may omit the machine if the source states it.
 
 use std::borrow::Cow;
 
@@ -9,10 +9,11 @@ use reconverge_workbench::open::OpenError;
 use reconverge_workbench::text::Source;
 use reconverge_workbench::{Known, Opened, open};
 
-/// Returns a launch file that states a machine, which the source states if the launch file does not. Also returns the number of
-/// bytes before the text of the launch file. `None` if neither states a machine.
+/// Returns a launch file that states a machine. If `launch` does not, the machine of the source is inserted before
+/// it. Also returns the number of bytes before the text of the launch file. Returns `None` if neither states a
+/// machine.
 pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a, str>, usize)> {
-    // A text that cannot be read has its own error.
+    // A text that cannot be parsed is returned unchanged. Its error is reported later.
     if LaunchFile::fields(launch).map_or(true, |fields| fields.contains_key("isa")) {
         return Some((Cow::Borrowed(launch), 0));
     }
@@ -30,12 +31,12 @@ pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a,
     })
 }
 
-/// The machine that a source states.
+/// Returns the machine that a source states.
 fn isa_of(source: &str) -> Option<Isa> {
     Source::new(source, &Given::default()).ok()?.isa()
 }
 
-/// Opens a source for a launch, which may state machine, chip and program type.
+/// Opens a source for a launch. The launch may state machine, chip and program type.
 ///
 /// # Errors
 /// The source does not assemble, or is not for this machine or chip.

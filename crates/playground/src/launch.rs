@@ -1,4 +1,4 @@
-//! A launch of a source: run, judged, and recorded for the page of a run.
+//! Runs the launch of a source, compares its results with the expected ones, and records it for the page of a run.
 
 use reconverge_isa::Program;
 use reconverge_simt::Options;
@@ -13,13 +13,13 @@ use serde::Serialize;
 use crate::error::{FaultyPart, PlayError};
 use crate::given::{opened, with_machine};
 
-/// Steps, values and bytes of a recorded run, at most: a page of it opens in less than a second.
+/// Maximum number of steps, values and bytes in a recorded run. A page with this size opens in less than a second.
 const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
 
-/// Instructions of all groups up to which a run is recorded at once.
+/// Maximum number of instructions, over all groups, in a run that is recorded at once.
 const AT_ONCE: u64 = 2_000_000;
 
-/// The files of a launch in the playground: none.
+/// The folder of a launch in the playground, which does not contain files.
 struct InPlace;
 
 impl Files for InPlace {
@@ -28,10 +28,10 @@ impl Files for InPlace {
     }
 }
 
-/// Returns the launch of a text, for the machine that the text or else the source states.
+/// Parses a launch file. The machine is that of the text or, if the text does not state one, of the source.
 ///
 /// # Errors
-/// The text cannot be read, or no machine is stated.
+/// The text cannot be parsed, or no machine is stated.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
         let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
@@ -41,7 +41,7 @@ fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     LaunchFile::parse(&text).map_err(|error| PlayError::launch_file(&error, lines))
 }
 
-/// A launch that is ready.
+/// A launch with its program, ready to run.
 struct PreparedLaunch {
     launch: LaunchFile,
     opened: Opened,
@@ -70,13 +70,13 @@ fn prepared(source: &str, launch: &str) -> Result<PreparedLaunch, PlayError> {
 /// The trap that ended a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct TrapShown {
-    /// All of it in one sentence.
+    /// The trap in one sentence.
     pub message: String,
     /// The line of the source.
     pub line: Option<usize>,
-    /// Details: instruction, registers, the nearest memory.
+    /// Details: instruction, registers and the nearest memory.
     pub details: Vec<String>,
-    /// Whether the program is stopped because it may be endless.
+    /// Whether the program was stopped because it may be endless.
     pub endless: bool,
 }
 
@@ -87,17 +87,17 @@ pub struct LaunchReply {
     pub isa: &'static str,
     /// The chip, if it is stated.
     pub chip: Option<String>,
-    /// Outputs, findings and exactness, as the page of a run has them.
+    /// Outputs, findings and exactness, in the form of the page of a run.
     pub outcome: ReportOutcome,
-    /// Instructions issued to groups.
+    /// Number of instructions issued to groups.
     pub group_instructions: u64,
-    /// The same, summed over the lanes that took part.
+    /// Number of instructions executed, summed over the active lanes.
     pub lane_instructions: u64,
-    /// Decisions that split the lanes of a group.
+    /// Number of branches that split the lanes of a group.
     pub divergent_branches: u64,
-    /// Conditions on counts that hold.
+    /// The conditions on counts that hold.
     pub held: Vec<String>,
-    /// Whether everything is as the launch expects; `None` if it expects nothing.
+    /// Whether all results are as expected; `None` if the launch does not expect any.
     pub passed: Option<bool>,
     /// The trap that ended the run.
     pub trap: Option<TrapShown>,
@@ -105,10 +105,10 @@ pub struct LaunchReply {
     pub short: bool,
 }
 
-/// Runs a launch, and compares it with what it expects.
+/// Runs a launch and compares its results with the expected ones.
 ///
 /// # Errors
-/// The source does not assemble, or the launch cannot be. A trap is a result.
+/// The source does not assemble, or the launch is not possible. A trap is a result, not an error.
 pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
     let PreparedLaunch { launch, opened, program } = prepared(source, launch)?;
     let options = Options::default();
@@ -153,10 +153,10 @@ fn fill(reply: &mut LaunchReply, result: RunResult) {
     reply.held = result.held;
 }
 
-/// Runs a launch and records it. The reply is a run as the page of `--html` has it.
+/// Runs a launch and records it. Returns the run in the form of the `--html` page.
 ///
 /// # Errors
-/// The source does not assemble, or the launch cannot be.
+/// The source does not assemble, or the launch is not possible.
 pub fn record(source: &str, launch: &str, title: &str) -> Result<Report, PlayError> {
     let PreparedLaunch { launch, opened, program } = prepared(source, launch)?;
     let options = launch.options(&Options::default())?;

@@ -1,17 +1,18 @@
-//! The engine of the playground: [`answer`] takes a request and returns a reply, both JSON.
+//! The engine of the playground. [`answer`] takes a request and returns a reply, both in JSON.
 //!
-//! The page in `viewer/playground` sends the requests. In a browser this crate is a WebAssembly module ([`abi`] has its
-//! functions, on that target only); `reconverge serve` and its tests call [`answer`] natively. Replies are the same bytes
-//! on both.
+//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module ([`abi`] has
+//! its functions, on that target only). `reconverge serve` and its tests call [`answer`] natively. Both return the
+//! same bytes.
 //!
-//! * [`request`]: the requests, one variant each; a reply is `{"reply": …}` or `{"error": …}` ([`error`]).
-//! * [`source`]: a source text in an editor: messages, explanations, proposals.
-//! * [`place`]: places of a text as a browser counts them.
-//! * [`launch`]: runs a launch file of a source, judges it, and records it for the page of a run.
-//! * [`words`]: words to text and back.
+//! * [`request`]: the requests, one variant each. A reply is `{"reply": …}` or `{"error": …}` ([`error`]).
+//! * [`source`]: messages, explanations and proposals for a source text in an editor.
+//! * [`place`]: positions in a text in UTF-16 code units.
+//! * [`launch`]: runs the launch file of a source, compares the results with the expected ones, and records the run
+//!   for its page.
+//! * [`words`]: disassembles words and assembles the text again.
 //! * [`describe`]: machines, chips and limits; the kernels of `bench` with their hashes.
 //!
-//! Nothing here reads files: a launch in the playground states its values in place.
+//! This crate does not read files. A launch in the playground states its values directly.
 //!
 //! ```
 //! let request = r#"{"request": "diagnose", "source": ".isa tesla\nmovv b32 $r0 0x4\nexit nop\n"}"#;
@@ -41,7 +42,8 @@ struct Replied<T> {
     reply: T,
 }
 
-/// Answers a request, the bytes of a JSON object that [`PlayRequest`] describes. Returns the bytes of the reply.
+/// Answers a request, which is the bytes of a JSON object in the form of [`PlayRequest`]. Returns the bytes of the
+/// reply.
 pub fn answer(request: &[u8]) -> Vec<u8> {
     let answered = serde_json::from_slice(request).map_err(PlayError::request).and_then(answered);
     answered.unwrap_or_else(|error| error.to_json())

@@ -1,26 +1,26 @@
-//! Places of a text, as a browser counts them: in UTF-16 code units.
+//! Positions in a text in UTF-16 code units, as in a browser.
 
 use reconverge_isa::Span;
 use reconverge_isa::source::Diagnostic;
 use serde::Serialize;
 
-/// A message about a place of a text.
+/// A message about a part of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SourcePlace {
     /// `error`, `warning` or `info`.
     pub severity: &'static str,
-    /// First UTF-16 code unit, as texts of a browser are counted.
+    /// First UTF-16 code unit.
     pub from: usize,
     /// One past the last UTF-16 code unit.
     pub to: usize,
-    /// Line, from 1.
+    /// Line, counted from 1.
     pub line: usize,
-    /// The problem, and what would fit.
+    /// The problem, and what would be valid.
     pub message: String,
-    /// The name of the rule that is broken, for findings of lint.
+    /// Name of the violated rule, for lint findings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<&'static str>,
-    /// Fixes.
+    /// Fixes for the problem.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fixes: Vec<SourceFix>,
 }
@@ -38,12 +38,12 @@ pub struct SourceFix {
     pub text: String,
 }
 
-/// Number of UTF-16 code units before a byte of a text.
+/// Returns the number of UTF-16 code units before a byte of a text.
 pub(crate) fn units(text: &str, byte: usize) -> usize {
     text[..text.floor_char_boundary(byte)].encode_utf16().count()
 }
 
-/// The byte at a number of UTF-16 code units; the end for more than the text has.
+/// Returns the byte after a number of UTF-16 code units, or the end of the text if it has fewer.
 pub(crate) fn byte(text: &str, units: usize) -> usize {
     let mut left = units;
     let at = text.char_indices().find(|(_, character)| match left.checked_sub(character.len_utf16()) {
@@ -69,7 +69,7 @@ pub(crate) fn place(text: &str, span: Span, severity: &'static str, message: Str
     }
 }
 
-/// Returns an error of the assembler as the page shows it.
+/// Returns a message for the page about an error of the assembler.
 pub(crate) fn error_at(source: &str, error: &Diagnostic) -> SourcePlace {
     place(source, error.span, "error", error.to_string())
 }

@@ -2,12 +2,13 @@
 
 use serde::Deserialize;
 
-/// A request: an object whose `request` names the variant in snake case. `source` is the text of a program, `launch` that of a
-/// launch file, which may lack `isa` if the source states the machine. `program` in it has no effect.
+/// A request: a JSON object whose `request` names the variant in snake case. `source` is the text of a program.
+/// `launch` is the text of a launch file. It may lack `isa` if the source states the machine, and its field `program`
+/// has no effect.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PlayRequest {
-    /// Machines, chips and limits.
+    /// Returns machines, chips and limits.
     Describe,
     /// Runs a kernel of `bench`.
     Kernel {
@@ -15,10 +16,10 @@ pub enum PlayRequest {
         isa: String,
         /// `mandel` or `collatz`.
         kernel: String,
-        /// Lanes.
+        /// Number of lanes.
         lanes: u32,
     },
-    /// The messages about a source and its launch file, with fixes.
+    /// Returns the messages about a source and its launch file, with fixes.
     Diagnose {
         /// The program.
         source: String,
@@ -26,34 +27,34 @@ pub enum PlayRequest {
         #[serde(default)]
         launch: String,
     },
-    /// The explanation of a place of the source.
+    /// Returns the explanation at a position in the source.
     Hover {
         /// The program.
         source: String,
         /// The launch file.
         #[serde(default)]
         launch: String,
-        /// The place in UTF-16 code units.
+        /// The position in UTF-16 code units.
         at: usize,
     },
-    /// The texts that fit at a place of the source.
+    /// Returns the texts that are valid at a position in the source.
     Complete {
         /// The program.
         source: String,
         /// The launch file.
         #[serde(default)]
         launch: String,
-        /// The place in UTF-16 code units.
+        /// The position in UTF-16 code units.
         at: usize,
     },
-    /// Runs the launch and judges it.
+    /// Runs the launch and compares its results with the expected ones.
     Run {
         /// The program.
         source: String,
         /// The launch file.
         launch: String,
     },
-    /// Runs the launch and records it: a run as the page of `--html` has it.
+    /// Runs the launch and records it in the form of the `--html` page.
     Record {
         /// The program.
         source: String,
@@ -62,9 +63,9 @@ pub enum PlayRequest {
         /// The heading of the page.
         title: String,
     },
-    /// The text of a program's words.
+    /// Returns the text of a program's words.
     Disassemble(WordsGiven),
-    /// Words to text and back.
+    /// Disassembles words and assembles the text again.
     RoundTrip(WordsGiven),
 }
 
@@ -81,7 +82,7 @@ pub struct WordsGiven {
     /// The program type.
     #[serde(default)]
     pub stage: Option<String>,
-    /// The text of a file: words as hexadecimal digits, a listing, a log.
+    /// The text of a file, such as words in hexadecimal digits, a listing or a log.
     #[serde(default)]
     pub text: Option<String>,
     /// The bytes of a file, in base64.

@@ -1,5 +1,5 @@
-//! A source text as the page's editor sees it: messages with fixes, explanations, proposals. `reconverge_language` has the
-//! answers; this module counts places as a browser does.
+//! Queries about a source text in the page's editor: messages with fixes, explanations, proposals.
+//! `reconverge_language` answers them. This module converts positions to UTF-16 code units.
 
 use reconverge_isa::Span;
 use reconverge_language::{
@@ -10,10 +10,10 @@ use serde::Serialize;
 use crate::given::with_machine;
 use crate::place::{SourceFix, SourcePlace, byte, place, units};
 
-/// Messages for which fixes are tried: each fix is assembled.
+/// Maximum number of messages for which fixes are tried. Each fix is assembled.
 const MENDED: usize = 8;
 
-/// Proposals of a reply, at most.
+/// Maximum number of proposals in a reply.
 const PROPOSED: usize = 400;
 
 /// Messages about a source and its launch file.
@@ -23,7 +23,7 @@ pub struct Diagnosed {
     pub isa: &'static str,
     /// The chip, if it is stated.
     pub chip: Option<String>,
-    /// The messages about the source, in the order of their places.
+    /// The messages about the source, in text order.
     pub source: Vec<SourcePlace>,
     /// The messages about the launch file.
     pub launch: Vec<SourcePlace>,
@@ -71,7 +71,7 @@ pub fn diagnose(source: &str, launch: &str) -> Diagnosed {
     }
 }
 
-/// The messages about a launch file. The machine of the source fills in.
+/// Returns the messages about a launch file. If it does not state a machine, the source's machine is used.
 fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
     let Some((text, added)) = with_machine(launch, source) else { return Vec::new() };
     let places = launch_markers(&text).into_iter().map(|mut marker| {
@@ -82,10 +82,10 @@ fn launch_places(source: &str, launch: &str) -> Vec<SourcePlace> {
     places.collect()
 }
 
-/// The explanation of a place.
+/// The explanation of a part of the source.
 #[derive(Clone, Debug, Serialize)]
 pub struct Hovered {
-    /// First UTF-16 code unit of the part that is explained.
+    /// First UTF-16 code unit of the explained part.
     pub from: usize,
     /// One past its last UTF-16 code unit.
     pub to: usize,
@@ -93,29 +93,29 @@ pub struct Hovered {
     pub markdown: String,
 }
 
-/// Explains what is at a place, in UTF-16 code units; `None` if there is nothing to explain.
+/// Explains the text at a position, in UTF-16 code units. Returns `None` if there is no explanation.
 pub fn hover(source: &str, launch: &str, at: usize) -> Option<Hovered> {
     let explained = analysis(source, launch).hover(byte(source, at))?;
     let (from, to) = (units(source, explained.span.start), units(source, explained.span.end));
     Some(Hovered { from, to, markdown: explained.markdown })
 }
 
-/// A text that fits at a place.
+/// A text that is valid at a position.
 #[derive(Clone, Debug, Serialize)]
 pub struct ShownProposal {
     /// `mnemonic`, `form`, `directive`, `word`, `register` or `name`.
     pub kind: &'static str,
     /// The text that a list shows.
     pub label: String,
-    /// A remark next to it; may be empty.
+    /// A remark next to the label; may be empty.
     pub detail: String,
-    /// First UTF-16 code unit of the part that it replaces.
+    /// First UTF-16 code unit of the replaced part.
     pub from: usize,
-    /// The text that replaces it.
+    /// The replacement.
     pub text: String,
 }
 
-/// Returns what fits at a place, in UTF-16 code units.
+/// Returns the texts that are valid at a position, in UTF-16 code units.
 pub fn complete(source: &str, launch: &str, at: usize) -> Vec<ShownProposal> {
     let found = analysis(source, launch).complete(byte(source, at)).into_iter().take(PROPOSED);
     let shown = found.map(|proposal| ShownProposal {
@@ -141,7 +141,7 @@ mod unit {
 
     #[test]
     fn places_count_as_a_browser_does() {
-        // Two UTF-16 units of one character, of four bytes.
+        // A character of four bytes and two UTF-16 code units.
         let source = "; 𝄞\n.isa tesla\nmovv b32 $r0 0x4\nexit nop\n";
         let diagnosed = diagnose(source, "");
         let place = &diagnosed.source[0];

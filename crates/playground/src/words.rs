@@ -1,4 +1,4 @@
-//! Words to text and back.
+//! Disassembles words, and assembles the text again.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::Stage;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::{FaultyPart, PlayError};
 use crate::request::WordsGiven;
 
-/// The text of a file.
+/// The text of a file of words.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disassembled {
     /// The machine.
@@ -19,12 +19,12 @@ pub struct Disassembled {
     pub text: String,
 }
 
-/// Words that came back.
+/// The result of disassembling words and assembling the text again.
 #[derive(Clone, Debug, Serialize)]
 pub struct RoundTripped {
     /// The programs of the file.
     pub programs: Vec<ProgramBack>,
-    /// The first difference of the file as a whole; `None` if it comes back.
+    /// The first difference in the file as a whole, or `None` if the file is equal.
     pub difference: Option<String>,
 }
 
@@ -33,11 +33,11 @@ pub struct RoundTripped {
 pub struct ProgramBack {
     /// Name of the program.
     pub name: Option<String>,
-    /// Words.
+    /// Number of words.
     pub words: usize,
-    /// The text between.
+    /// The disassembled text.
     pub text: String,
-    /// The first difference; `None` if the words come back.
+    /// The first difference, or `None` if the words are equal.
     pub difference: Option<String>,
 }
 
@@ -60,7 +60,7 @@ fn given(words: &WordsGiven) -> Result<Opened, PlayError> {
     open(&bytes, false, &known).map_err(|error| PlayError::open(FaultyPart::Words, "", &error))
 }
 
-/// The bytes of base64 (RFC 4648, section 4); `None` for another text.
+/// Returns the bytes of a base64 text (RFC 4648, section 4), or `None` if it is not one.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     use base64::Engine as _;
     base64::engine::general_purpose::STANDARD.decode(text).ok()

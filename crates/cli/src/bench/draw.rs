@@ -1,7 +1,8 @@
-//! `reconverge bench --draw`: frames of OpenGL on Mesa's drivers and emulated chips, timed beside Mesa's software renderers.
+//! `reconverge bench --draw`: times OpenGL frames on Mesa's drivers and emulated chips, and on Mesa's software
+//! renderers for comparison.
 //!
-//! The loads are in the library that `reconverge drm` loads into programs. A process for each load and renderer starts this program
-//! with that library, which draws before `main` and prints what it measured.
+//! The library that `reconverge drm` loads into programs contains the loads. Each load and renderer has its own
+//! process, which starts this program with that library. The library draws before `main` and prints its measurements.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,18 +18,18 @@ use crate::drm::board;
 use crate::drm::setup::Setup;
 use crate::messages::counted;
 
-/// The chips that are measured without `--chip`: one for each of Mesa's drivers.
+/// Chips to measure without `--chip`: one for each of Mesa's drivers.
 const CHIPS: [&str; 3] = ["rv770", "gt215", "rv515"];
 
-/// Mesa's software renderers. Ratios are to the first.
+/// Mesa's software renderers. Ratios refer to the first.
 const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 
-/// A load, as the library lists it.
+/// A load in the library's list.
 #[derive(Deserialize)]
 struct ListedLoad {
     name: String,
     about: String,
-    /// The unit of its work, and how many a frame has.
+    /// The unit of work, and the number of units per frame.
     unit: String,
     count: u32,
 }
@@ -48,25 +49,25 @@ struct Printed {
 /// An emulated chip or a software renderer.
 struct Renderer {
     name: String,
-    /// The emulated chip's surroundings; `None` for one of [`SOFTWARE`].
+    /// The environment of the emulated chip; `None` for one of [`SOFTWARE`].
     setup: Option<Setup>,
 }
 
-/// The time of a load on a renderer: medians of the runs.
+/// The time of a load on a renderer. Each figure is the median of the runs.
 #[derive(Serialize)]
 struct Measured {
     load: String,
     renderer: String,
     threads: u16,
-    /// Processor time of a unit in nanoseconds.
+    /// Processor time per unit in nanoseconds.
     ns: f64,
-    /// Processor time and wall time of a frame in seconds.
+    /// Processor time and wall time per frame in seconds.
     processor_s: f64,
     wall_s: f64,
-    /// How many times as long as llvmpipe: the median of the turns' ratios.
+    /// Time relative to llvmpipe: the median of the ratios of each iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     times: Option<f64>,
-    /// How many times as fast as the first number of threads on the wall: the median of the turns' ratios.
+    /// Speedup in wall time over the first number of threads: the median of the ratios of each iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     speedup: Option<f64>,
 }
@@ -74,7 +75,7 @@ struct Measured {
 /// Runs the loads that the arguments choose.
 ///
 /// # Errors
-/// The library is not there, a chip or load is not known, or a driver does not draw.
+/// The library does not exist, a chip or load is unknown, or a driver does not draw.
 pub(super) fn run(args: &Bench) -> Result<Answer> {
     let chips = if args.chips.is_empty() { CHIPS.map(str::to_owned).to_vec() } else { args.chips.clone() };
     let boards = chips.iter().map(|name| board(name)).collect::<Result<Vec<_>>>()?;
@@ -149,7 +150,8 @@ fn software_renderer(software: &Setup, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Starts this program with the library, which runs a load; `software`: on this renderer instead of the chip.
+/// Starts this program with the library, which runs a load. If `software` is given, that renderer draws instead of
+/// the chip.
 fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Result<Printed> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);
@@ -172,10 +174,10 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
     }
 }
 
-/// Processor time and wall time of a frame in seconds, by renderer and number of threads.
+/// Processor time and wall time per frame in seconds, by renderer and number of threads.
 type Turn<'a> = BTreeMap<(&'a str, u16), [f64; 2]>;
 
-/// Runs a load on every renderer in turn, as often as asked. Every other turn goes through the renderers backwards.
+/// Runs a load on all renderers, `runs` times. Every second iteration takes the renderers in reverse order.
 fn measure(
     load: &ListedLoad,
     args: &Bench,
@@ -252,7 +254,7 @@ fn print_row(load: &ListedLoad, threads: u16, renderers: &[Renderer], measured: 
     say!("{:<15} {:<10} {threads:>7}{}", load.name, load.unit, columns.join(""));
 }
 
-/// Prints the geometric means of the ratios to llvmpipe, and what several threads gained.
+/// Prints the geometric means of the ratios to llvmpipe, and the speedup of several threads.
 fn summary(renderers: &[Renderer], threads: &[u16], results: &[Measured]) {
     for renderer in renderers.iter().filter(|renderer| renderer.setup.is_some()) {
         for threads in threads {

@@ -12,24 +12,24 @@ use serde::Serialize;
 
 use super::median;
 
-/// A run takes at least so long, if its rounds allow it.
+/// Minimum duration of a run, unless the loop reaches its maximum number of iterations earlier.
 const LEAST: Duration = Duration::from_millis(1);
 
-/// What an instruction costs.
+/// The cost of an instruction.
 #[derive(Serialize)]
 struct Cost {
     isa: &'static str,
     instruction: &'static str,
-    /// Nanoseconds of processor that a group takes: the median of the turns.
+    /// Processor time per group in nanoseconds: the median of the iterations.
     ns: f64,
-    /// How many times that of the unit in the same turn: the median of the turns.
+    /// Cost relative to the unit instruction of the same iteration: the median of the iterations.
     times: f64,
-    /// How many times are wanted at most.
+    /// Upper bound on `times`, if the instruction has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<f64>,
 }
 
-/// The launches of an instruction: with it, and of the loop alone.
+/// The launches of an instruction: the loop with the instruction, and the loop alone.
 struct Launches {
     whole: Session,
     alone: Session,
@@ -37,7 +37,7 @@ struct Launches {
 }
 
 impl Launches {
-    /// With as many rounds as a measurement needs.
+    /// Prepares the launches with enough loop iterations for a measurement.
     fn of(row: &Row, options: &Options) -> Result<Launches> {
         let what = || format!("{}, {}", row.isa, row.name);
         let mut rounds = 2;
@@ -54,7 +54,7 @@ impl Launches {
         }
     }
 
-    /// Nanoseconds of processor that a group takes for the instruction, by one run of each.
+    /// Returns the processor time of the instruction per group in nanoseconds, from one run of each launch.
     fn cost(&self, options: &Options) -> Result<f64> {
         let whole = time(&self.whole, options)?.as_secs_f64();
         let alone = time(&self.alone, options)?.as_secs_f64();
@@ -71,7 +71,8 @@ fn time(session: &Session, options: &Options) -> Result<Duration> {
     Ok(time)
 }
 
-/// Measures every instruction, of one machine where one is named, in turns with the unit.
+/// Measures each instruction, alternating with the unit instruction. If `isa` is given, measures the instructions of
+/// that machine only.
 pub(super) fn run(isa: Option<Isa>, options: &Options, turns: u16, json: bool) -> Result<()> {
     let reference = Launches::of(unit(), options)?;
     let (mut costs, mut units) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The programs of `bench`. They are the two kernels that count per lane, the suite, and launch files.
+//! The programs of `bench`: the two kernels that count per lane, the suite, and launch files.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -16,10 +16,10 @@ use reconverge_workbench::suite::{Rule, WORKLOADS, Workload};
 use crate::files;
 use crate::launch::LaunchOfFile;
 
-/// A program with its launch, and what it must leave.
+/// A program with its launch and its expected result.
 pub(super) struct Work {
     of: Of,
-    /// What must come out of a workload, once it is needed.
+    /// Expected result of a workload, computed when it is first needed.
     expected: Vec<u32>,
 }
 
@@ -34,24 +34,24 @@ struct FromFile {
     /// The file's path, as messages show it.
     name: String,
     launch: LaunchOfFile,
-    /// Hash of what the first run left: every other must leave the same.
+    /// Hash of the first run's result. Every other run must have the same.
     first: OnceLock<u32>,
 }
 
-/// How a result compares.
+/// The result of a comparison with the expected result.
 pub(super) struct Verdict {
-    /// Of the words that came out.
+    /// Hash of the result words.
     pub(super) hash: u32,
     pub(super) right: bool,
 }
 
-/// All that there is.
+/// Returns all built-in programs.
 pub(super) fn all() -> impl Iterator<Item = Work> {
     let counts = KERNELS.iter().map(Of::Counts);
     counts.chain(WORKLOADS.iter().map(Of::Suite)).map(|of| Work { of, expected: Vec::new() })
 }
 
-/// A launch file.
+/// Returns the work of a launch file.
 pub(super) fn of_file(file: &Path) -> Result<Work> {
     let name = crate::shown::path(&file);
     let launch = LaunchOfFile::read(file)?;
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// Returns its lanes. A launch file's are not known before it runs.
+    /// Returns the number of lanes, or `None` for a launch file, whose lanes are not known before it runs.
     pub(super) fn lanes(&self) -> Option<u32> {
         match &self.of {
             Of::Counts(_) => Some(LANES),
@@ -85,7 +85,7 @@ impl Work {
         }
     }
 
-    /// Returns `asked` with the mode and the watchdog of a launch file.
+    /// Returns `asked`, changed by the mode and the watchdog of a launch file.
     pub(super) fn options(&self, asked: Options) -> Result<Options> {
         match &self.of {
             Of::Counts(_) | Of::Suite(_) => Ok(asked),
@@ -93,7 +93,7 @@ impl Work {
         }
     }
 
-    /// What it computes: the first sentence of its source.
+    /// Returns a description of the program: the first sentence of its source.
     pub(super) fn about(&self) -> String {
         let source = match &self.of {
             Of::Counts(kernel) => kernel.source,
@@ -105,7 +105,7 @@ impl Work {
         text.split([':', '.']).next().unwrap_or_default().to_owned()
     }
 
-    /// The launch, ready, and with it what must come out.
+    /// Prepares the launch and computes the expected result.
     pub(super) fn prepare(&mut self) -> Result<Session> {
         Ok(match &self.of {
             Of::Counts(kernel) => kernel.prepare(LANES)?,
@@ -130,7 +130,7 @@ impl Work {
         })
     }
 
-    /// Compares what a run of [`Work::prepare`] left.
+    /// Compares the result of a run of [`Work::prepare`] with the expected one.
     pub(super) fn judge(&self, outcome: &dyn Outcome) -> Result<Verdict> {
         let found = self.result(outcome)?;
         let hash = hash(&found);
@@ -148,7 +148,7 @@ impl Work {
         Ok(Verdict { hash, right })
     }
 
-    /// What the result is compared with, as a message ends.
+    /// Returns the name of the expected result, for the end of a message.
     pub(super) fn golden(&self) -> &'static str {
         match &self.of {
             Of::Counts(_) => "the golden hash",
@@ -158,8 +158,8 @@ impl Work {
         }
     }
 
-    /// Writes inputs and result as raw words, and a list of them: the rule of comparison, the result's file and number of
-    /// words, then the inputs' files in their order.
+    /// Writes inputs and result as raw words, and a list of them. The list has the rule of comparison, the result's
+    /// file and number of words, then the inputs' files in order.
     pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
         let stem = format!("{}.{}", self.name(), self.isa().name());
         let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);

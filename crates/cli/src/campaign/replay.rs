@@ -1,6 +1,7 @@
-//! `campaign --replay N`: one experiment once more, next to the run without its fault.
+//! `campaign --replay N`: runs one experiment again, next to the run without its fault.
 //!
-//! Debugger, page and trace get the experiment as they get any launch: `--experiment N` of [`LaunchArgs`].
+//! The debugger, the page and the trace receive the experiment like any launch, by `--experiment N` in
+//! [`LaunchArgs`].
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +63,7 @@ pub(super) fn run(
             let mut words = words(without_fault);
             words.extend(["-o".to_owned(), path.display().to_string()]);
             let (trace, matches) = parsed::<Trace>(words)?;
-            // A trap is what the experiment may end with.
+            // A trap is a possible result of the experiment, not an error.
             trace::run(&trace, &matches)?;
         }
     }
@@ -80,20 +81,20 @@ pub(super) fn run(
     Ok(Answer::Yes)
 }
 
-/// The arguments of another command, from its words.
+/// Parses the arguments of another command.
 fn parsed<T: Args + FromArgMatches>(words: Vec<String>) -> Result<(T, ArgMatches)> {
     let command = T::augment_args(Command::new("replay").no_binary_name(true));
     let matches = command.try_get_matches_from(words).map_err(|error| anyhow!("{error}"))?;
     Ok((T::from_arg_matches(&matches)?, matches))
 }
 
-/// The name of the golden run's trace, next to the experiment's.
+/// Returns the name of the golden run's trace, in the same folder as the experiment's trace.
 fn golden_name(path: &Path) -> PathBuf {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("rtrace");
     path.with_extension(format!("golden.{extension}"))
 }
 
-/// Returns a line for each output that differs from the golden run's. A run that traps has no outputs.
+/// Returns one line for each output that differs from the golden run. A run that traps does not have outputs.
 fn differences(replay: &Replay) -> Vec<String> {
     let outputs = |session: &Session| -> Result<Vec<(String, Array)>, Error> {
         session.copy().run(&replay.options).map(|outcome: Box<dyn Outcome>| outcome.outputs())
@@ -108,7 +109,7 @@ fn differences(replay: &Replay) -> Vec<String> {
     faulty.iter().filter_map(of).collect()
 }
 
-/// Prints an experiment in words.
+/// Prints a description of an experiment.
 fn describe(campaign: &Campaign, replay: &Replay, differences: &[String]) {
     let Record { index, site, model, step, group, pc, lane, place, before, after, .. } = &replay.record;
     let Record { outcome, trap, flow_step, class, .. } = &replay.record;

@@ -1,16 +1,16 @@
-//! Keys and clicks that come while a movement runs.
+//! Keys and clicks that arrive during a movement.
 
 use std::collections::VecDeque;
 
 use crossterm::event::{Event, KeyCode, KeyModifiers};
 
-/// Events that wait until the movement has ended, in their order.
+/// Events that wait for the end of the movement, in order.
 #[derive(Debug, Default)]
 pub(super) struct TypedAhead(VecDeque<Event>);
 
 impl TypedAhead {
-    /// Takes an event while a movement runs. Returns whether it ends the movement: Ctrl-C and Escape do, and drop the events
-    /// that wait.
+    /// Handles an event during a movement. Returns whether it ends the movement: Ctrl-C and Escape do, and they also
+    /// drop the waiting events.
     pub(super) fn ends_movement(&mut self, event: Event) -> bool {
         let ends = event.as_key_press_event().is_some_and(|key| {
             key.code == KeyCode::Esc
@@ -23,7 +23,7 @@ impl TypedAhead {
         ends
     }
 
-    /// Returns the event that waits longest, and removes it.
+    /// Removes and returns the oldest event.
     pub(super) fn next(&mut self) -> Option<Event> {
         self.0.pop_front()
     }

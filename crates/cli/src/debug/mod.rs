@@ -30,10 +30,10 @@ use crate::framed::{Incoming, read_message, write_message};
 use crate::launch::{LaunchArgs, Ready};
 use crate::{files, messages};
 
-/// Stands for FILE where the launch request of a debug client names it.
+/// Replaces FILE if the launch request of a debug client names the file.
 const NO_FILE: &str = "-";
 
-/// What stands before a command, typed or echoed.
+/// The prompt before a command, typed or echoed.
 const PROMPT: &str = "(debug) ";
 
 /// Step a launch forward and backward, by group or by lane, and ask why each lane runs or does not
@@ -102,7 +102,7 @@ fn open(launch: &LaunchArgs, matches: &ArgMatches) -> Result<Debugger> {
     Ok(debugger)
 }
 
-/// The user's own source of the program, if its file is one.
+/// Returns the user's own source of the program, if the program's file is a source.
 fn source(ready: &Ready) -> Option<UserSource> {
     let (text, path) = (ready.source.as_ref()?, ready.path.as_ref()?);
     let programs = &ready.opened.image.programs;
@@ -110,7 +110,7 @@ fn source(ready: &Ready) -> Option<UserSource> {
     Some(UserSource::new(ready.opened.target.isa, path, text, ready.opened.lines.get(number)?))
 }
 
-/// Carries out a script. The status is 1 where an expectation fails.
+/// Executes a script. The exit status is 1 if an expectation fails.
 fn batch(debugger: &mut Debugger, name: &str, script: &[u8]) -> Result<Answer> {
     debugger.interrupt = Some(on_ctrl_c());
     for (number, line) in script.lines().enumerate() {
@@ -139,7 +139,7 @@ fn batch(debugger: &mut Debugger, name: &str, script: &[u8]) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A command line without history and completion.
+/// Runs a command line without history and completion.
 #[cfg(not(feature = "terminal"))]
 fn plain(debugger: &mut Debugger) -> Result<Answer> {
     debugger.interrupt = Some(on_ctrl_c());
@@ -155,7 +155,7 @@ fn plain(debugger: &mut Debugger) -> Result<Answer> {
     }
 }
 
-/// Carries out a command that was typed; `true` ends the debugger.
+/// Executes a typed command. Returns `true` if the command ends the debugger.
 fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
     match command::run(debugger, typed) {
         Ok(answer) if answer.quit => return true,
@@ -165,20 +165,21 @@ fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
     false
 }
 
-/// Whether Ctrl-C was pressed since the last question.
+/// Returns a function that reports whether Ctrl-C was pressed since its last call.
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     let pressed = Arc::new(AtomicBool::new(false));
     let seen = pressed.clone();
-    // Without a handler Ctrl-C ends the program, which is right as well.
+    // Without a handler, Ctrl-C ends the process, which is also correct.
     let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
 }
 
-/// The Debug Adapter Protocol: messages behind `Content-Length` headers.
+/// Runs the Debug Adapter Protocol, in which a `Content-Length` header precedes each message.
 fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
-    // Messages that end a movement, and have been read but not answered yet; the end of the input is one for good.
+    // Number of messages that end a movement and were read but not answered yet. The end of the input stays in the
+    // count.
     let ending = Arc::new(AtomicUsize::new(0));
     let ends = |message: &Value| {
         ["pause", "terminate", "disconnect"].iter().any(|command| message["command"] == *command)
@@ -227,7 +228,7 @@ fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Opens the launch that a client requests; without a program, that of the command line.
+/// Opens the launch that a client requests, or the launch of the command line if the request does not name a program.
 fn launched(
     args: &Debug,
     matches: &ArgMatches,

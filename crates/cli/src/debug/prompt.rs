@@ -1,4 +1,4 @@
-//! The line in which a command is typed: it is edited as on other command lines, and has a history.
+//! The command line of the debugger's screen, with editing keys and a history.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::Frame;
@@ -11,15 +11,15 @@ use tui_input::{Input, InputRequest};
 /// The text before the command.
 const BEFORE: &str = ": ";
 
-/// A command line, and the commands before it.
+/// A command line and its history.
 #[derive(Debug, Default)]
 pub(super) struct Prompt {
-    /// The line, while one is typed.
+    /// The current line, or `None` if the command line is closed.
     line: Option<Input>,
     history: Vec<String>,
-    /// Place in the history while it is walked through.
+    /// Index in the history while the user browses it.
     recalled: Option<usize>,
-    /// The line that was typed before the walk.
+    /// The unfinished line from before the browsing.
     draft: String,
 }
 
@@ -29,18 +29,18 @@ impl Prompt {
         self.line = Some(Input::default());
     }
 
-    /// Whether a line is typed.
+    /// Whether the command line is open.
     pub(super) fn is_open(&self) -> bool {
         self.line.is_some()
     }
 
-    /// Drops the line; `false` if there is none.
+    /// Drops the line. Returns `false` if the command line is closed.
     pub(super) fn close(&mut self) -> bool {
         self.recalled = None;
         self.line.take().is_some()
     }
 
-    /// Takes a key; returns the line if the key ends it.
+    /// Handles a key. Returns the line if the key completes it.
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<String> {
         let line = self.line.as_mut()?;
         match key.code {
@@ -65,7 +65,7 @@ impl Prompt {
         None
     }
 
-    /// Goes to the command after or before in the history; after the last is the line that was typed.
+    /// Shows the next or previous command of the history. After the last command comes the unfinished line.
     fn recall(&mut self, forward: bool) {
         let Some(line) = &mut self.line else { return };
         let last = self.history.len();
@@ -78,7 +78,8 @@ impl Prompt {
         *line = self.history.get(at).unwrap_or(&self.draft).clone().into();
     }
 
-    /// Completes the word before the cursor, as far as all that fit agree. Returns them if they are several.
+    /// Completes the word before the cursor up to the longest common prefix of the candidates. Returns the candidates
+    /// if there are several.
     pub(super) fn complete(&mut self, debugger: &Debugger) -> Option<String> {
         let line = self.line.as_mut()?;
         let (before, after): (String, String) = (
@@ -99,7 +100,7 @@ impl Prompt {
         (fitting.len() > 1).then(|| fitting.join("  "))
     }
 
-    /// Draws the line and the cursor. If the line is long, the part around the cursor is drawn.
+    /// Draws the line and the cursor. If the line does not fit, draws the part around the cursor.
     pub(super) fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
         let Some(line) = &self.line else { return };
         let room = usize::from(area.width).saturating_sub(BEFORE.len() + 1);
@@ -112,14 +113,14 @@ impl Prompt {
         frame.set_cursor_position((x + line.visual_cursor().saturating_sub(skipped) as u16, area.y));
     }
 
-    /// The line, for tests.
+    /// Returns the line.
     #[cfg(test)]
     pub(super) fn text(&self) -> Option<&str> {
         self.line.as_ref().map(Input::value)
     }
 }
 
-/// The change of the line for a key. Keys with Ctrl are those of readline.
+/// Returns the edit for a key. Keys with Ctrl follow readline.
 fn edit(key: KeyEvent) -> Option<InputRequest> {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
     Some(match key.code {
@@ -146,7 +147,7 @@ fn edit(key: KeyEvent) -> Option<InputRequest> {
 mod tests {
     use super::*;
 
-    /// Types keys: letters, and in `<>` a name or a letter with Ctrl.
+    /// Types keys. `<>` contains the name of a key, or a letter with Ctrl.
     fn typed(prompt: &mut Prompt, keys: &str) {
         let mut rest = keys;
         while let Some(first) = rest.chars().next() {

@@ -1,4 +1,5 @@
-//! The debugger's screen: program or source, lanes, stack, registers or memory, answers, and a command line. It fits 80x24.
+//! The debugger's screen. It shows the program or source, lanes, stack, registers or memory, answers and a command
+//! line, and fits 80x24.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -17,10 +18,10 @@ use reconverge_workbench::session::GroupState;
 
 use super::prompt::Prompt;
 
-/// Lines of answers that are kept.
+/// Maximum number of answer lines that are kept.
 const KEPT: usize = 1000;
 
-/// A key and the command that it stands for.
+/// A key and its command.
 const KEYS: [(char, &str); 12] = [
     ('s', "step"),
     ('n', "over"),
@@ -36,10 +37,10 @@ const KEYS: [(char, &str); 12] = [
     ('r', "registers"),
 ];
 
-/// The line of keys: it fits 80 columns.
+/// The line of keys, which fits 80 columns.
 const KEY_LINE: &str = "s step  b back  c continue  f follow  n over  y why  v source  : command  ? help";
 
-/// The part of the help about the screen.
+/// The first part of the screen's help, before the keys.
 const SCREEN_HELP: &str = "\
 Keys of the screen
   → ← step, back                ↑ ↓ choose a lane, or scroll the chosen pane
@@ -54,7 +55,7 @@ The command line: ← → Home End Ctrl-← Ctrl-→ move the cursor; Backspace,
   commands; Tab completes; Ctrl-C or Escape drops the line.
 ";
 
-/// The part of the help after the keys.
+/// The part of the screen's help after the keys.
 const MOUSE_HELP: &str = "\
 Mouse: a click on a line sets or removes a stop, on a lane chooses it, on a pane
   chooses that; the wheel scrolls. Most terminals select text with Shift.
@@ -78,33 +79,35 @@ enum Pane {
 
 const PANES: [Pane; 5] = [Pane::Program, Pane::Lanes, Pane::Stack, Pane::Values, Pane::Answers];
 
-/// What is on the screen besides the launch.
+/// The state of the screen, without the launch.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     answers: VecDeque<String>,
-    /// Lines of the last answer.
+    /// Number of lines in the last answer.
     last_answer: usize,
     prompt: Prompt,
-    /// What follows the last `memory` command; the first buffer before there is one.
+    /// The arguments of the last `memory` command, or `None` before the first. The screen then shows the first
+    /// buffer.
     memory: Option<String>,
-    /// The listing instead of the source.
+    /// Whether the listing replaces the source.
     shows_listing: bool,
-    /// Memory instead of registers, where only one has room.
+    /// Whether memory replaces registers if only one of them fits.
     shows_memory: bool,
     /// The notation of values, if the user has chosen one.
     notation: Option<Notation>,
     chosen: Pane,
-    /// The chosen pane alone.
+    /// Whether only the chosen pane is shown.
     is_enlarged: bool,
-    /// Lines that a pane is scrolled by: the program from the next instruction, answers from the end.
+    /// Number of lines that each pane is scrolled by: from the next instruction for the program, from the end for
+    /// answers.
     scrolled: BTreeMap<Pane, isize>,
     /// The first line of the help, while it is shown.
     help: Option<usize>,
     /// The first lane of the table.
     first_lane: usize,
-    /// Registers that were not 0 at some time, by their places in the machine's order.
+    /// Registers that were not 0 at some time, by their index in the machine's order.
     known: BTreeSet<usize>,
-    /// Registers before the last movement, and their group.
+    /// Register values before the last movement, with their group.
     before: Option<(usize, BTreeMap<String, Vec<u32>>)>,
     places: ScreenParts,
 }
@@ -113,13 +116,13 @@ pub(super) struct Screen {
 #[derive(Debug, Default)]
 struct ScreenParts {
     panes: Vec<(Pane, Rect)>,
-    /// Addresses of the lines of the program, by row.
+    /// Address of each program line on the screen, with its row.
     lines: Vec<(u16, u32)>,
-    /// Cells of lanes.
+    /// Cell of each lane on the screen.
     lanes: Vec<(Rect, Lane)>,
 }
 
-/// What a key asks for.
+/// The action that a key requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Nothing,
@@ -127,7 +130,7 @@ pub(super) enum Asked {
 }
 
 impl Screen {
-    /// Takes a key.
+    /// Handles a key.
     pub(super) fn key(&mut self, debugger: &mut Debugger, key: KeyEvent) -> Asked {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -150,7 +153,8 @@ impl Screen {
         Asked::Nothing
     }
 
-    /// Takes Ctrl-C while nothing moves: drops the command line or the help, or says which key ends the debugger.
+    /// Handles Ctrl-C while the program does not run. Closes the command line or the help, or names the key that ends
+    /// the debugger.
     fn cancel(&mut self) -> Asked {
         if self.prompt.close() {
             return Asked::Nothing;
@@ -217,7 +221,7 @@ impl Screen {
         Asked::Nothing
     }
 
-    /// Takes a button or the wheel of the mouse.
+    /// Handles a button or the wheel of the mouse.
     pub(super) fn mouse(&mut self, debugger: &mut Debugger, mouse: MouseEvent) {
         let at = Position { x: mouse.column, y: mouse.row };
         let wheel = match mouse.kind {
@@ -249,7 +253,7 @@ impl Screen {
         }
     }
 
-    /// Sets a stop at an address, or removes it.
+    /// Sets a stop at an address, or removes it if it exists.
     fn toggle_stop(&mut self, debugger: &mut Debugger, address: u32) {
         let known = debugger.stops.iter().find(|stop| stop.on == On::Address(address));
         let line = match known.map(|stop| stop.number) {
@@ -259,13 +263,13 @@ impl Screen {
         self.carry_out(debugger, &line);
     }
 
-    /// Lines of a page of the chosen pane.
+    /// Returns the number of lines in a page of the chosen pane.
     fn page(&self) -> isize {
         let area = self.places.panes.iter().find(|(pane, _)| *pane == self.chosen);
         area.map_or(10, |(_, area)| area.height as isize - 2).max(1)
     }
 
-    /// Scrolls a pane down, or up.
+    /// Scrolls a pane down, or up if `by` is negative.
     fn scroll(&mut self, pane: Pane, by: isize) {
         let scrolled = self.scrolled.entry(pane).or_default();
         *scrolled = scrolled.saturating_add(by);
@@ -311,7 +315,7 @@ impl Screen {
 
     // ---- Drawing
 
-    /// Draws everything.
+    /// Draws the whole screen.
     pub(super) fn draw(&mut self, frame: &mut Frame<'_>, debugger: &Debugger) {
         self.places = ScreenParts::default();
         let bars = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
@@ -363,7 +367,7 @@ impl Screen {
         }
     }
 
-    /// The border of a pane, with its title; that of the chosen one stands out.
+    /// Returns the border of a pane with its title. The chosen pane's border is highlighted.
     fn border(&self, pane: Pane, title: &str) -> Block<'static> {
         let style = match pane == self.chosen {
             true => Style::new().add_modifier(Modifier::BOLD).fg(Color::LightBlue),
@@ -372,7 +376,7 @@ impl Screen {
         Block::new().borders(Borders::TOP).border_style(style).title(format!(" {title} "))
     }
 
-    /// The first of `all` lines of a pane in which `room` fit.
+    /// Returns the index of the first visible line of a pane that has `all` lines and shows `room` of them.
     fn first_line(&mut self, pane: Pane, all: usize, room: usize) -> usize {
         let last = all.saturating_sub(room) as isize;
         let scrolled = self.scrolled.entry(pane).or_default();
@@ -450,7 +454,7 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Stack, "stack, innermost first")), area);
     }
 
-    /// Registers by lanes: a row for each register that was not 0 at some time.
+    /// Draws registers by lanes, with one row for each register that was not 0 at some time.
     fn draw_registers(&mut self, frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
         let group = debugger.group();
         let all = table::rows(debugger, group, true);
@@ -477,7 +481,7 @@ impl Screen {
                 let old = before.map(|before| before.get(&row.name));
                 for lane in shown.clone() {
                     let value = row.values.get(lane).copied().unwrap_or(0);
-                    // A register that was 0 in all lanes is not among those before.
+                    // `before` does not contain registers that were 0 in all lanes.
                     let old = old.map(|old| old.and_then(|old| old.get(lane)).copied().unwrap_or(0));
                     let is_changed = old.is_some_and(|old| old != value);
                     let style = match is_changed {
@@ -520,13 +524,14 @@ impl Screen {
         self.notation.unwrap_or(Notation::of(debugger.isa()))
     }
 
-    /// Moves the part of the table so that a lane is in it.
+    /// Scrolls the table so that a lane is visible.
     fn show_lane(&mut self, lane: usize, columns: usize, lanes: usize) {
         let first = self.first_lane.clamp((lane + 1).saturating_sub(columns), lane);
         self.first_lane = first.min(lanes.saturating_sub(columns));
     }
 
-    /// Returns the memory to show: that of the last `memory` command, or the first of the launch with any bytes.
+    /// Returns the memory to show: the one of the last `memory` command, or the first one in the launch that has any
+    /// bytes.
     fn memory_place(&self, debugger: &Debugger) -> Option<String> {
         self.memory.clone().or_else(|| first_memory(debugger))
     }
@@ -542,7 +547,7 @@ impl Screen {
         frame.render_widget(rows.block(self.border(Pane::Values, &format!("memory {place}"))), area);
     }
 
-    /// The end of the answers, or the beginning of the last one if it has more lines than there is room for.
+    /// Draws the end of the answers, or the start of the last answer if it has more lines than the pane.
     fn draw_answers(&mut self, frame: &mut Frame<'_>, area: Rect) {
         let lines = folded(self.answers.iter().map(String::as_str), area.width);
         let room = usize::from(area.height.saturating_sub(1));
@@ -584,13 +589,13 @@ impl Screen {
     }
 }
 
-/// The registers of the group that are not 0, by name.
+/// Returns the registers of the group that are not 0, by name.
 fn values(debugger: &Debugger) -> BTreeMap<String, Vec<u32>> {
     let rows = table::rows(debugger, debugger.group(), false);
     rows.into_iter().map(|row| (row.name, row.values)).collect()
 }
 
-/// The help: keys, mouse and commands.
+/// Returns the help: keys, mouse and commands.
 fn help() -> String {
     let each = KEYS.iter().map(|(key, line)| format!("{:<18}", format!("{key} {line}")));
     let keys: Vec<String> = each.collect();
@@ -598,24 +603,24 @@ fn help() -> String {
     format!("{SCREEN_HELP}{}\n{MOUSE_HELP}{}", rows.collect::<String>(), command::help())
 }
 
-/// Chooses the lane after the chosen one, or the one before it.
+/// Chooses the next lane, or the previous one.
 fn choose_next(debugger: &mut Debugger, forward: bool) {
     let lane = debugger.lane().index();
     let next = if forward { lane + 1 } else { lane.saturating_sub(1) };
     debugger.choose_lane(Lane(next as u8));
 }
 
-/// Columns of the lanes: sixteen or thirty-two of them and their number.
+/// Returns the width of the lanes pane: 16 or 32 lanes and their number.
 fn lanes_width(width: u16) -> u16 {
     if width < 120 { (width / 2).clamp(20, 36) } else { 68 }
 }
 
-/// Lanes in a row of the pane of lanes.
+/// Returns the number of lanes in a row of the lanes pane.
 fn lanes_of_a_row(width: u16) -> usize {
     (usize::from(width.saturating_sub(3)) / 16 * 8).clamp(8, 32)
 }
 
-/// The style of a lane's values: those of lanes that do not take part are dim.
+/// Returns the style of a lane's values. Values of inactive lanes are dim.
 fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     let lane = Lane(lane as u8);
     let is_idle = debugger.issue().is_some_and(|issue| !issue.mask.has(lane));
@@ -623,7 +628,8 @@ fn lane_style(debugger: &Debugger, lane: usize) -> Style {
     if lane == debugger.lane() { style.add_modifier(Modifier::BOLD) } else { style }
 }
 
-/// Returns lines, and those that are too long for the width in several, after a blank or a comma if one is in the second half.
+/// Returns lines and splits those that are wider than `width`. A line is split after a blank or a comma, if the
+/// second half of its width has one.
 fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'static>> {
     let width = usize::from(width.max(1));
     let mut folded = Vec::new();
@@ -642,7 +648,7 @@ fn folded<'a>(lines: impl Iterator<Item = &'a str>, width: u16) -> Vec<Line<'sta
     folded
 }
 
-/// A line of the program or source: the next instruction is reversed, a stop red, a comment dim.
+/// Returns a line of the program or source. The next instruction is reversed, a stop is red and a comment is dim.
 fn program_line(line: &ProgramLine, is_next: bool) -> Line<'static> {
     let mark = |is: bool, mark: &'static str| if is { mark } else { " " };
     let text = crate::shown::name(&line.text).into_owned();
@@ -660,7 +666,7 @@ fn program_line(line: &ProgramLine, is_next: bool) -> Line<'static> {
     Line::from(parts).style(style)
 }
 
-/// The first line: the place in the program, the step, the group and its lanes.
+/// Draws the first line: the position in the program, the step, the group and its lanes.
 fn draw_head(frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
     let group = debugger.group();
     let place = debugger
@@ -681,7 +687,7 @@ fn draw_head(frame: &mut Frame<'_>, debugger: &Debugger, area: Rect) {
     frame.render_widget(Paragraph::new(text).style(Style::new().add_modifier(Modifier::REVERSED)), area);
 }
 
-/// The first memory of the launch that has something in it.
+/// Returns the first memory of the launch that is not empty.
 fn first_memory(debugger: &Debugger) -> Option<String> {
     let (stepping, group, lane) = (debugger.stepping(), debugger.group(), debugger.lane());
     stepping.spaces().iter().find_map(|space| {
@@ -692,7 +698,7 @@ fn first_memory(debugger: &Debugger) -> Option<String> {
     })
 }
 
-/// A letter and a colour for what a lane does; the letters are those of the report page.
+/// Returns a letter and a colour for the state of a lane. The report page uses the same letters.
 fn state(why: Option<Why>) -> (char, Color) {
     let why = why.unwrap_or(Why::Uncovered);
     let colour = match why {
@@ -771,7 +777,7 @@ mod tests {
         }
     }
 
-    /// Fault 7: lanes 12 to 15 and 28 to 31 were cut off, and the line of keys.
+    /// Fault 7: lanes 12 to 15 and 28 to 31 and the line of keys were truncated.
     #[test]
     fn every_lane_and_the_keys_fit_80_columns() {
         assert!(KEY_LINE.chars().count() <= 80, "{}", KEY_LINE.len());
@@ -786,7 +792,7 @@ mod tests {
                 |(cell, _): &&(Rect, Lane)| cell.width == 2 && cell.right() <= 80 && cell.bottom() <= 24;
             let cells: Vec<(Rect, Lane)> = screen.places.lanes.iter().filter(inside).copied().collect();
             assert_eq!(cells.len(), debugger.width(), "{}", kernel.isa);
-            // A click on the last one chooses it, and the table shows it.
+            // A click on the last cell chooses its lane, and the table shows that lane.
             let (cell, last) = cells[cells.len() - 1];
             at(&mut screen, &mut debugger, CLICK, cell.x + 1, cell.y);
             assert_eq!(debugger.lane(), last);

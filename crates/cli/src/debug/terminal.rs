@@ -17,7 +17,7 @@ use super::screen::{Asked, Screen};
 use super::{PROMPT, carry_out, on_ctrl_c};
 use crate::args::Answer;
 
-/// A command line with history and completion.
+/// Runs a command line with history and completion.
 pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
     let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
     completer.insert(command::names().map(str::to_owned).collect());
@@ -40,7 +40,7 @@ pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
     loop {
         let typed = match line.read_line(&prompt)? {
             Signal::Success(typed) => typed,
-            // Ctrl-C drops the line, or ends a movement; Ctrl-D ends the debugger.
+            // Ctrl-C drops the line or ends a movement. Ctrl-D ends the debugger.
             Signal::CtrlC => continue,
             _ => return Ok(Answer::Yes),
         };
@@ -50,10 +50,10 @@ pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
     }
 }
 
-/// The name of the menu of completions.
+/// The name of the completion menu.
 const MENU: &str = "completions";
 
-/// The screen.
+/// Runs the screen.
 pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     let mut terminal = ratatui::try_init().context("the terminal")?;
     let _mouse = Mouse::captured();
@@ -89,12 +89,12 @@ pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
     ended.context("the terminal")
 }
 
-/// The mouse, while the terminal reports it.
+/// Enables mouse reports of the terminal until it is dropped.
 struct Mouse;
 
 impl Mouse {
     fn captured() -> Mouse {
-        // A terminal without a mouse is as good.
+        // A terminal without a mouse works as well.
         let _ = execute!(std::io::stdout(), EnableMouseCapture);
         Mouse
     }

@@ -11,10 +11,10 @@ use reconverge_board::Board;
 
 use crate::features::missing;
 
-/// No window.
+/// A window that cannot exist.
 pub(super) struct ScreenWindow(Infallible);
 
-/// Says how to get the feature.
+/// Returns an error that names the feature.
 pub(super) fn check() -> Result<()> {
     bail!(
         "{}; --screen DIR and --record FILE keep frames without a window",

@@ -1,4 +1,4 @@
-//! A program in the surroundings of the emulated device, from its start to its end.
+//! Runs a program with the emulated device, from its start to its end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::env;
@@ -28,22 +28,22 @@ use crate::args::Answer;
 use crate::messages;
 use crate::messages::{counted, note};
 
-/// What is wanted of a program besides that it runs.
+/// The options of a run.
 pub(super) struct Wanted<'a> {
     /// The folder for captured draws.
     pub(super) capture: Option<PathBuf>,
-    /// The folder for frames that are shown.
+    /// The folder for displayed frames.
     pub(super) screen: Option<PathBuf>,
-    /// The file that records them.
+    /// The files of the recording.
     pub(super) record: Option<RecordingFiles>,
     /// Words of shaders to replace.
     pub(super) patch: Option<&'a Patch>,
 }
 
-/// Runs a program, with a window for its screen if there is one, and ends as it does.
+/// Runs a program, with a window for its screen if there is one, and returns its exit status.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub(super) fn run(
     setup: &Setup,
     command: &[OsString],
@@ -71,7 +71,7 @@ pub(super) fn run(
     if let Some(patch) = patch {
         program.env("RECONVERGE_DRM_PATCH", patch.to_string());
     }
-    // Before the start: a signal that comes meanwhile is not lost.
+    // The handler is installed before the start, so that early signals are not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::program(&name))?;
     let until_end = |child: &mut Child| match window {
@@ -114,20 +114,20 @@ pub(super) fn run(
     }
 }
 
-/// The exit status if the program has succeeded and requested files could not be written.
+/// The exit status if the program succeeded but requested files could not be written.
 const LOST: u8 = 2;
 
-/// Counts the frames in a folder. A process that was killed has not reported all of them.
+/// Returns the number of frames in a folder. A process that was killed did not report all of its frames.
 fn pictures(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");
     names.filter(is_frame).count() as u64
 }
 
-/// The folder of an option, from the root: new, or empty.
+/// Returns the absolute path of an option's folder, which is new or empty.
 ///
 /// # Errors
-/// It is neither, or cannot be made.
+/// The folder is not empty, the path is not a folder, or the folder cannot be created.
 pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
     let named = || format!("{option} {}", crate::shown::path(&path));
     if path.exists() && !path.is_dir() {
@@ -140,7 +140,7 @@ pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
     Ok(absolute(path))
 }
 
-/// Waits for the end of a program, and hands signals on to it meanwhile.
+/// Waits for the end of a program, and forwards signals to it.
 pub(crate) fn ended(
     child: &mut Child,
     mut signals: Signals,
@@ -150,10 +150,10 @@ pub(crate) fn ended(
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
         for signal in signals.forever() {
-            // A terminal has sent Ctrl-C to the program as well. Twice means something else to some programs.
+            // A terminal also sends Ctrl-C to the program. Some programs treat a second Ctrl-C differently.
             let from_terminal = signal == SIGINT && std::io::stdin().is_terminal();
             if let (false, Ok(id), Ok(signal)) = (from_terminal, id, Signal::try_from(signal)) {
-                // It may have ended just now.
+                // The program may have ended in the meantime.
                 let _ = kill(id, signal);
             }
         }
@@ -166,7 +166,7 @@ pub(crate) fn ended(
     })
 }
 
-/// The exit status of a program as shells have it. A signal is named.
+/// Returns the exit status of a program, as in shells. Prints the name of a signal.
 pub(crate) fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
         let spelled = Signal::try_from(signal).map(|signal| format!(" ({signal})")).unwrap_or_default();
@@ -176,25 +176,25 @@ pub(crate) fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
-/// What the processes with the device have reported, all together.
+/// The combined reports of all processes that opened the device.
 #[derive(Default)]
 pub(crate) struct Seen {
     processes: usize,
     pub(crate) resets: u64,
     pub(crate) draws: u64,
-    /// Features that the chip lacks, each with the number of times that it was needed.
+    /// Features that the chip lacks, each with the number of uses.
     pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,
-    /// Numbers of frames, recorded frames, programs, surfaces and captures that could not be written.
+    /// Number of frames, recorded frames, programs, surfaces and captures that could not be written, by kind.
     lost: BTreeMap<String, u64>,
     captured: u64,
     pub(crate) uncaptured: BTreeMap<String, u64>,
     pub(crate) patched: u64,
 }
 
-/// The file to which every process that opens the device appends: the one that the environment names, or one of our own
-/// that is removed afterwards.
+/// The file to which every process that opens the device appends its report. The environment names the file;
+/// otherwise it is temporary and deleted at the end.
 pub(crate) struct Report {
     pub(crate) path: PathBuf,
     file: File,
@@ -209,27 +209,27 @@ impl Report {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
             env::temp_dir().join(format!("reconverge-drm-{}-{now}.jsonl", process::id()))
         });
-        // A file of our own is new: nobody else may have put one there.
+        // A temporary file must be new, so that another user cannot have created it.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
-        // Neither this nor the library waits for the reader of a pipe.
+        // With O_NONBLOCK, neither this program nor the library waits for the reader of a pipe.
         options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
         if !file.metadata().is_ok_and(|about| about.is_file()) {
             bail!("RECONVERGE_DRM_REPORT {}: not a regular file", crate::shown::path(&path));
         }
         file.seek(SeekFrom::End(0)).with_context(|| crate::shown::path(&path))?;
-        // The program may change its folder.
+        // The program may change its working directory.
         let path = absolute(&path);
         Ok(Report { path, file, ours })
     }
 
-    /// What processes have appended.
+    /// Returns the reports that processes have appended.
     pub(crate) fn seen(&mut self) -> Result<Seen> {
         let mut text = Vec::new();
         self.file.read_to_end(&mut text).with_context(|| crate::shown::path(&self.path))?;
         let lines = String::from_utf8_lossy(&text);
-        // Of the lines of a process the last one counts.
+        // The last line of a process has its final counts.
         let mut last = HashMap::new();
         for line in lines.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
             last.insert((line["pid"].to_string(), line["opened"].to_string()), line);
@@ -256,7 +256,7 @@ impl Report {
     }
 }
 
-/// Adds a count of a report line. The program may have written the line itself, with any count.
+/// Adds a count of a report line, with saturation. The program may have written the line itself, with any count.
 fn add(sum: &mut u64, count: &Value) {
     *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }

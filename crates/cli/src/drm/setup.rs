@@ -1,4 +1,4 @@
-//! The surroundings in which an OpenGL program finds the emulated device, and the check that it does.
+//! The environment in which an OpenGL program finds the emulated device, and a check that the program finds it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -15,17 +15,17 @@ use walkdir::WalkDir;
 
 use super::{ErrataArgs, Shaders};
 
-/// The library that is loaded into programs.
+/// The library that is preloaded into programs.
 const LIBRARY: Library = Library {
     variable: "RECONVERGE_DRM_LIBRARY",
     file: "libreconverge_drm.so",
     build: "cargo build --release -p reconverge-drm",
 };
 
-/// What installs what OpenGL needs on Debian, beside the library of [`libdrm`].
+/// The command that installs OpenGL on Debian. Another package contains the library of [`libdrm`].
 const INSTALL: &str = "apt-get install libegl1 libgl1-mesa-dri";
 
-/// The library for the kernel's driver that Mesa's uses, and Debian's package of it.
+/// Returns the libdrm library for Mesa's driver, and its Debian package.
 const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
     match driver {
         Driver::Nv50 => ("libdrm_nouveau.so.2", "libdrm-nouveau2"),
@@ -33,10 +33,10 @@ const fn libdrm(driver: Driver) -> (&'static str, &'static str) {
     }
 }
 
-/// What of a driver is looked for in its folder.
+/// The file that identifies the folder of a Mesa build.
 const EGL: &str = "libEGL_mesa.so.0";
 
-/// A build of Mesa that is not the installed one: packages that are unpacked into a folder, or what `meson install` gives.
+/// A build of Mesa other than the installed one: unpacked packages, or the output of `meson install`.
 #[derive(Clone, Debug)]
 pub(crate) struct Build {
     /// The folder of its libraries.
@@ -44,10 +44,10 @@ pub(crate) struct Build {
 }
 
 impl Build {
-    /// The build somewhere below a folder; of `installed`, the installed one, for which there is no value.
+    /// Finds the build below a folder. For `installed`, returns `None`, which stands for the installed build.
     ///
     /// # Errors
-    /// There is none.
+    /// The folder does not contain a build.
     pub(crate) fn new(folder: &Path) -> Result<Option<Build>> {
         if folder == Path::new("installed") {
             return Ok(None);
@@ -65,7 +65,7 @@ impl Build {
     }
 }
 
-/// The surroundings.
+/// The environment of programs for one emulated chip.
 #[derive(Clone)]
 pub(crate) struct Setup {
     board: &'static Board,
@@ -74,13 +74,13 @@ pub(crate) struct Setup {
     driver: Option<Build>,
     engine: Option<Engine>,
     programs: Option<PathBuf>,
-    /// The errata that are on, as the arguments have them, if they do.
+    /// The enabled errata, if the arguments name any.
     errata: Option<String>,
-    /// The faults of the driver that are fixed.
+    /// The driver faults to fix, if the arguments name any.
     fixes: Option<DriverFixes>,
-    /// The window system that piglit's tests use, if it is not the usual one.
+    /// The window system for piglit's tests, if it is not the default.
     platform: Option<String>,
-    /// Programs find the chip through OpenCL.
+    /// Whether programs find the chip through OpenCL.
     opencl: bool,
 }
 
@@ -88,13 +88,14 @@ pub(crate) struct Setup {
 const NODE: &str = "/dev/dri/renderD128";
 
 impl Setup {
-    /// Finds what is needed.
+    /// Finds the library and the driver.
     ///
     /// # Errors
-    /// The library is not where it is looked for, or cannot be named to the dynamic linker.
+    /// The library does not exist in its usual folders, or the dynamic linker does not accept its path.
     pub(crate) fn new(board: &'static Board, execute: bool, driver: Option<Build>) -> Result<Setup> {
         let library = LIBRARY.find()?;
-        // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
+        // Blanks and colons separate the names in LD_PRELOAD, and `$` starts a substitution. None of them can be
+        // escaped.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
             let library = crate::shown::path(&library);
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
@@ -113,10 +114,10 @@ impl Setup {
         })
     }
 
-    /// With what the arguments say of shaders.
+    /// Sets the engine and the folder for shaders that the arguments name.
     ///
     /// # Errors
-    /// The folder for them cannot be made.
+    /// The folder for shaders cannot be created.
     pub(crate) fn with(self, shaders: &Shaders) -> Result<Setup> {
         let programs = shaders.programs.as_ref().map(|folder| {
             std::fs::create_dir_all(folder)
@@ -126,17 +127,17 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
-    /// Chooses the errata that are on, and the faults of the driver that are fixed. The library decides about absent ones.
+    /// Sets the enabled errata and the driver faults to fix. If one is absent, the library uses its default.
     pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
         Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }
 
-    /// Chooses the engine that runs shaders; `None` leaves it to the library.
+    /// Sets the engine that runs shaders. If it is `None`, the library uses its default.
     pub(crate) fn with_engine(self, engine: Option<Engine>) -> Setup {
         Setup { engine, ..self }
     }
 
-    /// Chooses the window system that piglit's tests use, by its name in `PIGLIT_PLATFORM`.
+    /// Sets the window system for piglit's tests, by its name in `PIGLIT_PLATFORM`.
     pub(crate) fn with_platform(self, platform: &str) -> Setup {
         Setup { platform: Some(platform.to_owned()), ..self }
     }
@@ -146,7 +147,7 @@ impl Setup {
         Setup { opencl: true, ..self }
     }
 
-    /// `LD_LIBRARY_PATH`: these folders, the driver's, and those that are there already.
+    /// Returns `LD_LIBRARY_PATH`: the folders `first`, the driver's folder, and the folders of the current value.
     fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
         let mut folders = first.to_vec();
         folders.extend(self.driver.iter().map(|driver| driver.libraries.clone()));
@@ -155,7 +156,7 @@ impl Setup {
         (!folders.is_empty()).then(|| env::join_paths(folders.into_iter().chain(others)).ok()).flatten()
     }
 
-    /// Sets the environment of a command that looks for libraries in these folders first.
+    /// Sets the environment of a command. The command searches these folders first for libraries.
     pub(crate) fn apply_with(&self, command: &mut Command, libraries: &[PathBuf]) {
         self.apply(command);
         if let Some(path) = self.library_path(libraries) {
@@ -200,7 +201,8 @@ impl Setup {
         if let Some(platform) = &self.platform {
             command.env("PIGLIT_PLATFORM", platform);
             if platform == "gbm" {
-                // EGL takes the platform of the display that waffle hands over. Waffle would look for the node with udev.
+                // EGL uses the platform of the display that waffle passes. By default, waffle would find the node
+                // with udev.
                 command.env_remove("EGL_PLATFORM");
                 if env::var_os("WAFFLE_GBM_DEVICE").is_none() {
                     command.env("WAFFLE_GBM_DEVICE", NODE);
@@ -213,11 +215,12 @@ impl Setup {
                 command.env(VENDORS, vendor);
             }
         }
-        // Where nothing is executed, nothing writes the fences that Mesa's nouveau waits for.
+        // If shaders are not executed, nothing writes the fences that Mesa's nouveau waits for.
         if !self.execute {
             command.env("NOUVEAU_DISABLE_FENCES", "1");
         }
-        // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
+        // Shaders in a cache may be compiled with the options of other drivers. With a cache, tests would also skip
+        // the compilation.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
         for name in [
             "CAPTURE",
@@ -233,13 +236,13 @@ impl Setup {
         ] {
             command.env_remove(format!("RECONVERGE_DRM_{name}"));
         }
-        // Each of these makes Mesa take another driver or another device.
+        // Each of these variables makes Mesa choose another driver or device.
         for name in ["MESA_LOADER_DRIVER_OVERRIDE", "LIBGL_ALWAYS_SOFTWARE", "DRI_PRIME"] {
             command.env_remove(name);
         }
     }
 
-    /// Lets OpenGL draw with this software renderer of Mesa instead of the chip, in a command with these surroundings.
+    /// Selects this software renderer of Mesa for OpenGL instead of the chip, in a command with this environment.
     pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
         for name in ["RECONVERGE_DRM_CHIP", "RADEON_GPU_ID", "NOUVEAU_CHIPSET"] {
             command.env_remove(name);
@@ -247,10 +250,10 @@ impl Setup {
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
-    /// Starts the probe in these surroundings, on a software renderer of Mesa if one is given. Returns its answer and its
-    /// messages; these begin with a newline.
+    /// Starts the probe in this environment, on a software renderer of Mesa if one is given. Returns the answer of
+    /// the probe and its messages. The messages start with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
-        // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
+        // This program starts with the library preloaded and ends before its own `main`: see the library's `probe`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
         self.apply(&mut probe);
@@ -276,10 +279,10 @@ impl Setup {
         Ok((answer, messages))
     }
 
-    /// Checks that a software renderer of Mesa draws in these surroundings, after [`Setup::draw_in_software`].
+    /// Checks that a software renderer of Mesa draws in this environment, after [`Setup::draw_in_software`].
     ///
     /// # Errors
-    /// Another renderer draws, or OpenGL does not start.
+    /// Another renderer draws, or OpenGL cannot start.
     pub(crate) fn check_software(&self, renderer: &str) -> Result<()> {
         let (answer, messages) = self.probed(Some(renderer))?;
         match (answer["renderer"].as_str(), answer["error"].as_str()) {
@@ -291,13 +294,13 @@ impl Setup {
         }
     }
 
-    /// Checks that an OpenGL context in these surroundings has the chip's `GL_RENDERER`. Returns its `GL_VERSION`.
+    /// Checks that an OpenGL context in this environment has the chip's `GL_RENDERER`. Returns its `GL_VERSION`.
     ///
-    /// If Mesa's driver cannot start, a program gets a software renderer. The program draws well, and no message says that
-    /// the chip is not used.
+    /// If Mesa's driver cannot start, a program gets a software renderer. The program draws correctly, and no message
+    /// says that the chip is not used.
     ///
     /// # Errors
-    /// The renderer is another one. The message names it, and what may be missing.
+    /// The renderer is a different one. The message names the renderer and the components that may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
@@ -325,10 +328,10 @@ impl Setup {
 }
 
 impl Setup {
-    /// Checks that OpenCL in these surroundings has the chip as its device.
+    /// Checks that OpenCL in this environment has the chip as its device.
     ///
     /// # Errors
-    /// The device is another one, or something is not installed. The message names it.
+    /// The device is a different one, or a component is not installed. The message names it.
     pub(crate) fn check_opencl(&self) -> Result<()> {
         let spirv = SPIRV.into_iter().any(|path| Path::new(path).exists());
         let vendor = env::var_os(VENDORS).is_some() || opencl_vendor().is_some();
@@ -352,30 +355,31 @@ impl Setup {
     }
 }
 
-/// The variable that names implementations of OpenCL.
+/// The environment variable that lists OpenCL implementations.
 const VENDORS: &str = "OCL_ICD_VENDORS";
 
-/// The file that names Mesa's.
+/// The file that describes Mesa's OpenCL implementation.
 const ICD: &str = "rusticl.icd";
 
-/// The functions of OpenCL C that Mesa adds to kernels, where Debian and others have them.
+/// The OpenCL C functions that Mesa adds to kernels: their paths in Debian and other distributions.
 const SPIRV: [&str; 2] = ["/usr/lib/clc/spirv-mesa3d-.spv", "/usr/share/clc/spirv-mesa3d-.spv"];
 
 /// The command that installs Mesa's OpenCL on Debian. Another command installs the library of [`libdrm`].
 const INSTALL_OPENCL: &str = "apt-get install mesa-opencl-icd libclc-15 ocl-icd-libopencl1";
 
-/// The path of [`ICD`].
+/// Returns the path of [`ICD`].
 fn opencl_vendor() -> Option<PathBuf> {
     let folders = ["/etc/OpenCL/vendors", "/usr/share/OpenCL/vendors"];
     folders.into_iter().map(|folder| Path::new(folder).join(ICD)).find(|path| path.exists())
 }
 
-/// Whether a renderer is the expected one: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` is `AMD RV770`.
+/// Whether a renderer string names the expected renderer: `AMD RV770 (DRM 2.50.0 / 6.1.0, LLVM 15.0.6)` names
+/// `AMD RV770`.
 fn is_renderer(renderer: &str, expected: &str) -> bool {
     renderer.strip_prefix(expected).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-/// A path from the root.
+/// Returns the absolute path.
 pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
@@ -384,9 +388,9 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A library of this project that is loaded into other programs.
+/// A library of this project that is preloaded into other programs.
 pub(crate) struct Library {
-    /// The environment variable that names it elsewhere.
+    /// The environment variable that overrides its path.
     pub(crate) variable: &'static str,
     /// The name of its file.
     pub(crate) file: &'static str,
@@ -395,7 +399,8 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// Returns the path of the library: the one that the variable names, or one in the folder of this program or in `deps` there.
+    /// Returns the path of the library: the path in its variable, or a file in the folder of this program, in `deps`
+    /// there, or in `../lib/reconverge`.
     ///
     /// # Errors
     /// The file does not exist.
@@ -410,7 +415,8 @@ impl Library {
         let program = env::current_exe().context("the path of this program")?;
         let folder =
             program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
-        // The folder of the program and the one of the build; an installation has lib/reconverge next to bin.
+        // An installed program is in `bin`, next to `lib/reconverge`. A built program has the library in its own
+        // folder or in `deps`.
         let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(file));
         match places.iter().find_map(|place| place.canonicalize().ok()) {
             Some(place) => Ok(place),
@@ -423,7 +429,7 @@ impl Library {
     }
 }
 
-/// Of the files that OpenGL needs, those that are in none of the usual folders.
+/// Returns the files that OpenGL needs and that none of the usual folders has.
 fn missing(driver: Driver) -> Vec<&'static str> {
     let listed = |name: &str| {
         let folders = env::var_os(name);
@@ -432,7 +438,7 @@ fn missing(driver: Driver) -> Vec<&'static str> {
     let mut libraries = listed("LD_LIBRARY_PATH");
     for folder in ["/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib"] {
         libraries.push(folder.into());
-        // Debian: a folder for each architecture.
+        // Debian has one folder per architecture.
         let inside = std::fs::read_dir(folder).into_iter().flatten().flatten();
         libraries.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
     }

@@ -1,8 +1,8 @@
-//! The window of `--screen window`: it shows the screen of the emulated board, and its keyboard and mouse are those of the
-//! program.
+//! The window of `--screen window`. It shows the screen of the emulated board, and the program receives its keyboard
+//! and mouse events.
 //!
-//! The protocol is in [`reconverge_board::screen`]. A thread reads frames; the loop of [`ScreenWindow::until_end`] draws the
-//! newest one and sends events.
+//! [`reconverge_board::screen`] defines the protocol. One thread reads frames. The loop in
+//! [`ScreenWindow::until_end`] draws the newest frame and sends events.
 //!
 //! | module | |
 //! |---|---|
@@ -37,24 +37,24 @@ use crate::messages::counted;
 use frames::{FrameReader, ScreenFrame};
 use input::{Device, Pointer, Seen};
 
-/// The time from one look at keyboard and mouse to the next.
+/// Interval at which keyboard and mouse are polled.
 const LOOK: Duration = Duration::from_millis(8);
-/// The time after which the picture is drawn again. X11 does not keep what other windows have covered.
+/// Interval after which the picture is drawn again. X11 does not keep content that other windows have covered.
 const REDRAW: Duration = Duration::from_millis(250);
-/// The time from one title to the next.
+/// Interval at which the title is updated.
 const TITLE: Duration = Duration::from_millis(500);
 
-/// The remedy in messages.
+/// The alternative that messages suggest.
 const INSTEAD: &str = "--screen DIR and --record FILE keep frames without a window";
 
 /// An open window, and the sockets of the program.
 pub(super) struct ScreenWindow {
     window: Window,
-    /// Changes of keys since the last look.
+    /// Key changes since the last poll.
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
     /// Start of the title.
     title: String,
-    /// Scroll of the library per step of a wheel, up and to the right.
+    /// The library's scroll distance per step of a wheel, to the right and up.
     per_step: [f32; 2],
     reader: FrameReader,
     keyboard: Device,
@@ -65,7 +65,7 @@ pub(super) struct ScreenWindow {
 /// Checks that there is a window system.
 ///
 /// # Errors
-/// Neither variable of one is set.
+/// Neither environment variable of a window system is set.
 pub(super) fn check() -> Result<()> {
     let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"].into_iter().any(is_set) {
@@ -78,7 +78,7 @@ impl ScreenWindow {
     /// Opens the window for a program on a board.
     ///
     /// # Errors
-    /// The window system's, or that of the system for the sockets.
+    /// The window or a socket cannot be created.
     pub(super) fn open(program: &OsStr, board: &Board) -> Result<ScreenWindow> {
         let folder = SocketFolder::new().context("--screen window: the folder for sockets")?;
         let socket = |name: &str| {
@@ -99,12 +99,12 @@ impl ScreenWindow {
         let [width, height] = PREFERRED.map(usize::from);
         let window = Window::new(&title, width, height, options);
         let mut window = window.map_err(|why| anyhow::anyhow!("--screen window: {why}; {INSTEAD}"))?;
-        // The loop waits for frames itself.
+        // The loop itself waits for frames.
         window.set_target_fps(0);
         let keys = Rc::new(RefCell::new(Vec::new()));
         window.set_input_callback(Box::new(Keys(Rc::clone(&keys))));
-        // On X11 the press and the release of a wheel's button are both counted, up and to the left. On Wayland a step is 10
-        // units of a surface, down and to the right. (minifb 0.29, `process_button`; Weston)
+        // On X11, the press and the release of a wheel button both count, up and to the left. On Wayland, a step is
+        // 10 surface units, down and to the right. (minifb 0.29, `process_button`; Weston)
         let on_wayland =
             window.window_handle().is_ok_and(|handle| matches!(handle.as_raw(), RawWindowHandle::Wayland(_)));
         let per_step = if on_wayland { [10., -10.] } else { [-2., 2.] };
@@ -120,15 +120,15 @@ impl ScreenWindow {
         })
     }
 
-    /// The folder of the sockets.
+    /// Returns the folder of the sockets.
     pub(super) fn folder(&self) -> &Path {
         &self.folder.0
     }
 
-    /// Shows the screen until the program has ended. If the user closes the window, the program gets SIGTERM.
+    /// Shows the screen until the program ends. If the user closes the window, the program receives SIGTERM.
     ///
     /// # Errors
-    /// The system's, for the program.
+    /// The system cannot wait for the program.
     pub(super) fn until_end(mut self, child: &mut Child) -> io::Result<ExitStatus> {
         let [width, height] = PREFERRED.map(u32::from);
         let mut frame = ScreenFrame { size: [width, height], pixels: vec![0; (width * height) as usize] };
@@ -166,15 +166,15 @@ impl ScreenWindow {
             }
         }
         if let Ok(id) = i32::try_from(child.id()) {
-            // It may have ended just now.
+            // The program may have ended in the meantime.
             let _ = kill(Pid::from_raw(id), Signal::SIGTERM);
         }
-        // The library finds that the sockets are gone, and continues without them if the program does.
+        // The library detects the closed sockets, and continues without them if the program continues.
         drop(self);
         child.wait()
     }
 
-    /// Sends what keyboard and mouse have done since the last time.
+    /// Sends the events of keyboard and mouse since the last call.
     fn send_events(&mut self, pointer: &mut Pointer, picture: [u32; 2]) {
         let changes = self.keys.take();
         self.keyboard.accept();
@@ -198,7 +198,7 @@ impl ScreenWindow {
     }
 }
 
-/// Collects changes of keys in their order.
+/// Collects key changes in order.
 struct Keys(Rc<RefCell<Vec<(Key, bool)>>>);
 
 impl InputCallback for Keys {
@@ -209,7 +209,7 @@ impl InputCallback for Keys {
     }
 }
 
-/// A new folder that no other user can open, which is removed at the end.
+/// A temporary folder that other users cannot open.
 struct SocketFolder(PathBuf);
 
 impl SocketFolder {

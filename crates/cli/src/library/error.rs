@@ -19,7 +19,7 @@ pub enum Error {
     /// The source does not assemble.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The bytes are not a program, or not one of the machine and chip of the options.
+    /// The bytes are not a program, or not a program for the machine and chip of the options.
     #[error(transparent)]
     Open(OpenError),
     /// The file does not contain the program.
@@ -30,7 +30,7 @@ pub enum Error {
         /// Names of the file's programs.
         has: Vec<String>,
     },
-    /// The program is not one of the machine, chip or program type.
+    /// The machine, chip or program type does not exist or does not fit.
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The words are not an instruction.
@@ -56,7 +56,7 @@ pub enum Error {
     /// The launch does not fit the program or the machine, or an engine has a defect.
     #[error(transparent)]
     Launch(LaunchError),
-    /// The register or memory does not exist in this group, or cannot change.
+    /// The register or memory does not exist in this group, or cannot be changed.
     #[error("cannot change {what}: it does not exist in this group, or it only follows others")]
     Unchangeable {
         /// The register or memory.
@@ -81,7 +81,7 @@ impl From<LaunchError> for Error {
     }
 }
 
-/// A trap, with the instruction and the state of the first lane concerned.
+/// A trap, with the instruction and the state of the first affected lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trap(pub(crate) Trapped);
 
@@ -91,27 +91,27 @@ impl Trap {
         self.0.pc
     }
 
-    /// Returns the lanes concerned, numbered within their group.
+    /// Returns the affected lanes, numbered within their group.
     pub fn lanes(&self) -> crate::Mask {
         self.0.lanes
     }
 
-    /// Returns the name of the cause: `Memory`, `Flow.StackMismatch`.
+    /// Returns the name of the cause, such as `Memory` or `Flow.StackMismatch`.
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Returns the instruction, if the launch could be repeated up to the trap.
+    /// Returns the instruction, if a second run reaches the trap.
     pub fn instruction(&self) -> Option<&str> {
         self.0.instruction.as_deref()
     }
 
-    /// Returns the line of the source, from 1, if the program was assembled.
+    /// Returns the line of the source, counted from 1, if the program was assembled.
     pub fn line(&self) -> Option<usize> {
         self.0.line
     }
 
-    /// Returns the registers that the instruction names, with their words, for the first lane concerned.
+    /// Returns the registers in the instruction, with their words in the first affected lane.
     pub fn registers(&self) -> &[(String, Vec<u32>)] {
         self.0.state.as_ref().map_or(&[], |state| &state.registers)
     }
@@ -125,7 +125,7 @@ impl fmt::Display for Trap {
 
 impl std::error::Error for Trap {}
 
-/// The errors of a source, in the order of their places.
+/// The errors of a source, in the order of their positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     diagnostics: Vec<Diagnostic>,
@@ -138,7 +138,7 @@ impl SourceError {
         SourceError { diagnostics, places }
     }
 
-    /// Returns each error with its line and column, from 1.
+    /// Returns each error with its line and column, counted from 1.
     pub fn errors(&self) -> impl Iterator<Item = (usize, usize, &Diagnostic)> {
         self.places.iter().zip(&self.diagnostics).map(|((line, column), error)| (*line, *column, error))
     }

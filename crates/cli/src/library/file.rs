@@ -1,4 +1,4 @@
-//! Files and sources to programs, and programs to text and files.
+//! Reads programs from files and sources, and writes programs as text and files.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use reconverge_workbench::{Known, Opened, Style, Target, formats, lint};
 use super::error::{Error, SourceError};
 use super::names::{Isa, Stage};
 
-/// Facts about a file that the file itself may not state. A file that contradicts them is an error.
+/// Facts about a file that the file itself may omit. A file that contradicts them is an error.
 ///
 /// ```
 /// use reconverge::{Isa, OpenOptions};
@@ -28,13 +28,13 @@ pub struct OpenOptions {
     pub isa: Option<Isa>,
     /// Name of the chip.
     pub chip: Option<String>,
-    /// Program type. It chooses among the programs of a file that states theirs.
+    /// Program type. If the programs of a file have types, only those with this type are used.
     pub stage: Option<Stage>,
     /// Byte order of raw words.
     pub endian: Option<Endian>,
     /// Constants of a source and macros of a C source: `NAME`, `NAME=VALUE`.
     pub defines: Vec<String>,
-    /// Files that a source includes: the name in `.include`, from the folder of the source, and the text.
+    /// Files that a source includes: the name in `.include`, relative to the source's folder, and the text.
     pub included: Vec<(String, String)>,
 }
 
@@ -67,14 +67,14 @@ impl OpenOptions {
         self
     }
 
-    /// Adds a constant of a source, or a macro of a C source: `NAME`, which is 1, or `NAME=VALUE`.
+    /// Adds a constant of a source, or a macro of a C source. `NAME=VALUE` states its value; `NAME` alone means 1.
     #[must_use]
     pub fn define(mut self, constant: &str) -> OpenOptions {
         self.defines.push(constant.to_owned());
         self
     }
 
-    /// Adds a file that a source includes by this name.
+    /// Adds a file that a source can include by this name.
     ///
     /// ```
     /// use reconverge::{Isa, OpenOptions, assemble};
@@ -105,8 +105,8 @@ impl OpenOptions {
     }
 }
 
-/// Opens a binary: a cubin, an ELF file, a dump, raw words or any other of [`formats()`](crate::formats). The content decides the
-/// format.
+/// Opens a binary: a cubin, an ELF file, a dump, raw words or another one of [`formats()`](crate::formats). The
+/// content determines the format.
 ///
 /// # Errors
 /// [`Error::Open`] if the bytes are not a program of a known machine.
@@ -115,10 +115,10 @@ pub fn open(bytes: &[u8], options: &OpenOptions) -> Result<File, Error> {
     Ok(File(Arc::new(opened)))
 }
 
-/// Assembles a source, which begins with `.isa` or `.chip` unless the options state the machine.
+/// Assembles a source. The source starts with `.isa` or `.chip`, unless the options state the machine.
 ///
 /// # Errors
-/// [`Error::Source`] with the place of each error.
+/// [`Error::Source`] with the position of each error.
 pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     match reconverge_workbench::open(source.as_bytes(), true, &options.known()) {
         Ok(opened) => Ok(File(Arc::new(opened))),
@@ -127,18 +127,18 @@ pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
     }
 }
 
-/// The treatment of state that a format cannot hold although it decides what a program computes.
+/// The treatment of state that a format cannot represent although the program's results depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum State {
     /// [`File::write`] returns an error.
     #[default]
     Required,
-    /// [`File::write`] drops the state and notes it.
+    /// [`File::write`] drops the state and adds a note.
     Dropped,
 }
 
-/// A file with programs. A copy is cheap.
+/// A file with programs. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct File(Arc<Opened>);
 
@@ -158,7 +158,7 @@ impl File {
         self.0.image.format
     }
 
-    /// Returns the reader's notes: skipped sections, fields of unknown meaning.
+    /// Returns the reader's notes, for instance about skipped sections and fields of unknown meaning.
     pub fn notes(&self) -> &[String] {
         &self.0.image.notes
     }
@@ -200,7 +200,7 @@ impl File {
         self.0.image.programs.iter().map(name).collect()
     }
 
-    /// Returns the text of all programs and of what they share. [`assemble`] accepts it.
+    /// Returns the text of all programs and of their shared parts. [`assemble`] accepts the text.
     ///
     /// # Errors
     /// [`Error::Target`] if the machine does not have programs of this type.
@@ -208,10 +208,12 @@ impl File {
         Ok(self.0.target.machine().image_text(&self.0.target, &self.0.image, options.0)?)
     }
 
-    /// Returns a file of a format, one of [`Isa::formats`], with notes about names and declarations that it cannot hold.
+    /// Returns the content of a file in `format`, which is one of [`Isa::formats`]. Notes list the names and
+    /// declarations that the format cannot represent.
     ///
     /// # Errors
-    /// [`Error::Write`] if the format cannot hold the programs or, unless `state` is [`State::Dropped`], their state.
+    /// [`Error::Write`] if the format cannot represent the programs or, unless `state` is [`State::Dropped`], their
+    /// state.
     pub fn write(&self, format: &str, state: State) -> Result<Written<Vec<u8>>, Error> {
         let drop_state = match state {
             State::Required => false,
@@ -221,7 +223,7 @@ impl File {
     }
 }
 
-/// The layout of a program's text. Every layout assembles to the same words.
+/// The layout of a program's text. All layouts assemble to the same words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TextOptions(Style);
@@ -239,7 +241,7 @@ impl TextOptions {
         TextOptions(Style { structure: true, ..self.0 })
     }
 
-    /// Prints common forms of an operation by names of their own. (R500)
+    /// Prints common forms of an operation under separate names. (R500)
     #[must_use]
     pub fn idioms(self) -> TextOptions {
         TextOptions(Style { idioms: true, ..self.0 })
@@ -252,7 +254,7 @@ impl TextOptions {
     }
 }
 
-/// A program of a file. A copy is cheap.
+/// A program in a file. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Program {
     file: File,
@@ -288,7 +290,7 @@ impl Program {
         &self.inner().words
     }
 
-    /// Returns the text, which [`assemble`] accepts if the options state the machine.
+    /// Returns the text. [`assemble`] accepts it if the options state the machine.
     ///
     /// # Errors
     /// [`Error::Target`] if the machine does not have programs of this type.
@@ -306,13 +308,13 @@ impl Program {
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
     }
 
-    /// Returns the target of this program. In files for several chips, each program has its own.
+    /// Returns the target of this program. In a file for several chips, each program has its own.
     fn target(&self) -> Target {
         let opened = self.opened();
         opened.target.for_program(&opened.image, self.inner())
     }
 
-    /// Returns an address as listings and messages spell it: `12`, or `0x60` for machines that count bytes.
+    /// Returns an address in the notation of listings and messages: `12`, or `0x60` for machines that count bytes.
     pub fn spelled(&self, address: u32) -> String {
         self.opened().target.isa.spelled(address)
     }
@@ -320,13 +322,13 @@ impl Program {
     /// Explains the instruction at an address, field by field.
     ///
     /// # Errors
-    /// [`Error::Explain`] if no instruction starts there.
+    /// [`Error::Explain`] if no instruction starts at this address.
     pub fn explain(&self, address: u32) -> Result<Explanation, Error> {
         let target = &self.target();
         Ok(target.machine().explain_at(target, self.inner(), address)?)
     }
 
-    /// Returns each place where the program breaks a rule of its machine.
+    /// Returns the positions where the program breaks a rule of its machine.
     ///
     /// # Errors
     /// [`Error::Target`] if the program cannot be loaded.

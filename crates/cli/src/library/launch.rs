@@ -1,4 +1,4 @@
-//! Launches: what a program starts from, and what a run leaves.
+//! Launches: the input and the result of a run.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -16,7 +16,7 @@ use super::file::Program;
 use super::names::{Engine, Mode};
 use super::observe::{Event, Observed, Taken};
 
-/// Options of a run. A mode and a watchdog that the launch states go first.
+/// Options of a run. The mode and the watchdog of a launch take precedence.
 ///
 /// ```
 /// use reconverge::{Engine, RunOptions};
@@ -30,7 +30,7 @@ pub struct RunOptions {
     pub engine: Engine,
     /// Behaviour where the documents leave it undefined.
     pub mode: Mode,
-    /// Whether strict mode does not look for races on shared memory.
+    /// Whether to turn off the check for races on shared memory in strict mode.
     pub no_race_check: bool,
     /// Maximum number of instructions per group (Tesla: per block); `None`: the limit of the library.
     pub watchdog: Option<u64>,
@@ -53,7 +53,7 @@ impl RunOptions {
         self
     }
 
-    /// Turns off the search for races on shared memory in strict mode.
+    /// Turns off the check for races on shared memory in strict mode.
     #[must_use]
     pub fn no_race_check(mut self) -> RunOptions {
         self.no_race_check = true;
@@ -86,11 +86,12 @@ impl RunOptions {
     }
 }
 
-/// Numbers that go into a launch.
+/// The numbers of an input, buffer or constant.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Values {
-    /// A text as in launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file of [`Launch::file`].
+    /// A text as in launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file added by
+    /// [`Launch::file`].
     Text(String),
     /// Numbers with their type.
     Array(Array),
@@ -136,7 +137,7 @@ struct Named {
 }
 
 impl Named {
-    /// Returns the text that stands for the values.
+    /// Returns the text that names the values in the launch.
     fn name(&mut self, values: Values) -> String {
         match values {
             Values::Text(text) => text,
@@ -159,10 +160,10 @@ impl Files for Named {
     }
 }
 
-/// A program with what it starts from.
+/// A program with its inputs and options.
 ///
-/// The machine decides which functions apply and which places they accept; each returns [`Error::Launch`] for others. The places
-/// are those of the command line's options.
+/// The machine decides which functions apply and which names of registers and memories (`place`) they accept; each
+/// function returns [`Error::Launch`] for others. The command line's options use the same names.
 #[derive(Clone, Debug)]
 pub struct Launch {
     pub(super) program: Program,
@@ -171,15 +172,15 @@ pub struct Launch {
 }
 
 impl Program {
-    /// Returns a launch that states nothing yet.
+    /// Returns an empty launch.
     pub fn launch(&self) -> Launch {
         Launch::new(self.clone(), LaunchFile::empty(self.opened().target.isa))
     }
 
-    /// Returns the launch that a launch file (TOML or JSON) describes. Its fields `program` and `kernel` are not used.
+    /// Returns the launch that a launch file (TOML or JSON) describes. Ignores its fields `program` and `kernel`.
     ///
     /// # Errors
-    /// [`Error::LaunchFile`], or [`Error::OtherMachine`] if it is for another machine.
+    /// [`Error::LaunchFile`] if the text is malformed, or [`Error::OtherMachine`] if it is for another machine.
     pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
         let file = LaunchFile::parse(text)?;
         if file.isa != self.opened().target.isa {
@@ -206,7 +207,7 @@ impl Launch {
         &self.program
     }
 
-    /// Sets an option of the command's `run`, by its name without the dashes: `("block", "64")`.
+    /// Sets an option of the command `run`, by its name without the dashes: `("block", "64")`.
     ///
     /// # Errors
     /// [`Error::Launch`] if the machine does not have the option, or the value is malformed.
@@ -220,7 +221,7 @@ impl Launch {
         self.set(option, &format!("{place}={text}"))
     }
 
-    /// Sets the number of lanes; without it, the longest input decides. (R500, R700)
+    /// Sets the number of lanes. Without it, the longest input determines the number. (R500, R700)
     #[must_use]
     pub fn lanes(mut self, lanes: usize) -> Launch {
         self.file.common.lanes = Some(lanes);
@@ -243,26 +244,27 @@ impl Launch {
         self.set("block", &format!("{x}x{y}x{z}"))
     }
 
-    /// Sets an input of all lanes: `temp0` or `R0`, one row of numbers per lane.
+    /// Sets an input of all lanes, such as `temp0` or `R0`, with one row of numbers per lane.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have the place.
+    /// [`Error::Launch`] if the machine does not have this register.
     pub fn input(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
         self.place("input", place, values.into())
     }
 
-    /// Sets constants from a place on: `0` (R500), `c1[0x10]` (Tesla).
+    /// Sets consecutive constants, starting at `place`: `0` (R500), `c1[0x10]` (Tesla).
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have the place.
+    /// [`Error::Launch`] if the machine does not have this constant.
     pub fn constants(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
         self.place("const", place, values.into())
     }
 
-    /// Adds a buffer: the next parameter of a kernel (Tesla), or the one of a number or name. It is an output as well.
+    /// Adds a buffer, which is also an output. `place` names the next parameter of a kernel (Tesla), or a buffer's
+    /// number or name.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the machine does not have the place.
+    /// [`Error::Launch`] if the machine does not have this buffer.
     pub fn buffer(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
         self.place("buf", place, values.into())
     }
@@ -285,7 +287,7 @@ impl Launch {
     /// Runs the launch to its end.
     ///
     /// # Errors
-    /// [`Error::Trap`] if the program trapped, [`Error::Launch`] if the launch does not fit.
+    /// [`Error::Trap`] if the program traps, [`Error::Launch`] if the launch does not fit the program.
     pub fn run(&self, options: &RunOptions) -> Result<Outcome, Error> {
         let (opened, program, options) = (self.program.opened(), self.program.inner(), options.options());
         match self.file.run(&opened.image, program, &options, &self.named) {
@@ -298,7 +300,8 @@ impl Launch {
         }
     }
 
-    /// Runs the launch to its end, in order on one thread, and passes each event with the number of its group to `observer`.
+    /// Runs the launch to its end, in order on one thread, and passes each event and the number of its group to
+    /// `observer`.
     ///
     /// # Errors
     /// See [`Launch::run`].
@@ -328,7 +331,7 @@ pub struct Outcome {
     pub outputs: Vec<(String, Array)>,
     /// Counts.
     pub statistics: Statistics,
-    /// Objections of [`Mode::Strict`] to the state in which the program ended.
+    /// Problems that [`Mode::Strict`] finds in the final state of the program.
     pub findings: Vec<String>,
     /// Differences from the values that the launch file expects.
     pub mismatches: Vec<String>,
@@ -340,7 +343,7 @@ impl Outcome {
         Outcome { outputs, statistics, findings, mismatches }
     }
 
-    /// Returns the output of this name.
+    /// Returns the output with this name.
     pub fn output(&self, name: &str) -> Option<&Array> {
         self.outputs.iter().find(|(known, _)| known == name).map(|(_, array)| array)
     }

@@ -1,9 +1,9 @@
-//! Enums of the library that mirror one of the crates below.
+//! Enums of the library that mirror enums of other crates in the workspace.
 
-/// Declares an enum with the variants of another, and conversions both ways.
+/// Declares an enum with the variants of another enum, and conversions in both directions.
 ///
-/// The mirror is `#[non_exhaustive]`, the original is not: the workspace matches its own enums exhaustively. A variant of
-/// the original that the mirror lacks does not compile.
+/// The mirror is `#[non_exhaustive]`. The original is not, because the workspace matches its own enums exhaustively.
+/// If the mirror lacks a variant of the original, the conversion does not compile.
 macro_rules! mirror {
     (
         $(#[$of_enum:meta])*

@@ -1,7 +1,7 @@
-//! The library's own items: what the crates below offer, by task, with options that can grow.
+//! The library's own items. They group the functions of the other crates by task, with options that can grow.
 //!
-//! An enum of the crates below that may get more variants is mirrored here with `#[non_exhaustive]` (`mirror!`): the workspace
-//! matches its own exhaustively, and the mirror is the one place that a new variant changes.
+//! Enums of other crates that may get more variants are mirrored here with `#[non_exhaustive]` (`mirror!`). The
+//! workspace matches its own enums exhaustively, so a new variant changes only the mirror.
 
 mod error;
 mod file;

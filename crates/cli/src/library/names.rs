@@ -23,12 +23,13 @@ mirror! {
 }
 
 impl Isa {
-    /// Returns the name on the command line and in files: `r500`, `r700`, `tesla`.
+    /// Returns the name in commands and files: `r500`, `r700` or `tesla`.
     pub fn name(self) -> &'static str {
         reconverge_isa::Isa::from(self).name()
     }
 
-    /// Returns the names of the machine's chips, each of which [`OpenOptions::chip`](crate::OpenOptions::chip) accepts.
+    /// Returns the names of the machine's chips. [`OpenOptions::chip`](crate::OpenOptions::chip) accepts each of
+    /// them.
     pub fn chips(self) -> Vec<&'static str> {
         reconverge_workbench::target::chips(self.into()).into_iter().map(|chip| chip.name).collect()
     }
@@ -54,7 +55,7 @@ impl FromStr for Isa {
 }
 
 mirror! {
-    /// A program type: the step of the pipeline that a program serves.
+    /// A program type: the pipeline stage of a program.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Stage {
@@ -66,9 +67,9 @@ mirror! {
         Geometry,
         /// Program that copies a geometry program's output (R600, R700).
         GsCopy,
-        /// Pixel program (the word of ATI and AMD).
+        /// Pixel program (ATI's and AMD's term).
         Pixel,
-        /// Fragment program (the same step in the word of NVIDIA).
+        /// Fragment program (NVIDIA's term for the same stage).
         Fragment,
         /// Vertex fetch program (R600, R700).
         Fetch,
@@ -102,11 +103,11 @@ mirror! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Engine {
-        /// The interpreter that follows the manual, lane by lane.
+        /// The interpreter that follows the manual, one lane at a time.
         Reference,
         /// The interpreter with vector instructions.
         Fast,
-        /// Generated code on an x86-64 processor with AVX2; otherwise as [`Engine::Fast`].
+        /// Generated code on an x86-64 processor with AVX2; on other processors, [`Engine::Fast`].
         #[default]
         Compiled,
         /// The reference interpreter and the fast engine, compared while they run. A difference is
@@ -119,7 +120,7 @@ mirror! {
 }
 
 mirror! {
-    /// The behaviour where the documents leave it undefined.
+    /// The behaviour in cases that the documents leave undefined.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Mode {

@@ -10,17 +10,18 @@ mirror! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Observed {
-        /// Issues and changes of the flow.
+        /// Issues and changes of control flow.
         #[default]
         Flow,
-        /// Register writes and memory accesses as well. They come from the reference interpreter.
+        /// The events of [`Observed::Flow`], register writes and memory accesses. The reference interpreter runs the
+        /// launch.
         Data,
     }
     = reconverge_workbench::trace::Recorded
 }
 
 mirror! {
-    /// An event of a run. Addresses are in the machine's own unit.
+    /// An event of a run. Addresses are in the machine's unit.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub enum Event {
@@ -38,24 +39,24 @@ mirror! {
             /// The other active lanes.
             not: Mask,
         },
-        /// Lanes that waited run, and those that ran wait or have ended. No lanes meet.
+        /// Waiting lanes run, and the lanes that ran before wait or have ended. No lanes reconverge.
         Resume {
             /// All active lanes.
             mask: Mask,
         },
-        /// Lanes that waited run again together with lanes that ran.
+        /// Waiting lanes run again together with lanes that ran before.
         Reconverge {
             /// All active lanes.
             mask: Mask,
         },
-        /// A stack or frame grows.
+        /// An entry is pushed on a stack or frame.
         Push {
-            /// The manual's word for the entry.
+            /// The manual's name for the entry.
             kind: &'static str,
         },
-        /// A stack or frame shrinks.
+        /// An entry is popped from a stack or frame.
         Pop {
-            /// The manual's word for the entry.
+            /// The manual's name for the entry.
             kind: &'static str,
         },
         /// The program counter does not continue with the next instruction.
@@ -67,7 +68,7 @@ mirror! {
         Write {
             /// The lane.
             lane: Lane,
-            /// Number of the register (R500, R700: four times the register, plus the channel).
+            /// Number of the register (R500, R700: four times the register number, plus the channel).
             register: u32,
             /// The new bits.
             value: u32,
@@ -76,28 +77,28 @@ mirror! {
         Load {
             /// The lane.
             lane: Lane,
-            /// Byte address in its space.
+            /// Byte address in the memory space.
             address: u32,
         },
         /// Memory is written.
         Store {
             /// The lane.
             lane: Lane,
-            /// Byte address in its space.
+            /// Byte address in the memory space.
             address: u32,
             /// The new bits.
             value: u32,
         },
         /// The program traps.
         Trap {
-            /// The lanes concerned.
+            /// The affected lanes.
             mask: Mask,
         },
     }
     = reconverge_simt::Event
 }
 
-/// A function that takes events.
+/// A sink that passes events to a function.
 pub(crate) struct Taken<F>(pub(crate) F);
 
 impl<F: FnMut(usize, Event)> Sink for Taken<F> {

@@ -1,4 +1,4 @@
-//! A launch while it is stepped.
+//! A launch that is stepped.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::launch::{Launch, Outcome, RunOptions};
 use super::mirror::mirror;
 
 mirror! {
-    /// The reason why a lane executes the next instruction of its group, or does not.
+    /// The reason why a lane executes the next instruction of its group, or why it does not.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum Why {
@@ -21,7 +21,7 @@ mirror! {
         Active,
         /// A branch deactivated the lane.
         Branch {
-            /// Number of constructs that were entered since.
+            /// Number of constructs entered since then.
             depth: u32,
         },
         /// The lane left a loop.
@@ -55,8 +55,8 @@ pub enum Stop {
 
 /// A launch between two of its instructions.
 ///
-/// A launch is divided into *groups*: lanes that share a program counter. Instructions execute in one fixed order, group after
-/// group; the end of any sequence of steps leaves what [`Launch::run`](crate::Launch::run) leaves.
+/// A launch consists of *groups*: lanes that share a program counter. Instructions execute in one fixed order, group
+/// after group. At the end, the results equal those of [`Launch::run`](crate::Launch::run).
 pub struct Session {
     stepping: Stepping,
     program: Program,
@@ -64,10 +64,10 @@ pub struct Session {
 }
 
 impl Launch {
-    /// Returns the launch before its first instruction, to step it.
+    /// Returns the launch before its first instruction.
     ///
     /// # Errors
-    /// [`Error::Launch`] if the launch does not fit.
+    /// [`Error::Launch`] if the launch does not fit the program.
     pub fn session(&self, options: &RunOptions) -> Result<Session, Error> {
         let options = self.file.options(&options.options())?;
         Session::new(self.prepare()?.start(&options)?, &self.program)
@@ -90,47 +90,48 @@ impl Session {
         self.stepping.groups()
     }
 
-    /// Returns the group that executes the next instruction; `None` at the end.
+    /// Returns the group that executes the next instruction, or `None` at the end.
     pub fn current(&self) -> Option<usize> {
         self.stepping.current()
     }
 
-    /// Returns the lanes of the launch that a group has.
+    /// Returns the range of a group's lanes within the launch.
     pub fn lanes(&self, group: usize) -> Range<usize> {
         self.stepping.lanes(group)
     }
 
-    /// Returns the next instruction of a group and its active lanes; `None` if the group has ended or not begun.
+    /// Returns the next instruction of a group and its active lanes, or `None` if the group has not started or has
+    /// ended.
     pub fn issue(&self, group: usize) -> Option<Issue> {
         self.stepping.issue(group)
     }
 
-    /// Returns the instruction at an address as text; empty if no instruction starts there.
+    /// Returns the text of the instruction at an address, or an empty text if no instruction starts there.
     pub fn code(&self, address: u32) -> String {
         self.lines.code(address)
     }
 
-    /// Returns why a lane executes the next instruction of its group, or does not.
+    /// Returns the reason why a lane executes the next instruction of its group, or why it does not.
     pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
         self.stepping.why(group, lane).map(Into::into)
     }
 
-    /// Returns the stack of a group as rows, innermost first.
+    /// Returns the stack of a group as rows, innermost entry first.
     pub fn stack(&self, group: usize) -> Vec<StackRow> {
         self.stepping.stack(group)
     }
 
-    /// Returns how full the stacks and counters of a group are.
+    /// Returns the current depths of a group's stacks and counters.
     pub fn depths(&self, group: usize) -> Vec<Depth> {
         self.stepping.depths(group)
     }
 
-    /// Returns the kinds of registers.
+    /// Returns the classes of registers.
     pub fn registers(&self) -> Vec<RegisterClass> {
         self.stepping.registers()
     }
 
-    /// Returns the register of a name: `temp0.x`, `R1.w`, `$r2`.
+    /// Returns the register with this name: `temp0.x`, `R1.w`, `$r2`.
     pub fn register(&self, name: &str) -> Option<Register> {
         self.registers().into_iter().find_map(|class| {
             let rest = name.strip_prefix(class.name)?;
@@ -143,7 +144,8 @@ impl Session {
         })
     }
 
-    /// Returns the bits of a register, one word per lane of a group; `None` if the group does not have the register now.
+    /// Returns the bits of a register, one word per lane of the group, or `None` if the group does not currently have
+    /// the register.
     pub fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
         self.stepping.read(group, register)
     }
@@ -151,7 +153,7 @@ impl Session {
     /// Changes a register of one lane.
     ///
     /// # Errors
-    /// [`Error::Unchangeable`].
+    /// [`Error::Unchangeable`] if the register does not exist in this group or cannot be changed.
     pub fn change(&mut self, group: usize, register: Register, lane: Lane, bits: u32) -> Result<(), Error> {
         match self.stepping.set(group, register, lane, bits) {
             true => Ok(()),
@@ -164,16 +166,16 @@ impl Session {
         self.stepping.spaces()
     }
 
-    /// Returns up to `count` bytes of a space from an address on. `group` and `lane` choose the memory of a space that each
-    /// group or lane has.
+    /// Returns up to `count` bytes of a space, starting at `address`. If each group or lane has its own memory,
+    /// `group` and `lane` select it.
     pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
         self.stepping.memory(space, group, lane, address, count)
     }
 
-    /// Changes bytes of a space from an address on: all of them, or none.
+    /// Changes bytes of a space, starting at an address. Changes all of them, or none.
     ///
     /// # Errors
-    /// [`Error::Unchangeable`].
+    /// [`Error::Unchangeable`] if the memory does not exist in this group or cannot be changed.
     pub fn store(
         &mut self,
         space: &str,
@@ -188,18 +190,18 @@ impl Session {
         }
     }
 
-    /// Executes the next instruction of the launch; returns its group, or `None` at the end.
+    /// Executes the next instruction of the launch. Returns its group, or `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Trap`] if the program trapped at that instruction, which stays the next.
+    /// [`Error::Trap`] if the instruction trapped. It then remains the next instruction.
     pub fn step(&mut self) -> Result<Option<usize>, Error> {
         let Some(group) = self.current() else { return Ok(None) };
         self.stepping.step(group, Stride::Instruction, &mut |_, _| {})?;
         Ok(Some(group))
     }
 
-    /// Executes instructions, at least one of `group`, until `lane` is active in the group's next instruction. Returns that
-    /// instruction, or `None` if the group ended.
+    /// Executes instructions, including at least one of `group`, until `lane` is active in the group's next
+    /// instruction. Returns that instruction, or `None` if the group ended.
     ///
     /// # Errors
     /// See [`Session::step`].
@@ -208,8 +210,8 @@ impl Session {
         Ok(self.issue(group).filter(|issue| issue.mask.has(lane)))
     }
 
-    /// Executes instructions, up to `budget`, until `predicate` holds before one of them. The predicate gets the launch and
-    /// the group of the next instruction. It is not tested before the first instruction.
+    /// Executes up to `budget` instructions, until `predicate` holds before the next one. The predicate receives the
+    /// launch and the group of the next instruction. It is not evaluated before the first instruction.
     ///
     /// # Errors
     /// See [`Session::step`].
@@ -230,12 +232,12 @@ impl Session {
         Ok(Stop::Budget)
     }
 
-    /// Returns the state of the launch, to come back to.
+    /// Returns the state of the launch, for [`Session::restore`].
     pub fn snapshot(&self) -> Snapshot {
         self.stepping.snapshot()
     }
 
-    /// Restores a state of this launch, an earlier or a later one.
+    /// Restores an earlier or later state of this launch.
     pub fn restore(&mut self, snapshot: &Snapshot) {
         self.stepping.restore(snapshot);
     }
@@ -245,7 +247,7 @@ impl Session {
         self.stepping.statistics()
     }
 
-    /// Returns the outputs; they are complete at the end.
+    /// Returns the outputs so far. They are complete at the end of the launch.
     pub fn outcome(&self) -> Outcome {
         Outcome::of(RunResult::of(&*self.stepping.outcome()))
     }

@@ -1,4 +1,4 @@
-//! Answers to requests about a text, and the messages about it.
+//! Answers to requests about a text, and the diagnostics of the text.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ use super::convert::{self, TextPlaces};
 use super::documents::OpenTexts;
 use super::refusal::{Refusal, read_params};
 
-/// Data of a completion item for its description.
+/// Data from which a completion item's description is found.
 #[derive(Debug, Deserialize, Serialize)]
 struct ItemData {
     machine: String,
@@ -94,7 +94,7 @@ pub(super) fn capabilities(unit: ColumnUnit) -> ServerCapabilities {
     }
 }
 
-/// A source that a request is about.
+/// The source that a request refers to.
 struct Asked {
     uri: Uri,
     analysis: Rc<Analysis>,
@@ -197,7 +197,7 @@ pub(super) fn answer(texts: &mut OpenTexts, method: &str, params: Value) -> Resu
     }
 }
 
-/// The source that parameters name; `None` if it is open and no source.
+/// Returns the source that the parameters name, or `None` if the open text is not a source.
 fn asked(texts: &mut OpenTexts, params: &Value) -> Result<Option<Asked>, Refusal> {
     let uri = params["textDocument"]["uri"].as_str().unwrap_or_default();
     let refused = |why: String| Refusal::new(ErrorCode::InvalidParams, why);
@@ -209,7 +209,7 @@ fn asked(texts: &mut OpenTexts, params: &Value) -> Result<Option<Asked>, Refusal
     Ok(texts.analysis(uri).map(|analysis| Asked { uri: parsed, analysis, unit }))
 }
 
-/// Answers a request about a source; `null` for a text that is none.
+/// Answers a request about a source. Returns `null` if the text is not a source.
 fn about<P, R>(
     texts: &mut OpenTexts,
     params: Value,
@@ -222,7 +222,7 @@ where
     try_about(texts, params, |asked, params| Ok(answer(asked, params)))
 }
 
-/// [`about`] for an answer that may be refused.
+/// Like [`about`], for an answer that may be an error.
 fn try_about<P, R>(
     texts: &mut OpenTexts,
     params: Value,
@@ -257,7 +257,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
         let Proposal { sort, label, detail, span, text } = proposal;
         let mnemonic = (sort == ProposalSort::Mnemonic).then(|| label.clone());
         let data = mnemonic.map(|mnemonic| json!(ItemData { machine: machine.to_owned(), mnemonic }));
-        // A form is found by what is written of it.
+        // The client filters forms by the part that is already written.
         let written = asked.analysis.text()[span.start..span.end].to_owned();
         CompletionItem {
             filter_text: (sort == ProposalSort::Form).then_some(written),
@@ -272,7 +272,7 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
     asked.analysis.complete(asked.offset(position)).into_iter().map(item).collect()
 }
 
-/// The item with its documentation: the forms of a mnemonic.
+/// Returns the item with its documentation: the forms of a mnemonic.
 fn resolved(mut item: CompletionItem) -> Result<Value, Refusal> {
     let data = item.data.clone().and_then(|data| serde_json::from_value::<ItemData>(data).ok());
     if let Some(ItemData { machine, mnemonic }) = data
@@ -299,7 +299,7 @@ fn references(texts: &mut OpenTexts, params: Value) -> Result<Value, Refusal> {
     Ok(json!(places.iter().filter_map(|place| location(texts, &asked, place)).collect::<Vec<_>>()))
 }
 
-/// A place in the source or in a file that it includes.
+/// Returns a position in the source or in a file that the source includes.
 fn location(texts: &OpenTexts, asked: &Asked, place: &FilePlace) -> Option<Location> {
     let Some(file) = &place.file else {
         return Some(Location::new(asked.uri.clone(), asked.placed().range(place.span)));
@@ -409,7 +409,7 @@ fn action(asked: &Asked, remedy: &Remedy) -> CodeActionOrCommand {
     })
 }
 
-/// The messages about a text; `None` if it is not open.
+/// Returns the diagnostics of a text, or `None` if it is not open.
 pub(super) fn diagnostics(texts: &mut OpenTexts, uri: &str) -> Option<PublishDiagnosticsParams> {
     let parsed = Uri::from_str(uri).ok()?;
     let open = texts.get(uri)?;

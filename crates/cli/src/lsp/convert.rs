@@ -1,4 +1,4 @@
-//! Places and names in the protocol's terms.
+//! Positions and names in the protocol's notation.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use lsp_types::{
 use reconverge_isa::Span;
 use reconverge_language::{Colour, ColumnUnit, LineStarts, MarkerLevel, NameSort, ProposalSort};
 
-/// The unit of columns that a client and this server have in common: UTF-8, if the client takes it.
+/// Returns the column unit that the client and this server share: UTF-8 if the client supports it.
 pub(super) fn unit_of(encodings: Option<&[PositionEncodingKind]>) -> ColumnUnit {
     match encodings.is_some_and(|all| all.contains(&PositionEncodingKind::UTF8)) {
         true => ColumnUnit::Utf8,
@@ -17,7 +17,7 @@ pub(super) fn unit_of(encodings: Option<&[PositionEncodingKind]>) -> ColumnUnit 
     }
 }
 
-/// The protocol's name of a unit.
+/// Returns the protocol's name for a unit.
 pub(super) fn encoding(unit: ColumnUnit) -> PositionEncodingKind {
     match unit {
         ColumnUnit::Utf8 => PositionEncodingKind::UTF8,
@@ -25,7 +25,7 @@ pub(super) fn encoding(unit: ColumnUnit) -> PositionEncodingKind {
     }
 }
 
-/// A text with its lines, in the unit of the client.
+/// A text with its lines, and the client's column unit.
 #[derive(Clone, Copy)]
 pub(super) struct TextPlaces<'a> {
     pub(super) text: &'a str,
@@ -47,7 +47,7 @@ impl TextPlaces<'_> {
         self.lines.offset(self.text, position.line as usize, position.character as usize, self.unit)
     }
 
-    /// The bytes of a range. A range whose end is before its start is empty.
+    /// Converts a range to bytes. A range whose end precedes its start is empty.
     pub(super) fn span(self, range: Range) -> Span {
         let start = self.offset(range.start);
         Span::new(start, self.offset(range.end).max(start))
@@ -91,7 +91,7 @@ pub(super) fn item_kind(sort: ProposalSort) -> CompletionItemKind {
     }
 }
 
-/// The kinds of tokens, in the order of [`Colour::ALL`].
+/// Returns the token types, in the order of [`Colour::ALL`].
 pub(super) fn token_types() -> Vec<SemanticTokenType> {
     let of = |colour: Colour| match colour {
         Colour::Comment => SemanticTokenType::COMMENT,
@@ -109,10 +109,10 @@ pub(super) fn token_types() -> Vec<SemanticTokenType> {
     Colour::ALL.map(of).to_vec()
 }
 
-/// The marks of tokens.
+/// The token modifiers.
 pub(super) const TOKEN_MODIFIERS: [SemanticTokenModifier; 1] = [SemanticTokenModifier::DECLARATION];
 
-/// The path of a `file:` URI.
+/// Returns the path of a `file:` URI.
 pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let path = &rest[rest.find('/')?..];
@@ -125,12 +125,12 @@ pub(super) fn path_of(uri: &str) -> Option<PathBuf> {
         left = if byte.is_some() { &rest[2..] } else { rest };
     }
     let path = String::from_utf8(bytes).ok()?;
-    // `/C:/…` is a path of Windows.
+    // `/C:/…` is a Windows path.
     let drive = path.as_bytes().get(2) == Some(&b':');
     Some(PathBuf::from(if drive { &path[1..] } else { &path }))
 }
 
-/// The `file:` URI of a path.
+/// Returns the `file:` URI of a path.
 pub(super) fn uri_of(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', "/");
     let mut uri = String::from(if text.starts_with('/') { "file://" } else { "file:///" });

@@ -21,12 +21,12 @@ pub(super) struct OpenText {
     pub(super) lines: LineStarts,
     /// Path of the text, if it is a file.
     path: Option<PathBuf>,
-    /// Whether it is a launch file or other TOML or JSON text, and no source.
+    /// Whether the text is TOML or JSON, such as a launch file, instead of a source.
     is_fields: bool,
     analysis: Option<Rc<Analysis>>,
-    /// The files that the analysis has read, whether or not they exist.
+    /// The files that the analysis read or tried to read.
     read: Vec<PathBuf>,
-    /// Whether its messages have not been published.
+    /// Whether diagnostics have yet to be published.
     pub(super) is_dirty: bool,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct OpenText {
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
     pub(super) texts: BTreeMap<String, OpenText>,
-    /// The machine, chip and stage of sources that do not state them.
+    /// Machine, chip and stage of sources that do not state them.
     pub(super) fallback: TargetHint,
     /// Constants for all sources.
     pub(super) defines: Vec<String>,
-    /// The hints that are shown.
+    /// The hints to show.
     pub(super) hints: Vec<HintSort>,
     /// The unit of the client's columns.
     pub(super) unit: ColumnUnit,
@@ -99,7 +99,7 @@ impl OpenTexts {
         true
     }
 
-    /// Forgets the analyses of a text and of those that depend on it.
+    /// Discards the analyses of a text and of the texts that depend on it.
     fn changed(&mut self, uri: &str) {
         let path = self.texts.get_mut(uri).and_then(|open| {
             open.forget();
@@ -108,18 +108,18 @@ impl OpenTexts {
         path.into_iter().for_each(|path| self.changed_file(&path));
     }
 
-    /// Forgets the analyses of texts that depend on a file.
+    /// Discards the analyses of texts that depend on a file.
     pub(super) fn changed_file(&mut self, path: &Path) {
         let depends = self.texts.values_mut().filter(|open| open.read.iter().any(|read| read == path));
         depends.for_each(OpenText::forget);
     }
 
-    /// Forgets all analyses, after a change of settings.
+    /// Discards all analyses after a change of settings.
     pub(super) fn forget_all(&mut self) {
         self.texts.values_mut().for_each(OpenText::forget);
     }
 
-    /// A text whose messages have not been published.
+    /// Returns a text whose diagnostics have yet to be published.
     pub(super) fn next_dirty(&self) -> Option<String> {
         self.texts.iter().find(|(_, open)| open.is_dirty).map(|(uri, _)| uri.clone())
     }
@@ -128,7 +128,7 @@ impl OpenTexts {
         self.texts.get_mut(uri).into_iter().for_each(|open| open.is_dirty = false);
     }
 
-    /// The analysis of a source; `None` if it is not open, or no source.
+    /// Returns the analysis of a source, or `None` if it is not open or not a source.
     pub(super) fn analysis(&mut self, uri: &str) -> Option<Rc<Analysis>> {
         let open = self.texts.get(uri).filter(|open| !open.is_fields)?;
         if let Some(known) = &open.analysis {
@@ -150,13 +150,13 @@ impl OpenTexts {
         Some(analysis)
     }
 
-    /// The messages about a TOML or JSON text; `None` if it is a source, or not open.
+    /// Returns the diagnostics of a TOML or JSON text, or `None` if it is a source or not open.
     pub(super) fn field_markers(&self, uri: &str) -> Option<Vec<Marker>> {
         let open = self.texts.get(uri).filter(|open| open.is_fields)?;
         Some(if is_launch(&open.text) { launch_markers(&open.text) } else { Vec::new() })
     }
 
-    /// Reads the statements of the launch file next to a source.
+    /// Reads the target in the launch file next to a source.
     fn launch_of(&self, open: &OpenText, files: &mut Vec<PathBuf>) -> TargetHint {
         let Some(path) = &open.path else { return TargetHint::default() };
         let path = path.with_extension("toml");
@@ -165,7 +165,7 @@ impl OpenTexts {
         text.map(|text| TargetHint::of_launch(&text)).unwrap_or_default()
     }
 
-    /// The bytes of a file: those of the editor, if it is open.
+    /// Returns the bytes of a file. If the file is open, returns the editor's text.
     fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
         let open = self.texts.values().find(|open| open.path.as_deref() == Some(path));
         match open {
@@ -180,7 +180,7 @@ impl OpenText {
         (self.analysis, self.is_dirty) = (None, true);
     }
 
-    /// The path of a file that the text names.
+    /// Returns the path of a file that the text names.
     pub(super) fn beside(&self, name: &str) -> Option<PathBuf> {
         Some(self.path.as_deref()?.parent()?.join(name))
     }

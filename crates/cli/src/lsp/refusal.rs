@@ -1,10 +1,10 @@
-//! Refused requests.
+//! Errors of requests.
 
 use lsp_server::ErrorCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The reason why a request is refused.
+/// The reason why a request has an error.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) code: ErrorCode,
@@ -17,7 +17,7 @@ impl Refusal {
     }
 }
 
-/// Reads the parameters of a message.
+/// Parses the parameters of a message.
 pub(super) fn read_params<T: DeserializeOwned>(params: Value) -> Result<T, Refusal> {
     serde_json::from_value(params).map_err(|error| Refusal::new(ErrorCode::InvalidParams, error.to_string()))
 }

@@ -1,8 +1,8 @@
-//! Messages in their order: the state of a connection.
+//! The state of a connection, which handles messages in order.
 //!
-//! The messages about a text are published when no message waits, so that only the newest version is judged. A request about a
-//! text that a waiting message changes is answered with the error ContentModified, and one that a waiting message cancels with
-//! RequestCancelled.
+//! Diagnostics of a text are published when no message waits, so that only the newest version is analysed. If a
+//! waiting message changes the text of a request, the answer is the error ContentModified. If a waiting message
+//! cancels the request, the answer is RequestCancelled.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,11 +35,11 @@ use crate::framed::Incoming;
 enum Phase {
     /// The client has not sent `initialize`.
     New,
-    /// Requests are answered.
+    /// The server answers requests.
     Ready,
-    /// `shutdown` has come.
+    /// The client has sent `shutdown`.
     Down,
-    /// `exit` has come.
+    /// The client has sent `exit`.
     Over,
 }
 
@@ -48,12 +48,12 @@ pub(super) struct Server {
     phase: Phase,
     /// Whether `exit` followed `shutdown`.
     ended_well: bool,
-    /// Statements of the command line.
+    /// Target that the command line states.
     given: TargetHint,
     texts: OpenTexts,
 }
 
-/// The settings of a client, below `reconverge` or alone.
+/// The settings of a client, inside `reconverge` or at the top level.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct ClientSettings {
@@ -87,7 +87,7 @@ impl Server {
         self.phase == Phase::Ready && self.texts.next_dirty().is_some()
     }
 
-    /// Takes a message; `waiting` are those that have come after it. Returns the messages that go out.
+    /// Handles a message and returns the messages to send. `waiting` has the messages that arrived later.
     pub(super) fn take(&mut self, message: Incoming, waiting: &VecDeque<Incoming>) -> Vec<Value> {
         let message = match message {
             Incoming::Message(message) => message,
@@ -96,7 +96,7 @@ impl Server {
         let is_call = message["method"].is_string();
         let id = message.get("id").cloned();
         match id {
-            // An answer to a request of this server, which has none.
+            // A response. This server does not send requests.
             _ if !is_call && (message.get("result").is_some() || message.get("error").is_some()) => {
                 Vec::new()
             }
@@ -144,7 +144,7 @@ impl Server {
         outgoing(&response)
     }
 
-    /// Answers a request. A panic is a mistake in this program, and ends the request only.
+    /// Answers a request. A panic is a defect of this program and ends only the request.
     fn answer(&mut self, method: &str, params: Value) -> Result<Value, Refusal> {
         let answered = catch_unwind(AssertUnwindSafe(|| answers::answer(&mut self.texts, method, params)));
         answered.unwrap_or_else(|_| {
@@ -161,7 +161,7 @@ impl Server {
         self.texts.unit = convert::unit_of(general.position_encodings.as_deref());
         self.phase = Phase::Ready;
         if let Some(options) = params.initialization_options {
-            // A message about wrong options would come before the answer, which the protocol does not allow.
+            // A message about wrong options would precede the answer, which the protocol forbids.
             let _ = self.settings(options);
         }
         let version = Some(env!("CARGO_PKG_VERSION").to_owned());
@@ -181,10 +181,10 @@ impl Server {
                 Ok(Vec::new())
             }
             (Phase::Ready, _) => self.noted(&method, params),
-            // Before `initialize` and after `shutdown` they have no effect.
+            // Before `initialize` and after `shutdown`, notifications have no effect.
             (Phase::New | Phase::Down | Phase::Over, _) => Ok(Vec::new()),
         };
-        // A notification has no answer.
+        // A notification does not have an answer, so its error is logged.
         done.unwrap_or_else(|refusal| vec![logged(format!("{method}: {}", refusal.message))])
     }
 
@@ -225,14 +225,14 @@ impl Server {
                     return Ok(vec![warning(why)]);
                 }
             }
-            // A cancelled request that waits is found when it is its turn; others have been answered.
+            // A waiting request that is cancelled is found when it is handled. Other requests have been answered.
             Cancel::METHOD | Initialized::METHOD => {}
             _ => {}
         }
         Ok(Vec::new())
     }
 
-    /// Takes the settings of the client, which are below `reconverge` or alone.
+    /// Applies the client's settings, inside `reconverge` or at the top level.
     fn settings(&mut self, settings: Value) -> Result<(), String> {
         let own = settings.get("reconverge").cloned().unwrap_or(settings);
         if own.is_null() {
@@ -259,7 +259,7 @@ impl Server {
         Ok(())
     }
 
-    /// Publishes the messages about one text that has changed.
+    /// Publishes the diagnostics of one changed text.
     pub(super) fn publish_one(&mut self) -> Vec<Value> {
         let Some(uri) = self.texts.next_dirty() else { return Vec::new() };
         self.texts.published(&uri);
@@ -271,7 +271,7 @@ impl Server {
     }
 }
 
-/// The hints by their names in settings.
+/// The hints by their names in the settings.
 const HINTS: [(&str, HintSort); 3] =
     [("addresses", HintSort::Address), ("words", HintSort::Words), ("values", HintSort::Value)];
 
@@ -281,7 +281,7 @@ fn hint_named(name: &str) -> Result<HintSort, String> {
     found.ok_or_else(|| format!("setting `hints`: unknown hint `{name}`: {}", suggested()))
 }
 
-/// Why a request is not answered: a message that waits cancels it, or changes its text.
+/// Returns an error if a waiting message cancels a request or changes its text.
 fn superseded(id: &RequestId, params: &Value, waiting: &VecDeque<Incoming>) -> Option<Refusal> {
     let waiting = || {
         waiting.iter().filter_map(|message| match message {

@@ -1,7 +1,7 @@
-//! `--against FILE`: how far results agree with the list of what fails on a real chip.
+//! `--against FILE`: compares results with the list of tests that fail on a real chip.
 //!
-//! The list is one of Mesa's `*-fails.txt`, which has commands and subtests. A command that was skipped here has no result to
-//! compare. A test with a warning passes, in the list and here.
+//! The list is one of Mesa's `*-fails.txt` files and contains commands and subtests. A command that is skipped here
+//! does not have a result to compare. A test with a warning counts as a pass, in the list and here.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::outcome::{Outcome, Status};
 use crate::files;
 use crate::shown::unlisted;
 
-/// List of the tests that fail on a real chip.
+/// The list of tests that fail on a real chip.
 #[derive(Debug)]
 pub(super) struct FailsList {
     /// Status by name, if the list has it.
@@ -25,7 +25,7 @@ pub(super) struct FailsList {
 pub(super) struct Agreement {
     pub(super) agree: usize,
     pub(super) executed: usize,
-    /// Percentage of those executed that agree, if there are any.
+    /// Percentage of agreement among the executed tests, if there are any.
     pub(super) percent: Option<f64>,
     pub(super) fails_here: Vec<Disagreement>,
     pub(super) fails_there: Vec<Disagreement>,
@@ -40,7 +40,7 @@ pub(super) struct Disagreement {
     pub(super) there: Option<&'static str>,
 }
 
-/// The comparison, as in the answer of `--json`.
+/// The result of the comparison in the answer of `--json`.
 #[derive(Debug, Serialize)]
 pub(super) struct Compared {
     pub(super) file: String,
@@ -75,7 +75,7 @@ impl FailsList {
         let mut fails = HashMap::new();
         for line in lines {
             let known = |word: &str| Status::ALL.into_iter().find(|status| status.name() == word.trim());
-            // A name without a status may have commas.
+            // A name without a status may contain commas.
             let (name, status) = match line.rsplit_once(',').map(|(name, word)| (name, known(word))) {
                 Some((name, Some(status))) => (name, Some(status)),
                 _ => (line, None),
@@ -104,7 +104,7 @@ impl FailsList {
         }
         for agreement in [&mut commands, &mut subtests] {
             let Agreement { agree, executed, .. } = *agreement;
-            // Two places, rounded down: 100 means all.
+            // Rounded down to two decimals, so that 100 means all.
             agreement.percent =
                 (agree * 10_000).checked_div(executed).map(|hundredths| hundredths as f64 / 100.);
         }

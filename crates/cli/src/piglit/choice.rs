@@ -1,4 +1,4 @@
-//! The tests: where they are, and which of them run.
+//! The tests of piglit, and the selection of those to run.
 
 use std::collections::HashSet;
 use std::fs;
@@ -11,32 +11,32 @@ use walkdir::WalkDir;
 use super::test::{AUTO_FBO, Sharing, Test};
 use super::{Piglit, profile};
 
-/// The folder of Debian's package, below the folder of libraries of the architecture.
+/// The folder of Debian's package, inside the architecture's library folder.
 const FOLDER: &str = "piglit";
 
 /// The command that installs the package.
 const INSTALL: &str = "apt-get install piglit";
 
-/// The folders of tests, below both `tests` and `generated_tests`.
+/// The folders of tests, inside both `tests` and `generated_tests`.
 const VERSIONS: [&str; 3] =
     ["spec/glsl-1.10/execution", "spec/glsl-1.20/execution", "spec/glsl-1.30/execution"];
 
-/// The tests that the arguments ask for.
+/// The selected tests.
 pub(super) struct Chosen {
     /// The tests to run, in the order of their names.
     pub(super) tests: Vec<Test>,
-    /// The names of all tests, also those that are not to run.
+    /// The names of all tests, including those that do not run.
     pub(super) all: HashSet<String>,
 }
 
-/// The folder of piglit's files.
+/// Returns the folder of piglit's files.
 pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     let is_root = |folder: &Path| folder.join("bin/shader_runner").is_file();
     if let Some(folder) = given {
         if !is_root(folder) {
             bail!("--piglit {}: bin/shader_runner is not there", crate::shown::path(&folder));
         }
-        // Tests run in folders of their own.
+        // Tests run in different folders, so the path must be absolute.
         return folder.canonicalize().with_context(|| crate::shown::path(&folder));
     }
     let mut folders = vec![PathBuf::from("/usr/lib")];
@@ -47,7 +47,7 @@ pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// The tests that the arguments ask for. `platform` is the window system of tests of a profile.
+/// Returns the tests that the arguments select. `platform` is the window system for tests of a profile.
 pub(super) fn chosen(args: &Piglit, root: &Path, platform: &str) -> Result<Chosen> {
     let mut tests = match &args.profile {
         Some(profile) => profile::tests(root, profile, platform)?,
@@ -71,7 +71,7 @@ pub(super) fn chosen(args: &Piglit, root: &Path, platform: &str) -> Result<Chose
     Ok(Chosen { tests, all })
 }
 
-/// The GLSL 1.10 to 1.30 execution tests.
+/// Returns the GLSL 1.10 to 1.30 execution tests.
 fn execution_tests(root: &Path) -> Vec<Test> {
     let mut tests = Vec::new();
     for folder in ["tests", "generated_tests"] {

@@ -1,8 +1,8 @@
-//! `reconverge piglit --compare A B`: the same tests on two builds of Mesa and one chip.
+//! `reconverge piglit --compare A B`: compares two builds of Mesa on the same tests and chip.
 //!
-//! Every draw's surfaces are compared, not only the pixels that a test probes. A draw of one driver is the same as that of
-//! the other with the same place in the order of draws, as long as both store into surfaces of the same shape; from the
-//! first on where they do not, only verdicts are compared.
+//! The comparison covers the surfaces after every draw, not only the pixels that a test probes. Draws of the two
+//! drivers are paired by their index, as long as both store into surfaces of the same shape. After the first pair
+//! with different shapes, only verdicts are compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,15 +25,15 @@ use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_as, counted};
 
-/// Pixels of a difference that are named.
+/// Maximum number of different pixels that are listed.
 const NAMED: usize = 4;
 
-/// A draw, as the preloaded library lists it.
+/// A draw in the list of the preloaded library.
 #[derive(Clone, Debug, Deserialize)]
 struct Draw {
     draw: u64,
     targets: Vec<Surface>,
-    /// Words in hexadecimal digits by stage.
+    /// The words of each stage's program, in hexadecimal digits.
     programs: BTreeMap<String, String>,
 }
 
@@ -49,7 +49,7 @@ struct Surface {
 }
 
 impl Surface {
-    /// What must be equal for contents to be compared.
+    /// Returns the properties that must be equal before contents are compared.
     fn shape(&self) -> (&str, &str, usize, usize) {
         (&self.name, &self.format, self.pitch, self.rows)
     }
@@ -59,21 +59,21 @@ impl Surface {
 #[derive(Serialize)]
 struct Answered<'a> {
     chip: &'a str,
-    /// `GL_VERSION` of both.
+    /// `GL_VERSION` of both drivers.
     drivers: [&'a str; 2],
     tests: usize,
-    /// Tests whose draws could be paired to the end.
+    /// Number of tests whose draws were all paired.
     paired: usize,
-    /// Draws that were compared.
+    /// Number of draws that were compared.
     draws: usize,
     differences: Vec<Difference>,
 }
 
-/// A test on which the drivers differ.
+/// A test with different results on the two drivers.
 #[derive(Serialize)]
 struct Difference {
     test: String,
-    /// How it ended.
+    /// The status of the test on each driver.
     status: [&'static str; 2],
     why: [String; 2],
     /// The first draw whose surfaces differ.
@@ -83,19 +83,19 @@ struct Difference {
 /// A draw whose surfaces differ.
 #[derive(Serialize)]
 struct First {
-    /// Its number with either driver.
+    /// The number of the draw on each driver.
     draws: [u64; 2],
     surface: String,
     format: String,
-    /// How many pixels differ.
+    /// Number of pixels that differ.
     pixels: usize,
-    /// The first of them.
+    /// The first pixels that differ.
     named: Vec<Pixel>,
-    /// Words of the programs by stage, in hexadecimal digits.
+    /// The words of each stage's program on each driver, in hexadecimal digits.
     programs: [BTreeMap<String, String>; 2],
 }
 
-/// A pixel that differs: its place, and the bytes of both in hexadecimal digits.
+/// A pixel that differs: its position, and its bytes on both drivers in hexadecimal digits.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct Pixel {
     x: usize,
@@ -103,14 +103,14 @@ struct Pixel {
     values: [String; 2],
 }
 
-/// Where two lists of draws differ first.
+/// The result of pairing two lists of draws.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Paired {
-    /// Draws that have the same place and store into surfaces of the same shape.
+    /// Number of draws that have the same index and store into surfaces of the same shape.
     draws: usize,
-    /// Whether these are all.
+    /// Whether these are all draws of both lists.
     all: bool,
-    /// Place of the first draw with different content, and the number of the surface.
+    /// Index of the first draw with different contents, and of the surface.
     first: Option<(usize, usize)>,
 }
 
@@ -233,7 +233,7 @@ fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Op
     Ok((paired, Some(Difference { test: test.name.clone(), status, why: [a.why, b.why], first })))
 }
 
-/// The draws in a folder; none if nothing was drawn.
+/// Returns the draws in a folder, or an empty list if nothing was drawn.
 fn listed(folder: &Path) -> Result<Vec<Draw>> {
     let path = folder.join("surfaces.jsonl");
     let text = text_of(&path)?;
@@ -241,7 +241,7 @@ fn listed(folder: &Path) -> Result<Vec<Draw>> {
     lines.collect::<Result<_, _>>().with_context(|| crate::shown::path(&path))
 }
 
-/// Pairs draws by their places, and finds the first pair with different content.
+/// Pairs draws by index, and finds the first pair with different contents.
 fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     let alike = |(a, b): &(&Draw, &Draw)| {
         a.targets.iter().map(Surface::shape).eq(b.targets.iter().map(Surface::shape))
@@ -254,7 +254,7 @@ fn paired(a: &[Draw], b: &[Draw]) -> Paired {
     Paired { draws, all: draws == a.len() && draws == b.len(), first }
 }
 
-/// How many pixels differ, and the first of them.
+/// Returns the number of pixels that differ, and the first of them.
 fn differing(surface: &Surface, [a, b]: &[Vec<u8>; 2]) -> (usize, Vec<Pixel>) {
     let bytes = surface.bytes.max(1);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();

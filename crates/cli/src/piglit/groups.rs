@@ -1,9 +1,9 @@
-//! All tests in the same surroundings, several in a process.
+//! Runs all tests in one environment, with several tests per process.
 //!
-//! A test alone spends most of its time in the start of its process. State that earlier tests leave in a process must not
-//! decide. A process with several tests therefore decides only the verdict of most tests, see [`Groups::decides`]. A test
-//! with another verdict, or without one, runs again alone. The tests of the baseline, which are expected to have another
-//! verdict, run alone from the start.
+//! Starting the process takes most of a single test's time. A verdict must not depend on state that earlier tests
+//! leave in a process. A process with several tests therefore decides only the verdict of most tests; see
+//! [`Groups::decides`]. A test with another verdict, or without one, runs again alone. The tests of the baseline are
+//! expected to have another verdict, so they run alone from the start.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,23 +24,23 @@ const LARGEST: usize = 50;
 /// Number of tests in the smallest group, except for the last one.
 const SMALLEST: usize = 5;
 
-/// Tests that run in some surroundings.
+/// The tests of one run, with their environment.
 pub(super) struct Groups<'a> {
     pub(super) runner: Runner<'a>,
     pub(super) setup: &'a Setup,
     pub(super) tests: &'a [Test],
     /// Names of tests that run alone from the start.
     pub(super) baseline: &'a HashSet<String>,
-    /// Whether the chip executes.
+    /// Whether the chip executes shaders.
     pub(super) executes: bool,
     pub(super) progress: &'a ProgressBar,
 }
 
 /// State that the jobs share.
 struct RunState {
-    /// Groups that wait, as positions of their tests.
+    /// Waiting groups, as indices of their tests.
     left: VecDeque<Vec<usize>>,
-    /// Outcomes so far, indexed by the position of the test.
+    /// Outcomes so far, indexed by test.
     outcomes: Vec<Option<Outcome>>,
     list: List,
     reported: Reported,
@@ -48,8 +48,8 @@ struct RunState {
 }
 
 impl Groups<'_> {
-    /// Runs all tests, until Ctrl-C; those that the list has from an earlier run are taken from it. A test that cannot run
-    /// is skipped. Returns an outcome for each test that ended, and the counts in the reports.
+    /// Runs all tests, until Ctrl-C. Outcomes of an earlier run in the list are reused. A test that cannot run is
+    /// skipped. Returns an outcome for each test that ended, and the counts in the reports.
     pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
         let mut outcomes: Vec<_> =
             self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
@@ -85,13 +85,14 @@ impl Groups<'_> {
         }
     }
 
-    /// Returns whether the verdict on a test with this output counts although other tests are in its process.
+    /// Returns whether a verdict counts although other tests ran in the same process. `text` is the test's output.
     ///
-    /// A test of a profile that skips decides about OpenGL's versions and extensions, which no earlier test changes. Piglit's
-    /// own groups take such a verdict, too. Without a profile, it runs again alone.
+    /// A skip in a profile depends on OpenGL's versions and extensions, which earlier tests do not change. Piglit's
+    /// own groups also accept such a verdict. Without a profile, the test runs again alone.
     ///
-    /// If the chip executes, `Pass` counts. If it does not, a test reads what its memory holds from before. Alone, that is
-    /// zeros. In a group it can be data of an earlier test, so `Fail` counts only if the test observed zeros.
+    /// If the chip executes, `Pass` counts. If it does not, a test reads the previous content of its memory. When a
+    /// test runs alone, that content is zeros. In a group it can be data of an earlier test, so `Fail` counts only if
+    /// the test observed zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
         if verdict == Status::Skip && self.runner.is_profile() {
             return true;
@@ -103,7 +104,7 @@ impl Groups<'_> {
     }
 }
 
-/// Deals tests into groups, which become smaller so that all jobs end at nearly the same time.
+/// Divides tests into groups of decreasing size, so that all jobs end at nearly the same time.
 fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     let mut groups = Vec::new();
     while !tests.is_empty() {
@@ -115,19 +116,19 @@ fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
     groups
 }
 
-/// One of the threads that run groups.
+/// A thread that runs groups.
 struct Job<'a> {
     groups: &'a Groups<'a>,
     shared: &'a Mutex<RunState>,
 }
 
-/// Result of a process with several tests.
+/// The result of a process with several tests.
 struct Ran {
-    /// Number of tests that ran, at least in part.
+    /// Number of tests that started.
     tests: usize,
-    /// Positions of tests that run again.
+    /// Indices of tests that run again.
     again: Vec<usize>,
-    /// Whether the counts that the process reports are in the sums. They include those of the tests that run again.
+    /// Whether the counts in the process's report were added. They include the counts of tests that run again.
     reported: bool,
 }
 
@@ -136,7 +137,7 @@ impl Job<'_> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs groups until none is left.
+    /// Runs groups until none remain.
     fn work(&self) {
         while !interrupt::asked() {
             let Some(group) = self.shared().left.pop_front() else { return };
@@ -145,13 +146,13 @@ impl Job<'_> {
             {
                 let mut shared = self.shared();
                 shared.failed.get_or_insert(error);
-                // The other jobs end early.
+                // The other jobs then end early.
                 shared.left.clear();
             }
         }
     }
 
-    /// Runs a group in as many processes as it takes.
+    /// Runs a group in as many processes as necessary.
     fn group(&self, mut group: &[usize]) -> Result<()> {
         while group.len() > 1 {
             let ran = self.together(group)?;
@@ -163,7 +164,7 @@ impl Job<'_> {
         group.iter().try_for_each(|place| self.alone(*place, true))
     }
 
-    /// Runs tests in one process, as far as it gets.
+    /// Runs tests in one process, until the process ends.
     fn together(&self, group: &[usize]) -> Result<Ran> {
         let Groups { runner, setup, .. } = *self.groups;
         let tests: Vec<&Test> = group.iter().map(|place| &self.groups.tests[*place]).collect();
@@ -186,7 +187,7 @@ impl Job<'_> {
                     break;
                 }
             }
-            // A process that crashed may have reported a part of its counts.
+            // A process that crashed may have reported incomplete counts.
             if process.end()? == Exit::Done {
                 self.shared().reported.add(process.reported());
                 ran.reported = true;
@@ -195,7 +196,7 @@ impl Job<'_> {
         })
     }
 
-    /// Runs a test alone; `counts` says whether the counts of its report are added.
+    /// Runs a test alone. `counts` states whether to add the counts of its report.
     fn alone(&self, place: usize, counts: bool) -> Result<()> {
         let Groups { runner, setup, tests, .. } = *self.groups;
         let (outcome, reported) =

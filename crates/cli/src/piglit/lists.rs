@@ -1,6 +1,6 @@
-//! `results.csv` and `control.csv`: lines `NAME,STATUS,SECONDS`, each written when its test has ended.
+//! `results.csv` and `control.csv`: lines `NAME,STATUS,SECONDS`, each written when its test ends.
 //!
-//! The subtests of a test precede it, with names `TEST@SUBTEST` and no seconds of their own.
+//! The subtests of a test precede it. Their names are `TEST@SUBTEST`, and they do not have seconds.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -16,13 +16,14 @@ use crate::shown::{listed, unlisted};
 /// A list of outcomes.
 #[derive(Default)]
 pub(super) struct List {
-    /// The outcomes of an earlier run, by the names of their tests.
+    /// The outcomes of an earlier run, by test name.
     pub(super) before: HashMap<String, Outcome>,
     file: Option<File>,
 }
 
 impl List {
-    /// Opens a list; one that is not to be resumed is empty. `tests` are the names of all tests, which subtests do not have.
+    /// Opens a list. Without `resume`, the list starts empty. `tests` has the names of all tests, which distinguish
+    /// tests from subtests.
     pub(super) fn open(path: &Path, resume: bool, tests: &HashSet<String>) -> Result<List> {
         let before = if resume { earlier(&text_of(path)?, tests) } else { HashMap::new() };
         let mut options = OpenOptions::new();
@@ -34,14 +35,14 @@ impl List {
     /// Adds the outcome of a test.
     pub(super) fn add(&mut self, name: &str, outcome: &Outcome) -> Result<()> {
         if let Some(file) = &mut self.file {
-            // With one write, so that a list that is truncated has a test with all its subtests or without them.
+            // A single write keeps a test and its subtests together if the list is truncated.
             file.write_all(lines(name, outcome).as_bytes())?;
         }
         Ok(())
     }
 }
 
-/// The lines of a test.
+/// Returns the lines of a test.
 fn lines(name: &str, outcome: &Outcome) -> String {
     let name = listed(name);
     let mut lines = String::new();
@@ -52,7 +53,7 @@ fn lines(name: &str, outcome: &Outcome) -> String {
     lines
 }
 
-/// The outcomes in a list of an earlier run; a line that was cut off is not one.
+/// Returns the outcomes in the list of an earlier run. A truncated line is ignored.
 fn earlier(text: &str, tests: &HashSet<String>) -> HashMap<String, Outcome> {
     let (mut found, mut subtests) = (HashMap::new(), Vec::new());
     for line in text.lines() {
@@ -76,7 +77,7 @@ fn earlier(text: &str, tests: &HashSet<String>) -> HashMap<String, Outcome> {
     found
 }
 
-/// The text of a file; an empty one if there is no file.
+/// Returns the text of a file, or an empty text if the file does not exist.
 pub(super) fn text_of(path: &Path) -> Result<String> {
     match fs::read_to_string(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),

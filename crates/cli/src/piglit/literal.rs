@@ -1,4 +1,4 @@
-//! Python literals, which the attributes of piglit's profiles hold: a string, and a list, tuple or set of strings.
+//! Python literals in the attributes of piglit's profiles: a string, and a list, tuple or set of strings.
 
 /// Returns the string of a literal such as `'ARBvp1.0'`, or `None` if the text is something else.
 pub(super) fn string(text: &str) -> Option<String> {
@@ -6,8 +6,8 @@ pub(super) fn string(text: &str) -> Option<String> {
     rest.trim().is_empty().then_some(string)
 }
 
-/// Returns the strings of a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is something else. `None` in
-/// Python has no strings.
+/// Returns the strings of a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is something else.
+/// Python's `None` is an empty list.
 pub(super) fn strings(text: &str) -> Option<Vec<String>> {
     let text = text.trim();
     if text == "None" {
@@ -44,7 +44,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// Adds the character of an escape, whose backslash has been read. Python keeps the backslash of an unknown escape.
+/// Adds the character of an escape after its backslash. Python keeps the backslash of an unknown escape.
 fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
     match characters.next()? {
         known @ ('\\' | '\'' | '"') => string.push(known),
@@ -58,7 +58,7 @@ fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<
     Some(())
 }
 
-/// Reads the digits of an escape, and returns the character with this number.
+/// Reads the digits of an escape. Returns the character with this code point.
 fn numbered(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
     let rest = characters.as_str();
     let number = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;

@@ -1,9 +1,9 @@
-//! The outcome of a test, read from the output of its process, and counts in the reports of the preloaded library.
+//! The outcome of a test, parsed from the output of its process, and the counts in the preloaded library's reports.
 
 use std::collections::BTreeMap;
 
 reconverge_isa::choices! {
-    /// Status of a test that ended, in the words of deqp-runner.
+    /// Status of a test that ended, in deqp-runner's terms.
     #[derive(PartialOrd, Ord)]
     pub(super) enum Status {
         Pass = "Pass",
@@ -16,7 +16,7 @@ reconverge_isa::choices! {
 }
 
 impl Status {
-    /// Whether it counts against the chip.
+    /// Whether the status counts as a failure.
     pub(super) const fn fails(self) -> bool {
         matches!(self, Status::Fail | Status::Crash | Status::Timeout)
     }
@@ -26,7 +26,7 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
-    /// A status with which no test of a profile ends.
+    /// An exit status that tests of a profile do not have.
     Status(i32),
     Signal(i32),
     /// The test exceeded the timeout, and the process was killed.
@@ -38,9 +38,9 @@ pub(super) enum Exit {
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// The reason of a failure; empty for other statuses.
+    /// The reason for a failure; empty for other statuses.
     pub(super) why: String,
-    /// The statuses of the parts of the test by name, as it reported them.
+    /// The reported status of each subtest, with its name.
     pub(super) subtests: Vec<(String, Status)>,
 }
 
@@ -50,10 +50,10 @@ impl Outcome {
         Outcome { status, seconds, why: String::new(), subtests: Vec::new() }
     }
 
-    /// Returns the outcome of a command of a profile, by the rules of deqp-runner.
+    /// Returns the outcome of a profile's command, by the rules of deqp-runner.
     ///
-    /// The first result counts if the process then ends with status 0 or 1. Subtests count up to the result. The status
-    /// of the command does not depend on them. A name that is reported twice fails.
+    /// The first result counts if the process then exits with status 0 or 1. Subtests count if they precede the
+    /// result. The status of the command does not depend on them. A subtest name that is reported twice fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;
@@ -78,7 +78,7 @@ impl Outcome {
         Outcome { status, seconds, why, subtests }
     }
 
-    /// Returns the outcome of the only test in a process.
+    /// Returns the outcome of a test that was alone in its process.
     pub(super) fn of(text: &str, end: Exit, seconds: f64) -> Outcome {
         let status = match (end, verdict(text)) {
             (Exit::Timeout, _) => Status::Timeout,
@@ -122,24 +122,25 @@ fn verdict(text: &str) -> Option<Status> {
     Some(status(piglit(last)?["result"].as_str()?))
 }
 
-/// Returns the verdict in a line, if it is that of the test with this name in a process with several.
+/// Returns the verdict in a line about the test `name`, or `None` if the line is about something else. The process
+/// has several tests.
 pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
     Some(status(piglit(line)?["subtest"][name].as_str()?))
 }
 
-/// Returns whether the last line of piglit's reports that the process skips. A line `PIGLIT TEST:` begins another test.
+/// Returns whether piglit's last line reports a skip. A line `PIGLIT TEST:` starts another test.
 pub(super) fn ends_with_skip(text: &str) -> bool {
     text.lines().rev().find(|line| line.contains("PIGLIT")).and_then(result_of) == Some("skip")
 }
 
-/// Returns the word for the result in a line such as `PIGLIT: {"result": "pass" }`.
+/// Returns the result in a line such as `PIGLIT: {"result": "pass" }`.
 fn result_of(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once("PIGLIT: {\"result\": \"")?;
     Some(rest.rsplit_once("\" }")?.0)
 }
 
-/// Returns the name and the word of a subtest in a line such as `PIGLIT: {"subtest": {"2D" : "pass"}}`. The name is not
-/// escaped there.
+/// Returns the name and the result of a subtest in a line such as `PIGLIT: {"subtest": {"2D" : "pass"}}`. Piglit does
+/// not escape the name.
 fn subtest_of(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.split_once("PIGLIT: {\"subtest\":")?;
     let (pair, _) = rest.trim_start().strip_prefix("{\"")?.rsplit_once("\"}}")?;
@@ -148,19 +149,19 @@ fn subtest_of(line: &str) -> Option<(&str, &str)> {
     Some((name, word))
 }
 
-/// Returns whether every value that a failed probe observed is zero, as in memory that nothing has written.
+/// Returns whether a failed probe observed only zeros, as in memory that was never written.
 pub(super) fn observed_zeros(text: &str) -> bool {
     let mut observed = text.lines().filter_map(|line| line.trim_start().strip_prefix("Observed:")).peekable();
     let is_zero = |value: &str| value.parse() == Ok(0.);
     observed.peek().is_some() && observed.all(|values| values.split_whitespace().all(is_zero))
 }
 
-/// The object in a `PIGLIT:` line.
+/// Returns the object in a `PIGLIT:` line.
 fn piglit(line: &str) -> Option<serde_json::Value> {
     serde_json::from_str(line.strip_prefix("PIGLIT:")?.trim()).ok()
 }
 
-/// The status that piglit's word for it stands for.
+/// Returns the status for piglit's word.
 fn status(word: &str) -> Status {
     match word {
         "pass" => Status::Pass,
@@ -172,7 +173,7 @@ fn status(word: &str) -> Status {
     }
 }
 
-/// Why a test failed: what the chip said, else what the test said first.
+/// Returns the reason for a failure: the chip's message, otherwise the first message of the test.
 fn why(text: &str, end: Exit) -> String {
     if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
         return line.to_owned();
@@ -187,14 +188,14 @@ fn why(text: &str, end: Exit) -> String {
     said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// Returns the counts that the reports of a test's processes have in a field.
+/// Returns the counts in one field of the reports of a test's processes.
 fn named(text: &str, field: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
         for (name, count) in value[field].as_object().into_iter().flatten() {
             let largest: &mut u64 = found.entry(name.clone()).or_default();
-            // A process reports again and again, with what it has counted so far.
+            // A process reports repeatedly, each time with its counts so far.
             *largest = (*largest).max(count.as_u64().unwrap_or(0));
         }
     }

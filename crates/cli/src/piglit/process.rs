@@ -1,9 +1,9 @@
-//! A process of one of piglit's programs with a test, or of `shader_runner` with several, in a new folder.
+//! Processes that run tests in a new folder: one of piglit's programs with one test, or `shader_runner` with several.
 //!
-//! With several tests and `-report-subtests` shader_runner runs them in the order of its arguments. It writes, unbuffered,
-//! `PIGLIT TEST: 1 - NAME` to standard error when a test begins. When the test has ended, it writes the same line again and
-//! `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard output, and flushes it. Some tests skip by an exit of the process,
-//! which then ends without the tests after them.
+//! With several tests and `-report-subtests`, shader_runner runs them in the order of its arguments. When a test
+//! starts, it writes `PIGLIT TEST: 1 - NAME` to standard error, unbuffered. When the test ends, it writes the same
+//! line again, and `PIGLIT: {"subtest": {"NAME" : "pass"}}` to standard output, which it flushes. Some tests skip by
+//! ending the process, which then does not run the remaining tests.
 
 use std::env;
 use std::ffi::OsStr;
@@ -27,10 +27,10 @@ use super::test::Test;
 use crate::drm::setup::Setup;
 use crate::interrupt;
 
-/// The time between two looks at a running process.
+/// Interval at which a running process is polled.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Arguments and folder that all processes have in common.
+/// The arguments and the folder that all processes share.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
     pub(super) args: &'a Piglit,
@@ -39,18 +39,18 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Whether the tests are those of a profile.
+    /// Whether the tests belong to a profile.
     pub(super) const fn is_profile(&self) -> bool {
         self.args.profile.is_some()
     }
 
-    /// Processes at once.
+    /// Returns the number of concurrent processes.
     pub(super) fn jobs(&self) -> usize {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         self.args.jobs.map_or(processors, usize::from)
     }
 
-    /// Does something in a new folder, which is removed afterwards.
+    /// Calls `work` with a new folder and deletes the folder afterwards.
     pub(super) fn in_folder<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
         let folder = env::temp_dir().join(format!("reconverge-piglit-{}", random_name()?));
         fs::create_dir(&folder).with_context(|| crate::shown::path(&folder))?;
@@ -59,7 +59,7 @@ impl Runner<'_> {
         done
     }
 
-    /// Runs a test alone in this folder, with these variables in its environment.
+    /// Runs a test alone in this folder, with these environment variables.
     pub(super) fn alone(
         &self,
         setup: &Setup,
@@ -78,8 +78,8 @@ impl Runner<'_> {
         Ok((outcome, process.reported()))
     }
 
-    /// Starts a process with these tests in this folder, with these variables in its environment. Several tests have equal
-    /// needs.
+    /// Starts a process with these tests in this folder, with these environment variables. If there are several
+    /// tests, their needs are equal.
     pub(super) fn start(
         &self,
         setup: &Setup,
@@ -97,7 +97,7 @@ impl Runner<'_> {
         setup.apply_with(&mut command, &[self.root.join("lib")]);
         command.env("PIGLIT_SOURCE_DIR", self.root);
         command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
-        // As many processes as processors run at once.
+        // One process per processor runs at a time, so each uses one thread.
         command.env("RAYON_NUM_THREADS", "1");
         command.envs(first.environment.iter().map(|(name, value)| (name, value)));
         command.args(tests.iter().flat_map(|test| &test.arguments)).args(first.options);
@@ -105,11 +105,11 @@ impl Runner<'_> {
             command.arg("-report-subtests");
         }
         if self.is_profile() {
-            // deqp-runner starts programs in piglit's folder, so that some paths are relative to it.
+            // deqp-runner starts programs in piglit's folder, and some paths are relative to that folder.
             for name in ["tests", "generated_tests"] {
                 symlink(self.root.join(name), folder.join(name)).with_context(place)?;
             }
-            // Programs that the test starts end with it.
+            // The process group also contains programs that the test starts, so that they end with the test.
             command.process_group(0);
         }
         command.current_dir(folder).stdin(Stdio::null());
@@ -130,31 +130,31 @@ impl Runner<'_> {
     }
 }
 
-/// A process.
+/// A running or ended process.
 pub(super) struct Process {
     child: Child,
     output: File,
     report: PathBuf,
     timeout: Duration,
-    /// Whether the tests are those of a profile.
+    /// Whether the tests belong to a profile.
     is_profile: bool,
-    /// Whether the test with the last verdict skipped by the end of the process.
+    /// Whether the test with the last verdict skipped by ending the process.
     stopped: bool,
-    /// Number of tests without a verdict, in a process with several.
+    /// Number of tests without a verdict, in a process with several tests.
     left: usize,
     /// The output so far.
     text: Vec<u8>,
-    /// Offset in the text of the next line that [`Process::verdict`] reads.
+    /// Offset in the output of the next line for [`Process::verdict`].
     next: usize,
-    /// When the running test began.
+    /// Start time of the running test.
     since: Instant,
     end: Option<Exit>,
 }
 
 impl Process {
-    /// Waits for the verdict on this test, the next one in a process with several. Returns its outcome and its output, or
-    /// `None` if the process ended before, or took too long. For the last test, the process must also end well. A test of a
-    /// profile may skip by the end of the process.
+    /// Waits for the verdict of this test, which is the next one in a process with several tests. Returns the outcome
+    /// and the output, or `None` if the process ended earlier or timed out. For the last test, the process must also
+    /// exit normally. A test of a profile may skip by ending the process.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);
@@ -169,7 +169,7 @@ impl Process {
                     let crashed = self.left == 0 && self.end()? != Exit::Done;
                     return Ok((!crashed).then_some((Outcome::plain(status, seconds), text)));
                 }
-                // The second of the two lines has the time of the verdict.
+                // The second of the two lines marks the time of the verdict.
                 if line.starts_with("PIGLIT TEST:") && !began {
                     (self.since, began) = (Instant::now(), true);
                 }
@@ -184,7 +184,8 @@ impl Process {
         }
     }
 
-    /// Returns whether the test with the last verdict skipped by the end of the process, so that no other has one.
+    /// Returns whether the test with the last verdict skipped by ending the process, so that the remaining tests do
+    /// not have verdicts.
     pub(super) const fn stopped(&self) -> bool {
         self.stopped
     }
@@ -197,7 +198,8 @@ impl Process {
         Ok(self.end.unwrap_or(Exit::Done))
     }
 
-    /// Reads the output so far, and returns whether the process has ended. A process whose test takes too long is killed.
+    /// Reads the output so far. Returns whether the process has ended. Kills a process whose test exceeds the
+    /// timeout.
     ///
     /// # Errors
     /// Ctrl-C was pressed.
@@ -206,7 +208,7 @@ impl Process {
             self.end = match self.child.try_wait().context("a test program")? {
                 Some(status) => Some(match (status.signal(), status.code()) {
                     (Some(signal), _) => Exit::Signal(signal),
-                    // Test programs end with 0, or with 1 if the test fails.
+                    // Test programs exit with 0, or with 1 if the test fails.
                     (None, Some(code)) if self.is_profile && !(0..=1).contains(&code) => Exit::Status(code),
                     _ => Exit::Done,
                 }),
@@ -222,7 +224,7 @@ impl Process {
         Ok(self.end.is_some())
     }
 
-    /// The next whole line.
+    /// Returns the next complete line.
     fn line(&mut self) -> Option<String> {
         let rest = &self.text[self.next..];
         let length = rest.iter().position(|byte| *byte == b'\n')?;
@@ -230,12 +232,12 @@ impl Process {
         Some(String::from_utf8_lossy(&rest[..length]).into_owned())
     }
 
-    /// The output so far.
+    /// Returns the output so far.
     fn text(&self) -> String {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 
-    /// The counts in the report so far.
+    /// Returns the counts in the report so far.
     pub(super) fn reported(&self) -> Reported {
         Reported::of(&fs::read_to_string(&self.report).unwrap_or_default())
     }

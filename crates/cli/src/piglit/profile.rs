@@ -1,11 +1,12 @@
-//! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which names several.
+//! The tests of piglit's profiles: `tests/NAME.xml.gz`, and `tests/NAME.meta.xml`, which lists several profiles.
 //!
-//! A test becomes the command that deqp-runner makes of it: `-auto` follows the arguments, and `-fbo` if the test may run
-//! next to others, since a window of another test would disturb it. Parser tests have neither. A test that cannot run has
-//! the reason, as in piglit's `framework/test`: its program is missing, or it is for another window system.
+//! A test becomes the command that deqp-runner runs. `-auto` follows the arguments. `-fbo` follows if the test may
+//! run concurrently with others, because the window of another test would disturb it. Parser tests have neither
+//! option. A test that cannot run has a reason, as in piglit's `framework/test`: its program is missing, or the test
+//! requires another window system.
 //!
-//! A `multi_shader` of the profiles `*.no_isolation` is a folder of shader tests for one process. Its tests are divided among
-//! processes like all shader tests, so that it stands for its tests.
+//! A `multi_shader` in the profiles `*.no_isolation` is a folder of shader tests for one process. It is replaced by
+//! its tests, which are divided among processes like all shader tests.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,7 +22,7 @@ use roxmltree::{Document, Node};
 use super::literal::{string, strings};
 use super::test::{AUTO, AUTO_FBO, Sharing, Test};
 
-/// The largest profile that is read, in bytes. Debian's largest has 12 MB.
+/// Maximum size of a profile in bytes. Debian's largest profile has 12 MB.
 const LARGEST: u64 = 1 << 28;
 
 /// Reason for a test whose program was not built.
@@ -29,17 +30,17 @@ const NO_PROGRAM: &str = "piglit has no such program";
 /// Reason for a test whose file was not installed.
 const NO_FILE: &str = "piglit has no such file";
 
-/// The tests of a profile, in the order of the profile.
+/// Returns the tests of a profile, in the profile's order.
 ///
 /// # Errors
-/// The profile does not exist or cannot be read, or two tests have one name.
+/// The profile does not exist or cannot be read, or two tests have the same name.
 pub(super) fn tests(root: &Path, profile: &str, platform: &str) -> Result<Vec<Test>> {
     let mut reading = Reading { root, platform, tests: Vec::new(), names: HashSet::new(), open: Vec::new() };
     reading.profile(profile)?;
     Ok(reading.tests)
 }
 
-/// The names of all profiles.
+/// Returns the names of all profiles.
 fn known(root: &Path) -> Vec<String> {
     let files = fs::read_dir(root.join("tests")).into_iter().flatten().flatten();
     let names = files.filter_map(|entry| {
@@ -53,7 +54,7 @@ fn known(root: &Path) -> Vec<String> {
     names
 }
 
-/// Profiles that are being read.
+/// The state of reading a profile and the profiles that it lists.
 struct Reading<'a> {
     root: &'a Path,
     platform: &'a str,
@@ -93,7 +94,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The file name and the text of a profile, or `None` if there is no such profile.
+    /// Returns the file name and the text of a profile, or `None` if it does not exist.
     fn text(&self, name: &str) -> Result<Option<(String, String)>> {
         if name.contains('/') {
             return Ok(None);
@@ -158,7 +159,7 @@ impl Reading<'_> {
         self.add(name, test)
     }
 
-    /// The command of a test. Its first argument is a file in this folder, if there is one.
+    /// Sets the command of a test. If `folder` is given, the first argument is a file in that folder.
     fn command(&self, node: &Node<'_, '_>, test: &mut Test, folder: Option<&str>) -> Result<()> {
         let mut command = list(node, "command")?.into_iter();
         test.program = command.next().context("`command` is empty")?;
@@ -207,7 +208,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds a test with its name in deqp-runner's lists.
+    /// Adds a test under its name in deqp-runner's lists.
     fn add(&mut self, name: &str, mut test: Test) -> Result<()> {
         test.name = name.to_lowercase().replace(',', "-");
         let is_installed =
@@ -223,32 +224,32 @@ impl Reading<'_> {
     }
 }
 
-/// The versions that a shader test needs of OpenGL. A process has one context, so that only tests that need the same share
-/// one. A context of a later version could pass a test that fails in its own.
+/// Returns the OpenGL versions that a shader test needs. A process has one context, so only tests with equal needs
+/// share a process. In a context of a later version, a test could pass that fails in its own version.
 fn needs(program: &str, node: &Node<'_, '_>) -> String {
     let needs = ["api", "api_version", "shader_version"].map(|name| option(node, name).unwrap_or_default());
     format!("{program} {}", needs.join(" "))
 }
 
-/// The literal of an option.
+/// Returns the literal of an option.
 fn option<'a>(node: &Node<'a, '_>, name: &str) -> Option<&'a str> {
     let options = node.children().filter(|node| node.has_tag_name("option"));
     options.filter(|node| node.attribute("name") == Some(name)).find_map(|node| node.attribute("value"))
 }
 
-/// The string of an option.
+/// Returns the string of an option.
 fn one(node: &Node<'_, '_>, name: &str) -> Result<String> {
     let literal = option(node, name).ok_or_else(|| anyhow!("missing `{name}`"))?;
     string(literal).ok_or_else(|| anyhow!("{name}: expected a Python string, found `{literal}`"))
 }
 
-/// The strings of an option.
+/// Returns the strings of an option.
 fn list(node: &Node<'_, '_>, name: &str) -> Result<Vec<String>> {
     let literal = option(node, name).ok_or_else(|| anyhow!("missing `{name}`"))?;
     strings(literal).ok_or_else(|| anyhow!("{name}: expected a Python list of strings, found `{literal}`"))
 }
 
-/// The strings of an option, none if it is missing.
+/// Returns the strings of an option, or an empty list if the option is missing.
 fn list_or_none(node: &Node<'_, '_>, name: &str) -> Result<Vec<String>> {
     if option(node, name).is_some() { list(node, name) } else { Ok(Vec::new()) }
 }
@@ -257,7 +258,7 @@ fn list_or_none(node: &Node<'_, '_>, name: &str) -> Result<Vec<String>> {
 mod unit {
     use super::*;
 
-    /// The tests of a text, in a folder without files.
+    /// Parses the tests of a text, with a folder that does not contain files.
     fn read(text: &str) -> Result<Vec<Test>> {
         let (root, open) = (Path::new("/no-piglit"), Vec::new());
         let mut reading = Reading { root, platform: "gbm", tests: Vec::new(), names: HashSet::new(), open };
@@ -265,7 +266,7 @@ mod unit {
         Ok(reading.tests)
     }
 
-    /// The command of the only test.
+    /// Returns the command of the only test.
     fn command(kind: &str, options: &[(&str, &str)]) -> String {
         let options =
             options.iter().map(|(name, value)| format!("<option name=\"{name}\" value=\"{value}\" />"));
@@ -276,7 +277,7 @@ mod unit {
         words.collect::<Vec<_>>().join("|")
     }
 
-    /// deqp-runner, `parse_piglit.rs`: which options follow, and which arguments are files in piglit's folder.
+    /// deqp-runner, `parse_piglit.rs`: the options of each type, and the arguments that are files in piglit's folder.
     #[test]
     fn each_type_of_test_makes_its_command() {
         let gl = |value, concurrent| command("gl", &[("command", value), ("run_concurrent", concurrent)]);

@@ -1,4 +1,4 @@
-//! `reconverge piglit` without `--compare`: both runs, and what is reported of them.
+//! `reconverge piglit` without `--compare`: runs the tests and reports their results.
 
 use std::collections::{BTreeMap, HashSet};
 use std::env;
@@ -26,22 +26,22 @@ use crate::messages::{answer_as, counted, quiet};
 use crate::shown::listed;
 use crate::{check, files, interrupt};
 
-/// How many failures are shown.
+/// Maximum number of failures that are shown.
 const SHOWN: usize = 20;
 
-/// Number of differences from the list of a real chip that are shown, in each direction.
+/// Maximum number of differences from the results of a real chip that are shown, in each direction.
 const SHOWN_DIFFERENT: usize = 500;
 
-/// Seconds that make a test slow.
+/// Minimum duration of a slow test, in seconds.
 const SLOW: f64 = 5.;
 
-/// Number of slow tests that are shown.
+/// Maximum number of slow tests that are shown.
 const SHOWN_SLOW: usize = 10;
 
-/// The window system of a profile's tests, unless PIGLIT_PLATFORM names one. Mesa's CI has the same one.
+/// The window system for a profile's tests, unless PIGLIT_PLATFORM names one. Mesa's CI uses the same one.
 const PLATFORM: &str = "gbm";
 
-/// How many tests ended in each way.
+/// Number of tests with each status.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Counts {
     total: usize,
@@ -79,12 +79,12 @@ struct Answered<'a> {
     /// Tests that pass although nothing is drawn.
     undrawn: Vec<&'a str>,
     failures: Vec<Failure<'a>>,
-    /// Of the failures, those that the baseline does not have.
+    /// Number of failures that the baseline does not list.
     unexpected: usize,
-    /// Tests of the baseline that pass.
+    /// Tests in the baseline that pass.
     fixed: Vec<&'a str>,
     unknown: BTreeMap<String, u64>,
-    /// Ctrl-C ended the run: so many tests have not run, at least not as a control.
+    /// Number of tests that did not run, or did not run as a control, because Ctrl-C interrupted the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     seconds: f64,
@@ -92,13 +92,13 @@ struct Answered<'a> {
     profile: Option<ProfileAnswer<'a>>,
 }
 
-/// The further answers for a profile.
+/// Additional fields for a profile.
 #[derive(Serialize)]
 struct ProfileAnswer<'a> {
     profile: &'a str,
     /// The window system.
     platform: &'a str,
-    /// Numbers of skipped tests that were not started, by reason.
+    /// Number of skipped tests that were not started, by reason.
     skipped: BTreeMap<&'a str, usize>,
     subtests: SubtestsAnswer,
     /// Slow tests, the slowest first.
@@ -113,9 +113,9 @@ struct SubtestsAnswer {
     #[serde(flatten)]
     counts: Counts,
     failures: Vec<SubtestFailure>,
-    /// Number of failures that the baseline does not have.
+    /// Number of failures that the baseline does not list.
     unexpected: usize,
-    /// Subtests of the baseline that pass.
+    /// Subtests in the baseline that pass.
     fixed: Vec<String>,
 }
 
@@ -177,7 +177,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         false => vec![None; tests.len()],
     };
     progress.finish_and_clear();
-    // After Ctrl-C some tests have not run, and more of them not as a control.
+    // After Ctrl-C, some tests have not run, and more have not run as a control.
     let last = if has_control { &undrawn } else { &outcomes };
     let not_run = last.iter().filter(|outcome| outcome.is_none()).count();
     let ran = tests.into_iter().zip(outcomes).zip(undrawn);
@@ -266,7 +266,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     Ok(if is_expected { Answer::Yes } else { Answer::No })
 }
 
-/// The results of subtests by name.
+/// Returns the results of subtests by name.
 fn subtests_answer(
     subtests: impl Iterator<Item = (String, Status)> + Clone,
     baseline: &HashSet<String>,
@@ -285,7 +285,7 @@ fn subtests_answer(
     }
 }
 
-/// The slow tests, the slowest first.
+/// Returns the slow tests, the slowest first.
 fn slow<'a>(results: impl Iterator<Item = (&'a Test, &'a Outcome)>) -> Vec<SlowTest<'a>> {
     let slow = results.filter(|(_, outcome)| outcome.seconds >= SLOW);
     let mut slow: Vec<_> =
@@ -361,12 +361,12 @@ fn show_profile(answered: &ProfileAnswer<'_>, has_baseline: bool) {
     );
 }
 
-/// `1 entry` or `2 entries`.
+/// Returns `1 entry` or `2 entries`.
 fn counted_entries(count: usize) -> String {
     if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
 }
 
-/// Shows how far commands or subtests agree with the list of a real chip.
+/// Prints the agreement of commands or subtests with the results of a real chip.
 fn show_agreement(file: &str, what: &str, agreement: &Agreement) {
     let Agreement { agree, executed, percent, fails_here, fails_there } = agreement;
     for (differences, where_to) in [(fails_here, "fails here only"), (fails_there, "fails there only")] {
@@ -387,7 +387,7 @@ fn show_agreement(file: &str, what: &str, agreement: &Agreement) {
     );
 }
 
-/// A bar on a terminal; nothing elsewhere.
+/// Returns a progress bar, which is visible on a terminal only.
 pub(super) fn progress(tests: u64) -> ProgressBar {
     let hidden = quiet() || !std::io::IsTerminal::is_terminal(&std::io::stderr());
     let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
@@ -398,7 +398,7 @@ pub(super) fn progress(tests: u64) -> ProgressBar {
     bar
 }
 
-/// The status of a test case in the JUnit report.
+/// Returns the status of a test case in the JUnit report.
 fn judged(status: Status) -> TestCaseStatus {
     match status {
         Status::Pass | Status::Warn => TestCaseStatus::success(),

@@ -1,4 +1,4 @@
-//! The answer of a comparison, as JSON and as lines.
+//! The result of a comparison, as JSON and as text.
 
 use std::collections::BTreeMap;
 
@@ -13,33 +13,33 @@ pub(super) struct ReplayAnswer {
     pub(super) trace: String,
     pub(super) api: String,
     pub(super) chip: &'static str,
-    /// The renderer that the chip is compared with.
+    /// The renderer to which the chip is compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reference: Option<&'static str>,
-    /// Number of frames of the trace.
+    /// Number of frames in the trace.
     pub(super) frames: usize,
-    /// Number of frames that were compared.
+    /// Number of compared frames.
     pub(super) compared: u64,
-    /// Number of frames that differ among those.
+    /// Number of compared frames that differ.
     pub(super) differ: u64,
-    /// Numbers of the pixels of all frames that were compared.
+    /// Pixel counts over all compared frames.
     pub(super) pixels: PixelCounts,
-    /// The largest number of pixels that differ in a picture that agrees.
+    /// The largest number of different pixels in a picture that counts as equal.
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
-    /// Number of pictures that were compared, each after a draw: in the first frame that differs, or in a trace without frames.
+    /// Number of compared pictures, each after a draw: in the first frame that differs, or in a trace without frames.
     pub(super) draws: u64,
     /// Number of draws after which the pictures differ.
     pub(super) draws_differ: u64,
     pub(super) first_draw: Option<DifferentDraw>,
     pub(super) captured: Option<CapturedCall>,
-    /// Duration of a replay that is not compared.
+    /// Duration of a replay without comparison.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seconds: Option<f64>,
     pub(super) resets: u64,
-    /// Features that the chip lacks, each with the number of times that it was needed.
+    /// Features that the chip lacks, each with the number of uses.
     pub(super) unknown: BTreeMap<String, u64>,
-    /// Warnings and errors that only the replay on the chip has.
+    /// Warnings and errors of the chip's replay that the other replay does not have.
     pub(super) only_on_chip: Vec<String>,
 }
 
@@ -64,16 +64,17 @@ pub(super) struct DifferentDraw {
     pub(super) difference: PictureDifference,
 }
 
-/// The draws of the chip for a call.
+/// The chip's draws for a call.
 #[derive(Debug, Serialize)]
 pub(super) struct CapturedCall {
     /// Numbers of the draws that the driver submitted for the call.
     pub(super) draws: Vec<u64>,
-    /// The pixel, as launch files count it.
+    /// The pixel in the coordinates of launch files.
     pub(super) pixel: [usize; 2],
     /// Whether a captured draw covers it.
     pub(super) is_covered: bool,
-    /// The launch file of the last draw that covers the pixel; that of the last draw's vertices if none does.
+    /// The launch file of the last draw that covers the pixel. If no draw covers it, the launch file of the last
+    /// draw's vertices.
     pub(super) file: Option<String>,
     /// The command that opens the debugger with the file.
     pub(super) command: Option<String>,
@@ -144,7 +145,7 @@ fn shares(pixels: PixelCounts) {
     );
 }
 
-/// Returns the number of pixels that differ, and their rectangle.
+/// Returns a text with the number of different pixels and their rectangle.
 fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String {
     let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };
@@ -159,7 +160,7 @@ fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String
     )
 }
 
-/// The colours of the first pixel that differs.
+/// Prints the colours of the first pixel that differs.
 fn colours(first: &PixelPair, chip: &str, reference: &str) {
     let PixelPair { x, y, chip: ours, reference: theirs } = first;
     say!("  first at {x},{y}: {chip} {}, {reference} {}", colour(*ours), colour(*theirs));

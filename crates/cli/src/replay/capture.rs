@@ -1,7 +1,8 @@
 //! The launch files of a call's draws.
 //!
-//! A driver also draws for itself, so draws of the chip are not the calls of a trace. One replay up to the call counts the draws before it, and
-//! a second one with the call captures the draws after that number: those that the driver submits for the call.
+//! A driver also draws for its own purposes, so the chip's draws do not match the calls of a trace one to one. A
+//! replay up to the call counts the draws before it. A second replay, which includes the call, captures the draws
+//! after that number. The driver submits these draws for the call.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub(super) struct Draw {
     pub(super) fragments: Option<PathBuf>,
 }
 
-/// Reads the list of captured draws in a folder. Without a list there are none.
+/// Returns the captured draws in a folder. Returns an empty list if the folder does not have a list.
 pub(super) fn draws(folder: &Path) -> Vec<Draw> {
     let list = fs::read_to_string(folder.join("draws.jsonl")).unwrap_or_default();
     let lines = list.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -34,7 +35,7 @@ pub(super) fn draws(folder: &Path) -> Vec<Draw> {
     lines.filter_map(draw).collect()
 }
 
-/// Returns the fragments' launch file of the last draw that covers a pixel.
+/// Returns the launch file for the fragments of the last draw that covers a pixel.
 pub(super) fn covering(draws: &[Draw], [x, y]: [usize; 2]) -> Result<Option<&Path>> {
     for draw in draws.iter().rev() {
         if let Some(file) = &draw.fragments
@@ -46,7 +47,8 @@ pub(super) fn covering(draws: &[Draw], [x, y]: [usize; 2]) -> Result<Option<&Pat
     Ok(None)
 }
 
-/// Whether a fragment of a launch covers a pixel, by its list of x, y and 1 for each covered pixel (docs/launch-files.md).
+/// Whether a fragment of a launch covers a pixel. The launch file lists x, y and 1 for each covered pixel
+/// (docs/launch-files.md).
 fn covers(file: &Path, [x, y]: [usize; 2]) -> Result<bool> {
     let text = fs::read_to_string(file)?;
     let launch: toml::Table = text.parse()?;

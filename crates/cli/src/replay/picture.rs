@@ -1,16 +1,17 @@
-//! Pictures of a replay, and how two of them differ.
+//! Pictures of a replay, and their comparison.
 //!
-//! The rule is that of docs/mesa.md, "Programs": a pixel agrees if every channel is within a tolerance of the reference. It is at an
-//! edge, and does not count, if it is within the tolerance of one of the eight pixels around it in the reference: renderers
-//! round the positions of edges differently. Pictures have no alpha, and begin with the upper row.
+//! docs/mesa.md, "Programs", states the rule. A pixel agrees if every channel is within a tolerance of the reference.
+//! Renderers round the positions of edges differently. A pixel is therefore *at an edge*, and does not count, if it
+//! is within the tolerance of one of the eight pixels around it in the reference. Pictures do not have alpha, and
+//! start with the top row.
 
 use std::io::{self, BufRead, Read};
 
 use serde::Serialize;
 
-/// Bytes of the longest line in the head of a picture.
+/// Maximum length of a line in a picture's head, in bytes.
 const LINE: u64 = 256;
-/// Bytes of the largest picture: 16,384 x 16,384 pixels.
+/// Maximum size of a picture in bytes: 16,384 x 16,384 pixels.
 const MOST: usize = 3 << 28;
 
 /// A picture with 3 bytes per pixel.
@@ -22,10 +23,11 @@ pub(super) struct Picture {
 }
 
 impl Picture {
-    /// Reads the next picture of apitrace's retracer in the format PNM, and the number of its call. `None` at the end.
+    /// Reads the next picture of apitrace's retracer in PNM format. Returns the number of its call and the picture,
+    /// or `None` at the end.
     ///
     /// # Errors
-    /// The system's, or other bytes than those of a picture.
+    /// The input cannot be read or is not a picture.
     pub(super) fn read(from: &mut impl BufRead) -> io::Result<Option<(u64, Picture)>> {
         if from.fill_buf()?.is_empty() {
             return Ok(None);
@@ -37,7 +39,7 @@ impl Picture {
         let (size, most) = (line(from)?, line(from)?);
         let numbers: Vec<usize> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         let &[width, height] = &numbers[..] else { return Err(not_a_picture(&size)) };
-        // `P` and the kind: grey or coloured, of bytes or of floats.
+        // `P` and the kind: grey or colour, with bytes or floats.
         let (channels, bytes) = match (&*kind, &*most) {
             ("P5", "255") => (1, 1),
             ("P6", "255") => (3, 1),
@@ -64,7 +66,7 @@ impl Picture {
         Ok(Some((call, Picture { width, height, pixels: data })))
     }
 
-    /// Returns the picture as a file in the format PPM.
+    /// Returns the picture as a PPM file.
     pub(super) fn ppm(&self) -> Vec<u8> {
         let mut file = format!("P6\n{} {}\n255\n", self.width, self.height).into_bytes();
         file.extend(&self.pixels);
@@ -81,7 +83,7 @@ impl Picture {
         self.pixels.as_chunks().0[y * self.width + x]
     }
 
-    /// Returns the differences of two pictures of one size, 16 times as large.
+    /// Returns the differences between two pictures of the same size, multiplied by 16.
     pub(super) fn difference(&self, other: &Picture) -> Picture {
         let pairs = self.pixels.iter().zip(&other.pixels);
         let pixels = pairs.map(|(one, other)| one.abs_diff(*other).saturating_mul(16)).collect();
@@ -89,7 +91,7 @@ impl Picture {
     }
 }
 
-/// A channel of a float target as in a target of 8 bits: what is outside of 0 to 1 is clamped. A NaN is 0.
+/// Converts a channel of a float target to 8 bits. Values outside of 0 to 1 are clamped, and a NaN becomes 0.
 fn unorm(value: f32) -> u8 {
     (value.clamp(0., 1.) * 255.).round() as u8
 }
@@ -106,20 +108,20 @@ fn not_a_picture(found: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("expected a picture (PNM), found `{found}`"))
 }
 
-/// Differences of two pictures.
+/// The differences between two pictures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct PictureDifference {
     /// Number of pixels that differ.
     pub(super) pixels: u64,
-    /// Number of pixels that are not within the tolerance, and lie at an edge.
+    /// Number of pixels outside the tolerance that are at an edge.
     pub(super) at_edges: u64,
-    /// The greatest difference of a channel among the pixels that differ, in steps of 1/255.
+    /// Maximum difference of a channel among the pixels that differ, in steps of 1/255.
     pub(super) worst: u8,
-    /// The first pixel that differs, in the order of rows from above.
+    /// The first pixel that differs, in row order from the top.
     pub(super) first: PixelPair,
-    /// The smallest rectangle with all pixels that differ: the first and the last column and row.
+    /// Columns of the smallest rectangle that contains all different pixels: the first and the last.
     pub(super) x: [usize; 2],
-    /// See [`PictureDifference::x`].
+    /// Rows of that rectangle: the first and the last.
     pub(super) y: [usize; 2],
 }
 
@@ -132,23 +134,23 @@ pub(super) struct PixelPair {
     pub(super) reference: [u8; 3],
 }
 
-/// A channel that differs by no more than this is another rounding of a colour, or of a position in a texture.
+/// Maximum difference of a channel that rounding of a colour or of a texture coordinate can explain.
 const NEAR: u8 = 16;
 
-/// Numbers of pixels by how far they are from the reference: the columns of the table in docs/mesa.md, "Programs".
+/// Number of pixels by distance from the reference: the columns of the table in docs/mesa.md, "Programs".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct PixelCounts {
-    /// Within the tolerance.
+    /// Pixels within the tolerance.
     pub(super) agree: u64,
-    /// The pixels at an edge that are not within the tolerance.
+    /// Pixels at an edge that are outside the tolerance.
     pub(super) at_edges: u64,
-    /// The other pixels that are within 16/255.
+    /// Other pixels within 16/255.
     pub(super) near: u64,
-    /// All others.
+    /// All other pixels.
     pub(super) rest: u64,
 }
 
-/// Compares two pictures of one size, and adds the numbers of their pixels. Returns `None` if no pixel differs.
+/// Compares two pictures of the same size and adds their pixels to the counts. Returns `None` if no pixel differs.
 pub(super) fn compare(
     chip: &Picture,
     reference: &Picture,
@@ -200,7 +202,7 @@ pub(super) fn compare(
     found.map(|found| PictureDifference { at_edges, ..found })
 }
 
-/// The greatest difference of a channel.
+/// Returns the maximum difference of a channel.
 fn distance(one: [u8; 3], other: [u8; 3]) -> u8 {
     one.iter().zip(other).map(|(one, other)| one.abs_diff(other)).max().unwrap_or(0)
 }

@@ -1,9 +1,10 @@
-//! A replay: apitrace's retracer in the surroundings of the chip or of a software renderer, and its pictures.
+//! A replay: runs apitrace's retracer in the environment of the chip or of a software renderer, and reads its
+//! pictures.
 //!
-//! With waffle's platform `surfaceless_egl`, `eglretrace` needs no window system. It also replays traces of GLX, and writes
-//! pictures to standard output. Calls after the last that is wanted are ignored, so that the others keep their numbers. All
-//! calls run in one thread: `eglretrace` then ends with `glFinish` for the current context, and the draws of every call
-//! reach the chip.
+//! With waffle's platform `surfaceless_egl`, `eglretrace` does not need a window system. It also replays GLX traces,
+//! and writes pictures to standard output. Calls after the last required one are ignored, so that the other calls
+//! keep their numbers. All calls run in one thread. `eglretrace` therefore ends with `glFinish` for the current
+//! context, and the draws of every call reach the chip.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -20,43 +21,43 @@ use super::trace_file::{INSTALL, TraceFile};
 use crate::drm::setup::Setup;
 
 const PROGRAM: &str = "eglretrace";
-/// The last call that apitrace can number in a set.
+/// The largest call number in apitrace's sets.
 const LAST_CALL: u64 = u32::MAX as u64;
-/// Lines of messages in an error.
+/// Maximum number of message lines in an error.
 const LINES: usize = 8;
 
 /// The renderer of a replay.
 #[derive(Clone, Copy)]
 pub(super) struct Renderer<'a> {
     pub(super) setup: &'a Setup,
-    /// The name for messages.
+    /// The renderer's name for messages.
     pub(super) name: &'a str,
-    /// Whether the renderer is one of Mesa's for the processor, with this name.
+    /// Whether the renderer is Mesa's software renderer with this name.
     pub(super) is_software: bool,
 }
 
 /// The calls of a replay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplayedCalls<'a> {
-    /// The set of calls after which pictures are taken, in apitrace's notation; none if absent.
+    /// The set of calls after which pictures are taken, in apitrace's notation, or `None` for no pictures.
     pub(super) pictures: Option<&'a str>,
-    /// The number of the first call that is ignored, as are all later ones.
+    /// The number of the first ignored call. All later calls are also ignored.
     pub(super) end: u64,
 }
 
-/// A replay that runs.
+/// A running replay.
 #[derive(Debug)]
 pub(super) struct Retracer {
     name: String,
     child: Child,
     output: BufReader<ChildStdout>,
-    /// Standard error.
+    /// The file with standard error.
     log: PathBuf,
     status: Option<ExitStatus>,
 }
 
 impl Retracer {
-    /// Starts a replay with these variables in its environment. Its messages go into a file.
+    /// Starts a replay with these environment variables. Its messages go to a file.
     ///
     /// # Errors
     /// apitrace is not installed.
@@ -71,7 +72,7 @@ impl Retracer {
         renderer.setup.apply(&mut command);
         if renderer.is_software {
             Setup::draw_in_software(&mut command, renderer.name);
-            // llvmpipe then filters textures with full precision.
+            // Makes llvmpipe filter textures with full precision.
             command.env("GALLIVM_PERF", "no_filter_hacks,no_aos_sampling");
         }
         command.env("WAFFLE_PLATFORM", "surfaceless_egl").env("EGL_PLATFORM", "surfaceless");
@@ -97,16 +98,16 @@ impl Retracer {
         })
     }
 
-    /// Returns the next picture with the number of its call, or `None` at the end of the replay.
+    /// Returns the next picture and the number of its call, or `None` at the end of the replay.
     ///
     /// # Errors
-    /// The replay did not end well, or writes something else.
+    /// The replay failed, or its output is not a picture.
     pub(super) fn next(&mut self) -> Result<Option<(u64, Picture)>> {
         match Picture::read(&mut self.output) {
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => self.end().map(|()| None),
             Err(error) => {
-                // The reason is that the process has ended, if it has not ended well.
+                // If the process has failed, that is the cause of the error.
                 let _ = self.child.kill();
                 match self.wait()?.signal() {
                     Some(9) | None => bail!("the replay on {}: {error}{}", self.name, self.last_lines()),
@@ -120,7 +121,7 @@ impl Retracer {
     /// Waits for the end of a replay without pictures. Returns its output and its messages.
     ///
     /// # Errors
-    /// The replay did not end well.
+    /// The replay failed.
     pub(super) fn said(&mut self) -> Result<String> {
         let mut text = Vec::new();
         self.output.read_to_end(&mut text).with_context(|| format!("the replay on {}", self.name))?;
@@ -128,7 +129,7 @@ impl Retracer {
         Ok(String::from_utf8_lossy(&text).into_owned() + &self.messages())
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the process.
     fn end(&mut self) -> Result<()> {
         let status = self.wait()?;
         if status.success() {
@@ -153,12 +154,12 @@ impl Retracer {
         Ok(status)
     }
 
-    /// The messages so far.
+    /// Returns the messages so far.
     pub(super) fn messages(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// The last messages, each after a newline.
+    /// Returns the last messages, each after a newline.
     fn last_lines(&self) -> String {
         let messages = self.messages();
         let lines: Vec<&str> = messages.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -176,7 +177,7 @@ impl Drop for Retracer {
     }
 }
 
-/// Messages of a replay that begin with the number of a call: warnings and errors of the retracer.
+/// Returns the messages that start with a call number: warnings and errors of the retracer.
 pub(super) fn of_calls(messages: &str) -> Vec<&str> {
     let is_of_call = |line: &&str| {
         let number = line.split_once(": ").map_or("", |(number, _)| number);
@@ -188,7 +189,7 @@ pub(super) fn of_calls(messages: &str) -> Vec<&str> {
     messages.lines().filter(is_of_call).collect()
 }
 
-/// Messages of the preloaded library.
+/// Returns the messages of the preloaded library.
 pub(super) fn of_library(messages: &str) -> impl Iterator<Item = &str> {
     messages.lines().filter(|line| line.starts_with("reconverge:"))
 }

@@ -1,4 +1,5 @@
-//! The search: frames, then the draws of the first frame that differs, then the launch files of the first draw that differs.
+//! The search. It compares frames, then the draws of the first frame that differs. Then it captures the launch files
+//! of the first draw that differs.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +26,10 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
-/// One pixel in this many may differ. Some edges pass so close to a pixel's centre that renderers round to different sides,
-/// and no pixel around has the other colour.
+/// One of this many pixels may differ. Some edges pass so close to a pixel's centre that renderers round to different
+/// sides, and no neighbouring pixel has the other colour.
 const TOLERATED: u64 = 10_000;
-/// Messages that are shown, at most.
+/// Maximum number of messages that are shown.
 const SHOWN: usize = 5;
 
 pub(super) fn run(args: &Replay) -> Result<Answer> {
@@ -112,7 +113,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
     Ok(if agrees { Answer::Yes } else { Answer::No })
 }
 
-/// The frames to compare. None in a trace without frames.
+/// Returns the frames to compare, or an empty slice for a trace without frames.
 fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFrame]> {
     let frames = &recording.frames;
     let Some(range) = &args.frames else { return Ok(frames) };
@@ -124,8 +125,8 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
     }
 }
 
-/// Returns how to remove calls that did not create a context. A program that tries several versions records them, and apitrace ends
-/// when one fails again.
+/// Returns a command that removes the calls that failed to create a context. A program that tries several versions
+/// records such calls, and apitrace ends when one of them fails again.
 fn remedy(failed: &[TracedCall]) -> Option<String> {
     let first = failed.first()?;
     let starts = std::iter::once(0).chain(failed.iter().map(|call| call.number + 1));
@@ -144,7 +145,7 @@ fn remedy(failed: &[TracedCall]) -> Option<String> {
     ))
 }
 
-/// Two pictures of a call that differ.
+/// Two different pictures of a call.
 struct Different {
     call: u64,
     size: [usize; 2],
@@ -159,7 +160,7 @@ struct Pass {
     differ: u64,
     pixels: PixelCounts,
     first: Option<Different>,
-    /// Whether the search ended at the first that differ.
+    /// Whether the search ended at the first difference.
     is_cut: bool,
 }
 
@@ -170,12 +171,12 @@ struct Search<'a> {
     reference: Renderer<'a>,
     output: Option<&'a Path>,
     folder: Temporary,
-    /// Number of replays so far, for the names of their messages.
+    /// Number of replays so far, for the names of message files.
     replays: Cell<u32>,
 }
 
 impl Search<'_> {
-    /// Finds what differs.
+    /// Finds the differences.
     fn compared(&self, frames: &[TracedFrame], found: &mut ReplayAnswer) -> Result<()> {
         let last = frames.last().map(|frame| *frame.calls.end());
         let draws = match (frames.first(), last) {
@@ -243,8 +244,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Replays on both, and compares the pictures of the calls in a set, until `end`. Ends at the first that differ, unless all
-    /// are wanted.
+    /// Replays on both renderers until `end`, and compares the pictures after the calls in a set. Ends at the first
+    /// difference, unless `all` is set.
     fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut ReplayAnswer) -> Result<Pass> {
         let mut report = Report::new()?;
         let calls = ReplayedCalls { pictures: Some(set), end };
@@ -290,7 +291,7 @@ impl Search<'_> {
         }
         progress.finish_and_clear();
         let messages = [chip.messages(), reference.messages()];
-        // A replay that is cut off has not reported at its end.
+        // Dropping ends the replays. A replay that is ended early has not written its final report.
         drop((chip, reference));
         self.reported(&mut report, &messages, found)?;
         if pass.is_cut {
@@ -299,7 +300,7 @@ impl Search<'_> {
         Ok(pass)
     }
 
-    /// The error about a call with a picture on one side only.
+    /// Returns the error about a call with a picture on one renderer only.
     fn missing(
         &self,
         [ours, theirs]: [&Option<(u64, Picture)>; 2],
@@ -322,7 +323,7 @@ impl Search<'_> {
         anyhow::anyhow!("{what}: a picture on {there} and none on {not}{why}")
     }
 
-    /// Names frames that have no picture on either side.
+    /// Reports frames that do not have a picture on either renderer.
     fn check_pictures(&self, frames: &[TracedFrame], pass: &Pass) {
         let reached = pass.calls.last().copied().filter(|_| pass.is_cut).unwrap_or(u64::MAX);
         let ends = frames.iter().filter(|frame| *frame.calls.end() <= reached);
@@ -355,7 +356,7 @@ impl Search<'_> {
         Retracer::start(renderer, self.recording, calls, log, &variables)
     }
 
-    /// Takes the report of a replay on the chip, and the messages that only this replay has.
+    /// Adds the report of a replay on the chip, and the messages that only this replay has.
     fn reported(
         &self,
         report: &mut Report,
@@ -382,7 +383,7 @@ impl Search<'_> {
         Ok(seen)
     }
 
-    /// Writes two pictures that differ, and their difference.
+    /// Writes two different pictures and their difference.
     fn write(&self, what: &str, call: u64, ours: &Picture, theirs: &Picture) -> Result<()> {
         let Some(folder) = self.output else { return Ok(()) };
         let name = match self.recording.frames.iter().find(|frame| *frame.calls.end() == call) {
@@ -430,12 +431,12 @@ impl Search<'_> {
             pixel,
             is_covered: covering.is_some(),
             file: file.map(|file| file.to_string_lossy().into_owned()),
-            // Without a folder of the user's, the files are removed at the end.
+            // If the user did not name a folder, the files are deleted at the end.
             command: file.filter(|_| self.output.is_some()).map(command).transpose()?,
         })
     }
 
-    /// Replays on the chip alone.
+    /// Replays on the chip only, and measures the time.
     fn timed(&self, found: &mut ReplayAnswer) -> Result<()> {
         let mut report = Report::new()?;
         let begin = Instant::now();
@@ -452,7 +453,7 @@ impl Search<'_> {
     }
 }
 
-/// Prints notes: resets, features that the chip lacks, and messages that only its replay has.
+/// Prints notes about resets, missing features, and messages that only the chip's replay has.
 fn told(found: &ReplayAnswer) {
     if found.tolerated > 0 {
         let pixels = counted(found.tolerated, "pixel");
@@ -473,7 +474,7 @@ fn told(found: &ReplayAnswer) {
     }
 }
 
-/// Opens the debugger with a launch file, at a pixel if a lane covers it.
+/// Opens the debugger with a launch file, at the lane of a pixel if one covers it.
 fn debug(file: &str, [x, y]: [usize; 2], is_covered: bool) -> Result<()> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);
@@ -488,7 +489,7 @@ fn debug(file: &str, [x, y]: [usize; 2], is_covered: bool) -> Result<()> {
     Ok(())
 }
 
-/// A folder that is removed.
+/// A folder that is deleted when the value is dropped.
 struct Temporary(PathBuf);
 
 impl Temporary {

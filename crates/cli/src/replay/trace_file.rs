@@ -1,4 +1,4 @@
-//! A trace, as `apitrace` describes it.
+//! A trace as described by `apitrace`.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -10,33 +10,33 @@ use serde_json::Value;
 /// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
-/// The part of the name of an interface that apitrace's OpenGL retracers replay.
+/// The part of an interface's name that identifies traces for apitrace's OpenGL retracers.
 const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.
 #[derive(Debug)]
 pub(super) struct TraceFile {
     pub(super) path: PathBuf,
-    /// The name of the interface that was recorded.
+    /// The name of the recorded interface.
     pub(super) api: String,
-    /// The frames of the trace, if it shows any.
+    /// The frames of the trace; empty if the trace does not present frames.
     pub(super) frames: Vec<TracedFrame>,
-    /// The warning of apitrace about a file that is not complete.
+    /// apitrace's warning about an incomplete file.
     pub(super) warning: Option<String>,
 }
 
 /// The calls of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TracedFrame {
-    /// The frame's number; the first is 0, as in `apitrace trim --frames`.
+    /// The frame's number, counted from 0 as in `apitrace trim --frames`.
     pub(super) number: usize,
-    /// The numbers of its calls. The last one shows it.
+    /// The numbers of its calls. The last call presents the frame.
     pub(super) calls: RangeInclusive<u64>,
-    /// The function that shows it.
+    /// The function that presents the frame.
     pub(super) shown_by: String,
 }
 
-/// A call, as `apitrace dump` writes it.
+/// A call in the notation of `apitrace dump`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TracedCall {
     pub(super) number: u64,
@@ -45,14 +45,14 @@ pub(super) struct TracedCall {
 }
 
 impl TracedCall {
-    /// The name of the function.
+    /// Returns the name of the function.
     pub(super) fn function(&self) -> &str {
         self.text.split('(').next().unwrap_or(&self.text)
     }
 }
 
 impl TraceFile {
-    /// Reads which frames a trace has.
+    /// Reads the frames of a trace.
     ///
     /// # Errors
     /// apitrace is not installed, the file is not a trace, or its interface is not OpenGL.
@@ -62,7 +62,7 @@ impl TraceFile {
         if !about.is_file() {
             bail!("{}: not a regular file", shown());
         }
-        // A name with a dash at its start would be an option.
+        // A relative name that starts with a dash would be parsed as an option.
         let path = std::path::absolute(path).with_context(shown)?;
         let (info, warning) = apitrace(&path, &["info"])?;
         let api = api(&info).with_context(|| format!("{}: not a trace of apitrace", shown()))?;
@@ -89,20 +89,21 @@ impl TraceFile {
         Ok(calls.into_iter().find(|call| call.number == number).unwrap_or_else(missing))
     }
 
-    /// Returns the calls that should have created a context, and failed.
+    /// Returns the calls that failed to create a context.
     pub(super) fn failed_contexts(&self) -> Result<Vec<TracedCall>> {
         let creations = self.calls("*", Some("CreateContext"))?;
         Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
     }
 
-    /// Whether a call draws into a window, rather than into a framebuffer object: decided by the last call that binds one.
+    /// Whether a call draws into a window instead of a framebuffer object, according to the last call that binds a
+    /// framebuffer.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns its output and its warning, if the file is
-/// not complete. apitrace reads a truncated trace up to its end.
+/// Runs a command of apitrace on a trace. Returns its output, and its warning if the file is incomplete. apitrace
+/// reads a truncated trace up to its end.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();
@@ -117,16 +118,16 @@ fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)>
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), warning))
 }
 
-/// The interface in the answer of `apitrace info`; `None` if the file is not a trace.
+/// Returns the interface in the answer of `apitrace info`, or `None` if the file is not a trace.
 fn api(info: &str) -> Option<String> {
     let info: Value = serde_json::from_str(info).ok()?;
     let api = info["API"].as_str()?;
-    // apitrace 11 reads any file, and finds version 0 and no interface.
+    // apitrace 11 accepts any file, and then reports version 0 and no interface.
     let is_trace = info["ContainerVersion"].as_u64() != Some(0) || api.contains(OPENGL);
     is_trace.then(|| api.to_owned())
 }
 
-/// The calls in the answer of `apitrace dump`. Other lines are comments, and values that take several lines.
+/// Returns the calls in the answer of `apitrace dump`. Other lines are comments or continue a value.
 fn calls(dump: &str) -> Vec<TracedCall> {
     let call = |line: &str| {
         let (number, text) = line.split_once(' ')?;
@@ -139,7 +140,7 @@ fn calls(dump: &str) -> Vec<TracedCall> {
     dump.lines().filter_map(call).collect()
 }
 
-/// The frames that end with these calls.
+/// Returns the frames that end with these calls.
 fn frames(ends: &[TracedCall]) -> Vec<TracedFrame> {
     let starts = std::iter::once(0).chain(ends.iter().map(|end| end.number + 1));
     let frame = |(number, (start, end)): (usize, (u64, &TracedCall))| TracedFrame {
@@ -150,7 +151,7 @@ fn frames(ends: &[TracedCall]) -> Vec<TracedFrame> {
     starts.zip(ends).enumerate().map(frame).collect()
 }
 
-/// Whether the last of these calls that binds a framebuffer for drawing binds that of the window.
+/// Whether the last call that binds a framebuffer for drawing binds the window's framebuffer.
 fn binds_window(calls: &[TracedCall]) -> bool {
     let binds = |call: &&TracedCall| !call.text.contains("target = GL_READ_FRAMEBUFFER");
     let last = calls.iter().rev().find(binds);

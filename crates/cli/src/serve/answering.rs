@@ -14,10 +14,10 @@ use serde_json::json;
 
 use crate::args::Answer;
 
-/// Requests that run at the same time, at most: two of each of some pages.
+/// Maximum number of concurrent requests: two per page, for several pages.
 const MOST: usize = 16;
 
-/// Answers the lines of standard input.
+/// Answers the requests on standard input, one per line.
 ///
 /// # Errors
 /// Standard input cannot be read.
@@ -30,7 +30,7 @@ pub(super) fn answer_lines() -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The processes that answer now, by the names that the page gives its requests.
+/// The running processes, by the names that the page gives its requests.
 #[derive(Clone, Default)]
 pub(super) struct Answering(Arc<Mutex<HashMap<String, Child>>>);
 
@@ -39,10 +39,10 @@ impl Answering {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request within a time. `None` if too many requests run, or one of this name.
+    /// Answers a request within a time limit. Returns `None` if too many requests run, or if one with this name runs.
     ///
     /// # Errors
-    /// No process can be started.
+    /// The process cannot be started.
     pub(super) fn answer(&self, name: &str, request: &[u8], limit: Duration) -> Result<Option<Vec<u8>>> {
         let mut command = Command::new(std::env::current_exe().context("the program of this command")?);
         let limits = ALL.iter().filter(|limit| limit.raise.starts_with("--limits"));
@@ -63,10 +63,10 @@ impl Answering {
         thread::spawn(move || {
             let mut reply = Vec::new();
             let _ = output.read_to_end(&mut reply);
-            // The receiver has gone if the time is used up.
+            // After the time limit, the receiver no longer exists.
             let _ = sender.send(reply);
         });
-        // A process that was stopped no longer reads.
+        // Writing fails if the process was stopped.
         let _ = write(input, request);
         let reply = receiver.recv_timeout(limit);
         self.stop(name);
@@ -85,14 +85,14 @@ impl Answering {
     pub(super) fn stop(&self, name: &str) {
         let child = self.running().remove(name);
         if let Some(mut child) = child {
-            // It may have ended.
+            // The process may have ended.
             let _ = child.kill();
             let _ = child.wait();
         }
     }
 }
 
-/// Writes a request as a line: JSON may have ends of lines between its parts, and has none in a text.
+/// Writes a request as one line. JSON may have newlines between its parts, but not inside a string.
 fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     let line: Vec<u8> =
         request.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();
@@ -100,7 +100,7 @@ fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     input.write_all(b"\n")
 }
 
-/// The reply to a request that has no result.
+/// Returns the reply to a request that does not have a result.
 fn failed(why: &str) -> Vec<u8> {
     json!({ "error": { "of": "engine", "message": why } }).to_string().into_bytes()
 }

@@ -16,19 +16,19 @@ use crate::args::Answer;
 use crate::http::{PageRequest, Reply};
 use crate::messages::note;
 
-/// The page; `npm run build` in viewer/ makes it.
+/// The page. `npm run build` in viewer/ creates it.
 const PAGE: &str = include_str!("../../assets/playground.html");
 
 /// The script that makes the page send its requests to the server.
 const ENGINE: &str = "globalThis.RECONVERGE_ENGINE = { served: true };\n";
 
-/// The largest body of a request, in bytes.
+/// Maximum size of a request's body in bytes.
 const BODY: usize = 16 << 20;
 
 /// Serves the page until Ctrl-C.
 ///
 /// # Errors
-/// The port is in use, or the folder of `--page` has no page.
+/// The port is in use, or the folder of `--page` does not contain a page.
 pub(super) fn run(args: &Serve) -> Result<Answer> {
     let address = SocketAddr::new(args.address, args.port);
     let listener = TcpListener::bind(address)
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Serve) -> Result<Answer> {
     if args.open {
         open(&place);
     }
-    // A thread for each connection: a browser opens several at once, and leaves some of them unused.
+    // Each connection has a thread, because a browser opens several connections at once and leaves some unused.
     for stream in listener.incoming().flatten() {
         let serving = Arc::clone(&serving);
         thread::spawn(move || serving.serve(&stream));
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Serve) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// An address as the host of a URL.
+/// Returns an address in the form of a URL's host.
 fn host(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -63,7 +63,7 @@ fn host(address: IpAddr) -> String {
     }
 }
 
-/// Opens a page in the browser of the desktop.
+/// Opens a page in the desktop's browser.
 fn open(place: &str) {
     let (program, first): (_, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
@@ -81,12 +81,12 @@ fn open(place: &str) {
 /// The files of the page.
 struct Pages {
     page: Vec<u8>,
-    /// The script with the editor of CodeMirror; empty without it.
+    /// The script with the CodeMirror editor; empty if there is none.
     editor: Vec<u8>,
 }
 
 impl Pages {
-    /// The page of this command, or that of a folder with its editor.
+    /// Returns the built-in page, or the page of a folder with its editor.
     fn new(folder: Option<&PathBuf>) -> Result<Pages> {
         let Some(folder) = folder else {
             return Ok(Pages { page: PAGE.as_bytes().to_vec(), editor: Vec::new() });
@@ -100,7 +100,7 @@ impl Pages {
     }
 }
 
-/// The data of the answers.
+/// The data for answers.
 struct Serving {
     pages: Pages,
     timeout: Duration,
@@ -108,7 +108,7 @@ struct Serving {
 }
 
 impl Serving {
-    /// Answers the request of a connection. The browser may have given up waiting.
+    /// Answers the request of a connection. The browser may have closed it.
     fn serve(&self, stream: &TcpStream) {
         match PageRequest::read(stream, BODY) {
             Ok(Some(request)) => drop(self.reply(&request).write(stream, request.method == "HEAD")),
@@ -138,7 +138,7 @@ impl Serving {
     }
 
     fn answer(&self, name: &str, request: &PageRequest) -> Reply {
-        // A page of another origin cannot send this type without asking first, and the server has no answer to that.
+        // A page of another origin can send this type only after a preflight request, which the server rejects.
         if request.media.as_deref() != Some("application/json") {
             return Reply::refused(415, "a request is application/json\n");
         }
@@ -150,10 +150,10 @@ impl Serving {
     }
 }
 
-/// Returns the reason to refuse a request; `None` if it can come from the page of this server.
+/// Returns the reason to reject a request, or `None` if the request can come from this server's page.
 ///
-/// A page of another site can have its own name point to this machine (DNS rebinding): its requests have that name in `Host`.
-/// So a host is accepted as `localhost` or as an address.
+/// The page of another site can let its host name point to this machine (DNS rebinding). Its requests then have that
+/// name in `Host`. A host is therefore only accepted as `localhost` or as an address.
 fn foreign(request: &PageRequest) -> Option<&'static str> {
     let Some(host) = request.host.as_deref() else { return Some("a request has a Host") };
     if !is_address(host) {
@@ -168,7 +168,7 @@ fn foreign(request: &PageRequest) -> Option<&'static str> {
         .then_some("a page of another origin sends this")
 }
 
-/// Whether a host, with a port or without, is `localhost` or an address.
+/// Whether a host, with or without a port, is `localhost` or an address.
 fn is_address(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -1,4 +1,4 @@
-//! A browser that runs the files of a server.
+//! The browser that runs the files of a server.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,16 +15,17 @@ use super::server::{Queue, Server};
 use super::verdict::FileEnd;
 use crate::drm::setup::Setup;
 
-/// The time between two looks at the browser.
+/// Interval at which the browser is polled.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The longest time from the start of a browser to the first file.
+/// Maximum time from the start of a browser to the first file.
 const START: Duration = Duration::from_secs(60);
 
-/// The time after the timeout of a file until the browser is killed: the script of a file can keep the page from ending it.
+/// Time from the timeout of a file until the browser is killed. The script of a file can prevent the page from ending
+/// it.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Options of Chromium: OpenGL by EGL, below ANGLE, in the process that has the window, and no bound on its time.
+/// Options of Chromium: ANGLE on OpenGL through EGL, in the process that has the window, without a time limit.
 const OPTIONS: &[&str] = &[
     "--headless=new",
     "--no-first-run",
@@ -44,22 +45,22 @@ const OPTIONS: &[&str] = &[
 
 /// The renderer of the files.
 pub(super) struct Drawn<'a> {
-    /// The surroundings.
+    /// The environment of the browser.
     pub(super) setup: &'a Setup,
-    /// Whether it is llvmpipe instead of the chip.
+    /// Whether llvmpipe draws instead of the chip.
     pub(super) is_control: bool,
-    /// The beginning of its name.
+    /// The start of the renderer's name.
     pub(super) renderer: &'a str,
-    /// Further options of the browser.
+    /// Additional options of the browser.
     pub(super) options: &'a [&'a str],
 }
 
 impl Drawn<'_> {
-    /// Runs all files of a server; a browser that ends or hangs is started again for the files that are left. `folder`
-    /// is for what the browser writes. It ends earlier if it shall not go on.
+    /// Runs all files of a server. If a browser ends or hangs, another one is started for the remaining files. The
+    /// browser writes to `folder`. Returns early if `goes_on` returns `false`.
     ///
     /// # Errors
-    /// The browser cannot be started, or draws with something else.
+    /// The browser cannot be started, or uses another renderer.
     pub(super) fn run(
         &self,
         args: &Webgl,
@@ -102,7 +103,7 @@ impl Drawn<'_> {
         Ok(())
     }
 
-    /// Checks what the browser draws with.
+    /// Checks the browser's renderer.
     fn check(&self, found: Option<&str>, args: &Webgl) -> Result<()> {
         match found {
             Some("") => bail!("WebGL {} has no context on {}", args.version, self.renderer),
@@ -123,14 +124,14 @@ impl Drawn<'_> {
             Setup::draw_in_software(&mut command, "llvmpipe");
         }
         command.args(OPTIONS).args(self.options);
-        // Chromium refuses to run as root with its sandbox.
+        // As root, Chromium does not run with its sandbox.
         if Uid::effective().is_root() {
             command.arg("--no-sandbox");
         }
         command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
         command.arg(format!("http://127.0.0.1:{port}/"));
         command.stdin(Stdio::null()).stdout(log.try_clone().with_context(shown)?).stderr(log);
-        // Its processes are a group, which is killed as one.
+        // The browser's processes form a group, so that they can be killed together.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().with_context(|| {
             format!("{} (`apt-get install chromium` installs it)", crate::shown::program(&args.browser))
@@ -139,19 +140,19 @@ impl Drawn<'_> {
     }
 }
 
-/// Number of files that have a verdict.
+/// Returns the number of files that have a verdict.
 fn done(queue: &Queue) -> usize {
     queue.verdicts.iter().flatten().count()
 }
 
-/// A running browser, which ends with the value.
+/// A running browser, which is ended when the value is dropped.
 struct Browser {
     child: Child,
     log: std::path::PathBuf,
 }
 
 impl Browser {
-    /// The last lines that it has written, for a message.
+    /// Returns the last lines of its output, for a message.
     fn said(&self) -> String {
         let text = fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().filter(|line| !line.contains("dbus")).collect();

@@ -1,4 +1,4 @@
-//! Both runs, and what is reported of them.
+//! The runs on the chip and on the control, and the report of their results.
 
 use std::fs;
 use std::path::Path;
@@ -23,11 +23,11 @@ use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_as, bar, counted};
 use crate::{files, interrupt};
 
-/// The largest number of failures of a file that are shown.
+/// Maximum number of failures per file that are shown.
 const SHOWN: usize = 5;
 
-/// Options of the browser on the R500 chips, which have no texture units for vertices. Chromium paints pages with
-/// programs that its ANGLE then refuses to link, and shows nothing; so it paints pages without the chip.
+/// Options of the browser on the R500 chips, which do not have vertex texture units. Chromium paints pages with
+/// programs that its ANGLE then fails to link, and shows nothing. With this option, it paints pages without the chip.
 const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
 /// The answer of `--json`.
@@ -36,14 +36,14 @@ struct WebglAnswer<'a> {
     chip: &'a str,
     version: u8,
     files: usize,
-    /// Files without a verdict, after Ctrl-C.
+    /// Number of files without a verdict, after Ctrl-C.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
     on_chip: Tally,
     control: Tally,
-    /// Failures that only the chip has.
+    /// Failures that occur only on the chip.
     only_on_chip: Vec<Only<'a>>,
-    /// Number of failures that only the control has.
+    /// Number of failures that occur only on the control.
     only_in_control: u64,
 }
 
@@ -65,14 +65,14 @@ impl Tally {
     }
 }
 
-/// The failures of a file that only the chip has.
+/// The failures of a file that occur only on the chip.
 #[derive(Serialize)]
 struct Only<'a> {
     file: &'a str,
     assertions: Vec<Failures<'a>>,
 }
 
-/// Number of failures.
+/// Returns the number of failures.
 fn sum(failures: &[Failures<'_>]) -> u64 {
     failures.iter().map(|failures| failures.count).sum()
 }
@@ -128,7 +128,7 @@ pub(super) fn run(args: &Webgl) -> Result<Answer> {
     Ok(if answered.only_on_chip.is_empty() { Answer::Yes } else { Answer::No })
 }
 
-/// Runs the files on the chip and on the control at the same time. Returns their verdicts, in the order of the files.
+/// Runs the files on the chip and on the control in parallel. Returns their verdicts, in the order of the files.
 fn run_both(
     args: &Webgl,
     root: &Path,
@@ -165,7 +165,7 @@ fn run_both(
     Ok(servers.map(|server| server.with(|queue| std::mem::take(&mut queue.verdicts))))
 }
 
-/// A line for each file that ran.
+/// Returns one line for each file that ran.
 fn lines(files: &[String], verdicts: &[Option<FileVerdict>]) -> String {
     let ran = files.iter().zip(verdicts).filter_map(|(file, verdict)| Some((file, verdict.as_ref()?)));
     let line = |(file, FileVerdict { end, assertions, seconds }): (&String, &FileVerdict)| {

@@ -1,4 +1,4 @@
-//! The server that a browser's page gets the files from, and sends verdicts to.
+//! The server that sends files to the browser's page and receives verdicts.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -19,18 +19,18 @@ use super::verdict::{Assertion, FileEnd, FileVerdict};
 /// The page that runs the files.
 const PAGE: &str = include_str!("../../assets/webgl.html");
 
-/// The largest body of a request, in bytes: the assertions of a file.
+/// Maximum size of a request's body in bytes. The body contains the assertions of a file.
 const BODY: usize = 256 << 20;
 
-/// The files to run, and what has come of them.
+/// The files to run, and their verdicts.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The name of the renderer of WebGL; an empty text if there is no context.
+    /// The name of the WebGL renderer. An empty text means that there is no context.
     pub(super) renderer: Option<String>,
     files: Arc<[String]>,
-    /// The next file.
+    /// Index of the next file.
     next: usize,
-    /// The running file, by its place in the list, and since when.
+    /// Index of the running file, and its start time.
     pub(super) running: Option<(usize, Instant)>,
     /// The verdicts, in the order of the files.
     pub(super) verdicts: Vec<Option<FileVerdict>>,
@@ -42,7 +42,7 @@ impl Queue {
         self.verdicts.iter().all(Option::is_some)
     }
 
-    /// Ends the running file without the page; does nothing if none runs.
+    /// Ends the running file without the page. Does nothing if no file runs.
     pub(super) fn cut_off(&mut self, end: FileEnd) {
         self.finish(end, Vec::new());
     }
@@ -62,7 +62,7 @@ impl Queue {
     }
 }
 
-/// The message of the page at the end of a file.
+/// The page's message at the end of a file.
 #[derive(Deserialize)]
 struct Sent {
     file: String,
@@ -70,7 +70,7 @@ struct Sent {
     assertions: Vec<Assertion>,
 }
 
-/// A running server, which ends with the value.
+/// A running server, which is stopped when the value is dropped.
 pub(super) struct Server {
     pub(super) port: u16,
     queue: Arc<Mutex<Queue>>,
@@ -79,10 +79,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server of these files of a suite, for this version of WebGL; a file may take as long as the timeout.
+    /// Starts a server of these files of a suite, for this version of WebGL. The timeout applies to each file.
     ///
     /// # Errors
-    /// No port of the host's own address can be opened.
+    /// No port of the loopback address can be opened.
     pub(super) fn start(
         root: &Path,
         files: &Arc<[String]>,
@@ -99,7 +99,8 @@ impl Server {
         let ends = Arc::new(AtomicBool::new(false));
         let asked = Arc::clone(&ends);
         let accepts = thread::spawn(move || {
-            // A thread for each connection: a browser opens several at once, and leaves some of them unused.
+            // Each connection has a thread, because a browser opens several connections at once and leaves some
+            // unused.
             for stream in listener.incoming().take_while(|_| !asked.load(Ordering::Acquire)).flatten() {
                 let answers = Arc::clone(&answers);
                 thread::spawn(move || answers.serve(&stream));
@@ -108,7 +109,7 @@ impl Server {
         Ok(Server { port, queue, ends, accepts: Some(accepts) })
     }
 
-    /// Does something with the queue.
+    /// Calls a function with the queue.
     pub(super) fn with<T>(&self, queue: impl FnOnce(&mut Queue) -> T) -> T {
         queue(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -117,7 +118,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Release);
-        // A connection ends the wait for one.
+        // Connecting wakes the thread, which waits for a connection.
         let woken = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
         if let Some(accepts) = self.accepts.take().filter(|_| woken.is_ok()) {
             let _ = accepts.join();
@@ -125,7 +126,7 @@ impl Drop for Server {
     }
 }
 
-/// The data of the answers.
+/// The data for answers.
 struct Answers {
     root: PathBuf,
     version: u8,
@@ -134,7 +135,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers the request of a connection. The browser may have given up waiting.
+    /// Answers the request of a connection. The browser may have closed it.
     fn serve(&self, stream: &TcpStream) {
         if let Ok(Some(request)) = PageRequest::read(stream, BODY) {
             let _ = self.reply(&request).write(stream, request.method == "HEAD");
@@ -161,7 +162,7 @@ impl Answers {
             ("POST", "/verdict") => {
                 let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
                 let mut queue = queue();
-                // The verdict on a file that was cut off comes too late.
+                // The verdict of a file that was ended early arrives too late and is ignored.
                 let is_running =
                     queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
                 let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
@@ -178,7 +179,7 @@ impl Answers {
         }
     }
 
-    /// Answers with a file of the suite, or with the part of it that the request names.
+    /// Answers with a file of the suite, or with the requested part of the file.
     fn file(&self, request: &PageRequest, path: &str) -> Reply {
         let path = PathBuf::from(decoded(path));
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -187,7 +188,7 @@ impl Answers {
         };
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         let length = bytes.len();
-        // Players of videos ask for parts.
+        // Video players request parts.
         match request.range.as_deref().and_then(|range| range_of(range, length)) {
             Some((first, end)) => {
                 let part = bytes[first..end].to_vec();
@@ -198,12 +199,12 @@ impl Answers {
     }
 }
 
-/// The value that the page sent; `None` if it is another one.
+/// Returns the value that the page sent, or `None` if the body has another form.
 fn sent<T: for<'de> Deserialize<'de>>(request: &PageRequest) -> Option<T> {
     serde_json::from_slice(&request.body).ok()
 }
 
-/// The media type of files with this extension.
+/// Returns the media type for an extension.
 fn media(extension: &str) -> &'static str {
     match extension {
         "html" => "text/html",
@@ -224,7 +225,7 @@ fn media(extension: &str) -> &'static str {
     }
 }
 
-/// A path with the characters that `%` and two digits stand for.
+/// Returns a path with its percent-encoding decoded.
 fn decoded(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -237,7 +238,8 @@ fn decoded(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The bytes of a file of this length that a header `bytes=FIRST-LAST` asks for: first and end. (RFC 9110, 14.1.2)
+/// Returns the requested bytes in a header `bytes=FIRST-LAST`, for a file of this length: first and end. (RFC 9110,
+/// 14.1.2)
 fn range_of(value: &str, length: usize) -> Option<(usize, usize)> {
     let (first, last) = value.strip_prefix("bytes=")?.split_once('-')?;
     let (first, end) = match (first.trim(), last.trim()) {
@@ -273,7 +275,7 @@ mod unit {
         assert_eq!(range_of("words=0-1", 1000), None);
     }
 
-    /// Chromium opens connections that it does not use at once.
+    /// Chromium opens connections that it does not use immediately.
     #[test]
     fn connections_without_a_request_do_not_hold_up_others() {
         let files: Arc<[String]> = ["a.html".to_owned()].into();

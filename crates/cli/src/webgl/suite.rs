@@ -1,8 +1,8 @@
-//! The files of the suite: `00_test_list.txt` names them, and other lists like it.
+//! The files of the suite. `00_test_list.txt` lists files and other lists.
 //!
-//! A line of a list is a file or another list, below the list's folder. `--min-version V` and `--max-version V` before it
-//! bound the versions of WebGL that it is for, and those of a list hold for what it names. `js/webgl-test-harness.js` of
-//! the suite describes the form.
+//! A line in a list names a file or another list, relative to the list's folder. `--min-version V` and
+//! `--max-version V` before the name limit the versions of WebGL. Limits of a list also apply to its entries.
+//! `js/webgl-test-harness.js` in the suite describes the format.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,16 @@ use reconverge_simt::random::Random;
 
 use super::Webgl;
 
-/// The list that names everything.
+/// The top-level list.
 const LIST: &str = "00_test_list.txt";
 
-/// Lists within lists, at most; the suite has six.
+/// Maximum nesting of lists. The suite has a nesting of six.
 const DEPTH: usize = 32;
 
-/// A version of WebGL: its numbers.
+/// A version of WebGL as numbers.
 type Version = [u32; 3];
 
-/// The version that the suite tests for each version of WebGL: the newest.
+/// Returns the version to test for each major version of WebGL: the newest.
 const fn tested(major: u8) -> Version {
     match major {
         1 => [1, 0, 4],
@@ -29,10 +29,10 @@ const fn tested(major: u8) -> Version {
     }
 }
 
-/// The folder of the suite's list.
+/// Returns the folder of the suite's list.
 ///
 /// # Errors
-/// The folder has no list.
+/// The folder does not contain a list.
 pub(super) fn root(given: &Path) -> Result<PathBuf> {
     let folders = [given.to_path_buf(), given.join("sdk/tests")];
     match folders.iter().find(|folder| folder.join(LIST).is_file()) {
@@ -44,10 +44,10 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Returns the files to run in the order of the lists. A sample is in the order of names.
+/// Returns the files to run in the order of the lists. A sample is in name order.
 ///
 /// # Errors
-/// A list cannot be read or understood, or no file is left.
+/// A list cannot be read or parsed, or no file remains.
 pub(super) fn chosen(args: &Webgl, root: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     let bounds = Bounds { least: [1, 0, 0], most: None };
@@ -66,7 +66,7 @@ pub(super) fn chosen(args: &Webgl, root: &Path) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// The versions that a file or a list is for.
+/// The versions to which a file or a list applies.
 #[derive(Clone, Copy)]
 struct Bounds {
     least: Version,
@@ -105,7 +105,7 @@ fn read(
     Ok(())
 }
 
-/// The name in a line, and its bounds.
+/// Returns the name in a line, and its version limits.
 fn entry(line: &str, mut bounds: Bounds) -> Result<(String, Bounds)> {
     let mut words = line.split_whitespace();
     let mut name = Vec::new();
@@ -123,7 +123,7 @@ fn entry(line: &str, mut bounds: Bounds) -> Result<(String, Bounds)> {
     Ok((name.join(" "), bounds))
 }
 
-/// The numbers of a version.
+/// Returns the numbers of a version.
 fn numbers(text: &str) -> Option<Version> {
     let mut version = [0; 3];
     let mut parts = text.split('.');
@@ -140,7 +140,7 @@ fn numbers(text: &str) -> Option<Version> {
 mod unit {
     use super::*;
 
-    /// A folder of lists.
+    /// Creates a folder of lists.
     fn lists(name: &str, files: &[(&str, &str)]) -> PathBuf {
         let root = std::env::temp_dir().join(format!("reconverge-webgl-{name}-{}", std::process::id()));
         for (file, text) in files {

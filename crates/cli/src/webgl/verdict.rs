@@ -8,11 +8,11 @@ reconverge_isa::choices! {
     /// The end of a file.
     #[derive(PartialOrd, Ord)]
     pub(super) enum FileEnd {
-        /// The file said that it is done.
+        /// The file reported its end.
         Done = "done",
         /// The file exceeded the timeout.
         Timeout = "timeout",
-        /// The browser ended.
+        /// The browser crashed or was ended.
         Crash = "crash",
     }
 }
@@ -22,7 +22,7 @@ reconverge_isa::choices! {
 pub(super) struct Assertion {
     pub(super) text: String,
     pub(super) holds: bool,
-    /// The number of equal assertions: files of the suite make up to millions of them.
+    /// Number of equal assertions. A file of the suite can have millions of them.
     pub(super) count: u64,
 }
 
@@ -42,26 +42,26 @@ pub(super) struct FileVerdict {
 }
 
 impl FileVerdict {
-    /// Returns the assertions that do not hold, and the end if the file did not end by itself.
+    /// Returns the assertions that failed, and the end if the file did not end normally.
     fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
         let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
         let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
         failing.map(|Assertion { text, count, .. }| Failures { text, count: *count }).chain(end)
     }
 
-    /// Number of failures: assertions that do not hold, and an end that is one.
+    /// Returns the number of failures: failed assertions, and an abnormal end.
     pub(super) fn failures(&self) -> u64 {
         self.failing().map(|failures| failures.count).sum()
     }
 
-    /// Number of assertions, and of the end where it is a failure.
+    /// Returns the number of assertions. An abnormal end also counts.
     pub(super) fn total(&self) -> u64 {
         let assertions: u64 = self.assertions.iter().map(|assertion| assertion.count).sum();
         assertions + u64::from(self.end != FileEnd::Done)
     }
 
-    /// Returns the failures that the control does not have. If a text is there more often than in the control, the rest
-    /// of them counts.
+    /// Returns the failures that the control does not have. If a text occurs more often than in the control, the
+    /// excess counts.
     pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
         let there: HashMap<&str, u64> =
             control.failing().map(|failures| (failures.text, failures.count)).collect();

@@ -1,7 +1,7 @@
 //! Helpers for tests of commands that preload the driver library.
 //!
-//! The command does not depend on the library, so the tests ask cargo to build it. If Mesa's driver is not installed,
-//! the tests that start a program say so and pass.
+//! The command does not depend on the library, so cargo builds it for the tests. If Mesa's driver is not installed,
+//! the tests that start a program print a message and pass.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-/// The path of the library that RECONVERGE_DRM_LIBRARY names, or of one that is built in the profile of the command.
+/// The path in RECONVERGE_DRM_LIBRARY, or the path of a library that is built in the profile of the command.
 pub(crate) static LIBRARY: LazyLock<PathBuf> =
     LazyLock::new(|| built("RECONVERGE_DRM_LIBRARY", "reconverge-drm", "libreconverge_drm.so"));
 
-/// Returns the path that a variable names, or else the path of a file that cargo builds in the profile of the command.
+/// Returns the path in an environment variable, or the path of a file that cargo builds in the profile of the
+/// command.
 pub(crate) fn built(variable: &str, package: &str, file: &str) -> PathBuf {
     if let Some(built) = std::env::var_os(variable) {
         return built.into();
@@ -28,7 +29,7 @@ pub(crate) fn built(variable: &str, package: &str, file: &str) -> PathBuf {
     folder.join(file)
 }
 
-/// Returns a command of `reconverge` with the library, without the variables that it reads.
+/// Returns a command of `reconverge` with the library and without the environment variables that the library reads.
 pub(crate) fn on_driver(name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     for name in ["RECONVERGE_DRM_REPORT", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "EGL_PLATFORM"] {
@@ -43,7 +44,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Asserts that the exit status is 2 and that the message has these words.
+/// Asserts that the exit status is 2 and that the message contains these words.
 #[track_caller]
 pub(crate) fn refuses(output: &Output, words: &[&str]) {
     let said = text(&output.stderr);
@@ -67,7 +68,7 @@ pub(crate) fn has_driver() -> bool {
     found
 }
 
-/// Returns an empty folder below the folder of cargo's tests.
+/// Returns an empty folder inside the folder of cargo's tests.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);

@@ -6,12 +6,12 @@ use reconverge_isa::Isa;
 use reconverge_language::{Analysis, Settings, TargetHint};
 use reconverge_workbench::kernels;
 
-/// A source with its name.
+/// A source of the repository, with its name.
 pub(crate) struct Sample {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) folder: PathBuf,
-    /// Statements of the launch file next to the source.
+    /// Settings with the target in the launch file next to the source.
     pub(crate) settings: Settings,
 }
 
@@ -20,7 +20,7 @@ impl Sample {
         self.with(&self.text)
     }
 
-    /// The analysis of another text in its place.
+    /// Returns the analysis of another text in place of the source.
     pub(crate) fn with(&self, text: &str) -> Analysis {
         Analysis::new(text, &self.settings, &mut |name| {
             std::fs::read(self.folder.join(name)).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! The frames of the program, and their counts.
+//! The frames of the program and their counts.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use reconverge_board::screen::FrameHeader;
 
-/// The time in which a frame arrives: a process may be stopped in the middle of one.
+/// Maximum time in which a frame must arrive. A process can stop in the middle of a frame.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The time over which frames are counted for their rate.
+/// Period over which the frame rate is measured.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// A picture of the screen. A pixel is 0x00RRGGBB.
@@ -45,9 +45,9 @@ struct Arrived {
 /// Counts for the title.
 #[derive(Default)]
 struct FrameCounts {
-    /// When frames of the last second have come.
+    /// Arrival times of the frames in the last second.
     recent: VecDeque<Instant>,
-    /// Resets and unknown features of each process.
+    /// Number of resets and of unknown features, by process.
     troubles: HashMap<u32, [u64; 2]>,
 }
 
@@ -64,10 +64,10 @@ impl FrameCounts {
         }
     }
 
-    /// Returns frames per second in tenths, and the sums of resets and unknown features.
+    /// Returns the frame rate in tenths of frames per second, and the numbers of resets and unknown features.
     fn sums(&mut self, now: Instant) -> [u64; 3] {
         self.drop_old(now);
-        // From the first to the last one, so that a rate below one per second is none.
+        // The rate refers to the time from the first to the last frame. A rate below one per second is therefore 0.
         let rate = match (self.recent.front(), self.recent.len() as u64) {
             (Some(first), count @ 2..) => {
                 let last = self.recent.back().unwrap_or(first);
@@ -91,7 +91,7 @@ impl FrameReader {
     /// Starts the thread. `path` is the name of the socket.
     ///
     /// # Errors
-    /// The system's.
+    /// The thread cannot be started.
     pub(super) fn new(listener: UnixListener, path: PathBuf) -> io::Result<FrameReader> {
         let shared = Arc::new(Handover::default());
         let thread_shared = Arc::clone(&shared);
@@ -101,14 +101,14 @@ impl FrameReader {
         Ok(FrameReader { shared, thread: Some(thread), path })
     }
 
-    /// Takes the newest frame that was not taken yet. Waits for one for a limited time.
+    /// Returns the newest frame that was not returned yet. Waits for one up to `longest`.
     pub(super) fn newest(&self, longest: Duration) -> Option<ScreenFrame> {
         let state = self.shared.lock();
         let waited = self.shared.changed.wait_timeout_while(state, longest, |state| state.newest.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.newest.take()
     }
 
-    /// Returns frames per second in tenths, resets and unknown features.
+    /// Returns the frame rate in tenths of frames per second, and the numbers of resets and unknown features.
     pub(super) fn counts(&self) -> [u64; 3] {
         self.shared.lock().counts.sums(Instant::now())
     }
@@ -118,7 +118,7 @@ impl Drop for FrameReader {
     /// Closes the socket.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
-        // The thread waits for a connection.
+        // Connecting wakes the thread, which waits for a connection.
         let woken = UnixStream::connect(&self.path);
         if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
             let _ = thread.join();
@@ -126,7 +126,7 @@ impl Drop for FrameReader {
     }
 }
 
-/// Reads the frames of all connections, in their order.
+/// Reads the frames of all connections, in order of connection.
 fn read_all(listener: &UnixListener, shared: &Handover) {
     let mut said = false;
     loop {
@@ -147,14 +147,14 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
                 if !std::mem::replace(&mut said, true) {
                     tell!("warning: --screen window: a frame is not shown: {why}");
                 }
-                // Without a descriptor for the connection, the next try fails at once.
+                // If no descriptor is free, the next attempt would also fail at once.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
     }
 }
 
-/// A stream that is read until some time.
+/// A stream with a deadline for reads.
 struct Timed {
     stream: UnixStream,
     end: Instant,
@@ -174,7 +174,7 @@ impl Read for Timed {
 /// Reads a frame.
 ///
 /// # Errors
-/// It is not one, or not complete.
+/// The bytes are not a frame, or the frame is incomplete.
 fn read(mut from: impl Read) -> io::Result<(FrameHeader, ScreenFrame)> {
     let mut header = [0; FrameHeader::LENGTH];
     from.read_exact(&mut header)?;
@@ -209,7 +209,7 @@ mod tests {
     fn a_frame_that_comes_in_drops_ends_at_its_time() {
         let [reader, mut writer] = <[_; 2]>::from(UnixStream::pair().unwrap());
         let drops = std::thread::spawn(move || {
-            // The header and eight bytes of pixels are complete after 48 drops.
+            // Without the deadline, the header and eight bytes of pixels would be complete after 48 bytes.
             while writer.write_all(&[0]).is_ok() {
                 std::thread::sleep(Duration::from_millis(20));
             }

@@ -1,4 +1,4 @@
-//! Events of keyboard and pointer, and the sockets on which programs read them.
+//! Events of keyboard and pointer, and the sockets on which programs read the events.
 //!
 //! Source: the kernel's `include/uapi/linux/input-event-codes.h` for the numbers.
 
@@ -26,7 +26,7 @@ fn event(kind: u16, code: u16, value: i32) -> InputEvent {
     InputEvent { kind, code, value }
 }
 
-/// A keyboard or a pointer, which any number of programs read.
+/// A keyboard or a pointer. Any number of programs can read it.
 pub(super) struct Device {
     listener: UnixListener,
     connections: Vec<Connection>,
@@ -39,21 +39,21 @@ pub(super) struct Device {
 /// A program that reads a device.
 struct Connection {
     stream: UnixStream,
-    /// Whether a group of events was dropped since the last one that was sent.
+    /// Whether a group of events was dropped after the last group that was sent.
     has_dropped: bool,
 }
 
 impl Device {
-    /// A device to which programs connect.
+    /// Returns a device that accepts connections of programs.
     ///
     /// # Errors
-    /// The system's.
+    /// The socket cannot be made non-blocking.
     pub(super) fn new(listener: UnixListener) -> io::Result<Device> {
         listener.set_nonblocking(true)?;
         Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new(), is_active: false })
     }
 
-    /// Drops the connections that are closed, and accepts those that wait. Returns whether there are any new ones.
+    /// Drops closed connections and accepts waiting ones. Returns whether any connection is new.
     pub(super) fn accept(&mut self) -> bool {
         self.connections.retain(Connection::is_open);
         let before = self.connections.len();
@@ -65,7 +65,7 @@ impl Device {
         self.connections.len() > before
     }
 
-    /// Presses or releases a key with a number of the kernel. Repetitions are left out.
+    /// Presses or releases the key with this kernel number. Repetitions are ignored.
     pub(super) fn key(&mut self, code: Option<u16>, is_down: bool) {
         let Some(code) = code else { return };
         let is_change = if is_down { self.pressed.insert(code) } else { self.pressed.remove(&code) };
@@ -74,9 +74,10 @@ impl Device {
         }
     }
 
-    /// Releases all keys if the window has lost the focus: their releases go to another window.
+    /// Releases all keys if the window has lost the focus, because another window receives their releases.
     ///
-    /// On an X server without a window manager, no window ever has the focus, and keys go to the one under the pointer.
+    /// On an X server without a window manager, no window ever has the focus. Keys go to the window under the
+    /// pointer.
     pub(super) fn set_active(&mut self, is_active: bool) {
         if std::mem::replace(&mut self.is_active, is_active) && !is_active {
             self.release_all();
@@ -89,7 +90,7 @@ impl Device {
         self.send(&events);
     }
 
-    /// Sends a group of events to all programs, and drops connections that are closed.
+    /// Sends a group of events to all programs, and drops closed connections.
     pub(super) fn send(&mut self, events: &[InputEvent]) {
         if events.is_empty() {
             return;
@@ -104,7 +105,7 @@ impl Device {
 }
 
 impl Connection {
-    /// Whether the program still has its end. Reads what the program has sent, and drops it.
+    /// Whether the program still has its end of the connection open. Discards data from the program.
     fn is_open(&self) -> bool {
         let mut bytes = [0; 256];
         match (&self.stream).read(&mut bytes) {
@@ -113,10 +114,11 @@ impl Connection {
         }
     }
 
-    /// Sends a group, and before it that groups were lost if they were. Returns whether the connection is of further use.
+    /// Sends a group of events, after a report of lost groups if there are any. Returns whether the connection is
+    /// still usable.
     fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
         let before = if self.has_dropped { lost } else { &[] };
-        // In one call: a stream socket takes a message of this size whole or not at all.
+        // One call suffices: a stream socket accepts a message of this size completely or not at all.
         match self.stream.write(&[before, group].concat()) {
             Ok(_) => self.has_dropped = false,
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.has_dropped = true,
@@ -126,31 +128,31 @@ impl Connection {
     }
 }
 
-/// The mouse at one time.
+/// The state of the mouse at one time.
 pub(super) struct Seen {
-    /// The position in the window; `None` outside of it.
+    /// Position in the window; `None` outside of the window.
     pub(super) place: Option<(f32, f32)>,
-    /// The size of the window.
+    /// Size of the window.
     pub(super) window: [f32; 2],
-    /// The size of the frame.
+    /// Size of the frame.
     pub(super) picture: [u32; 2],
-    /// Left, right and middle.
+    /// Left, right and middle button.
     pub(super) buttons: [bool; 3],
-    /// Steps of the wheels to the right and up.
+    /// Steps of the wheels, to the right and up.
     pub(super) steps: [f32; 2],
 }
 
-/// The state of the pointer.
+/// The state of the pointer in the last events.
 #[derive(Default)]
 pub(super) struct Pointer {
     place: Option<[i32; 2]>,
     buttons: [bool; 3],
-    /// Parts of steps of the wheels.
+    /// Accumulated fractions of wheel steps.
     steps: [f32; 2],
 }
 
 impl Pointer {
-    /// Sends the position again with the next events, for a program that does not have it.
+    /// Clears the stored position, so that the next events contain it. A new connection does not have it yet.
     pub(super) fn forget_place(&mut self) {
         self.place = None;
     }
@@ -184,8 +186,8 @@ impl Pointer {
     }
 }
 
-/// Returns the position on the screen of a position in the window, in the range of [`PREFERRED`]. The picture fills the window in one
-/// direction and is in the middle of the other one. A position next to it is moved to its edge.
+/// Converts a position in the window to a position on the screen, in the range of [`PREFERRED`]. The picture fills
+/// the window in one direction and is centred in the other. A position outside of the picture moves to its edge.
 fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i32; 2]> {
     let size = picture.map(|size| size as f32);
     let scale = (window[0] / size[0]).min(window[1] / size[1]);
@@ -196,7 +198,7 @@ fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i3
     Some([0, 1].map(|way| {
         let start = (window[way] - size[way] * scale) / 2.;
         let range = f32::from(PREFERRED[way]);
-        // The middle of the pixel, so that rounding does not move it to the one before.
+        // The centre of the pixel is used, so that rounding does not select the previous pixel.
         let at = (place[way] + 0.5 - start) / (size[way] * scale) * range;
         at.clamp(0., range - 1.) as i32
     }))
@@ -211,7 +213,7 @@ mod tests {
         let picture = [640, 480];
         assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
         assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
-        // Twice as large, and with bars at the left and at the right.
+        // At twice the size; then with bars on the left and on the right.
         assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
         assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
         assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
@@ -262,7 +264,7 @@ mod tests {
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
-        // Only the loss of the focus releases it.
+        // Only the loss of the focus releases the key.
         device.set_active(false);
         assert!(!device.pressed.is_empty());
         device.set_active(true);
@@ -279,18 +281,18 @@ mod tests {
         while device.connections.iter().any(|connection| !connection.has_dropped) {
             device.send(&[event(EV_ABS, 0, 1)]);
         }
-        // Room for another group.
+        // Reading makes room for another group.
         for _ in 0..8 {
             read(0);
         }
         device.send(&[event(EV_ABS, 1, 2)]);
-        // The earlier events, the mark of the lost ones, and the next group.
+        // The earlier events, the mark of lost groups, and the next group.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);
         device.key(Some(30), true);
         assert_eq!(device.connections.len(), 0);
-        // A device that sends nothing loses them, too.
+        // A device that does not send events also drops closed connections.
         drop(UnixStream::connect(&path).unwrap());
         assert!(device.accept() && !device.accept());
         assert_eq!(device.connections.len(), 0);

@@ -1,14 +1,14 @@
-//! The kernel's numbers of keys.
+//! The kernel's key numbers.
 //!
-//! The window library names a key by its symbol in the host's layout, so a program gets the key that has the symbol on a US keyboard.
-//! Keys that it does not name do not reach the program: letters with accents and of other scripts, the key next to
-//! the left Shift of European keyboards, AltGr on X11, Print, keys of media players.
+//! The window library names a key by its symbol in the host's layout. The program receives the key that has this
+//! symbol on a US keyboard. Keys that the library does not name do not reach the program: accented letters, letters
+//! of other scripts, the key next to the left Shift of European keyboards, AltGr on X11, Print, and media keys.
 //!
 //! Source: the kernel's `include/uapi/linux/input-event-codes.h`.
 
 use minifb::Key;
 
-/// Returns the number of a key, or `None` if the library has no name for it.
+/// Returns the number of a key, or `None` if the library does not name the key.
 #[rustfmt::skip]
 pub(super) fn code(key: Key) -> Option<u16> {
     Some(match key {
@@ -40,7 +40,7 @@ pub(super) fn code(key: Key) -> Option<u16> {
         Key::End => 107, Key::Down => 108, Key::PageDown => 109, Key::Insert => 110, Key::Delete => 111,
         Key::Pause => 119,
         Key::LeftSuper => 125, Key::RightSuper => 126,
-        // KEY_COMPOSE, which the kernel's drivers report for the key Menu.
+        // The kernel's drivers report KEY_COMPOSE for the key Menu.
         Key::Menu => 127,
         Key::F13 => 183, Key::F14 => 184, Key::F15 => 185,
         Key::Unknown | Key::Count => return None,
@@ -51,7 +51,7 @@ pub(super) fn code(key: Key) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// `include/uapi/linux/input-event-codes.h`: the first and the last key of each row of the keyboard.
+    /// `include/uapi/linux/input-event-codes.h`: the first and the last key in each row of the keyboard.
     #[test]
     fn keys_have_the_numbers_of_the_kernel() {
         let keys = [
