@@ -97,7 +97,7 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     }
     let [descriptor, watch] = ends;
     if !nonblocking {
-        // SAFETY: a plain system call on a descriptor of our own.
+        // SAFETY: a plain system call on a descriptor of this library.
         unsafe { libc::fcntl(descriptor, libc::F_SETFL, 0) };
     }
     let Some(libc::stat { st_dev, st_ino: inode, .. }) = real::status(descriptor) else {
@@ -105,7 +105,7 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
         return Err(Errno(libc::ENODEV));
     };
     PIPES.store(st_dev, Ordering::Relaxed);
-    // SAFETY: a plain system call on a descriptor of our own.
+    // SAFETY: a plain system call on a descriptor of this library.
     unsafe { libc::fchmod(descriptor, kind as libc::mode_t) };
     enlist(inode, moved_away(watch));
     Ok(descriptor)

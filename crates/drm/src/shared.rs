@@ -122,7 +122,7 @@ pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
         None => new_file(state, asked.handle, id)?,
     };
     let kind = if asked.flags & CLOEXEC != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    // SAFETY: a plain system call on a descriptor of our own.
+    // SAFETY: a plain system call on a descriptor of this library.
     asked.descriptor = unsafe { libc::fcntl(descriptor, kind, 0) };
     if asked.descriptor < 0 { Err(Errno(real::errno())) } else { Ok(()) }
 }
@@ -141,7 +141,7 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
     let descriptor = moved_away(descriptor);
     let sealed = || {
-        // SAFETY: plain system calls on a descriptor of our own.
+        // SAFETY: plain system calls on a descriptor of this library.
         unsafe {
             libc::ftruncate(descriptor, (range.end - range.start) as libc::off_t) == 0
                 && libc::fcntl(descriptor, libc::F_ADD_SEALS, SEALS) == 0

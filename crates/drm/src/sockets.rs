@@ -68,7 +68,7 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
 /// # Errors
 /// As `connect`; `ENAMETOOLONG` if the path has no room in an address.
 pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
-    // SAFETY: all bytes zero is a value of this plain structure.
+    // SAFETY: all-zero bytes are valid for this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let bytes = path.as_os_str().as_bytes();
