@@ -37,7 +37,7 @@ struct Line<'a> {
     units: Vec<Range<usize>>,
     /// Number of bytes in a unit.
     width: usize,
-    /// Whether the units are bytes in memory order.
+    /// Whether lines may have gaps and any order: the address is a bare number, as in Mesa's dumps.
     in_order: bool,
     /// Whether the number may not be an address: an address without a mark, as in Mesa's dumps.
     loose: bool,

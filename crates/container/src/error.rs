@@ -1,4 +1,4 @@
-//! Errors in a file, or in a program that is to be written.
+//! Errors in a file to be read, or in a program to be written.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::{Image, Span};
@@ -48,7 +48,7 @@ pub enum Error {
         what: &'static str,
         /// Offset of its first byte.
         at: u64,
-        /// Its length in bytes.
+        /// Length of the part in bytes.
         wanted: u64,
         /// Length of the file or of the surrounding part, in bytes.
         size: u64,

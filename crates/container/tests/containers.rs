@@ -1,4 +1,4 @@
-//! What each binary container says about its programs arrives in the image.
+//! Tests that the image of each binary container has the facts that the container states about its programs.
 
 use reconverge_container::{
     Error, Format, Hints, Written, ctm_elf, cubin_elf, formats, gsh, load, recognise,
@@ -175,7 +175,7 @@ fn one_unreadable_member_does_not_hide_the_others_of_a_fat_binary() {
         assert!(image.notes[note].contains(name) && image.notes[note].contains(why), "{:?}", image.notes);
     }
     assert_eq!(image.notes.len(), 3, "{:?}", image.notes);
-    // A member that reaches beyond the end hides what is behind it, not what is before.
+    // A member that extends past the end of the file hides the members after it, but not those before it.
     let mut cut = file.clone();
     let last = file.len() - members[4].3.len() - 0x40;
     cut[last + 8..last + 16].fill(0xff);
@@ -482,7 +482,7 @@ fn an_elf_cubin_reads_back_as_the_image_written() {
         assert_eq!(back, image);
         assert!(notes.is_empty(), "{notes:?}");
     }
-    // An addend that is not the word that is there, a variable without contents, a bank that has only variables.
+    // An addend that differs from the existing word, a variable without contents, a bank that has only variables.
     let mut image = read(&cubin(true).build());
     let module = &mut image.modules[0];
     let place = |slots, init| Place::Global { slots, init };

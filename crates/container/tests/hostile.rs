@@ -13,10 +13,10 @@ thread_local! {
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Where all randomness of this file starts.
+/// Seed for all random numbers of this file.
 const SEED: u64 = 0x5eed_0001;
 
-/// How many times its size a file may make the loader hold. The worst is a C source of arrays of one word: twelve
+/// Maximum ratio of the loader's memory use to the size of the file.
 /// bytes become a program and a module of some 600 bytes together, in vectors that double when they grow.
 const MULTIPLE: usize = 128;
 
@@ -104,10 +104,10 @@ fn every_truncation_of_a_binary_sample_is_an_error() {
                 format,
                 Format::Hex32 | Format::CubinText | Format::C | Format::Dump | Format::Diff | Format::Log
             );
-            // Whole words are a file of raw words; a cut right behind the last program loses nothing.
+            // Whole words are a file of raw words. A cut directly after the last program loses nothing.
             let may_load = is_text
                 || format == Format::Bin && end % 4 == 0
-                // What is cut may be the host's alone.
+                // The missing part may belong to the host file only.
                 || format == Format::Embedded
                 || format == Format::Gsh && end == bytes.len() - 32;
             assert!(may_load || result.is_err(), "{format} cut at {end}");

@@ -1,4 +1,4 @@
-//! A patched file differs from the old one in the words that were asked for, and nowhere else.
+//! Tests that a patched file differs from the old one only in the requested words.
 
 use reconverge_container::{Hints, ctm_elf, load, patch};
 use reconverge_isa::{Isa, Program};
