@@ -263,7 +263,6 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
 /// Renames programs so that their names are unique. If several programs have one name, each gets the name of its
 /// module as a prefix. If that is not sufficient, each gets a number as a suffix. (Text cubins have modules; names in
 /// a module are unique.)
-/// module are unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {

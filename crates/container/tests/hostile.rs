@@ -16,8 +16,9 @@ thread_local! {
 /// Seed for all random numbers of this file.
 const SEED: u64 = 0x5eed_0001;
 
-/// Maximum ratio of the loader's memory use to the size of the file.
-/// bytes become a program and a module of some 600 bytes together, in vectors that double when they grow.
+/// Maximum ratio of the loader's memory use to the size of the file. The worst case is a C source of arrays with one
+/// word: twelve bytes become a program and a module of some 600 bytes together, in vectors that double when they
+/// grow.
 const MULTIPLE: usize = 128;
 
 /// Counts what each thread holds, and the most it held.

@@ -94,7 +94,7 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // If the names match no program, the program before the array is used, or the one after.
+        // An array name without a common part belongs to the program before it, or to the one after.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()
