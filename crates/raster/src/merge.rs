@@ -67,7 +67,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests a sample and stores it. Returns whether it passed.
+    /// Tests one sample and stores it. Returns whether the sample passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;
@@ -76,7 +76,7 @@ impl Merge<'_> {
         true
     }
 
-    /// Tests a sample. Returns whether it passed.
+    /// Tests one sample. Returns whether the sample passed.
     pub(crate) fn test(
         &self,
         memory: Vram<'_>,

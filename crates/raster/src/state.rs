@@ -384,7 +384,8 @@ pub type LaneColumn = Arc<LaneWords>;
 pub struct Fragments {
     /// Number of lanes.
     pub lanes: usize,
-    /// For each of [`Draw::inputs`], the columns of x, y, z and w, as bits. A column that [`ReadColumns`] omits is
+    /// The columns of x, y, z and w as bits, for each of [`Draw::inputs`]. A column that [`ReadColumns`] omits is
+    /// empty.
     /// empty.
     pub inputs: Vec<[LaneColumn; 4]>,
     /// Columns of x and y of the pixel's centre, depth, and clip-space w, as bits of floats. A column of x, y or w
@@ -392,7 +393,7 @@ pub struct Fragments {
     pub positions: [LaneColumn; 4],
     /// The quads. Lanes that are not covered are only used for differences.
     pub quads: Vec<Quad>,
-    /// For each quad, whether its primitive shows the front.
+    /// Whether the front of each quad's primitive is visible.
     pub fronts: Vec<bool>,
     /// Masks by lane: bit n means that sample n of the pixel is covered. Empty if pixels have one sample.
     pub samples: Vec<u8>,
