@@ -114,7 +114,7 @@ fn a_relocation_against_a_section_finds_the_object_that_is_meant() {
         &[("", 3, 8, 0, 0), ("first", 1, 8, 0, 4), ("tex", 10, 0, 0, 0), ("second", 1, 8, 4, 4)],
     );
     (elf.sections[9], elf.sections[10]) = (symtab, strtab);
-    // The word that is there is the addend: six bytes into the section, two into the second object.
+    // The existing word is the addend: six bytes into the section, two into the second object.
     elf.sections[5].data = words(&[0, 0, 6, 0]);
     let image = read(&elf.build());
     let second = image.modules[0].variables.iter().find(|variable| variable.name == "second").unwrap();
@@ -384,7 +384,7 @@ fn the_ctm_header_is_the_guides() {
 #[test]
 fn a_ctm_executable_without_the_state_note_says_what_is_missing() {
     let bytes = ctm_elf::write(&ctm_program()).unwrap().content;
-    // The notes of the project become notes of someone else.
+    // The project's notes get another name.
     let foreign = replace(&bytes, b"Reconverge\0", b"Somebodyes\0");
     let image = read(&foreign);
     assert_eq!(image.programs[0].words, ctm_program().words);
@@ -434,7 +434,7 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A cubin whose attributes say nothing about parameters but their offsets.
+/// Returns a cubin whose attributes only state the offsets of parameters.
 fn with_offsets_only(wide: bool, offsets: &[u32], size: Option<u32>) -> Image {
     let mut elf = cubin(wide);
     let mut info = Vec::new();

@@ -386,7 +386,6 @@ pub struct Fragments {
     pub lanes: usize,
     /// The columns of x, y, z and w as bits, for each of [`Draw::inputs`]. A column that [`ReadColumns`] omits is
     /// empty.
-    /// empty.
     pub inputs: Vec<[LaneColumn; 4]>,
     /// Columns of x and y of the pixel's centre, depth, and clip-space w, as bits of floats. A column of x, y or w
     /// that [`ReadColumns`] omits is empty.
