@@ -57,7 +57,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
         };
         let (place, word) = number(line, after, ":")?;
         if index == 0 {
-            // In a program without a header, the numbers of instructions must start at 0.
+            // Number 0 begins another program, which has no header.
             let count = line.text.split_ascii_whitespace().next().and_then(|count| count.parse().ok());
             if count == Some(0) && !printed.is_empty() {
                 lines.back(line);
