@@ -226,7 +226,8 @@ impl Errata {
     /// Returns the errata that a text selects for the chips of a driver. The text is `all`, `none`, the names of the
     /// errata that are on, or `all` and the names of those that are off, each after a minus.
     ///
-    /// # Errors A name is unknown or belongs to other chips, or the text mixes the forms.
+    /// # Errors
+    /// A name is unknown or belongs to other chips, or the text mixes the forms.
     pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
         let named = |name: &str| {
             let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);

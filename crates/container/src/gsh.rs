@@ -297,7 +297,8 @@ fn add(
 ///
 /// The tables of names (uniforms, attributes, samplers) are empty, because programs do not have them.
 ///
-/// # Errors Names the first item that a header cannot represent, or a register that it requires and a program does
+/// # Errors
+/// Names the first item that a header cannot represent, or a register that it requires and a program does
 /// not state.
 pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
     let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];

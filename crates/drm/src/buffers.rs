@@ -152,7 +152,7 @@ impl Buffers {
     /// Returns a handle of a buffer: the one that the open file of the current request has, or a new one.
     ///
     /// # Errors
-    /// Those of [`Buffers::name`].
+    /// The errors of [`Buffers::name`].
     pub(crate) fn name_once(&mut self, id: BufferId) -> Result<u32, Errno> {
         let handles = self.files.get(&self.file);
         let known = handles.and_then(|handles| handles.named.iter().find(|(_, named)| **named == id));
@@ -201,14 +201,16 @@ impl Buffers {
 
     /// Returns the buffer of a handle.
     ///
-    /// # Errors `ENOENT` for an unknown handle.
+    /// # Errors
+    /// `ENOENT` for an unknown handle.
     pub(crate) fn get(&self, handle: u32) -> Result<&Buffer, Errno> {
         self.held(self.id(handle)?).ok_or(Errno(libc::ENOENT))
     }
 
     /// Returns the buffer of a handle, for changes.
     ///
-    /// # Errors `ENOENT` for an unknown handle.
+    /// # Errors
+    /// `ENOENT` for an unknown handle.
     pub(crate) fn get_mut(&mut self, handle: u32) -> Result<&mut Buffer, Errno> {
         let id = self.id(handle)?;
         self.used.clear();

@@ -63,7 +63,8 @@ pub(crate) struct Written {
 impl Folder {
     /// Creates the folder for this process: the one of this path, or the next one inside of it.
     ///
-    /// # Errors The folder cannot be created.
+    /// # Errors
+    /// The folder cannot be created.
     pub(crate) fn new(path: &Path) -> io::Result<Folder> {
         fs::create_dir_all(path)?;
         let claim = |path: PathBuf| {

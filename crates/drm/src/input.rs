@@ -140,7 +140,7 @@ impl InputDevice {
 /// Opens a device. `flags` are those of `open`.
 ///
 /// # Errors
-/// Those of `socket`.
+/// The errors of `socket`.
 pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
     if let Some(folder) = std::env::var_os("RECONVERGE_DRM_WINDOW").filter(|folder| !folder.is_empty()) {
         let name = match device {
@@ -310,7 +310,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to a device.
 ///
 /// # Errors
-/// Those of the kernel (`drivers/input/evdev.c`): `ENODEV` for a device that was removed or revoked, `EINVAL` for a
+/// The errors of the kernel (`drivers/input/evdev.c`): `ENODEV` for a device that was removed or revoked, `EINVAL` for a
 /// request that does not exist and for values of such axes and codes, `ENOENT` for a text that does not exist,
 /// `ENOSYS` for the repeat rate, which does not exist, `EFAULT`.
 pub(crate) fn answer(

@@ -99,7 +99,8 @@ fn description(device: &device::Device) -> *mut Device {
 
 /// Frees a description if this library has allocated it.
 ///
-/// # Safety The caller does not use it again.
+/// # Safety
+/// The caller does not use it again.
 unsafe fn free(device: *mut Device) -> bool {
     let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
@@ -313,7 +314,8 @@ const SEQUENCE: c_int = 4;
 
 /// `drmHandleEvent`: calls the program's handlers for the queued events of the screen. Does not wait for an event.
 ///
-/// # Safety The conditions are those of libdrm's function.
+/// # Safety
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmHandleEvent");

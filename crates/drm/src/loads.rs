@@ -87,7 +87,8 @@ pub(crate) fn list() -> String {
 /// Draws frames of a load. Returns the processor time and the wall time of each, in seconds. The first frames, in
 /// which a driver compiles, are not included.
 ///
-/// # Errors The load does not exist, or OpenGL reports an error.
+/// # Errors
+/// The load does not exist, or OpenGL reports an error.
 pub(crate) fn run(context: &GlContext, name: &str) -> Result<Vec<[f64; 2]>, String> {
     let load = LOADS.iter().find(|load| load.name == name).ok_or_else(|| format!("no load `{name}`"))?;
     let scene = Scene::new(Functions::new(context)?)?;

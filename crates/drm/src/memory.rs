@@ -93,7 +93,8 @@ const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 impl Memory {
     /// Creates memory without buffers, which reads as zero.
     ///
-    /// # Errors The system refuses a file or an address range of this size.
+    /// # Errors
+    /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
         // Anonymous memory of this size would be refused under strict overcommit accounting. SAFETY: the name is a C
         // string.
@@ -189,7 +190,8 @@ impl Memory {
 
     /// Maps a file of other processes for the chip. The file is as long as the range.
     ///
-    /// # Errors Those of `mmap`.
+    /// # Errors
+    /// Those of `mmap`.
     pub(crate) fn place_file(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
         self.files += 1;
         let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), is_shared: true };
@@ -319,7 +321,8 @@ impl Memory {
 
     /// Maps a part of a buffer for the program, like `mmap` with these arguments.
     ///
-    /// # Errors Those of `mmap`.
+    /// # Errors
+    /// Those of `mmap`.
     pub(crate) fn map(
         &self,
         part: &Range<u64>,

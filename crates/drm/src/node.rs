@@ -176,7 +176,8 @@ pub(crate) fn end_closed_late() {
 impl Node {
     /// Creates a node without buffers.
     ///
-    /// # Errors The system does not have room for its memory.
+    /// # Errors
+    /// The system does not have room for its memory.
     pub(crate) fn new(device: &'static Device, gpu: Option<Box<dyn Gpu>>) -> io::Result<Node> {
         let memory = Memory::new()?;
         let state = State {
@@ -212,7 +213,8 @@ impl Node {
     /// Locks the state. A panic of this library while the lock was held is reported where it occurs. It does not
     /// leave a part in a state that a later request cannot use.
     ///
-    /// # Panics If [`Node::usable`] returns an error.
+    /// # Panics
+    /// If [`Node::usable`] returns an error.
     pub(crate) fn lock(&self) -> Guard<'_, State> {
         fork::wait();
         self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
@@ -276,7 +278,7 @@ impl Client<'_> {
     /// Checks, before a request, that [`Client::lock`] will return.
     ///
     /// # Errors
-    /// Those of [`Node::usable`].
+    /// The errors of [`Node::usable`].
     pub(crate) fn usable(&self) -> Result<(), Errno> {
         self.node.usable()
     }
@@ -323,7 +325,7 @@ impl State {
     /// Creates a buffer, filled with zeros, and returns its handle.
     ///
     /// # Errors
-    /// Those of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
+    /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         // Closed files may hold the memory that is needed. The file of this request is open.
         if open_files::several() && own_process() {
@@ -344,7 +346,7 @@ impl State {
     /// Closes a handle, and frees its buffer if that was the last reference.
     ///
     /// # Errors
-    /// Those of [`Buffers::close`].
+    /// The errors of [`Buffers::close`].
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Errno> {
         let unused = self.buffers.close(handle)?;
         unused.iter().for_each(|range| self.discard(range));

@@ -87,7 +87,7 @@ pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
 /// Creates an open file and returns its first descriptor.
 ///
 /// # Errors
-/// Those of `pipe`.
+/// The errors of `pipe`.
 pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
     // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program. SAFETY:

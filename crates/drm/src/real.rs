@@ -181,9 +181,10 @@ pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
-/// Makes the system call `close_range`. The C library has a function for it only since 2.34.
+/// Calls `close_range` by the system call. The C library has a function for it only since 2.34.
 ///
-/// # Safety The conditions are those of `close_range`.
+/// # Safety
+/// The conditions are those of `close_range`.
 pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
@@ -274,10 +275,11 @@ pub(crate) fn close_own(descriptor: c_int) {
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// Makes the system call `mmap`. The function of the next library is not used: memory allocators call `mmap`, and the
+/// Calls `mmap` by the system call. The function of the next library is not used: memory allocators call `mmap`, and the
 /// lookup of a function may allocate.
 ///
-/// # Safety The conditions are those of `mmap`.
+/// # Safety
+/// The conditions are those of `mmap`.
 pub(crate) unsafe fn mmap(
     address: *mut c_void,
     length: usize,
@@ -291,17 +293,19 @@ pub(crate) unsafe fn mmap(
     std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
-/// Makes the system call `munmap`, for the reason that [`mmap`] states.
+/// Calls `munmap` by the system call, for the reason that [`mmap`] states.
 ///
-/// # Safety The conditions are those of `munmap`.
+/// # Safety
+/// The conditions are those of `munmap`.
 pub(crate) unsafe fn munmap(address: *mut c_void, length: usize) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
 }
 
-/// Makes the system call `mremap`, for the reason that [`mmap`] states.
+/// Calls `mremap` by the system call, for the reason that [`mmap`] states.
 ///
-/// # Safety The conditions are those of `mremap`.
+/// # Safety
+/// The conditions are those of `mremap`.
 pub(crate) unsafe fn mremap(
     address: *mut c_void,
     length: usize,

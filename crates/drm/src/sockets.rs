@@ -46,7 +46,7 @@ pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
 /// Creates a socket with a mark that never receives data. `flags` are those of `open`.
 ///
 /// # Errors
-/// Those of `socket`.
+/// The errors of `socket`.
 pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     // Without a peer, such a socket never becomes readable.
     created(libc::SOCK_DGRAM, mark, flags)
@@ -55,7 +55,7 @@ pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
 /// Creates a socket with a mark that is connected to a listening socket. `flags` are those of `open`.
 ///
 /// # Errors
-/// Those of `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
     let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
     // A nonblocking socket connects at once or not at all, because its peer is on this machine.
@@ -66,7 +66,7 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
 /// Connects a socket to a listening socket.
 ///
 /// # Errors
-/// Those of `connect`; `ENAMETOOLONG` if the path does not fit in an address.
+/// The errors of `connect`; `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
     // SAFETY: all-zero bytes are valid for this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };

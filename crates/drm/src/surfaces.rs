@@ -39,7 +39,8 @@ pub(crate) struct Surfaces {
 impl Surfaces {
     /// Begins a list in an existing folder.
     ///
-    /// # Errors The list cannot be written.
+    /// # Errors
+    /// The list cannot be written.
     pub(crate) fn new(folder: &Path, whole: Option<u64>) -> io::Result<Surfaces> {
         let index = OpenOptions::new().append(true).create(true).open(folder.join(INDEX))?;
         Ok(Surfaces { folder: folder.to_path_buf(), index, whole, programs: BTreeMap::new() })
@@ -56,7 +57,8 @@ impl Surfaces {
 
     /// Writes the contents of the surfaces after a draw.
     ///
-    /// # Errors The files cannot be written.
+    /// # Errors
+    /// The files cannot be written.
     pub(crate) fn draw(&mut self, draw: u64, targets: &[Target], memory: Vram<'_>) -> io::Result<()> {
         let mut entries = Vec::new();
         for target in targets {

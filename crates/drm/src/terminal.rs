@@ -50,7 +50,7 @@ unsafe impl Plain for TerminalState {}
 /// Opens the terminal. `flags` are those of `open`.
 ///
 /// # Errors
-/// Those of `socket`.
+/// The errors of `socket`.
 pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }

@@ -226,7 +226,8 @@ fn handed_out_if(udev: *mut Udev, found: Option<&'static UdevEntry>) -> *mut Ude
 
 /// Returns the result of `find` for the entry of a device.
 ///
-/// # Safety `device` is null, or was returned by this library.
+/// # Safety
+/// `device` is null, or was returned by this library.
 unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static UdevEntry) -> T) -> T {
     // SAFETY: the caller's promise.
     match unsafe { device.as_ref() } {
@@ -262,7 +263,7 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Returns whether an entry matches all rules. Of several subsystems, properties or names, one must match.
+/// Returns whether an entry matches all rules. If there are several subsystems, properties or names, one must match.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
     // Whether there is a rule of each kind, and whether one of them matches.
     let mut kinds = [(false, false); 3];

@@ -47,7 +47,8 @@ pub(crate) fn read_list<T: Plain>(address: u64, count: usize) -> Result<Vec<T>, 
 
 /// Reads several lists at once: address and number of values of each. Returns their values in order.
 ///
-/// # Errors `EFAULT` if one of their bytes cannot be read.
+/// # Errors
+/// `EFAULT` if one of their bytes cannot be read.
 pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Errno> {
     let fault = Errno(libc::EFAULT);
     let bytes = |&(address, count): &(u64, usize)| Some((address, count.checked_mul(size_of::<T>())?));
@@ -202,7 +203,7 @@ fn stack(own: &u8) -> Range<u64> {
     own..if is_near { called - called % PAGE + PAGE } else { own }
 }
 
-/// Makes the kernel access each page of a part. If the part will be written, the check may change it, but nothing
+/// Checks each page of a part by an access of the kernel. If the part will be written, the check may change it, but nothing
 /// around it.
 fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     let own = 0;

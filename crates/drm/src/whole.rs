@@ -18,7 +18,7 @@ const TRIES: u32 = 100;
 /// Writes a file and replaces an existing one of its name. A link of this name is replaced, not followed.
 ///
 /// # Errors
-/// Those of the system, also for closing the file. No part of the file is left then.
+/// The errors of the system, also for closing the file. No part of the file is left then.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| fs::rename(part, path))
 }
@@ -26,7 +26,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Writes a file that does not exist yet.
 ///
 /// # Errors
-/// `AlreadyExists` if the name is taken, even by a dangling link; otherwise those of [`replace`].
+/// `AlreadyExists` if the name is taken, even by a dangling link; otherwise the errors of [`replace`].
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| rename_new(part, path))
 }
@@ -45,7 +45,7 @@ pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
 /// Appends a line to a list, or leaves the list as it was. The list is open for appending.
 ///
 /// # Errors
-/// Those of the system.
+/// The errors of the system.
 pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     let before = list.metadata()?.len();
     let mut written = 0;

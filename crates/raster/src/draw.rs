@@ -70,7 +70,8 @@ pub struct Vertices<'a> {
 
 /// Draws runs of vertices, one after another.
 ///
-/// # Errors The error of the fragment program. Results that were merged before remain.
+/// # Errors
+/// The error of the fragment program. Results that were merged before remain.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
@@ -82,7 +83,8 @@ pub fn draw<P: FragmentProgram>(
 
 /// Draws as [`draw()`] does, with the coordinate conversion of a chip.
 ///
-/// # Errors The error of the fragment program. Results that were merged before remain.
+/// # Errors
+/// The error of the fragment program. Results that were merged before remain.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

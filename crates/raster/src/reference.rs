@@ -9,7 +9,8 @@ use crate::state::{Counts, Draw, FragmentProgram};
 
 /// Draws as [`draw_with`](crate::draw::draw_with) does, pixel by pixel.
 ///
-/// # Errors The error of the fragment program. Results that were merged before remain.
+/// # Errors
+/// The error of the fragment program. Results that were merged before remain.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

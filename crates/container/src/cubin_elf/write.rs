@@ -62,7 +62,8 @@ struct Symbol {
 /// The image must have one module. Blocks of one constant bank become one section. Notes report differences that
 /// `load` will find: merged blocks, and data without an effect that the format cannot represent.
 ///
-/// # Errors Names the first item that the format cannot represent.
+/// # Errors
+/// Names the first item that the format cannot represent.
 pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
     let format = if wide { Format::CubinElf64 } else { Format::CubinElf32 }.name();
     let mut file = File {

@@ -189,7 +189,7 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entries: Vec<UdevEntry>,
-    /// The subsystems of the devices. A subsystem is also an entry.
+    /// The subsystems of the devices. Their own entries belong to a separate subsystem.
     pub(super) subsystems: Vec<UdevEntry>,
 }
 
