@@ -1,4 +1,5 @@
-//! Fixes of known faults of drivers: the emulated chip then acts as if the driver had none. None is on unless it is named.
+//! Fixes of known faults of drivers. With a fix, the emulated chip acts as if the driver did not have the fault. By
+//! default, no fix is on.
 
 use reconverge_isa::choices;
 

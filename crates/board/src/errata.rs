@@ -1,8 +1,9 @@
-//! Errata: rules by which a chip draws something other than OpenGL requires, and which no register chooses.
+//! Errata: rules by which a chip draws something other than OpenGL requires, and which no register selects.
 //!
-//! All errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires, as far as
-//! the registers choose it. A rule that the driver takes into account is a feature of the chip and not an erratum: for instance a format that it
-//! does not filter, or a bit that makes cube maps seamless. The page `docs/mesa.md` has the table.
+//! By default, all errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires,
+//! as far as the registers select it. If the driver takes a rule into account, the rule is a feature of the chip and
+//! not an erratum: for instance a format that it does not filter, or a bit that makes cube maps seamless. The page
+//! `docs/mesa.md` has the table.
 
 use std::fmt;
 
@@ -16,7 +17,7 @@ choices! {
     pub enum Erratum {
         /// The alpha test of eight bits reads another component of wide formats.
         AlphaTest = "alpha-test",
-        /// Blending takes signed fractions for unsigned ones.
+        /// Blending treats signed fractions as unsigned ones.
         UnsignedBlending = "unsigned-blending",
         /// Border colours of sRGB textures stay encoded.
         SrgbBorder = "srgb-border",
@@ -28,11 +29,11 @@ choices! {
         StippleScale = "stipple-scale",
         /// Border colours of integer textures are floats.
         IntegerBorder = "integer-border",
-        /// Targets of SNORM and of fractions of 16 bits do not blend.
+        /// Targets with SNORM formats and with 16-bit fractions do not blend.
         NoBlending = "no-blending",
         /// Flat colours are divided by the w of the provoking vertex.
         FlatColours = "flat-colours",
-        /// Flat inputs of a program are never the back colour's.
+        /// Flat inputs of a program never use the back colour.
         FlatBack = "flat-back",
         /// Strips with adjacency begin with the provoking vertex.
         StripAdjacency = "strip-adjacency",
@@ -159,16 +160,16 @@ impl Erratum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Errata(u32);
 
-/// Text that does not choose errata.
+/// Error of a text that is not a valid selection of errata.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ErrataError {
-    /// Not the name of an erratum.
+    /// The name is unknown.
     #[error("`{name}`: no such erratum; there are {}", Names(Erratum::ALL.to_vec()))]
     Unknown {
         /// The text.
         name: String,
     },
-    /// An erratum of other chips.
+    /// The erratum belongs to other chips.
     #[error("`{erratum}`: this chip does not have it; it has {}", Names(Erratum::all_of(*.driver).collect()))]
     OtherChips {
         /// The erratum.
@@ -176,12 +177,12 @@ pub enum ErrataError {
         /// The driver of the chip.
         driver: Driver,
     },
-    /// A list that mixes the forms.
+    /// The list mixes the forms.
     #[error("`{0}`: all, none, NAME,NAME or all,-NAME,-NAME are the forms")]
     Form(String),
 }
 
-/// Names for a message.
+/// Names to be listed in a message.
 struct Names(Vec<Erratum>);
 
 impl fmt::Display for Names {
@@ -222,11 +223,11 @@ impl Errata {
         Errata(self.0 & !(1 << erratum as u32))
     }
 
-    /// Returns the set that a text chooses for the chips of a driver: `all`, `none`, the names of those that are on, or `all`
-    /// and the names of those that are off, each after a minus.
+    /// Returns the errata that a text selects for the chips of a driver. The text is `all`, `none`, the names of the
+    /// errata that are on, or `all` and the names of those that are off, each after a minus.
     ///
     /// # Errors
-    /// A name that is unknown or of other chips, and a mixture of the forms.
+    /// A name is unknown or belongs to other chips, or the text mixes the forms.
     pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
         let named = |name: &str| {
             let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);

@@ -1,7 +1,7 @@
-//! The boards that are emulated: which chip, and the PCI id by which a driver recognizes it.
+//! The emulated boards: the chip of each, and the PCI id by which a driver recognizes it.
 //!
-//! The crate has no emulation, so that the command line, which starts programs on a board, is built without it: that is in
-//! the library which such a program loads. [`mod@patch`], [`errata`] and [`screen`] are for both, too.
+//! The crate contains no emulation. The command line, which starts programs on a board, depends only on this crate;
+//! the library that such a program loads contains the emulation. Both use [`mod@patch`], [`errata`] and [`screen`].
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ pub mod screen;
 
 use reconverge_isa::Isa;
 
-/// One board.
+/// An emulated board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
     /// The product name.
@@ -22,23 +22,23 @@ pub struct Board {
     pub pci: u16,
     /// The chip, in lower case, as in the machine's table of chips.
     pub chip: &'static str,
-    /// The drivers that it has.
+    /// The drivers for the board.
     pub driver: Driver,
 }
 
-/// The drivers of boards: the kernel's, whose device node is emulated, and Mesa's, which makes the command streams.
+/// The drivers of boards: the kernel's, whose device node is emulated, and Mesa's, which creates the command streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
     /// The kernel's `radeon` and Mesa's `r300`.
     R300,
     /// The kernel's `radeon` and Mesa's `r600`.
     R600,
-    /// The kernel's `nouveau`, and Mesa's for these chips, which it calls `nv50`.
+    /// The kernel's `nouveau`, and Mesa's driver for these chips, which Mesa names `nv50`.
     Nv50,
 }
 
 impl Driver {
-    /// The kernel driver, as `DRM_IOCTL_VERSION` names it.
+    /// Returns the name of the kernel driver, as `DRM_IOCTL_VERSION` reports it.
     pub const fn kernel(self) -> &'static str {
         match self {
             Driver::R300 | Driver::R600 => "radeon",
@@ -46,7 +46,7 @@ impl Driver {
         }
     }
 
-    /// The machine that executes its programs.
+    /// Returns the machine that executes the driver's programs.
     pub const fn isa(self) -> Isa {
         match self {
             Driver::R300 => Isa::R500,
@@ -55,7 +55,7 @@ impl Driver {
         }
     }
 
-    /// The PCI id of the boards' vendor.
+    /// Returns the PCI id of the boards' vendor.
     pub const fn vendor(self) -> u16 {
         match self {
             // Advanced Micro Devices, formerly ATI.
@@ -65,7 +65,7 @@ impl Driver {
         }
     }
 
-    /// The file name of Mesa's driver.
+    /// Returns the file name of Mesa's driver.
     pub const fn mesa(self) -> &'static str {
         match self {
             Driver::R300 => "r300_dri.so",
@@ -82,8 +82,9 @@ const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str)
 
 /// One board for each chip.
 ///
-/// The ids and which chip each means: Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names: the PCI ID repository,
-/// `pci.ids`, vendors 1002 and 10de; where it lists several products for an id, one of them.
+/// The ids and their chips are from Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names
+/// are from the PCI ID repository, `pci.ids`, vendors 1002 and 10de. If it lists several products for an id, the
+/// table has one of them.
 #[rustfmt::skip]
 pub const BOARDS: &[Board] = &[
     //     chip     id      driver        product
@@ -121,7 +122,7 @@ pub const BOARDS: &[Board] = &[
     board("mcp89", 0x08a0, Driver::Nv50, "GeForce 320M"),
 ];
 
-/// The number by which NVIDIA's chips name themselves. (envytools, `chipsets`)
+/// Numbers of NVIDIA's chips, which the chips report. (envytools, `chipsets`)
 #[rustfmt::skip]
 const CHIPSETS: &[(&str, u16)] = &[
     ("g80", 0x50), ("g84", 0x84), ("g86", 0x86), ("g92", 0x92), ("g94", 0x94), ("g96", 0x96), ("g98", 0x98), ("gt200", 0xa0),
@@ -129,18 +130,18 @@ const CHIPSETS: &[(&str, u16)] = &[
 ];
 
 impl Board {
-    /// The number by which its chip names itself, where its vendor numbers chips.
+    /// Returns the number that the chip reports, or `None` if its vendor does not number chips.
     pub fn chipset(&self) -> Option<u16> {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
     }
 
-    /// Returns the PCI ids of all boards with this chip. For NVIDIA's chips, returns the id of this board alone.
+    /// Returns the PCI ids of all boards with this chip. For NVIDIA's chips, returns only the id of this board.
     pub fn ids(&self) -> &[u16] {
         let found = ids::IDS.iter().find(|(chip, _)| *chip == self.chip);
         found.map_or(std::slice::from_ref(&self.pci), |(_, ids)| ids)
     }
 
-    /// The board with the chip of a PCI id.
+    /// Returns the board with the chip of a PCI id.
     ///
     /// ```
     /// use reconverge_board::Board;
@@ -151,7 +152,7 @@ impl Board {
         BOARDS.iter().find(|board| board.ids().contains(&id))
     }
 
-    /// The board with the chip of this number.
+    /// Returns the board with the chip of this number.
     ///
     /// ```
     /// use reconverge_board::Board;
@@ -161,7 +162,7 @@ impl Board {
         BOARDS.iter().find(|board| board.chipset() == Some(number))
     }
 
-    /// How the text begins by which Mesa's driver of this board names its renderer.
+    /// Returns the prefix of the renderer name that Mesa's driver reports for this board.
     pub fn renderer(&self) -> String {
         match self.chipset() {
             Some(number) => format!("NV{number:02X}"),
@@ -172,8 +173,8 @@ impl Board {
         }
     }
 
-    /// The board of a chip's name or number, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case
-    /// does not count.
+    /// Returns the board with a chip's name or number, a product name, or a PCI id in hexadecimal digits, with or
+    /// without `0x`. Case is ignored.
     ///
     /// ```
     /// use reconverge_board::Board;

@@ -1,11 +1,11 @@
-//! Words of programs that are replaced on their way into a chip.
+//! Replaces words of programs when they are sent to a chip.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Words, and those that are put in their place wherever a program has them.
+/// Consecutive words, and the words that replace them wherever a program contains them.
 ///
 /// ```
 /// use reconverge_board::patch::Patch;
@@ -20,27 +20,27 @@ pub struct Patch {
     new: Vec<u32>,
 }
 
-/// Text that is no patch.
+/// Error of a text that is not a valid patch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PatchError {
-    /// Not two lists.
+    /// The text is not two lists.
     #[error("OLD:NEW is the form, each a list of words in hexadecimal digits: 80000c10:80000c11")]
     Form,
-    /// Not a word.
+    /// An element is not a word.
     #[error("`{0}` is no word of up to 8 hexadecimal digits")]
     Word(String),
-    /// Lists of different lengths.
+    /// The lists have different lengths.
     #[error("{old} words in the place of {new}: both lists are of one length")]
     Lengths {
-        /// Words that are replaced.
+        /// Number of words to be replaced.
         old: usize,
-        /// Words in their place.
+        /// Number of words that replace them.
         new: usize,
     },
 }
 
 impl Patch {
-    /// Replaces the words wherever they are, and gives at how many places.
+    /// Replaces all occurrences of the words, and returns their number.
     pub fn apply(&self, words: &mut [u32]) -> u64 {
         let (mut count, mut at) = (0, 0);
         while let Some(place) = words.get_mut(at..at + self.old.len()) {

@@ -6,18 +6,19 @@
 //! | socket | sender | data |
 //! |---|---|---|
 //! | [`FRAMES`] | library | one frame per connection: a [`FrameHeader`], then its pixels |
-//! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, as long as the connection lasts |
+//! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, until the connection is closed |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! A connection per frame needs no state in the library: a program may fork, and it may close descriptors of others. The window reads connections in their order, so the frames of a process arrive in theirs.
+//! With one connection per frame, the library keeps no state: a program may fork, and it may close descriptors of
+//! others. The window reads connections in order, so the frames of each process arrive in order.
 //!
-//! A pixel has four bytes: blue, green, red, and one that is not used. The upper row comes first.
+//! A pixel has four bytes: blue, green, red, and an unused one. The upper row comes first.
 //!
-//! An event is the kernel's `struct input_event` of a 64-bit system: seconds and microseconds of `CLOCK_MONOTONIC`, of 64 bits each,
-//! type and code of 16 bits, value of 32 bits. `EV_SYN` with `SYN_REPORT` ends each group. If a program does not read its events and the
-//! socket is full, events are dropped; the next group then begins with `SYN_DROPPED`, as the kernel's `evdev` does it. A key is pressed and
-//! released; it does not repeat. The position of the pointer has the range 0 to [`PREFERRED`] minus one in each direction,
-//! whatever the size of the picture is.
+//! An event is the kernel's `struct input_event` of a 64-bit system: seconds and microseconds of `CLOCK_MONOTONIC`,
+//! of 64 bits each, type and code of 16 bits, value of 32 bits. `EV_SYN` with `SYN_REPORT` ends each group. If a
+//! program does not read its events and the socket is full, events are dropped. The next group then begins with
+//! `SYN_DROPPED`, as in the kernel's `evdev`. Keys are pressed and released; they do not repeat. The position of the
+//! pointer has the range 0 to [`PREFERRED`] minus one in each direction, whatever the size of the picture.
 //!
 //! Sources: the kernel's `include/uapi/linux/input.h` and `input-event-codes.h`.
 
@@ -54,20 +55,20 @@ pub struct FrameHeader {
     pub process: u32,
     /// Number of resets of the chip in this process.
     pub resets: u64,
-    /// Number of different registers, packets and formats that the process has used and the chip does not have.
+    /// Number of different registers, packets and formats that the process has used and the chip does not emulate.
     pub unknown: u64,
 }
 
 const MAGIC: [u8; 8] = *b"RCVFRAME";
 const VERSION: u32 = 1;
 
-/// A header that is not one of a frame.
+/// Error of a header that is not a frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FrameError {
-    /// The first bytes are others.
+    /// The first bytes are not the magic number.
     #[error("not a frame of the driver library")]
     Magic,
-    /// The library is of another build.
+    /// The library is from another build.
     #[error(
         "expected version {VERSION} of a frame, found {0}; build the command and the driver library together"
     )]
@@ -81,7 +82,7 @@ impl FrameHeader {
     /// Length in bytes.
     pub const LENGTH: usize = 40;
 
-    /// Number of bytes of the pixels.
+    /// Returns the size of the pixels in bytes.
     pub const fn pixel_bytes(&self) -> usize {
         4 * self.size[0] as usize * self.size[1] as usize
     }
@@ -99,7 +100,7 @@ impl FrameHeader {
     /// Returns the header with these bytes.
     ///
     /// # Errors
-    /// They are not those of a frame, or of another version, or the size is out of range.
+    /// The bytes are not a frame header, are of another version, or have a size out of range.
     pub fn from_bytes(bytes: &[u8; FrameHeader::LENGTH]) -> Result<FrameHeader, FrameError> {
         if bytes[..8] != MAGIC {
             return Err(FrameError::Magic);
@@ -126,9 +127,9 @@ impl FrameHeader {
 pub struct InputEvent {
     /// Type: a constant `EV_*` of the kernel.
     pub kind: u16,
-    /// The key, the axis, or the kind of end of a group.
+    /// The key, the axis, or the kind of synchronization event.
     pub code: u16,
-    /// Pressed or released, position, or steps.
+    /// 1 or 0 for a key that is pressed or released, a position, or a number of steps.
     pub value: i32,
 }
 

@@ -1,4 +1,5 @@
-//! Raw words: little endian unless the caller knows better, nothing else. The machine must come from elsewhere.
+//! Raw words without a header. They are little endian unless the caller states otherwise. The caller also states the
+//! machine.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::CodeAt;
@@ -6,7 +7,7 @@ use reconverge_isa::program::CodeAt;
 use crate::bytes::{little_endian, to_bytes, words};
 use crate::{Endian, Error, Format};
 
-/// One nameless program of the file's words. A length that is no multiple of four is an error.
+/// Returns one program without a name. Fails if the length is not a multiple of four.
 pub fn load(bytes: &[u8], endian: Endian) -> Result<Image, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -19,7 +20,7 @@ pub fn load(bytes: &[u8], endian: Endian) -> Result<Image, Error> {
     Ok(Image { format: Format::Bin.name(), programs: vec![program], ..Image::default() })
 }
 
-/// The words as a file.
+/// Returns the words as the bytes of a file.
 pub fn write(words: &[u32]) -> Vec<u8> {
     to_bytes(words)
 }

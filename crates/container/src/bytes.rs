@@ -1,4 +1,4 @@
-//! Reading from bytes that may end anywhere: every access is checked against the length first.
+//! Reads from bytes that may end anywhere: every access is first checked against the length.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use reconverge_isa::program::{CodeAt, Digits, Numbers};
 
 use crate::Error;
 
-/// A file (or member) of which parts are read by offset.
+/// A file or member that is read by offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     bytes: &'a [u8],
-    /// The place of the first byte in the whole file, for errors.
+    /// Offset of the first byte in the whole file, for errors.
     base: u64,
 }
 
 impl<'a> Bytes<'a> {
-    /// A whole file.
+    /// Returns a whole file.
     pub(crate) fn of(bytes: &'a [u8]) -> Self {
         Bytes { bytes, base: 0 }
     }
 
-    /// The part of a file that starts at `base`, of which errors give places in the file.
+    /// Returns the part of a file that starts at `base`. Offsets in errors count from the start of the file.
     pub(crate) fn part(bytes: &'a [u8], base: u64) -> Self {
         Bytes { bytes, base }
     }
@@ -31,7 +31,7 @@ impl<'a> Bytes<'a> {
         self.bytes.len() as u64
     }
 
-    /// `wanted` bytes from `at`.
+    /// Returns `wanted` bytes from `at` on.
     pub(crate) fn slice(self, what: &'static str, at: u64, wanted: u64) -> Result<&'a [u8], Error> {
         let end = at.checked_add(wanted).filter(|end| *end <= self.len());
         match end {
@@ -46,32 +46,32 @@ impl<'a> Bytes<'a> {
         Ok(array)
     }
 
-    /// A byte.
+    /// Reads a byte.
     pub(crate) fn u8(self, what: &'static str, at: u64) -> Result<u8, Error> {
         Ok(u8::from_le_bytes(self.array(what, at)?))
     }
 
-    /// Two bytes, little endian.
+    /// Reads two bytes, little endian.
     pub(crate) fn u16(self, what: &'static str, at: u64) -> Result<u16, Error> {
         Ok(u16::from_le_bytes(self.array(what, at)?))
     }
 
-    /// Four bytes, little endian.
+    /// Reads four bytes, little endian.
     pub(crate) fn u32(self, what: &'static str, at: u64) -> Result<u32, Error> {
         Ok(u32::from_le_bytes(self.array(what, at)?))
     }
 
-    /// Four bytes, big endian.
+    /// Reads four bytes, big endian.
     pub(crate) fn u32_be(self, what: &'static str, at: u64) -> Result<u32, Error> {
         Ok(u32::from_be_bytes(self.array(what, at)?))
     }
 
-    /// Eight bytes, little endian.
+    /// Reads eight bytes, little endian.
     pub(crate) fn u64(self, what: &'static str, at: u64) -> Result<u64, Error> {
         Ok(u64::from_le_bytes(self.array(what, at)?))
     }
 
-    /// The text from `at` up to a zero byte.
+    /// Returns the text from `at` up to a zero byte.
     pub(crate) fn name(self, what: &'static str, at: u64) -> Result<&'a str, Error> {
         const LIMIT: u64 = 4096;
         let bad = Error::Name { what, at: self.base.saturating_add(at), limit: LIMIT };
@@ -84,7 +84,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// `bytes`, which lie at `at`, as little-endian words.
+/// Converts `bytes`, which start at offset `at`, to little-endian words.
 pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32>, Error> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() {
@@ -93,7 +93,7 @@ pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32
     Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
 }
 
-/// `words`, which lie at `at`, as rows of `N`.
+/// Splits `words`, which start at offset `at`, into rows of `N`.
 pub(crate) fn rows<'a, const N: usize>(
     what: &'static str,
     at: u64,
@@ -105,19 +105,19 @@ pub(crate) fn rows<'a, const N: usize>(
     }
 }
 
-/// A program of little-endian words that the file has from `at` on.
+/// Returns a program of little-endian words that start at offset `at` of the file.
 pub(crate) fn little_endian(words: Vec<u32>, at: u64) -> Program {
     let code_at = CodeAt::Bytes { start: at as usize, big_endian: false };
     Program { code_at, ..Program::from_words(words) }
 }
 
-/// The place of words that a text spells as numbers, one each.
+/// Returns the location of words that are numbers in a text, one number per word.
 pub(crate) fn numbers(places: Vec<Range<usize>>, digits: Digits) -> CodeAt {
     let numbers = Numbers { start: 0, places: Arc::new(places), digits, width: 4, big_endian: false };
     CodeAt::Numbers(numbers, Box::new(CodeAt::Bytes { start: 0, big_endian: false }))
 }
 
-/// Words as little-endian bytes.
+/// Converts words to little-endian bytes.
 pub(crate) fn to_bytes(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -1,13 +1,13 @@
-//! AMD CAL images (R600 and R700): the ELF files that CAL's compiler makes, alone or inside an OpenCL binary.
+//! AMD CAL images (R600 and R700): the ELF files that CAL's compiler generates, alone or inside an OpenCL binary.
 //!
 //! ```text
 //! ELF header              32 bits, OS ABI 100, machine 125
 //! dictionary segment      a row for each encoding: machine, type, offset and size of its segments, flags
 //! PT_NOTE and PT_LOAD     of each encoding; the sections .text, .data, .symtab and .strtab lie in the latter
 //! ```
-//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can hold the same program for
-//! several chips, and in the intermediate language, which is passed over. Literal constants are not read.
-//! Not seen in a file of this generation, and so believed only: the notes' register addresses.
+//! (AMD's `amuABI.h`; Multi2Sim's reader of the same files for later chips.) An image can contain the same program
+//! for several chips, and in the intermediate language, which is skipped. Literal constants are not read. The
+//! register addresses in the notes are inferred: no file of this generation was available.
 
 use reconverge_isa::program::{Module, Stage};
 use reconverge_isa::{Image, Isa};
@@ -22,7 +22,7 @@ const OS_ABI: u8 = 100;
 /// The note with pairs of register address and value.
 const PROGRAM_INFORMATION: u32 = 1;
 
-/// Machines whose code is read; 5 to 8 are the intermediate language, the rest are later chips.
+/// Machines whose code is read. 5 to 8 are the intermediate language, and the others are later chips.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (0, "r600"), (1, "rv610"), (2, "rv630"), (3, "rv670"), (4, "rv770"), (11, "rv710"), (12, "rv730"),
@@ -31,7 +31,7 @@ const CHIPS: [(u32, &str); 7] = [
 /// Program types.
 const STAGES: [Stage; 5] = [Stage::Pixel, Stage::Vertex, Stage::Geometry, Stage::Fetch, Stage::Compute];
 
-/// Reads an image: a program for each encoding for a chip of this generation.
+/// Reads an image. Each encoding for a chip of this generation becomes a program.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_CAL)?;
     if elf.os_abi != OS_ABI {
@@ -79,7 +79,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Adds the program of the encoding whose segments are at the place (offset, size).
+/// Adds the program of the encoding whose segments are in the range `place` (offset, size).
 fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> Result<(), Error> {
     let inside = |at: u64, (start, bytes): (u64, u64)| at >= start && at - start < bytes;
     let segment = |kind| {
@@ -113,7 +113,7 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
     Ok(())
 }
 
-/// The registers of the program information. Addresses count bytes, or words of four.
+/// Returns the registers of the program information. Addresses count bytes, or words of four bytes.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
     let data = Bytes::part(notes.data, notes.offset);

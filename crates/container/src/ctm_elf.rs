@@ -1,10 +1,10 @@
 //! ATI CTM executables for the R500 ("DPP programs"). (CTM guide pp. 45-49)
 //!
-//! The guide's notes are named "ATI DPP": program information, inputs, outputs, conditional output, float and
-//! integer constants used, early exit. Of the program information only the first two words are known (a
-//! reserved 1 and the value for FG_DEPTH_SRC), so state registers and constant values have notes of this
-//! project's own, named "Reconverge"; `docs/ctm-elf.md` describes them. Types 2 to 5 of the guide's notes
-//! follow the order of its list and are an inference.
+//! The guide's notes are named "ATI DPP": program information, inputs, outputs, conditional output, float and integer
+//! constants used, early exit. Only the first two words of the program information are known: a reserved 1 and the
+//! value for FG_DEPTH_SRC. State registers and constant values are therefore in separate notes, which this project
+//! defines and names "Reconverge"; `docs/ctm-elf.md` describes them. Types 2 to 5 of the guide's notes are inferred
+//! from the order of its list.
 
 use object::Endianness;
 use object::elf as raw;
@@ -21,10 +21,10 @@ const OS_ABI: u8 = 98;
 const ABI_VERSION: u8 = 1;
 const FLAGS: u32 = 1;
 const EXECUTABLE: u16 = 2;
-/// PF_X: the segment holds code.
+/// PF_X: the segment contains code.
 const PF_X: u32 = 1;
 
-/// Name of the guide's notes; with its zero byte, eight bytes.
+/// Name of the guide's notes, eight bytes with the terminating zero.
 const ATI: &[u8] = b"ATI DPP\0";
 /// Name of this project's notes.
 const OWN: &[u8] = b"Reconverge\0";
@@ -44,7 +44,7 @@ mod own {
     pub(super) const CONSTANTS: u32 = 2;
 }
 
-/// A run of registers: name, address of the first, how many. One alone has no number in its name.
+/// Consecutive registers: name, address of the first, and count. A single register has no number in its name.
 struct Registers(&'static str, u32, u32);
 
 // R5xx acceleration guide, register reference; RS_*: addresses in Mesa's r300 driver.
@@ -65,7 +65,7 @@ const REGISTERS: [Registers; 14] = [
     Registers("RS_COUNT",        0x4300, 1),
     Registers("RS_INST_COUNT",   0x4304, 1),
 ];
-/// The rasteriser's lists, which come in sixteens.
+/// The rasteriser's lists, of 16 registers each.
 const LISTS: [Registers; 2] = [Registers("RS_IP", 0x4074, 16), Registers("RS_INST", 0x4320, 16)];
 
 const DEPTH_SOURCE: &str = "FG_DEPTH_SRC";
@@ -79,7 +79,7 @@ fn registers() -> impl Iterator<Item = (String, u32)> {
     })
 }
 
-/// The MMIO address of a state register: one of the manual's names, or `0x…` for one without a name here.
+/// Returns the MMIO address of a state register by its name in the manual, or by `0x…` if it has no name here.
 fn register_address(name: &str) -> Option<u32> {
     let known = registers().find(|(known, _)| known == name).map(|(_, address)| address);
     known.or_else(|| name.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok()))
@@ -90,9 +90,9 @@ fn register_name(address: u32) -> String {
     known.unwrap_or_else(|| format!("{address:#06x}"))
 }
 
-/// Reads an executable: one program.
+/// Reads an executable, which contains one program.
 ///
-/// A file without the project's state note loads with a note that says what is missing.
+/// A file without the project's state note loads with a note that names the missing data.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_R5XX)?;
     if elf.wide {
@@ -141,7 +141,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             ));
         }
         Some(_) => {}
-        // A file that lists all its state without this register writes zero where the guide asks for the register.
+        // If a file lists all its state without this register, the zero only fills the field that the guide requires.
         None if found.state && depth_source == 0 => {}
         None => program.state.insert(0, (DEPTH_SOURCE.to_owned(), depth_source)),
     }
@@ -160,7 +160,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// What the notes said.
+/// Contents of the notes.
 #[derive(Default)]
 struct Found {
     depth_source: Option<u32>,
@@ -168,7 +168,7 @@ struct Found {
     constants: bool,
 }
 
-/// The code's place and bytes: `.text` if there are sections, else the one executable segment.
+/// Returns the offset and bytes of the code: `.text` if there are sections, otherwise the only executable segment.
 fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     let loads: Vec<_> = elf
         .segments
@@ -192,7 +192,7 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
     Ok((text.offset, text.data))
 }
 
-/// Segments that share bytes could ask for many times the file's size.
+/// Rejects note segments that share bytes: they could request many times the file's size.
 fn note_segments_apart(elf: &elf::Elf<'_>) -> Result<(), Error> {
     let mut segments: Vec<_> = elf.segments.iter().filter(|segment| segment.kind == elf::PT_NOTE).collect();
     segments.sort_by_key(|segment| segment.offset);
@@ -282,12 +282,12 @@ fn flag(value: u32, at: u64) -> Result<bool, Error> {
     }
 }
 
-/// Bytes of a constant's four components.
+/// Size in bytes of a constant's four components.
 const VECTOR_BYTES: u32 = 16;
-/// Float constants that the chip has.
+/// Number of float constants of the chip.
 const CONSTANTS: u32 = 256;
 
-/// A note's entries: index and four words each. Those of ascending index make one block.
+/// Adds the entries of a note: an index and four words each. Entries with ascending indices form one block.
 fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error> {
     let mut block: Option<ConstantBlock> = None;
     for [index, vector @ ..] in rows::<5>("the constants note", at, values)? {
@@ -312,8 +312,8 @@ fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error
 
 /// Writes a program as an executable that [`load`] reads back as the same program.
 ///
-/// The notes say what the format has no place for. Errors: state that is no register of the R500, constants
-/// that are not whole vectors of bank 0.
+/// Notes report data that the format cannot represent. Errors: state that is not a register of the R500, and
+/// constants that are not whole vectors of bank 0.
 pub fn write(program: &Program) -> Result<Written<Vec<u8>>, Error> {
     let unwritable = |what: String, remedy| Error::Unwritable { format: Format::CtmElf.name(), what, remedy };
     if let Some(name) = program.name.as_deref().filter(|name| name.contains('\0') || name.len() > 4096) {
@@ -396,7 +396,7 @@ fn note(notes: &mut Vec<u8>, name: &[u8], kind: u32, values: &[u32]) {
     notes.extend(to_bytes(values));
 }
 
-/// File header, two segments, their contents, a symbol if there is a name, section headers.
+/// Writes the file header, two segments, their contents, a symbol if there is a name, and section headers.
 fn file(text: &[u8], notes: &[u8], name: Option<&str>) -> Result<Vec<u8>, object::write::Error> {
     let mut buffer = Vec::new();
     let mut writer = Writer::new(Endianness::Little, false, &mut buffer);
@@ -457,7 +457,7 @@ fn file(text: &[u8], notes: &[u8], name: Option<&str>) -> Result<Vec<u8>, object
         writer.write_symbol(&Sym {
             section: Some(text_index.0),
             st_name,
-            // Global function.
+            // A global function.
             st_info: raw::SymbolInfo(1 << 4 | elf::FUNC),
             st_other: raw::SymbolOther(0),
             st_shndx: raw::SymbolSection(0),

@@ -1,8 +1,8 @@
 //! ELF cubins of CUDA 3.x to 6.5 for sm_10 to sm_13, 32 and 64 bits.
 //!
-//! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`); their
-//! layout was described by gdev for later chips and agrees with twelve files of nvcc 3.0 to 6.5. Not seen in
-//! any of those files, and so believed only: relocations, `.nv.global`, `.nv.local`.
+//! Section names and attribute numbers are those that NVIDIA's `cuobjdump -elf` prints (`EIATTR_…`). gdev describes
+//! their layout for later chips, and it agrees with twelve files of nvcc 3.0 to 6.5. Relocations, `.nv.global` and
+//! `.nv.local` do not occur in any of those files, so their layout is inferred.
 
 mod write;
 
@@ -17,10 +17,10 @@ use crate::{Error, Format, limits};
 
 pub use write::write;
 
-/// The relocation that writes a 32-bit address; the only one whose meaning is known here.
+/// The relocation that writes a 32-bit address. It is the only one with a known meaning.
 const ABSOLUTE_32: u32 = 2;
 
-/// Attributes that are a number, kept as state of the program under the name `cuobjdump` prints.
+/// Attributes with a number as value. They become state of the program under the name that `cuobjdump` prints.
 #[rustfmt::skip]
 const NUMBERS: [(u8, &str); 8] = [
     (0x04, "EIATTR_CTAIDZ_USED"),
@@ -33,10 +33,10 @@ const NUMBERS: [(u8, &str); 8] = [
     (0x1e, "EIATTR_CRS_STACK_SIZE"),
 ];
 
-/// Attributes that hold three numbers, x, y and z.
+/// Attributes with three numbers as value: x, y and z.
 const TRIPLES: [(u8, &str); 2] = [(0x05, "EIATTR_MAX_THREADS"), (0x10, "EIATTR_REQNTID")];
 
-/// Starts of the names of sections that belong to a kernel, whose name follows.
+/// Prefixes of section names that end with the name of a kernel.
 const SHARED: &str = ".nv.shared.";
 const LOCAL: &str = ".nv.local.";
 const INFO: &str = ".nv.info.";
@@ -127,12 +127,12 @@ fn no_kernel(section: &Section<'_>) -> String {
     format!("section {} belongs to a kernel that is not there and was passed over", section.name)
 }
 
-/// Sections for debuggers: DWARF, and NVIDIA's own.
+/// Returns whether a section is for debuggers: DWARF, or NVIDIA's own format.
 fn is_debug(name: &str) -> bool {
     [".debug", ".nv_debug"].iter().any(|start| name.starts_with(start))
 }
 
-/// Sections that are read elsewhere or carry nothing of the program.
+/// Returns whether a section is read elsewhere or has no data of a program.
 fn is_plumbing(section: &Section<'_>) -> bool {
     let name = section.name;
     name.is_empty()
@@ -142,7 +142,7 @@ fn is_plumbing(section: &Section<'_>) -> bool {
 }
 
 fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
-    // No digits, or more than a number holds, are no bank either.
+    // A suffix without digits, or with a number that is too large, is not a bank either.
     let bank = digits.parse().unwrap_or(u64::MAX);
     limits::at_most("the bank of a constant section", section.offset, bank, limits::LAST_BANK)
 }
@@ -169,8 +169,8 @@ fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
     Ok(program)
 }
 
-/// Reads a list of attribute records: format, attribute, then a value (formats 1 to 3) or the length of a
-/// value that follows (format 4).
+/// Reads a list of attribute records. A record has a format and an attribute, then a value (formats 1 to 3) or the
+/// length of a value that follows (format 4).
 fn attributes(
     elf: &Elf<'_>,
     section: &Section<'_>,
@@ -224,8 +224,9 @@ fn attributes(
     Ok(())
 }
 
-/// Parameters of which a file states the offsets and the size of all: each ends where the next begins, so that the
-/// padding between two counts for the first. Empty where the numbers do not say where the last one ends.
+/// Returns parameters if a file states only their offsets and their total size. Each parameter ends at the start of
+/// the next, so padding between two belongs to the first. Returns an empty list if the end of the last one is
+/// unknown.
 fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> {
     offsets.sort_unstable();
     let ends = offsets.iter().copied().skip(1).chain(all);
@@ -238,7 +239,7 @@ fn parameters_of_offsets(mut offsets: Vec<u32>, all: Option<u32>) -> Vec<Param> 
     if params.len() == offsets.len() { params } else { Vec::new() }
 }
 
-/// Takes one attribute into the program; says whether it was understood.
+/// Adds an attribute to the program. Returns whether it is known.
 fn attribute_of_kernel(
     elf: &Elf<'_>,
     program: &mut Program,
@@ -250,7 +251,7 @@ fn attribute_of_kernel(
     let words: Vec<u32> = value.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
     let number = match value {
         [low, high] => Some(u32::from(u16::from_le_bytes([*low, *high]))),
-        // A frame size names its function first.
+        // A frame size is preceded by its function.
         _ if words.len() <= 2 && value.len() == 4 * words.len() => words.last().copied(),
         _ => None,
     };
@@ -264,8 +265,8 @@ fn attribute_of_kernel(
             };
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
         }
-        // EIATTR_SMEM_PARAM_OFFSETS: a word each, its low half the offset. Tools of CUDA 3.0 and 3.1 write nothing else
-        // about parameters; later ones say the same in KPARAM_INFO. See `parameters_of_offsets`.
+        // EIATTR_SMEM_PARAM_OFFSETS: one word per parameter, with the offset in the low half. Tools of CUDA 3.0 and
+        // 3.1 write nothing else about parameters; later ones also write KPARAM_INFO. See `parameters_of_offsets`.
         0x0b => {
             if words.is_empty() || value.len() != 4 * words.len() || words.iter().any(|word| *word >> 16 != 0)
             {
@@ -300,12 +301,12 @@ fn attribute_of_kernel(
     Ok(true)
 }
 
-/// The variables of the module: named objects in constant banks and in global memory, with the constant
-/// words that get the address of the latter.
+/// Returns the variables of the module: named objects in constant banks and in global memory. A variable in global
+/// memory has the constant words that hold its address.
 fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     let mut slots = address_slots(elf)?;
     let mut variables = Vec::new();
-    // Contents are copied: objects that share them more than once over are damage.
+    // Contents are copied, so their total size is limited: objects that share bytes many times are damaged.
     let mut left: u64 = elf.sections.iter().map(|section| section.data.len() as u64).sum();
     for (index, symbol) in elf.symbols.iter().enumerate() {
         if symbol.kind != elf::OBJECT && !slots.contains_key(&index) {
@@ -341,10 +342,10 @@ fn variables(elf: &Elf<'_>) -> Result<Vec<Variable>, Error> {
     Ok(variables)
 }
 
-/// The words of constant banks that get a symbol's address, by the symbol's index.
+/// Returns the words of constant banks that hold a symbol's address, by the symbol's index.
 ///
-/// A record is carried out by writing an address, so none may lead to another: the word must be in a constant
-/// section and the symbol in global memory.
+/// A relocation writes an address, so the result must not depend on another relocation: the word must be in a
+/// constant section, and the symbol in global memory.
 fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
     let mut slots: HashMap<usize, Vec<Slot>> = HashMap::new();
     let objects: BTreeMap<(u16, u64), usize> = elf
@@ -368,7 +369,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
         if matches!(target.kind, elf::REL | elf::RELA) {
             return wrong(format!("relocation section {name}: relocations may not form a chain or a cycle"));
         }
-        // What is not loaded (debug information) needs no addresses.
+        // Data that is not loaded (debug information) needs no addresses.
         if is_debug(name) {
             continue;
         }
@@ -410,13 +411,13 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                     record.offset, target.name, target.size
                 ));
             }
-            // Without an addend of its own, the word that is there now is added.
+            // In a record without an addend, the existing word is the addend.
             let there = Bytes::of(target.data).u32("a relocated word", record.offset).unwrap_or(0);
             let addend = record.addend.map_or(there, |addend| addend as u32);
             let mut slot = Slot { bank, offset: record.offset as u32, addend };
             let mut index = record.symbol as usize;
             if symbol.kind == elf::SECTION {
-                // The section's symbol is its first byte: find the object that the addend reaches.
+                // The section's symbol is its first byte, so the addend selects the object.
                 let reached = symbol.value.saturating_add(u64::from(addend));
                 let before = (symbol.section, 0)..=(symbol.section, reached);
                 let Some((place, object)) = objects.range(before).next_back() else {

@@ -8,10 +8,10 @@
 //!     bincode { 0x1000c805 0x0423c780 }
 //! }
 //! ```
-//! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`.
-//! Read as an extension: comments from `#` or `//` to the end of the line.
-//! A block of unknown name is passed over with a note; an unknown `key = number` of a `code` block becomes a
-//! state entry of the program under its own name, and is written back.
+//! Tokens are words and `{ } =`, in any layout. A zero word may be printed without `0x`, as `0000000000`. As an
+//! extension, comments from `#` or `//` to the end of the line are accepted. A block with an unknown name is skipped
+//! with a note. An unknown `key = number` of a `code` block becomes a state entry of the program under its own name,
+//! and is written back.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -26,16 +26,16 @@ use reconverge_isa::{Image, Isa, Program, Span};
 use crate::error::quoted;
 use crate::{Error, Format, Written, limits};
 
-/// Blocks inside blocks that are passed over; files have three levels.
+/// Maximum nesting of skipped blocks. Files have three levels.
 const DEEPEST: usize = 16;
 
-/// Top-level keys; a text that starts with one of them and `{` is a text cubin.
+/// Top-level keys. A text that starts with one of them and `{` is a text cubin.
 const KEYS: [&str; 7] = ["architecture", "abiversion", "modname", "code", "consts", "sampler", "reloc"];
 
-/// Architectures whose code is Tesla's.
+/// Architectures with Tesla code.
 pub(crate) const CHIPS: [&str; 4] = ["sm_10", "sm_11", "sm_12", "sm_13"];
 
-/// Keys of a `code` block with a meaning of their own; other numbers are state.
+/// Keys of a `code` block with a defined meaning. Other keys with numbers are state.
 const CODE_KEYS: [&str; 7] = ["name", "lmem", "smem", "reg", "bar", "bincode", "const"];
 
 /// Reads a text cubin.
@@ -105,14 +105,14 @@ pub fn load(text: &str) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Whether the text's first tokens are a cubin's.
+/// Returns whether the first tokens of the text are those of a cubin.
 pub(crate) fn starts_like(text: &str) -> bool {
     let mut reader = Reader { text, at: 0 };
     reader.next().is_some_and(|key| KEYS.contains(&key.text))
         && reader.next().is_some_and(|token| token.text == "{")
 }
 
-/// A number of 32 bits.
+/// Parses a 32-bit number.
 fn word_of(text: &str) -> Option<u32> {
     parse_number(text)?.try_into().ok()
 }
@@ -140,7 +140,7 @@ impl Segment<'_> {
     }
 }
 
-/// A block's member: `key = value`, or `key { … }`, whose opening brace has been read, without a value.
+/// A member of a block: `key = value`, or `key { … }` without a value, whose opening brace has been read.
 type Member<'a> = (Token<'a>, Option<Token<'a>>);
 
 struct Reader<'a> {
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next token, which the format requires; at the end of the text, says what was expected.
+    /// Returns the next token. At the end of the text, returns an error with the expected token.
     fn need(&mut self, expected: &str) -> Result<Token<'a>, Error> {
         match self.next() {
             Some(token) => Ok(token),
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         Error::syntax(self.text, block.start, format!("a {} block without it", block.text), expected)
     }
 
-    /// `{value}`.
+    /// Reads `{value}`.
     fn braced(&mut self) -> Result<Token<'a>, Error> {
         self.mark("{")?;
         let value = self.word("a value in braces")?;
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         fits.ok_or_else(|| self.syntax(token, &format!("a number, decimal or 0x…, of at most {limit}")))
     }
 
-    /// The next member of a block, or `None` at its closing brace.
+    /// Returns the next member of a block, or `None` at its closing brace.
     fn member(&mut self) -> Result<Option<Member<'a>>, Error> {
         let key = self.need("a key or `}`")?;
         match key.text {
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Words up to the closing brace; the opening one has been read.
+    /// Reads words up to the closing brace. The opening one has been read.
     fn words(&mut self) -> Result<(Vec<u32>, Vec<Range<usize>>), Error> {
         const EXPECTED: &str = "a word such as 0x1000c805, or `}`";
         let (mut words, mut places) = (Vec::new(), Vec::new());
@@ -240,7 +240,7 @@ impl<'a> Reader<'a> {
                 return Ok((words, places));
             }
             places.push(token.start..token.start + token.text.len());
-            // nvcc prints a zero with a C format that leaves the 0x out.
+            // nvcc prints a zero with a C format that omits the 0x.
             let zero = token.text.bytes().all(|byte| byte == b'0');
             let hexadecimal = token.text.starts_with("0x");
             match word_of(token.text) {
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over a block whose opening brace has been read.
+    /// Skips a block whose opening brace has been read.
     fn pass_over_block(&mut self) -> Result<(), Error> {
         let mut depth = 1;
         while depth > 0 {
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes over what is at the top level and has no known meaning.
+    /// Skips an unknown item at the top level.
     fn pass_over(&mut self, key: Token<'a>, notes: &mut Vec<String>) -> Result<(), Error> {
         let mark = self.need("`{` or `=`")?;
         let value = match mark.text {
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
         self.unknown((key, value), notes)
     }
 
-    /// Passes over a member without a known meaning.
+    /// Skips an unknown member.
     fn unknown(&mut self, (key, value): Member<'a>, notes: &mut Vec<String>) -> Result<(), Error> {
         if value.is_none() {
             self.pass_over_block()?;
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A `consts`, `reloc` or `const` block, whose opening brace has been read.
+    /// Reads a `consts`, `reloc` or `const` block, whose opening brace has been read.
     fn segment(&mut self, notes: &mut Vec<String>) -> Result<Segment<'a>, Error> {
         let mut segment = Segment::default();
         let mut mem = None;
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         while let Some((key, value)) = self.member()? {
             match (key.text, value) {
                 ("name", Some(value)) => segment.name = Some(value.text),
-                // `const` or `reloc`: says again what the block is.
+                // `const` or `reloc` repeats the kind of the block.
                 ("segname", Some(_)) => {}
                 ("segnum", Some(value)) => segment.bank = self.number(value, limits::LAST_BANK)?,
                 ("offset", Some(value)) => segment.offset = self.number(value, limits::BANK_BYTES)?,
@@ -377,8 +377,8 @@ impl<'a> Reader<'a> {
 
 /// Writes a text cubin that [`load`] reads back as the same programs and module.
 ///
-/// The notes say what the format has no place for: parameters, usage and resources it does not know.
-/// Errors: an image of several modules, of another machine, or without a name for a kernel.
+/// Notes report data that the format cannot represent: parameters, usage, and unknown resources. Errors: an image
+/// with several modules, for another machine, or with a kernel without a name.
 pub fn write(image: &Image) -> Result<Written<String>, Error> {
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {
         return unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead");
@@ -426,7 +426,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.field(1, "texunit", sampler.unit);
         lines.line(0, "}");
     }
-    // Contents belong to the first variable of their place; those without a variable are on their own.
+    // Contents belong to the first variable at their offset. Contents without a variable are separate.
     let mut named = vec![false; module.constants.len()];
     for variable in &module.variables {
         check("the variable name", &variable.name)?;

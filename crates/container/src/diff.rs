@@ -1,5 +1,5 @@
-//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them: the new side is read, or the old one with
-//! [`Hints::old`].
+//! Unified diffs of the text formats, as `diff -u` and `git format-patch` write them. The new side is read, or the
+//! old one with [`Hints::old`].
 //!
 //! ```text
 //! --- a/shaders.h
@@ -10,8 +10,8 @@
 //! +    0x0000203c, 0x94200688,
 //!  };
 //! ```
-//! Each file is read by itself, with the characters of the diff as white space. A mark stands where a diff leaves out lines, so
-//! that nothing reads across it.
+//! Each file is read separately, with the characters of the diff as white space. A mark replaces lines that a diff
+//! omits, so that nothing is read across a gap.
 
 use reconverge_isa::Image;
 
@@ -19,10 +19,10 @@ use crate::c::GAP;
 use crate::error::{Unread, counted};
 use crate::{Error, Format, Hints, load_as, merge, recognise};
 
-/// Files of a diff that are read.
+/// Maximum number of files in a diff.
 const MOST_FILES: usize = 1000;
 
-/// Whether the text has a hunk after the names of its files.
+/// Returns whether the text has a hunk after the names of its files.
 pub(crate) fn looks_like(text: &str) -> bool {
     let mut before = "";
     let mut named = false;
@@ -34,17 +34,17 @@ pub(crate) fn looks_like(text: &str) -> bool {
     })
 }
 
-/// The side of a file that is read.
+/// The selected side of a changed file.
 struct ChangedFile {
     name: String,
-    /// Offset of the first hunk's line, and lines before it.
+    /// Offset of the first hunk's line, and number of preceding lines.
     start: usize,
     lines_before: usize,
-    /// The side, with white space in place of everything else.
+    /// The text of the side, with white space instead of everything else.
     text: String,
 }
 
-/// Reads the new side of each file, or the old one.
+/// Reads the new side of each file, or the old one if the hints select it.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let files = files(text, hints.old)?;
     let mut image = Image { format: Format::Diff.name(), ..Image::default() };
@@ -63,7 +63,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
             image.notes.push(format!("{name}: this side of the diff is empty"));
             continue;
         }
-        // Errors have the lines of the diff.
+        // Errors have line numbers of the diff.
         let padded = "\n".repeat(lines_before) + &text;
         let result = recognise(padded.as_bytes()).and_then(|format| match format {
             Format::Diff => Err(Error::missing("a text", "a diff of a diff is not read")),
@@ -81,7 +81,7 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
 fn files(text: &str, old: bool) -> Result<Vec<ChangedFile>, Error> {
     let mut files: Vec<ChangedFile> = Vec::new();
     let mut names = ["", ""];
-    // Lines of the current hunk that are still to come, on the old and on the new side.
+    // Number of remaining lines of the current hunk, on the old and on the new side.
     let mut left = [0_u32; 2];
     let mut start = 0;
     for (number, whole) in text.split_inclusive('\n').enumerate() {

@@ -1,4 +1,5 @@
-//! Words in listings and dumps, as people paste them: what drivers and disassemblers print beside their text, and hex dumps.
+//! Words in pasted listings and dumps: the words that drivers and disassemblers print next to their text, and hex
+//! dumps.
 //!
 //! ```text
 //! 0000 00000002 A0000000 ALU 1 @4            Mesa r600, without a header: addresses count words, clauses are placed
@@ -8,9 +9,10 @@
 //! 00000000  05 42 00 10 80 07 00 00 |.B..…|  hexdump -C, xxd, od, with bytes, halves or words
 //! 0x10004205, 0x00000780,                    numbers alone
 //! ```
-//! Addresses decide where words go; they must fit, in the first way to count that does. Lines without words are passed
-//! over and counted in a note; a number next to words, or among lines of numbers, that is not a word of the dump is an
-//! error. Each `Function : NAME` of cuobjdump begins a program, for the chip of the `code for sm_NN` line before it.
+//! Addresses determine the positions of words. The unit of addresses is the first one that is consistent. Lines
+//! without words are skipped and counted in a note. A number that is next to words, or among lines of numbers, and is
+//! not a word of the dump is an error. Each `Function : NAME` of cuobjdump begins a program, for the chip of the
+//! preceding `code for sm_NN` line.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use crate::cubin_text::CHIPS;
 use crate::error::{Unread, counted, quoted};
 use crate::{Endian, Error, Format, Hints, bin, load_as, log, recognise_marked};
 
-/// Words that two lines may be apart: clauses are aligned.
+/// Maximum gap between two lines, in words: clauses are aligned.
 const WIDEST_GAP: usize = 64;
 
 /// A line with words.
@@ -33,21 +35,21 @@ struct Line<'a> {
     address: Option<&'a str>,
     /// The digits of each number.
     units: Vec<Range<usize>>,
-    /// Bytes of a number.
+    /// Number of bytes in a unit.
     width: usize,
-    /// The digits are bytes in the order of memory.
+    /// Whether lines may have gaps and any order: the address is a bare number, as in Mesa's dumps.
     in_order: bool,
-    /// The address may be anywhere: it has no mark of its own, as in Mesa's dumps.
+    /// Whether the number may not be an address: an address without a mark, as in Mesa's dumps.
     loose: bool,
-    /// The units are the halves of one number, and the text of the instruction comes before it.
+    /// Whether the units are the halves of one number, after the text of the instruction.
     halves: Option<bool>,
-    /// A number in the line that is not among the units.
+    /// A number in the line that is not one of the units.
     extra: Option<&'a str>,
-    /// Text follows the units.
+    /// Whether text follows the units.
     has_text: bool,
 }
 
-/// Whether the text reads as a dump and as nothing simpler, or begins with a line of one.
+/// Returns whether the text is a dump and not a simpler format, or begins with a line of a dump.
 pub(crate) fn looks_like(text: &str) -> bool {
     let reads =
         |part: &ListedFunction<'_>| read(text, part).is_ok_and(|dump| dump.addressed || dump.lines > 0);
@@ -55,7 +57,7 @@ pub(crate) fn looks_like(text: &str) -> bool {
     parts(text).iter().any(reads) || first.is_some_and(|line| numbers(line, 0, 1).is_some())
 }
 
-/// Whether each line begins with its own address, so that numbers alone would be misread.
+/// Returns whether each line begins with its own address. The numbers alone would then be misread.
 pub(crate) fn is_addressed(text: &str) -> bool {
     parts(text).iter().any(|part| read(text, part).is_ok_and(|dump| dump.addressed && dump.lines > 1))
 }
@@ -65,11 +67,11 @@ struct ListedFunction<'a> {
     name: Option<&'a str>,
     chip: Option<&'a str>,
     bytes: Range<usize>,
-    /// Number of the first line.
+    /// Line number of the first line.
     line: usize,
 }
 
-/// Splits a listing of cuobjdump into functions; any other text is one part.
+/// Splits a listing of cuobjdump into functions. Any other text is one part.
 fn parts(text: &str) -> Vec<ListedFunction<'_>> {
     let mut parts: Vec<ListedFunction<'_>> = Vec::new();
     let mut chip = None;
@@ -102,17 +104,18 @@ fn parts(text: &str) -> Vec<ListedFunction<'_>> {
 
 struct Dump {
     bytes: Vec<u8>,
-    /// Where they are, if all are in the text.
+    /// Positions of the words, if all of them are in the text.
     numbers: Option<Numbers>,
     lines: usize,
     addressed: bool,
-    /// The last line of Mesa's r600 lacks a word, which is 0: the fourth of a fetch, or the one after an odd literal.
+    /// Whether the last line of Mesa's r600 lacks a word, which is 0: the fourth of a fetch, or the one after an odd
+    /// literal.
     lacks_word: bool,
     notes: Vec<String>,
 }
 
-/// Reads the words of a dump as one nameless program, or as one for each `Function :` of cuobjdump; the dump of another
-/// container as that container.
+/// Reads the words of a dump as one program without a name, or as one program per `Function :` of cuobjdump. If the
+/// words are the dump of another container, reads that container.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let parts = parts(text);
     if let [part @ ListedFunction { name: None, .. }] = &parts[..] {
@@ -202,7 +205,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
                 let mut tokens =
                     line.split(|c: char| c.is_whitespace() || c == ',').filter(|token| !token.is_empty());
                 if let Some(first) = tokens.next().filter(|first| log::is_number(first)) {
-                    // An address with a number; prose has one number at most in this place.
+                    // An address and a number. Prose has only one number at this position.
                     let second = tokens.next().filter(|second| first.len() >= 4 && log::is_number(second));
                     stray.get_or_insert((number, line, first));
                     if let Some(second) = second {
@@ -214,7 +217,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
         }
         start += line.len() + 1;
     }
-    // hexdump and od end with the address behind the last byte.
+    // hexdump and od end with the address after the last byte.
     if lines.len() > 1
         && lines[0].address.is_some()
         && lines
@@ -244,7 +247,7 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
             as_long(),
         ));
     }
-    // Prose between the lines of a listing may begin with a number; a list of numbers has no prose.
+    // Prose between the lines of a listing may begin with a number. A list of numbers has no prose.
     if let Some((number, line, found)) = if addressed { stray_addressed } else { stray } {
         return Err(Error::at(number, line, found, as_long()));
     }
@@ -277,9 +280,9 @@ fn read(text: &str, part: &ListedFunction<'_>) -> Result<Dump, Error> {
     Ok(Dump { bytes, numbers, lines: count, addressed, lacks_word, notes })
 }
 
-/// Puts the words of each long instruction in the order of memory: the first one has bit 0 set. Both may have it set (the
-/// second one's means the end of the program), so another line must tell, or else the form of the listing: CUDA 5 and later
-/// print the number after the text, its second word first.
+/// Puts the words of each long instruction into memory order. The first word has bit 0 set. If both have it set (in
+/// the second, it marks the end of the program), another line determines the order, or else the form of the listing:
+/// CUDA 5 and later print the number after the text, with the second word first.
 fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Error> {
     let mut second_first = None;
     let mut after_text = None;
@@ -311,7 +314,7 @@ fn order_halves(text: &str, lines: &mut [Line<'_>]) -> Result<Option<String>, Er
     }))
 }
 
-/// The numbers of a line that starts at byte `start`.
+/// Returns the numbers of a line that starts at byte `start`.
 fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     let place = |part: &str| {
         let at = start + (part.as_ptr() as usize - line.as_ptr() as usize);
@@ -340,7 +343,7 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
         let (width, in_order, loose, has_text) = (4, false, false, true);
         return Some(Line { number, address, units, width, in_order, loose, halves, extra, has_text });
     }
-    // The characters beside a hex dump.
+    // Removes the characters next to a hex dump.
     let mut rest = line.split('|').next().unwrap_or("").split("//").next().unwrap_or("").trim();
     let mut address = None;
     let mut colon = false;
@@ -368,29 +371,32 @@ fn numbers(line: &str, start: usize, number: usize) -> Option<Line<'_>> {
     }
     let count = units_from(&tokens);
     let width = tokens.first().map_or(0, |token| token.len()) / 2;
-    // Fewer than a word without an address is prose more likely than code.
+    // A few digits without an address are more likely prose than code.
     if count == 0 || (address.is_none() && width < 4) {
         return None;
     }
     let units = tokens[..count].iter().map(|token| place(token)).collect();
-    // Mesa numbers the groups, in the text of a line.
+    // Mesa numbers the groups in the text of a line.
     let loose = bare && width == 4;
     let extra = tokens.get(count).copied().filter(|token| log::is_number(token));
     let has_prefix = |token: &str| line[..place(token).start - start].ends_with("0x");
     let extra = extra.filter(|token| !loose || address.is_none() || token.len() >= 4 || has_prefix(token));
-    // xxd groups bytes; hexdump and od print halves of the host, and all print words as numbers.
+    // xxd prints groups of bytes. hexdump and od print 16-bit units in host order. All of them print words as
+    // numbers.
     let in_order = width == 2 && colon;
     let has_text = tokens.len() > count;
     Some(Line { number, address, units, width, in_order, loose, halves: None, extra, has_text })
 }
 
-/// The numbers by their addresses: the first way to count in which they follow each other, or else (clauses) lie apart.
+/// Returns the numbers by their addresses. Uses the first unit of addresses for which lines are contiguous, or else
+/// the first for which they leave gaps (clauses).
 fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Error> {
     let all = || lines.iter().flat_map(|line| line.units.iter().cloned().map(Some)).collect();
     if lines[0].address.is_none() {
         return Ok(all());
     }
-    // The base, and the bytes that an address counts: bytes, words, slots of two (R700) and of six words (R500).
+    // The base, and the number of bytes per address unit: bytes, words, slots of two words (R700) and of six words
+    // (R500).
     const WAYS: [(u32, usize); 8] = [(16, 1), (8, 1), (10, 1), (10, 4), (16, 4), (10, 8), (16, 8), (10, 24)];
     let width = lines[0].width;
     let address = |line: &Line<'_>, (radix, bytes): (u32, usize)| {
@@ -398,7 +404,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
         let digits = line.address.filter(|digits| radix != 8 || digits.len() == 7)?.trim_start_matches("0x");
         usize::from_str_radix(digits, radix).ok()?.checked_mul(bytes)
     };
-    // How many lines follow each other when addresses count this way.
+    // Returns the number of lines that are contiguous with this unit.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
         let follows = |line: &&Line<'_>| {
@@ -444,7 +450,7 @@ fn wrong(text: &str, line: &Line<'_>, expected: &str) -> Error {
     Error::line(line.number, text.split('\n').nth(line.number - 1).unwrap_or(""), expected)
 }
 
-/// Lines that are passed over.
+/// Number of skipped lines.
 #[derive(Default)]
 struct Passed {
     count: usize,
@@ -543,7 +549,7 @@ mod tests {
         let [first, second] = &image.programs[..] else { panic!("{:?}", image.programs) };
         assert_eq!(first.name.as_deref(), Some("first"));
         assert_eq!(first.words, [0xa000_0001, 0x0400_0780, 0x1000_8008, 0xf000_0001, 0xe000_0001]);
-        // Its only instruction does not tell, the form of the listing does.
+        // The only instruction does not determine the order, so the form of the listing does.
         assert_eq!(
             (second.name.as_deref(), &second.words[..]),
             (Some("_Z6secondPf"), &[0xf000_0001, 0xe000_0001][..])
@@ -621,11 +627,11 @@ mod tests {
                 .starts_with("line 2, column 1: found `*`")
         );
         assert!(refused("nothing here").contains("no line has words"));
-        // No address follows the last one of 64 bits.
+        // No address follows the last 64-bit address.
         let last = format!("{} 4205 1000\n", u64::MAX);
         assert!(load(&last, &Hints::default()).is_ok());
         assert!(refused(&format!("{last}0003 4205 1000\n")).starts_with("line 2, "));
-        // Plain words stay plain words.
+        // Plain words are still plain words.
         assert_eq!(crate::recognise(b"00000000 10004205\n00000780 f0000001\n"), Ok(Format::Hex32));
         assert_eq!(crate::recognise(b"hello"), Ok(Format::Hex32));
     }

@@ -1,8 +1,8 @@
 //! The parts of an ELF file that shader containers use, each checked against the file's length.
 //!
-//! Cubins of CUDA 3.x place tables and sections at odd offsets, and an error here names its byte; so the
-//! records are read one field at a time instead of through `object`'s views, which give neither.
-//! Layouts: System V ABI, "Object Files". Only little-endian files exist among ours.
+//! Cubins of CUDA 3.x have tables and sections at odd offsets, and errors here name the byte. Records are therefore
+//! read one field at a time instead of through `object`'s views, which support neither. Layouts: System V ABI,
+//! "Object Files". Only little-endian files occur.
 
 use object::elf;
 
@@ -18,7 +18,7 @@ pub(crate) const MACHINE_CAL: u16 = 125;
 /// `e_machine` of LLVM's R600 and AMDGPU objects.
 pub(crate) const MACHINE_AMDGPU: u16 = elf::EM_AMDGPU.0;
 
-/// The byte order of files for other processors.
+/// The value of the byte order field in files for other processors.
 const BIG_ENDIAN: u8 = 2;
 
 /// Section types.
@@ -37,7 +37,7 @@ pub(crate) const OBJECT: u8 = 1;
 pub(crate) const FUNC: u8 = 2;
 pub(crate) const SECTION: u8 = 3;
 
-/// A section with its bytes (none for NOBITS).
+/// A section with its bytes (empty for NOBITS).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section<'a> {
     pub(crate) name: &'a str,
@@ -91,11 +91,11 @@ pub(crate) struct Elf<'a> {
     pub(crate) flags: u32,
     pub(crate) sections: Vec<Section<'a>>,
     pub(crate) segments: Vec<Segment<'a>>,
-    /// Of the first symbol table; empty without one.
+    /// Symbols of the first symbol table; empty if the file does not have one.
     pub(crate) symbols: Vec<Symbol<'a>>,
 }
 
-/// The format of an ELF file. One of another machine may hold images.
+/// Returns the format of an ELF file. A file for another machine may contain images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     let file = Bytes::of(bytes);
     if file.u8("the ELF header", 5)? == BIG_ENDIAN {
@@ -112,7 +112,7 @@ pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     }
 }
 
-/// Whether the file is 64-bit, and its machine.
+/// Returns whether the file is 64-bit, and its machine.
 fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
     const HEADER: &str = "the ELF header";
     if file.slice(HEADER, 0, 4)? != b"\x7fELF" {
@@ -132,7 +132,7 @@ fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
     Ok((wide, file.u16(HEADER, 18)?))
 }
 
-/// Reads the tables of a file that must be of `machine`.
+/// Reads the tables of a file, which must be for `machine`.
 pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
     let (_, found) = ident(Bytes::of(bytes))?;
     if found != machine {
@@ -141,7 +141,7 @@ pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
     read_any(bytes)
 }
 
-/// Reads the tables of a file of any machine.
+/// Reads the tables of a file for any machine.
 pub(crate) fn read_any(bytes: &[u8]) -> Result<Elf<'_>, Error> {
     const HEADER: &str = "the ELF header";
     let file = Bytes::of(bytes);
@@ -175,12 +175,12 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// An address or offset: four or eight bytes.
+    /// Reads an address or offset of four or eight bytes.
     fn address(&self, what: &'static str, at: u64) -> Result<u64, Error> {
         if self.wide { self.file.u64(what, at) } else { Ok(u64::from(self.file.u32(what, at)?)) }
     }
 
-    /// The starts of `count` records of `size` bytes from `at`, all of which are in the file.
+    /// Returns the offsets of `count` records of `size` bytes from `at` on, after checking that all are in the file.
     fn records(
         &self,
         what: &'static str,
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
             let flags = self.file.u32(HEADER, at + flags)?;
             let offset = self.address(HEADER, at + offset)?;
             let bytes = self.address(HEADER, at + bytes)?;
-            // Only these are ever looked into; nvcc fills some of the others with addresses of nothing.
+            // Only these sections are used. nvcc fills some of the others with invalid addresses.
             let data = match kind {
                 PT_LOAD | PT_NOTE => self.file.slice("a segment", offset, bytes)?,
                 PT_DICTIONARY => self.file.slice("a segment", offset, bytes).unwrap_or(&[]),
@@ -265,12 +265,12 @@ impl<'a> Reader<'a> {
         let data = Bytes::of(table.data);
         let mut total = Total::new(self.file);
         let mut symbols = Vec::new();
-        // A part of a record at the end is passed over, as linkers do.
+        // A partial record at the end is skipped, as linkers do.
         for at in (0..table.data.len() as u64 / size).map(|index| index * size) {
             let [value, bytes, info, section] = if self.wide { [8, 16, 4, 6] } else { [4, 8, 12, 14] };
             let part = Reader { file: data, wide: self.wide };
             let kind = data.u8(RECORD, at + info)? & 15;
-            // Section symbols of some cubins have a name offset beyond the table; their names are not used.
+            // Section symbols of some cubins have a name offset past the end of the table. Their names are not used.
             let name = match kind {
                 OBJECT | FUNC => total.name("a symbol's name", strings, data.u32(RECORD, at)?)?,
                 _ => total.name("a symbol's name", strings, data.u32(RECORD, at)?).unwrap_or(""),
@@ -287,8 +287,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Keeps the sum of the names within what a file of this size can mean: names may share bytes of a string
-/// table, and without a limit a small file could ask for a copy of one long name a record.
+/// Limits the total length of names in a file. Names may share bytes of a string table, so without a limit, each
+/// record of a small file could request a copy of one long name.
 struct Total {
     left: u64,
 }
@@ -325,7 +325,7 @@ fn no_overlap(sections: &[Section<'_>]) -> Result<(), Error> {
 }
 
 impl<'a> Elf<'a> {
-    /// The records of a relocation section.
+    /// Returns the records of a relocation section.
     pub(crate) fn relocations(&self, section: &Section<'a>) -> Result<Vec<Relocation>, Error> {
         const RECORD: &str = "a relocation";
         let has_addend = section.kind == RELA;

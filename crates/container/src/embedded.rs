@@ -1,9 +1,9 @@
-//! Images inside other files: executables, objects, libraries, archives, dumps of memory, and compressed sections of the Wii U's
-//! programs.
+//! Images inside other files: executables, objects, libraries, archives, memory dumps, and compressed sections of the
+//! Wii U's programs.
 //!
-//! An image is found by its header: ELF of one of our machines, the header of a fat binary, `Gfx2`, the first words
-//! of a text cubin. Each that loads becomes one or more modules, named by its offset (and by the archive's member
-//! that it is in); each that does not is named in a note.
+//! An image is found by its header: ELF of a supported machine, the header of a fat binary, `Gfx2`, or the first
+//! words of a text cubin. Each image that loads becomes one or more modules. Their names contain the offset of the
+//! image, and the member of the archive that contains it. A note names each image that does not load.
 
 use memchr::memmem;
 use reconverge_isa::Image;
@@ -12,18 +12,19 @@ use reconverge_isa::program::CodeAt;
 use crate::error::Unread;
 use crate::{Error, Format, Hints, cubin_text, elf, fatbin, gsh, load_as, magic, merge, rpl};
 
-/// Images that do not load, up to which the search goes on: the headers of a damaged or made-up file may be many.
+/// Maximum number of images that do not load. The search then ends: a damaged or crafted file may contain many
+/// headers.
 const MOST_UNREAD: usize = 1000;
 
-/// A header's bytes.
+/// The first bytes of each kind of header.
 const MARKS: [&[u8]; 4] = [b"\x7fELF", &fatbin::HEADER.to_le_bytes(), gsh::MAGIC, b"architecture"];
 
-/// Whether the file holds an image somewhere.
+/// Returns whether the file contains an image.
 pub(crate) fn has_image(bytes: &[u8]) -> bool {
     places(bytes).into_iter().any(|at| image_at(bytes, at).is_some())
 }
 
-/// Reads all images that a file holds. Those of another machine than `hints` name are passed over with a note.
+/// Reads all images in a file. Images for another machine than `hints` name are skipped with a note.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let mut image = Image { format: Format::Embedded.name(), ..Image::default() };
     let mut unread = Unread::default();
@@ -53,7 +54,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Adds all images that bytes hold. `before` is what precedes their names.
+/// Adds all images in `bytes`. `before` is a prefix of their names.
 fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: &mut Unread) {
     let members = members(bytes);
     let kernels = opencl_kernels(bytes);
@@ -92,18 +93,18 @@ fn search(bytes: &[u8], before: &str, hints: &Hints, image: &mut Image, unread: 
     }
 }
 
-/// Where a header may be, in order.
+/// Returns the offsets at which a header may start, in ascending order.
 fn places(bytes: &[u8]) -> Vec<usize> {
     let mut places: Vec<usize> = MARKS.iter().flat_map(|mark| memmem::find_iter(bytes, mark)).collect();
     places.sort_unstable();
     places
 }
 
-/// The format of the image at a place, and the most bytes that can belong to it.
+/// Returns the format of the image at an offset, and the maximum number of bytes that can belong to it.
 fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     let rest = &bytes[at..];
     if rest.starts_with(MARKS[0]) {
-        // Others are the file itself, or the objects of an archive.
+        // Other ELF files are the file itself, or the objects of an archive.
         return elf::recognise(rest)
             .ok()
             .filter(|format| *format != Format::Embedded)
@@ -113,7 +114,7 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
         return fatbin::length(rest).map(|length| (Format::Fatbin, length.min(rest.len())));
     }
     if rest.starts_with(gsh::MAGIC) {
-        // A header of 32 bytes and a block behind it.
+        // A header of 32 bytes and a following block.
         return (rest.get(32..36) == Some(b"BLK{")).then_some((Format::Gsh, rest.len()));
     }
     let plain = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
@@ -122,7 +123,8 @@ fn image_at(bytes: &[u8], at: usize) -> Option<(Format, usize)> {
     cubin_text::starts_like(text).then_some((Format::CubinText, length))
 }
 
-/// Bytes behind an image's header that are part of it for certain, so that nothing in them is an image of its own.
+/// Returns the number of bytes after an image's header that certainly belong to it and therefore contain no other
+/// image.
 fn extent(rest: &[u8], format: Format, length: usize) -> usize {
     match format {
         Format::Fatbin | Format::CubinText => length,
@@ -137,7 +139,7 @@ struct Member {
     end: usize,
 }
 
-/// The members of an archive of objects or of a tar archive, as far as their headers can be read.
+/// Returns the members of an archive of objects or of a tar archive, up to the first unreadable header.
 fn members(bytes: &[u8]) -> Vec<Member> {
     let mut members = Vec::new();
     let number = |field: &[u8], radix| {
@@ -150,7 +152,7 @@ fn members(bytes: &[u8]) -> Vec<Member> {
     };
     let objects = bytes.starts_with(b"!<arch>\n");
     let mut at: usize = if objects { 8 } else { 0 };
-    // Names of more than 15 characters are in a member of their own.
+    // Names of more than 15 characters are in a separate member.
     let mut long: &[u8] = &[];
     loop {
         let (header, size) = if objects { (60, 48..58) } else { (512, 124..136) };
@@ -175,7 +177,7 @@ fn members(bytes: &[u8]) -> Vec<Member> {
     members
 }
 
-/// The kernels of an OpenCL binary of AMD's: places of their images, and names. (Symbols `__OpenCL_NAME_kernel`.)
+/// Returns the kernels of an AMD OpenCL binary: ranges of their images, and names. (Symbols `__OpenCL_NAME_kernel`.)
 fn opencl_kernels(bytes: &[u8]) -> Vec<(usize, usize, String)> {
     let Ok(elf) = elf::read_any(bytes) else { return Vec::new() };
     let kernels = elf.symbols.iter().filter_map(|symbol| {

@@ -1,20 +1,20 @@
-//! What can be wrong with a file, or with a program that is to be written.
+//! Errors in a file to be read, or in a program to be written.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::{Image, Span};
 use thiserror::Error;
 
-/// Why a file could not be read or written.
+/// The reason why a file could not be read or written.
 ///
-/// Each message names the place (line and column of a text, byte offset of a binary), what was found, what
-/// would fit, and what to do.
+/// Each message names the position (line and column of a text, byte offset of a binary), the value found, the
+/// expected value, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Nothing to read.
+    /// The file is empty.
     #[error("the file is empty: expected a shader binary or its text")]
     Empty,
-    /// It has more of something than a limit allows.
+    /// A limit is exceeded.
     #[error(transparent)]
     Limit(Exceeded),
     /// A text does not follow its format.
@@ -24,103 +24,103 @@ pub enum Error {
         line: usize,
         /// One-based column, in characters.
         column: usize,
-        /// What was found there, shortened.
+        /// Text that was found there, shortened.
         found: String,
-        /// What would fit there, and the remedy.
+        /// Expected text, and the remedy.
         expected: String,
     },
-    /// Blocks inside blocks, deeper than any real file.
+    /// Blocks are nested deeper than in any real file.
     #[error("line {line}, column {column}: blocks nest deeper than {limit}: is a closing brace missing?")]
     TooDeep {
         /// One-based line.
         line: usize,
         /// One-based column, in characters.
         column: usize,
-        /// The deepest level that is read.
+        /// Maximum nesting depth.
         limit: usize,
     },
-    /// The file ends, or the surrounding part ends, before something in it does.
+    /// The file or the surrounding part ends too early.
     #[error(
         "byte {at:#x}: {what} needs {wanted} bytes there, but the file has {size} bytes: is it cut off or damaged?"
     )]
     Truncated {
-        /// What reaches beyond the end.
+        /// The part that extends past the end of the file.
         what: &'static str,
-        /// Where it starts.
+        /// Offset of its first byte.
         at: u64,
-        /// Its length.
+        /// Length of the part in bytes.
         wanted: u64,
-        /// The length of what is there.
+        /// Length of the file or of the surrounding part, in bytes.
         size: u64,
     },
-    /// A length that does not divide.
+    /// A length is not a multiple of the element size.
     #[error(
         "byte {at:#x}: {what} is {bytes} bytes long, expected a multiple of {multiple}: is the file cut off, or not raw words?"
     )]
     Uneven {
-        /// What has the length.
+        /// The part with this length.
         what: &'static str,
-        /// Where it starts.
+        /// Offset of its first byte.
         at: u64,
-        /// The length.
+        /// The length in bytes.
         bytes: u64,
-        /// What it should be a multiple of.
+        /// The length must be a multiple of this number.
         multiple: u64,
     },
-    /// A field holds a value that has no meaning or that the hardware cannot have.
+    /// A field holds a value that is undefined or that the hardware cannot have.
     #[error("byte {at:#x}: {what} is {found:#x}, expected {expected}")]
     Value {
         /// The field.
         what: &'static str,
-        /// Its offset (the start of the structure it is in).
+        /// Offset of the field, or of the structure that contains it.
         at: u64,
-        /// Its value.
+        /// Value of the field.
         found: u64,
-        /// What would fit.
+        /// The expected values.
         expected: String,
     },
-    /// A name is not terminated, not text, or absurdly long.
+    /// A name is not terminated, not UTF-8, or too long.
     #[error("byte {at:#x}: {what}: expected UTF-8 text of at most {limit} bytes, ended by a zero byte")]
     Name {
-        /// Whose name.
+        /// The kind of name.
         what: &'static str,
-        /// Where it starts.
+        /// Offset of its first byte.
         at: u64,
-        /// The longest name read.
+        /// Maximum length of a name, in bytes.
         limit: u64,
     },
-    /// Two parts of the file claim the same bytes.
+    /// Two parts of the file contain the same bytes.
     #[error("byte {at:#x}: {first} and {second} overlap: the file is damaged")]
     Overlap {
-        /// The one that comes first.
+        /// The first part.
         first: String,
-        /// The other.
+        /// The second part.
         second: String,
-        /// Where the overlap starts.
+        /// Offset at which the overlap starts.
         at: u64,
     },
-    /// Two things of the same name.
+    /// Two items have the same name.
     #[error("{what} `{name}` is there twice: names must differ")]
     Duplicate {
-        /// What they are.
+        /// The kind of item.
         what: &'static str,
         /// The name.
         name: String,
     },
-    /// A relocation that cannot be carried out.
+    /// A relocation cannot be applied.
     #[error("byte {at:#x}: relocation {why}")]
     Relocation {
         /// Offset of the record.
         at: u64,
-        /// What is wrong, and what would fit.
+        /// The problem, and the expected value.
         why: String,
     },
-    /// Something a file must have is not there.
+    /// A required item is missing from the file.
     #[error("{what} is missing: {remedy}")]
     Missing {
-        /// What is missing.
+        /// The missing item.
         what: &'static str,
-        /// Why it is needed or where it should be.
+        /// The reason why it is required, or its expected location.
         remedy: String,
     },
     /// A member is compressed.
@@ -130,30 +130,30 @@ pub enum Error {
     Compressed {
         /// Offset of the member's header.
         at: u64,
-        /// Which member.
+        /// Name of the member.
         name: String,
-        /// Its flags.
+        /// Flags of the member.
         flags: u64,
     },
-    /// Code of another chip.
+    /// The code is for another chip.
     #[error("the file is for {found}, expected {expected}")]
     OtherChip {
-        /// What it says.
+        /// The chip or machine that the file names.
         found: String,
-        /// What is read here.
+        /// The chips or machines that can be read.
         expected: &'static str,
     },
-    /// A shader of a log for a chip that is not emulated.
+    /// A log contains a shader for a chip that is not emulated.
     #[error("line {line}: {name} is for {chip}, which is not supported: expected R500, R600, R700 or Tesla")]
     OtherShader {
         /// One-based line.
         line: usize,
-        /// The shader.
+        /// Name of the shader.
         name: String,
         /// Chip as the log names it.
         chip: String,
     },
-    /// A file of another format than the one that was stated.
+    /// The file has another format than the stated one.
     #[error("the file is {found}, not {asked}")]
     OtherFormat {
         /// The format of its content.
@@ -161,54 +161,54 @@ pub enum Error {
         /// The format that was stated.
         asked: &'static str,
     },
-    /// A form of a format that is known by name and cannot be read.
+    /// A known form of a format that cannot be read.
     #[error("byte {at:#x}: {what} cannot be read: {remedy}")]
     Unsupported {
-        /// Where.
+        /// Offset of the form in the file.
         at: u64,
         /// The form.
         what: &'static str,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// Something is wrong inside a member of a container.
+    /// A member of a container has an error.
     #[error("in member `{name}` at byte {at:#x}: {source}")]
     Member {
-        /// The member.
+        /// Name of the member.
         name: String,
-        /// Where it starts in the container.
+        /// Offset of the member in the container.
         at: u64,
-        /// What is wrong, with places counted from the member's start.
+        /// The error. Its offsets count from the start of the member.
         source: Box<Error>,
     },
-    /// A program says something that the format to be written cannot carry.
+    /// A program has a property that the format to be written cannot represent.
     #[error("{what} cannot be written as {format}: {remedy}")]
     Unwritable {
         /// The format.
         format: &'static str,
-        /// What is in the way.
+        /// The property that cannot be represented.
         what: String,
-        /// What would fit.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// Words of a program that cannot be changed in its file.
+    /// Words of a program cannot be changed in its file.
     #[error("{what} cannot be changed in the file: {remedy}")]
     Unpatchable {
-        /// What was to be changed.
+        /// The item that was to be changed.
         what: String,
-        /// Why not, and what to do instead.
+        /// The reason, and the remedy.
         remedy: String,
     },
-    /// A definition of a macro that does not follow its form.
+    /// A macro definition does not have the expected form.
     #[error("definition `{0}`: expected NAME, NAME=VALUE or NAME(x)=VALUE")]
     Define(String),
-    /// A format name that is none.
+    /// A format name is unknown.
     #[error("unknown format `{0}`: expected one of {names}", names = crate::Format::ALL.map(crate::Format::name).join(", "))]
     UnknownFormat(String),
 }
 
 impl Error {
-    /// A field with a value that it cannot have.
+    /// Returns an error for a field with an invalid value.
     pub(crate) fn value(
         what: &'static str,
         at: u64,
@@ -218,23 +218,23 @@ impl Error {
         Error::Value { what, at, found: found.into(), expected: expected.into() }
     }
 
-    /// Something that a file must have.
+    /// Returns an error for a required item that is missing.
     pub(crate) fn missing(what: &'static str, remedy: impl Into<String>) -> Error {
         Error::Missing { what, remedy: remedy.into() }
     }
 
-    /// Two parts that claim the same bytes from `at` on.
+    /// Returns an error for two parts that contain the same bytes from `at` on.
     pub(crate) fn overlap(first: impl Into<String>, second: impl Into<String>, at: u64) -> Error {
         Error::Overlap { first: first.into(), second: second.into(), at }
     }
 
-    /// Makes an error about the byte at an offset of a text.
+    /// Returns an error at a byte offset of a text.
     pub(crate) fn syntax(text: &str, at: usize, found: String, expected: impl Into<String>) -> Error {
         let (line, column) = Span::new(at, at).line_column(text);
         Error::Syntax { line, column, found, expected: expected.into() }
     }
 
-    /// Makes an error about a line of a text.
+    /// Returns an error at the start of a line.
     pub(crate) fn line(line: usize, found: &str, expected: impl Into<String>) -> Error {
         Error::Syntax { line, column: 1, found: quoted(found.trim()), expected: expected.into() }
     }
@@ -246,14 +246,14 @@ impl Error {
         Error::Syntax { line: number, column: before + 1, found: quoted(part), expected: expected.into() }
     }
 
-    /// Blocks that nest too deep at a byte of a text.
+    /// Returns an error for blocks that are nested too deeply at a byte of a text.
     pub(crate) fn too_deep(text: &str, at: usize, limit: usize) -> Error {
         let (line, column) = Span::new(at, at).line_column(text);
         Error::TooDeep { line, column, limit }
     }
 }
 
-/// At most 40 characters of `text`, quoted, for a message.
+/// Quotes up to 40 characters of `text` for a message.
 pub(crate) fn quoted(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();
     if short.len() < text.len() {
@@ -262,20 +262,20 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", short.escape_debug())
 }
 
-/// A number of things, with the right form of the word.
+/// Returns a number and a noun in the singular or plural.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Members of a container that could not be read. A member that cannot be read does not hide the others.
+/// Members of a container that could not be read. They do not prevent the others from being read.
 #[derive(Default)]
 pub(crate) struct Unread {
-    /// The first ones.
+    /// The first errors, up to [`MOST_NAMED`].
     errors: Vec<Error>,
     count: usize,
 }
 
-/// Members that cannot be read and are named; more are counted.
+/// Maximum number of unreadable members that are named. Further ones are only counted.
 const MOST_NAMED: usize = 50;
 
 impl Unread {
@@ -286,13 +286,13 @@ impl Unread {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of unreadable members.
     pub(crate) fn len(&self) -> usize {
         self.count
     }
 
-    /// Names each in the image's notes. An image without programs is an error: that of the first member, or that `what` is
-    /// missing of a container whose members are all something else.
+    /// Adds a note for each member to the image. If the image has no programs, returns an error: that of the first
+    /// member, or, if all members are of other kinds, that `what` is missing.
     pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
             return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));

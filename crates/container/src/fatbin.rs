@@ -5,9 +5,8 @@
 //! header                   u32 0xba55ed50, u16 version, u16 header size, u64 bytes of all members
 //! member                   u16 kind (1 PTX, 2 ELF), u16 version, u32 header size, u64 payload size, … then payload
 //! ```
-//! (cuobjdump's output; gdev.) The older form of CUDA 1.x and 2.x, magic 0x1ee55a01, is a structure of host
-//! pointers and cannot be followed in a file; its cubins are in arrays of their own, see
-//! [`c`](crate::c).
+//! (cuobjdump's output; gdev.) The older form of CUDA 1.x and 2.x, magic 0x1ee55a01, is a structure of host pointers,
+//! which cannot be followed in a file. Its cubins are in separate arrays, see [`c`](crate::c).
 
 use reconverge_isa::Image;
 
@@ -18,17 +17,17 @@ use crate::{Error, Format, Hints, cubin_elf, cubin_text, merge};
 const WRAPPER: u32 = 0x4662_43b1;
 pub(crate) const HEADER: u32 = 0xba55_ed50;
 const OLD: u32 = 0x1ee5_5a01;
-/// Flags of a member that is compressed, one a method.
+/// Flags of a compressed member, one per method.
 const COMPRESSED: u64 = 0x3000;
-/// Bytes of a member's header that are looked at.
+/// Number of bytes of a member's header that are read.
 const MEMBER_BYTES: u32 = 0x40;
 
-/// Whether the magic number is a fat binary's.
+/// Returns whether the first bytes are the magic number of a fat binary.
 pub(crate) fn starts_like(bytes: &[u8]) -> bool {
     Bytes::of(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
 }
 
-/// The length that the header states, where it is one.
+/// Returns the length that the header states, if the header is valid.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     let file = Bytes::of(bytes);
     let header = file.u16("", 6).ok().filter(|header| *header >= 16)?;
@@ -36,8 +35,8 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(members).ok()?.checked_add(usize::from(header))
 }
 
-/// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged ones)
-/// are passed over with a note each; when there is no other, the first one's error is the file's.
+/// Reads all cubins of a fat binary. Members that cannot be read (PTX, code of later chips, compressed or damaged
+/// ones) are skipped, each with a note. If no member can be read, the error is that of the first one.
 ///
 /// Each member is a module of the image, named by its number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -70,7 +69,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         number += 1;
         match member(file, at, end, number, &mut image, &mut unread) {
             Ok(next) => at = next,
-            // Without its length, the next one cannot be found.
+            // Without a length, the next member cannot be found.
             Err(error) => {
                 unread.push(error);
                 break;
@@ -83,8 +82,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
 }
 
 fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
-    // In a linked file the pointer is an address of the host; in a dump the header follows, or the pointer
-    // is an offset.
+    // In a linked file, the pointer is an address of the host. In a dump, the header follows, or the pointer is an
+    // offset.
     let pointer = file.u64("the wrapper", 8)?;
     let found = [pointer, 24, 16].into_iter().find(|at| file.u32("the header", *at) == Ok(HEADER));
     found.ok_or(Error::Unsupported {
@@ -94,7 +93,7 @@ fn behind_wrapper(file: Bytes<'_>) -> Result<u64, Error> {
     })
 }
 
-/// Reads one member and gives the place of the next.
+/// Reads one member and returns the offset of the next.
 fn member(
     file: Bytes<'_>,
     at: u64,

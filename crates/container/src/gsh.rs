@@ -6,8 +6,8 @@
 //! block data    type 3, 6, 8 the registers of a vertex, pixel, geometry program;
 //!               5, 7, 9 its words, 10 the copy program: little-endian words; 1 ends the file
 //! ```
-//! Layouts are those of the GX2 structures as wut documents them (`gfd.h`, `gx2/shaders.h`). The words agree
-//! with the programs that were cut out of the same files by others.
+//! Layouts are those of the GX2 structures as wut documents them (`gfd.h`, `gx2/shaders.h`). The words agree with
+//! programs that others have extracted from the same files.
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -21,18 +21,18 @@ use crate::{Error, Format, Written};
 pub(crate) const MAGIC: &[u8] = b"Gfx2";
 const HEADER_BYTES: u32 = 32;
 
-/// Where a register header keeps what: word indices.
+/// Word indices of the fields in a register header.
 struct Layout {
     what: &'static str,
     /// Single registers.
     registers: &'static [(u64, &'static str)],
-    /// A count, the first register and its name, the most there can be.
+    /// Lists of registers: index of the count, index of the first register, its name, and the maximum count.
     counted: &'static [(u64, u64, &'static str, u32)],
-    /// The program's size in bytes.
+    /// Index of the program's size in bytes.
     size: u64,
-    /// What is not read, unless it is 0.
+    /// Fields that are ignored. A note reports a value other than 0.
     unread: &'static [(u64, &'static str)],
-    /// Words of the structure.
+    /// Number of words in the structure.
     words: usize,
 }
 
@@ -116,10 +116,10 @@ const GEOMETRY: Layout = Layout {
     words: 48,
 };
 
-/// Where the geometry header has the size of the copy program behind it.
+/// Index of the geometry header's word with the size of the copy program that follows.
 const COPY_SIZE: usize = 21;
 
-/// The registers of the last header block, for the program block behind it.
+/// Registers of the last header block, for the program block that follows.
 struct Pending {
     stage: Stage,
     state: Vec<(String, u32)>,
@@ -180,8 +180,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// The names of a file's programs, which the format does not have: their stage, with a number from 0 when several
-/// programs are for it.
+/// Returns names for a file's programs, because the format does not store names. A name is the program type, with a
+/// number from 0 if several programs have that type.
 fn names(programs: &[Program]) -> Vec<Option<String>> {
     let is = |stage: Stage| move |program: &&Program| program.stage == Some(stage);
     let name = |(index, program): (usize, &Program)| {
@@ -244,8 +244,8 @@ fn registers(
     Ok(Pending { stage, state, bytes: word(layout.size)? })
 }
 
-/// Returns the registers in the first words of a structure, up to the size of the program. Their number decides the program
-/// type.
+/// Returns the registers in the first words of a structure, up to the size of the program. The number of words
+/// determines the program type.
 pub(crate) fn registers_of(values: &[u32]) -> Option<(Stage, Vec<(String, u32)>)> {
     let layouts = [(&VERTEX, Stage::Vertex), (&PIXEL, Stage::Pixel), (&GEOMETRY, Stage::Geometry)];
     let (layout, stage) = layouts.into_iter().find(|(layout, _)| layout.size == values.len() as u64)?;
@@ -263,7 +263,7 @@ fn add(
 ) -> Result<(), Error> {
     let mut program = little_endian(words("a program block", at, data)?, at);
     program.stage = Some(stage);
-    // The copy program follows its geometry program, whose header has the registers of both.
+    // The copy program follows its geometry program, whose header contains the registers of both.
     let header = match stage {
         Stage::GsCopy => None,
         Stage::Compute | Stage::Vertex | Stage::Geometry | Stage::Pixel | Stage::Fragment | Stage::Fetch => {
@@ -292,12 +292,14 @@ fn add(
 
 // ---- Writing
 
-/// The file of an image of programs, each with all registers of its header. [`load`] gives the same programs back.
+/// Writes the file for an image of programs, each with all registers of its header. [`load`] returns the same
+/// programs.
 ///
-/// The tables of names (uniforms, attributes, samplers) are empty: no program has them.
+/// The tables of names (uniforms, attributes, samplers) are empty, because programs do not have them.
 ///
 /// # Errors
-/// What a header has no place for, by its name, or what it needs and a program does not state.
+/// Names the first item that a header cannot represent, or a register that it requires and a program does
+/// not state.
 pub fn write(image: &Image) -> Result<Written<Vec<u8>>, Error> {
     let head = [u32::from_be_bytes(*b"Gfx2"), HEADER_BYTES, 7, 1, 2, 0, 0, 0];
     let mut file: Vec<u8> = head.iter().flat_map(|word| word.to_be_bytes()).collect();
@@ -363,7 +365,7 @@ fn unwritable(program: &Program, what: String, remedy: &'static str) -> Error {
     Error::Unwritable { format: Format::Gsh.name(), what: format!("{what}{of}"), remedy }
 }
 
-/// A header block: the structure of its stage, and behind it the directory of its pointers, of which there is none.
+/// Returns a header block: the structure of its program type, followed by an empty directory of pointers.
 fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> Result<Vec<u8>, Error> {
     let mut words = vec![0; layout.words];
     let mut left: Vec<&(String, u32)> = program.state.iter().collect();
@@ -397,14 +399,14 @@ fn header_block(layout: &Layout, program: &Program, copy: Option<&Program>) -> R
         words[COPY_SIZE] = copy.words.len() as u32 * 4;
     }
     let bytes = 4 * layout.words as u32;
-    // Mark, own size, unknown, size and start of the structure, size and start of the names, unknown, number of pointers,
-    // where they are.
+    // Mark, own size, unknown, size and start of the structure, size and start of the names, unknown, number of
+    // pointers, offset of the pointers.
     let data = 0xd060_0000;
     words.extend([u32::from_be_bytes(*b"}BLK"), 40, 0, bytes, data, 0, data | bytes, 0, 0, data | bytes]);
     Ok(words.iter().flat_map(|word| word.to_be_bytes()).collect())
 }
 
-/// Refuses resources that `register`, SQ_PGM_RESOURCES of the header, does not state.
+/// Rejects resources that `register`, SQ_PGM_RESOURCES of the header, does not state.
 fn resources(program: &Program, register: Option<u32>) -> Result<(), Error> {
     let stated = register.map_or_else(Resources::default, resources_of);
     let Resources { registers, stack, .. } = program.resources;

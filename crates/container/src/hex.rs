@@ -1,8 +1,8 @@
 //! `hex32`: words as text, eight hexadecimal digits each, in memory order.
 //!
-//! The format as files have it is one word a line, lower case. Read as an extension: several words a line,
-//! upper case, a `0x` before a word, blank lines, and comments from `#`, `;` or `//` to the end of the line. A first
-//! comment such as `# isa tesla, chip sm_11, stage fragment` says what the words are for.
+//! Files have one word per line, in lower case. As an extension, several words per line, upper case, a `0x` before a
+//! word, blank lines, and comments from `#`, `;` or `//` to the end of the line are accepted. A first comment such as
+//! `# isa tesla, chip sm_11, stage fragment` states the target of the words.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use crate::bytes::numbers;
 use crate::error::quoted;
 use crate::{Error, Format};
 
-/// One nameless program of the text's words.
+/// Returns one program without a name, with the words of the text.
 pub fn load(text: &str) -> Result<Image, Error> {
     let (mut words, mut places) = (Vec::new(), Vec::new());
     for token in tokens(text) {
@@ -49,7 +49,7 @@ pub fn load(text: &str) -> Result<Image, Error> {
     })
 }
 
-/// The words, one a line, lower case.
+/// Returns the words as text: one per line, in lower case.
 pub fn write(words: &[u32]) -> String {
     let mut text = String::with_capacity(words.len() * 9);
     for word in words {
@@ -58,7 +58,7 @@ pub fn write(words: &[u32]) -> String {
     text
 }
 
-/// Whether a text starts with a word, so that it is this format rather than another text.
+/// Returns whether a text starts with a word, so that it is in this format.
 pub(crate) fn starts_like(text: &str) -> bool {
     tokens(text).next().is_some_and(|token| word(token).is_some())
 }
@@ -68,7 +68,7 @@ fn uncommented(line: &str) -> &str {
     &line[..cut.unwrap_or(line.len())]
 }
 
-/// The tokens of all lines.
+/// Returns the tokens of all lines.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| uncommented(line).split_whitespace())
 }

@@ -1,15 +1,14 @@
 //! Shader binaries in their containers: bytes to [`Image`]s of [`Program`](reconverge_isa::Program)s, and back.
 //!
-//! Start at [`load`]: it recognises a file by its content and calls the module of its format. Each module has
-//! a `load`, and a `write` where the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]).
-//! [`formats`] lists them for help texts. [`patch`] changes words of a program and keeps every other byte of its file.
+//! Start at [`load`]: it recognises a file by its content and calls the module of its format. Each module has a
+//! `load`, and a `write` if the format can be written ([`hex`], [`bin`], [`cubin_text`], [`ctm_elf`]). [`formats`]
+//! lists the formats for help texts. [`patch`] changes words of a program and keeps every other byte of its file.
 //!
-//! All input is taken as hostile: every length and offset is checked against what is there, nothing is
-//! allocated beyond a small multiple of the file's size (for compressed data: beyond a fixed bound), and nothing
-//! panics. What has no known
-//! meaning is skipped with a note in [`Image::notes`].
+//! All input is treated as hostile. Every length and offset is checked against the actual data, and nothing panics.
+//! Memory use is limited to a small multiple of the file's size, or to a fixed bound for compressed data. Data
+//! without a known meaning is skipped with a note in [`Image::notes`].
 //!
-//! The crate does no file access; bytes in, values out.
+//! The crate does not access files: it takes bytes and returns values.
 
 #![forbid(unsafe_code)]
 
@@ -47,18 +46,18 @@ pub use crate::error::Error;
 pub use crate::patch::patch;
 
 reconverge_isa::choices! {
-    /// The formats that are read.
+    /// Formats that can be read.
     #[derive(Hash)]
     pub enum Format {
         /// Words as text.
         Hex32 = "hex32",
         /// Words as bytes.
         Bin = "bin",
-        /// CUDA 1.x and 2.x.
+        /// Text cubin of CUDA 1.x and 2.x.
         CubinText = "cubin-text",
-        /// CUDA 3.x to 6.x, 32 bits.
+        /// ELF cubin of CUDA 3.x to 6.x, 32 bits.
         CubinElf32 = "cubin-elf32",
-        /// CUDA 3.x to 6.x, 64 bits.
+        /// ELF cubin of CUDA 3.x to 6.x, 64 bits.
         CubinElf64 = "cubin-elf64",
         /// CUDA's archive of cubins.
         Fatbin = "fatbin",
@@ -66,27 +65,27 @@ reconverge_isa::choices! {
         C = "c",
         /// Object file of LLVM's R600 target.
         R600Elf = "r600-elf",
-        /// Wii U.
+        /// Shader file of the Wii U.
         Gsh = "gsh",
         /// ATI CTM executable.
         CtmElf = "ctm-elf",
         /// AMD CAL image.
         CalElf = "cal-elf",
-        /// A file of another kind that holds images.
+        /// A file of another kind that contains images.
         Embedded = "embedded",
-        /// One of the others, compressed.
+        /// A compressed file of one of the other formats.
         Gzip = "gzip",
         /// A pasted listing or hex dump.
         Dump = "dump",
-        /// Output of drivers and compilers with shaders in it.
+        /// Output of drivers and compilers that contains shaders.
         Log = "log",
-        /// Changes of text files.
+        /// A diff of text files.
         Diff = "diff",
     }
 }
 
 impl Format {
-    /// One line about it.
+    /// Returns a one-line description.
     pub const fn description(self) -> &'static str {
         match self {
             Format::Hex32 => "text, 32-bit words of eight hexadecimal digits, # starts a comment",
@@ -126,32 +125,32 @@ impl FromStr for Format {
     }
 }
 
-/// Name and one-line description of every format, for help texts.
+/// Returns the name and the one-line description of every format, for help texts.
 pub fn formats() -> impl Iterator<Item = (&'static str, &'static str)> {
     Format::ALL.into_iter().map(|format| (format.name(), format.description()))
 }
 
-/// What the caller knows about a file, for facts that the file itself does not give.
+/// Facts about a file that the file itself does not state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Take the file as this format instead of recognising it.
+    /// Read the file in this format instead of recognising its format.
     pub format: Option<Format>,
     /// The machine, for formats that do not name it.
     pub isa: Option<Isa>,
     /// The chip, for formats that do not name it.
     pub chip: Option<String>,
-    /// The byte order, for raw words and arrays whose contents do not show it. Little endian if not given.
+    /// The byte order, for raw words and arrays whose contents do not show it. The default is little endian.
     pub endian: Option<Endian>,
-    /// Macros that a C source is read with: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    /// Macros that are defined for a C source: `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
     pub defines: Vec<String>,
     /// Read the old side of a diff instead of the new one.
     pub old: bool,
 }
 
 reconverge_isa::choices! {
-    /// The order of the bytes of a word, or of an array's element.
+    /// The byte order of a word, or of an array's element.
     ///
-    /// Exhaustive: bytes have no third order here, so that callers may match both.
+    /// Exhaustive, so that callers may match both orders: the crate does not use a third one.
     #[derive(Hash)]
     pub enum Endian {
         /// Least significant byte first.
@@ -161,20 +160,20 @@ reconverge_isa::choices! {
     }
 }
 
-/// Something written, with notes about what its format has no place for.
+/// A written file, with notes about omitted data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<T> {
-    /// The file.
+    /// The content of the file.
     pub content: T,
-    /// Notes about what was left out.
+    /// Notes about data that the format cannot represent.
     pub notes: Vec<String>,
 }
 
-/// The format of a file, by its content.
+/// Returns the format of a file, which its content determines.
 ///
-/// Magic numbers and first tokens decide; any other text is [`Format::Hex32`], anything else [`Format::Bin`],
-/// which accept or refuse it when loading. Other kinds of file are [`Format::Embedded`] if they hold an image, and an
-/// error that names them if they cannot.
+/// Magic numbers and first tokens are checked first. Any other text is [`Format::Hex32`], and any other data is
+/// [`Format::Bin`]; loading then accepts or rejects it. A known file of another kind is [`Format::Embedded`] if it
+/// contains an image. Otherwise, the error names the kind.
 pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -182,8 +181,8 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     if let Some(format) = recognise_marked(bytes)? {
         return Ok(format);
     }
-    // A diff is one whatever it changes, the dump of a driver is one whatever stands around it, and a declaration with
-    // contents is C whatever its lines look like.
+    // A diff has precedence whatever it changes, and a driver's dump has precedence whatever surrounds it. A
+    // declaration with contents is C whatever its lines look like.
     Ok(match as_text(bytes) {
         Some(text) if hex::load(text).is_ok() && !dump::is_addressed(text) => Format::Hex32,
         Some(text) if diff::looks_like(text) => Format::Diff,
@@ -200,7 +199,7 @@ pub fn recognise(bytes: &[u8]) -> Result<Format, Error> {
     })
 }
 
-/// The format, if the content itself decides it: a magic number or a cubin's first tokens.
+/// Returns the format if a magic number or the first tokens of a cubin determine it.
 fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     if bytes.starts_with(b"\x7fELF") {
         return elf::recognise(bytes).map(Some);
@@ -220,7 +219,7 @@ fn recognise_marked(bytes: &[u8]) -> Result<Option<Format>, Error> {
     Ok(as_text(bytes).filter(|text| cubin_text::starts_like(text)).map(|_| Format::CubinText))
 }
 
-/// The bytes as text, without zero bytes at the end (arrays of a C dump are padded with them).
+/// Returns the bytes as text, without trailing zero bytes (arrays of a C dump are padded with them).
 fn as_text(bytes: &[u8]) -> Option<&str> {
     let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let text = std::str::from_utf8(&bytes[..len]).ok().filter(|text| !text.is_empty())?;
@@ -230,7 +229,8 @@ fn as_text(bytes: &[u8]) -> Option<&str> {
 
 /// Reads a file of any format.
 ///
-/// `hints` supply what the file itself does not give. A hint that contradicts the file is ignored with a note.
+/// `hints` supplies facts that the file itself does not state. A hint that contradicts the file is ignored with a
+/// note.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let format = match hints.format {
         Some(format) => format,
@@ -260,8 +260,9 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Makes the names of programs differ. Where several have one, each has the name of its module in front, or a number behind it where
-/// that does not do. (Tesla's texts have modules, in each of which names differ.)
+/// Renames programs so that their names are unique. If several programs have one name, each gets the name of its
+/// module as a prefix. If that is not sufficient, each gets a number as a suffix. (Text cubins have modules; names in
+/// a module are unique.)
 fn tell_apart(image: &mut Image) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
@@ -282,7 +283,7 @@ fn tell_apart(image: &mut Image) {
     }
 }
 
-/// A register that a program states several times holds the last value, as after the writes of a driver.
+/// Keeps the last value of a register that a program states several times, as after the writes of a driver.
 fn settle(image: &mut Image) {
     for program in &mut image.programs {
         let mut places: HashMap<String, (usize, bool)> = HashMap::new();
@@ -329,7 +330,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
         Format::Dump if log::looks_like(bytes) => log::load(bytes, hints),
         Format::Dump => {
             let text = need_text(bytes)?;
-            // A log may have both.
+            // A log may contain both.
             if c::declares_array(text) && !dump::is_addressed(text) {
                 return Err(Error::OtherFormat { found: Format::C.name(), asked: format.name() });
             }
@@ -339,7 +340,7 @@ fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> 
     }
 }
 
-/// The bytes as text, or an error that points at the first byte that is not.
+/// Returns the bytes as text, or an error at the first byte that is not text.
 fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     if bytes.is_empty() {
         return Err(Error::Empty);
@@ -352,8 +353,8 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     })
 }
 
-/// Adds a member's programs and modules to the image of the container around it; `place` turns a place in the member
-/// into one in the container. A member for another machine than the hints name is left out with a note.
+/// Adds a member's programs and modules to the image of its container. `place` converts an offset in the member into
+/// an offset in the container. A member for another machine than the hints name is left out with a note.
 fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place: impl Fn(&mut CodeAt)) {
     if let (Some(found), Some(asked)) = (member.isa, hints.isa)
         && found != asked
@@ -363,7 +364,7 @@ fn merge(image: &mut Image, hints: &Hints, name: &str, mut member: Image, place:
     }
     let first = image.modules.len();
     if member.modules.is_empty() {
-        // So that the programs do not point at another member's module.
+        // Indices of modules are changed so that programs do not refer to another member's module.
         member
             .modules
             .push(reconverge_isa::program::Module { chip: member.chip.clone(), ..Default::default() });

@@ -1,5 +1,5 @@
-//! Files that are something else than shader code, by their first bytes. Raw words have no mark of their own, so that
-//! without this any file at all would be a program.
+//! Recognises files that are not shader code by their first bytes. Raw words have no mark, so without this check
+//! every file would be a program.
 
 use crate::Error;
 use crate::bytes::Bytes;
@@ -7,7 +7,7 @@ use crate::bytes::Bytes;
 const NO_CODE: &str = "no shader code is in such a file";
 const PACKED: &str = "unpack it first";
 
-/// Marks of at least four bytes: a program may well begin with two or three that look like one.
+/// Marks of at least four bytes. A program may begin with two or three bytes that look like a mark.
 #[rustfmt::skip]
 const MARKS: [(&[u8], &str, &str); 30] = [
     (b"\x89PNG",              "a PNG image",                NO_CODE),
@@ -42,7 +42,7 @@ const MARKS: [(&[u8], &str, &str); 30] = [
     (b"Rar!",                 "a RAR archive",              PACKED),
 ];
 
-/// An error that names what the file is, if it is something known that has no shader code as such.
+/// Returns an error that names the kind of the file, if the kind is known and does not contain shader code as such.
 pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
     match MARKS.iter().find(|(mark, _, _)| bytes.starts_with(mark)) {
         Some((_, what, remedy)) => Err(Error::Unsupported { at: 0, what, remedy }),
@@ -50,10 +50,10 @@ pub(crate) fn refuse(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// First bytes of a gzip file: its magic number and the only method there is.
+/// First bytes of a gzip file: its magic number and the only defined method.
 pub(crate) const GZIP: &[u8] = b"\x1f\x8b\x08";
 
-/// What the file is, if it is one that holds others as they are.
+/// Returns the kind of the file, if files of this kind contain other files uncompressed.
 pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
     let windows = || {
         let at = Bytes::of(bytes).u32("", 0x3c).ok()?;

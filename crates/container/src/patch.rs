@@ -1,4 +1,4 @@
-//! Words of a program changed in the file that holds it, with every other byte kept.
+//! Changes words of a program in the file that contains it, and keeps every other byte.
 
 use std::ops::Range;
 
@@ -9,13 +9,14 @@ use crate::c::{constant, integer};
 use crate::error::counted;
 use crate::{Error, Hints, load};
 
-/// The file with `words` in place of those of program `program` from word `first` on.
+/// Returns the file with `words` instead of the words of program `program` from word `first` on.
 ///
-/// `program` counts those of the image that [`load`] gives for the same `hints`. In a text, the numbers that spell
-/// the words are replaced in their own style; a number grows only where the new value does not fit its width.
+/// `program` is an index into the programs of the image that [`load`] returns for the same `hints`. In a text, the
+/// numbers that represent the words are replaced in their own style. A number only grows if the new value does not
+/// fit its width.
 ///
 /// # Errors
-/// A file that cannot be read, words that the program does not have or that are not in the file as such, and
+/// A file that cannot be read, words that the program does not have or that the file does not contain as such, and
 /// changes that would also change something else, such as the words of another program.
 pub fn patch(
     bytes: &[u8],
@@ -51,13 +52,13 @@ pub fn patch(
     Ok(patched)
 }
 
-/// Bytes that replace others.
+/// Bytes that replace a range of others.
 struct Edit {
     place: Range<usize>,
     with: Vec<u8>,
 }
 
-/// The bytes with the edits, which are in the order of their places.
+/// Applies edits, which are sorted by offset, and returns the new bytes.
 fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut kept = 0;
@@ -70,7 +71,7 @@ fn apply(bytes: &[u8], edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// What to replace in `bytes` so that the words at `place` become `words`.
+/// Returns the edits of `bytes` after which the words at `place` are `words`.
 fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Vec<Edit>, String> {
     let beyond = || "its place in the file is not known".to_owned();
     match place {
@@ -106,7 +107,7 @@ fn edits(bytes: &[u8], place: &CodeAt, first: usize, words: &[u32]) -> Result<Ve
     }
 }
 
-/// The bytes that the numbers of a text spell.
+/// Returns the bytes that the numbers of a text represent.
 fn spelled(text: &[u8], numbers: &Numbers) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(numbers.places.len() * numbers.width);
     for place in numbers.places.iter() {
@@ -121,7 +122,7 @@ fn spelled(text: &[u8], numbers: &Numbers) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The value of an element's bytes.
+/// Returns the value of an element's bytes.
 fn value(element: &[u8], numbers: &Numbers) -> u64 {
     let fold = |value, byte: &u8| value << 8 | u64::from(*byte);
     match numbers.big_endian {
@@ -130,8 +131,8 @@ fn value(element: &[u8], numbers: &Numbers) -> u64 {
     }
 }
 
-/// A value in the style of the number that it replaces: base, prefix, case, suffix, and width where it fits. In place
-/// of an expression, the value is hexadecimal.
+/// Returns a value in the style of the number that it replaces: base, prefix, case, suffix, and width if it fits. The
+/// replacement for an expression is hexadecimal.
 fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
     let (sign, unsigned) = match old.strip_prefix('-') {
         Some(rest) => ("-", rest.trim_start()),
@@ -144,7 +145,7 @@ fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
         Digits::Hexadecimal => 16,
         Digits::Octal => 8,
         Digits::C if unsigned.starts_with("0x") || unsigned.starts_with("0X") => 16,
-        // A cubin prints a zero word as 0000000000, which is as wide as 0x and eight digits.
+        // A cubin prints a zero word as 0000000000, which is as wide as `0x` with eight digits.
         Digits::C if unsigned.len() == 10 && unsigned.bytes().all(|byte| byte == b'0') => {
             return format!("{value:#010x}");
         }
@@ -162,7 +163,7 @@ fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
         Digits::Hexadecimal | Digits::Octal => unsigned.len(),
     };
     let (digits, suffix) = unsigned[prefix.len()..].split_at(suffix_at - prefix.len());
-    // The sign stays only where it still says the same: a negative literal of the element's width.
+    // The sign is kept only if the new value is a negative literal of the element's width.
     let bits = 8 * numbers.width as u32;
     let negative = !sign.is_empty() && value >> (bits - 1) & 1 == 1;
     let magnitude = if negative { value.wrapping_neg() & (u64::MAX >> (64 - bits)) } else { value };
@@ -171,7 +172,7 @@ fn respell(old: &str, value: u64, numbers: &Numbers) -> String {
         16 if digits.contains(|c: char| c.is_ascii_uppercase()) => format!("{magnitude:0width$X}"),
         16 => format!("{magnitude:0width$x}"),
         8 => format!("{magnitude:0width$o}"),
-        // A decimal number with zeros before it would be octal.
+        // A decimal number with leading zeros would be octal.
         _ => magnitude.to_string(),
     };
     let sign = if negative { &old[..old.len() - unsigned.len()] } else { "" };

@@ -1,7 +1,7 @@
 //! Objects of LLVM's R600 target (`llc -march=r600 -filetype=obj`): 32-bit ELF, machine 224.
 //!
-//! `.text` holds the words of all functions; `.AMDGPU.config` pairs of register address and value, the
-//! resource register of each function first. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
+//! `.text` contains the words of all functions. `.AMDGPU.config` contains pairs of register address and value, with
+//! the resource register of each function first. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
 
 use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
@@ -10,7 +10,7 @@ use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
-/// Chips by the machine number in `e_flags` bits 7:0; those after RV770 have another instruction set.
+/// Chips by the machine number in `e_flags` bits 7:0. Chips after RV770 have another instruction set.
 #[rustfmt::skip]
 const CHIPS: [(u32, &str); 7] = [
     (1, "r600"), (2, "rv630"), (3, "rs880"), (4, "rv670"), (5, "rv710"), (6, "rv730"), (7, "rv770"),
@@ -29,7 +29,7 @@ const REGISTERS: [(u32, &str); 4] = [
     (LDS_ALLOC, "SQ_LDS_ALLOC"),
 ];
 
-/// The name of a register that LLVM writes.
+/// Returns the name of a register that LLVM writes.
 pub(crate) fn register_name(address: u32) -> Option<&'static str> {
     REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name)
 }
@@ -39,7 +39,7 @@ pub(crate) fn resources_of(register: u32) -> Resources {
     Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
 }
 
-/// Reads an object; a program for each function of `.text`.
+/// Reads an object. Each function of `.text` becomes a program.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_AMDGPU)?;
     if elf.wide {
@@ -94,7 +94,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// The functions of `.text` by their symbols, or all of it as one nameless program.
+/// Returns the functions of `.text` by their symbols, or all of it as one program without a name.
 fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result<Vec<Program>, Error> {
     let mut functions: Vec<&Symbol<'_>> = symbols
         .iter()
@@ -116,13 +116,13 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
         programs.push(program);
-        // A function without a size still occupies its place, so that no two share it.
+        // A function without a size still occupies its address, so that no two functions share one.
         free = symbol.value + symbol.size.max(1);
     }
     Ok(programs)
 }
 
-/// The pairs of each function: a group starts at a resource register.
+/// Returns the pairs of each function. A group starts at a resource register.
 fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, Error> {
     let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
     for [register, value] in rows("the section .AMDGPU.config", section.offset, words)? {
@@ -136,7 +136,7 @@ fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, 
     Ok(groups)
 }
 
-/// Adds registers and their values to a program. They decide its program type and resources.
+/// Adds registers and their values to a program. They determine its program type and resources.
 pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
     for (register, value) in group {
         let name = register_name(*register);
@@ -149,7 +149,7 @@ pub(crate) fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut
         }
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);
-    // LLVM uses the vertex stage's register for kernels too, and gives only those a data share size.
+    // LLVM also uses the vertex stage's register for kernels, and writes a data share size only for kernels.
     program.stage = if has(RESOURCES_PS) {
         Some(Stage::Pixel)
     } else if has(LDS_ALLOC) {

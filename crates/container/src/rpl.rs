@@ -5,7 +5,7 @@
 //! sh_flags        0x08000000                 the section is compressed:
 //! section data    u32 size, then zlib data   the size is that of the contents, big endian
 //! ```
-//! (wut, `elf.h` and `elf2rpl`.) Images are looked for in the contents of sections; see [`embedded`](crate::embedded).
+//! (wut, `elf.h` and `elf2rpl`.) The contents of sections are searched for images, see [`embedded`](crate::embedded).
 
 use std::io::Read;
 
@@ -17,7 +17,7 @@ use crate::bytes::Bytes;
 
 /// Flag of a section that is compressed.
 const ZLIB: u32 = 0x0800_0000;
-/// Sections without bytes in the file.
+/// Type of sections without bytes in the file.
 const NOBITS: u32 = 8;
 
 /// The contents of a compressed section.
@@ -28,17 +28,17 @@ pub(crate) struct Inflated {
     pub(crate) name: String,
     /// Offset of the compressed data in the file.
     pub(crate) at: u64,
-    /// Unpacked contents, or the reason why they cannot be read.
+    /// Decompressed contents, or the reason why they cannot be read.
     pub(crate) content: Result<Vec<u8>, Error>,
 }
 
-/// Whether a file is one of the Wii U's.
+/// Returns whether a file is a Wii U program or library.
 pub(crate) fn starts_like(bytes: &[u8]) -> bool {
     // 32 bits, big endian.
     bytes.starts_with(b"\x7fELF\x01\x02") && bytes.get(7..9) == Some(&[0xca, 0xfe])
 }
 
-/// Unpacks the compressed sections of a file. [`FILE`] limits the sum of their contents.
+/// Decompresses the compressed sections of a file. [`FILE`] limits the total size of their contents.
 ///
 /// # Errors
 /// Section headers outside the file.
@@ -87,14 +87,14 @@ pub(crate) fn inflated(bytes: &[u8]) -> Result<Vec<Inflated>, Error> {
     Ok(sections)
 }
 
-/// The contents of a section; `room` is what may still be unpacked.
+/// Returns the contents of a section. `room` is the number of bytes that may still be decompressed.
 fn inflate(data: &[u8], at: u64, room: &mut u64) -> Result<Vec<u8>, Error> {
     let size = u64::from(Bytes::part(data, at).u32_be("the size of a compressed section", 0)?);
     if size > *room {
         return Err(Error::Limit(FILE.exceeded()));
     }
     let mut content = Vec::new();
-    // One byte more shows a wrong size.
+    // Reading one more byte detects a wrong size.
     let read = ZlibDecoder::new(&data[4..]).take(size + 1).read_to_end(&mut content);
     if read.is_err() {
         let remedy = "its data are damaged or cut off";
@@ -120,7 +120,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Format, Hints, gsh};
 
-    /// A file with sections of these names, contents and whether each is compressed; the names are the last one.
+    /// Returns a file with sections of these names and contents, compressed or not. The last section has the names.
     fn file(sections: &[(&str, &[u8], bool)]) -> Vec<u8> {
         let names: Vec<u8> =
             sections.iter().flat_map(|(name, ..)| name.bytes().chain([0])).chain(*b".shstrtab\0").collect();
@@ -155,7 +155,7 @@ pub(crate) mod tests {
         file
     }
 
-    /// A shader file with one pixel program.
+    /// Returns a shader file with one pixel program.
     fn shader(word: u32) -> Vec<u8> {
         let registers =
             ["SQ_PGM_RESOURCES_PS", "SQ_PGM_EXPORTS_PS", "SPI_PS_IN_CONTROL_0", "SPI_PS_IN_CONTROL_1"];

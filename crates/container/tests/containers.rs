@@ -1,4 +1,4 @@
-//! What each binary container says about its programs arrives in the image.
+//! Tests that the image of each binary container has the facts that the container states about its programs.
 
 use reconverge_container::{
     Error, Format, Hints, Written, ctm_elf, cubin_elf, formats, gsh, load, recognise,
@@ -114,7 +114,7 @@ fn a_relocation_against_a_section_finds_the_object_that_is_meant() {
         &[("", 3, 8, 0, 0), ("first", 1, 8, 0, 4), ("tex", 10, 0, 0, 0), ("second", 1, 8, 4, 4)],
     );
     (elf.sections[9], elf.sections[10]) = (symtab, strtab);
-    // The word that is there is the addend: six bytes into the section, two into the second object.
+    // The existing word is the addend: six bytes into the section, two into the second object.
     elf.sections[5].data = words(&[0, 0, 6, 0]);
     let image = read(&elf.build());
     let second = image.modules[0].variables.iter().find(|variable| variable.name == "second").unwrap();
@@ -175,7 +175,7 @@ fn one_unreadable_member_does_not_hide_the_others_of_a_fat_binary() {
         assert!(image.notes[note].contains(name) && image.notes[note].contains(why), "{:?}", image.notes);
     }
     assert_eq!(image.notes.len(), 3, "{:?}", image.notes);
-    // A member that reaches beyond the end hides what is behind it, not what is before.
+    // A member that extends past the end of the file hides the members after it, but not those before it.
     let mut cut = file.clone();
     let last = file.len() - members[4].3.len() - 0x40;
     cut[last + 8..last + 16].fill(0xff);
@@ -384,7 +384,7 @@ fn the_ctm_header_is_the_guides() {
 #[test]
 fn a_ctm_executable_without_the_state_note_says_what_is_missing() {
     let bytes = ctm_elf::write(&ctm_program()).unwrap().content;
-    // The notes of the project become notes of someone else.
+    // The project's notes get another name.
     let foreign = replace(&bytes, b"Reconverge\0", b"Somebodyes\0");
     let image = read(&foreign);
     assert_eq!(image.programs[0].words, ctm_program().words);
@@ -434,7 +434,7 @@ fn replace(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A cubin whose attributes say nothing about parameters but their offsets.
+/// Returns a cubin whose attributes only state the offsets of parameters.
 fn with_offsets_only(wide: bool, offsets: &[u32], size: Option<u32>) -> Image {
     let mut elf = cubin(wide);
     let mut info = Vec::new();
@@ -482,7 +482,7 @@ fn an_elf_cubin_reads_back_as_the_image_written() {
         assert_eq!(back, image);
         assert!(notes.is_empty(), "{notes:?}");
     }
-    // An addend that is not the word that is there, a variable without contents, a bank that has only variables.
+    // An addend that differs from the existing word, a variable without contents, a bank that has only variables.
     let mut image = read(&cubin(true).build());
     let module = &mut image.modules[0];
     let place = |slots, init| Place::Global { slots, init };

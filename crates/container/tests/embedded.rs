@@ -1,4 +1,5 @@
-//! Images are found in the files that hold them, and files that hold none are refused by name.
+//! Tests that images are found in the files that contain them, and that other files are rejected with the name of
+//! their kind.
 
 use std::io::Write;
 
@@ -20,13 +21,13 @@ fn refused(bytes: &[u8]) -> String {
     load(bytes, &hints).expect_err("no image is there").to_string()
 }
 
-/// An object of another machine with the contents given in its sections.
+/// Returns an object for another machine with the given contents in its sections.
 fn object(contents: &[&[u8]]) -> Vec<u8> {
     let sections = contents.iter().map(|content| sec(".rodata", content)).collect();
     Elf { wide: true, machine: 62, flags: 0, sections }.build()
 }
 
-/// A Windows executable's first bytes, and contents behind them.
+/// The first bytes of a Windows executable, followed by contents.
 fn windows(contents: &[u8]) -> Vec<u8> {
     let mut file = b"MZ".to_vec();
     file.resize(0x3c, 0);
@@ -112,7 +113,7 @@ fn images_are_found_in_executables_objects_libraries_and_archives() {
             assert_eq!(read(&patched).programs[program].words[word], 0x1234_5678);
         }
     }
-    // Members of archives give their names.
+    // Names contain the members of archives.
     let host = object(&[&elf]);
     let library = objects(&[
         ("first.o/", b"nothing"),
@@ -130,7 +131,7 @@ fn images_are_found_in_executables_objects_libraries_and_archives() {
     assert_eq!(recognise(&archive), Ok(Format::Embedded));
     let image = read(&archive);
     assert_eq!(modules(&image), ["offset 0x600 (dir/a.cubin), cubin", "offset 0xa00 (b.gsh)"]);
-    // Two machines: neither is a guess.
+    // With two machines, none is selected.
     assert_eq!(image.isa, None);
     let hints = Hints { isa: Some(Isa::R700), ..Hints::default() };
     let image = load(&archive, &hints).unwrap();
@@ -138,7 +139,7 @@ fn images_are_found_in_executables_objects_libraries_and_archives() {
     assert!(image.notes[0].contains("for tesla, not for r700"), "{:?}", image.notes);
 }
 
-/// Formats without names give every file the same: a text could not tell its programs apart.
+/// Formats without names use the same names in every file, so a text could not distinguish the programs.
 #[test]
 fn programs_of_one_name_are_named_after_their_modules_too() {
     let (one, other) = (gsh(&[1, 2]), gsh(&[3, 4]));
@@ -161,7 +162,7 @@ fn an_image_that_cannot_be_read_does_not_hide_the_others_of_a_file() {
     assert!(image.notes[0].contains("sm_20") && image.notes[1].contains("offset 0x"), "{:?}", image.notes);
     let none = load(&object(&[&fermi.build()]), &Hints::default()).unwrap_err();
     assert!(matches!(none, Error::Member { .. }), "{none}");
-    // Headers in any number end the search, not the patience.
+    // Many headers end the search early.
     let many = object(&[&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\xbe\0".repeat(20_000)]);
     assert!(load(&many, &Hints::default()).is_err());
 }
@@ -248,7 +249,7 @@ fn files_of_other_kinds_are_refused_by_name() {
         let why = refused(&file);
         assert!(why.contains(name), "{why}");
         assert!(refused(&object(&[&file])).contains("an ELF file of another machine"));
-        // The caller may insist.
+        // The caller may select a format.
         let hints = Hints { format: Some(Format::Bin), ..Hints::default() };
         assert_eq!(load(&file, &hints).unwrap().programs[0].words.len(), 16);
     }

@@ -1,4 +1,5 @@
-//! Damaged and malicious files give an error with a message; they never panic and never allocate much.
+//! Tests that damaged and malicious files lead to an error with a message. Loading never panics or allocates much
+//! memory.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -13,17 +14,18 @@ thread_local! {
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Where all randomness of this file starts.
+/// Seed for all random numbers of this file.
 const SEED: u64 = 0x5eed_0001;
 
-/// How many times its size a file may make the loader hold. The worst is a C source of arrays of one word: twelve
-/// bytes become a program and a module of some 600 bytes together, in vectors that double when they grow.
+/// Maximum ratio of the loader's memory use to the size of the file. The worst case is a C source of arrays with one
+/// word: twelve bytes become a program and a module of some 600 bytes together, in vectors that double when they
+/// grow.
 const MULTIPLE: usize = 128;
 
-/// Counts what each thread holds, and the most it held.
+/// Counts the bytes that each thread has allocated, and their maximum.
 struct Counting;
 
-// Counting is all that is added to the system's allocator.
+// The system's allocator is only extended by counting.
 #[expect(unsafe_code, reason = "an allocator cannot be written without")]
 // SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
@@ -50,7 +52,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Loads and checks that it took no more memory than a small multiple of the file.
+/// Loads a file, and checks that this took no more memory than a small multiple of its size.
 fn try_load(bytes: &[u8]) -> Result<(), Error> {
     try_load_as(bytes, None)
 }
@@ -70,7 +72,7 @@ fn try_load_as(bytes: &[u8], format: Option<Format>) -> Result<(), Error> {
     result.map(|_| ())
 }
 
-/// An own sample of each format.
+/// Returns a sample of each format.
 fn samples() -> Vec<(Format, Vec<u8>)> {
     let program = Program {
         name: Some("p".to_owned()),
@@ -104,10 +106,10 @@ fn every_truncation_of_a_binary_sample_is_an_error() {
                 format,
                 Format::Hex32 | Format::CubinText | Format::C | Format::Dump | Format::Diff | Format::Log
             );
-            // Whole words are a file of raw words; a cut right behind the last program loses nothing.
+            // Whole words are a file of raw words. A cut directly after the last program loses nothing.
             let may_load = is_text
                 || format == Format::Bin && end % 4 == 0
-                // What is cut may be the host's alone.
+                // The missing part may belong to the host file only.
                 || format == Format::Embedded
                 || format == Format::Gsh && end == bytes.len() - 32;
             assert!(may_load || result.is_err(), "{format} cut at {end}");
@@ -255,7 +257,7 @@ fn change(change: impl FnOnce(&mut Elf)) -> Result<(), Error> {
 fn overlapping_sections_are_an_error() {
     let mut bytes = cubin(true).build();
     let table = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
-    // .nv.constant1.k starts where .text.k does.
+    // .nv.constant1.k starts at the same offset as .text.k.
     let text: [u8; 8] = bytes[table + 64 + 24..table + 64 + 32].try_into().unwrap();
     bytes[table + 128 + 24..table + 128 + 32].copy_from_slice(&text);
     assert!(matches!(try_load(&bytes), Err(Error::Overlap { .. })));
@@ -297,7 +299,7 @@ fn many_sections_of_one_long_name_are_an_error() {
     .build();
     let table = u64::from_le_bytes(bytes[40..48].try_into().unwrap()) as usize;
     for index in 2..300 {
-        // Each name starts one byte later in the same string: all differ, all are long.
+        // Each name starts one byte later in the same string, so all names differ and are long.
         bytes[table + 64 * index..table + 64 * index + 4].copy_from_slice(&(1 + index as u32).to_le_bytes());
     }
     assert!(matches!(try_load(&bytes), Err(Error::Value { what: "a section's name", .. })));
@@ -321,7 +323,7 @@ fn cyclic_and_dangling_relocations_are_errors() {
     error(change(|elf| elf.sections[6].data = relocation(13, 1, 2)), "has 16 bytes");
     error(change(|elf| elf.sections[6].data = relocation(u64::MAX, 1, 2)), "has 16 bytes");
     error(change(|elf| elf.sections[6].data = relocation(8, 1, 9)), "type 9");
-    // The symbol of c0 as the address in c14.
+    // The word in c14 is to hold the address of the symbol of c0.
     error(change(|elf| elf.sections[6].data = relocation(8, 2, 2)), "cycle");
 }
 

@@ -1,4 +1,4 @@
-//! Every binary of the shared collection loads, and says what the collection's index says.
+//! Tests that every binary of the shared collection loads, with the facts that the collection's index states.
 
 use reconverge_container::{Format, Hints, cubin_elf, cubin_text, gsh, hex, load, recognise};
 use reconverge_isa::{Image, Isa};

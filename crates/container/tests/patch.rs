@@ -1,11 +1,11 @@
-//! A patched file differs from the old one in the words that were asked for, and nowhere else.
+//! Tests that a patched file differs from the old one only in the requested words.
 
 use reconverge_container::{Hints, ctm_elf, load, patch};
 use reconverge_isa::{Isa, Program};
 use reconverge_testkit::containers::{self, cubin, fatbin, gsh, r600, words};
 use reconverge_testkit::shared;
 
-/// Changes each word of a file in turn. Gives the number of words.
+/// Changes each word of a file in turn. Returns the number of words.
 fn patch_each(name: &str, file: &[u8], step: usize) -> usize {
     let hints = Hints::default();
     let image = load(file, &hints).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -22,7 +22,7 @@ fn patch_each(name: &str, file: &[u8], step: usize) -> usize {
             let differ: Vec<usize> = (0..file.len()).filter(|at| patched[*at] != file[*at]).collect();
             let span = differ.last().unwrap() - differ.first().unwrap();
             let text = std::str::from_utf8(file).is_ok();
-            // A fat binary may hold a text cubin, whose numbers have ten characters.
+            // A fat binary may contain a text cubin, whose numbers have ten characters.
             let most = if name.contains("fatbin") { 9 } else { 3 };
             assert!(text || (3..=most).contains(&span), "{name}, word {index}: {differ:?}");
             count += 1;
@@ -75,7 +75,7 @@ fn every_word_of_every_container_can_be_changed_alone() {
 
 #[test]
 fn words_that_two_programs_share_are_refused() {
-    // The second function's place is the first's: the object is damaged, and loading refuses it before patching could.
+    // The second function has the offset of the first: the object is damaged, and loading rejects it before patching.
     let mut elf = r600();
     [elf.sections[2], elf.sections[3]] =
         containers::symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 4, 16)]);

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::ioctls::Errno;
 
-/// The least alignment and the unit of sizes: 64 KiB, the largest page of the processors that Linux runs on.
+/// The minimum alignment and the unit of sizes: 64 KiB, the largest page of the processors that Linux runs on.
 pub(crate) const UNIT: u64 = 1 << 16;
 
 /// Maximum number of buffers. Linux allows 65,530 mappings per process by default; a buffer needs up to two, and the
@@ -24,16 +24,16 @@ pub(crate) struct FileId(pub(crate) u64);
 pub(crate) struct BufferId(u64);
 
 impl BufferId {
-    /// The buffer whose first byte is at this offset.
+    /// Returns the identifier of the buffer whose first byte is at this offset.
     pub(crate) fn at(start: u64) -> BufferId {
         BufferId(start)
     }
 }
 
-/// A buffer. Tiling is what the driver stored with it: nothing here follows it.
+/// A buffer. Its tiling is data that the driver stored; this library does not use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
-    /// Where it is.
+    /// The buffer's range of bytes in memory.
     pub(crate) range: Range<u64>,
     /// The memory domains that it was created in.
     pub(crate) domain: u32,
@@ -41,7 +41,8 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
-    /// Whether others write to it: a program that has mapped it, or another process. A program may have other mappings of these pages then, until the buffer is freed.
+    /// Whether others write to the buffer: a program that has mapped it, or another process. A program may then have
+    /// other mappings of these pages, until the buffer is freed.
     mapped: bool,
     /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
@@ -62,15 +63,15 @@ pub(crate) struct Buffers {
     files: BTreeMap<FileId, Handles>,
     /// Open file of the current request.
     file: FileId,
-    /// What is free, start to end; ranges that touch are one.
+    /// Free ranges, from start to end. Adjacent ranges are merged.
     free: BTreeMap<u64, u64>,
-    /// Results of [`Buffers::used`] since buffers last changed. Drivers request them with each submission, and the sums take 1 % of
-    /// the time of a small draw.
+    /// Results of [`Buffers::used`] since buffers last changed. Drivers request them with each submission, and
+    /// computing the sums takes 1 % of the time of a small draw.
     used: Vec<(u32, u64)>,
 }
 
 impl Buffers {
-    /// No buffers, and room for them in a range.
+    /// Returns an empty set of buffers, with room for them in a range.
     pub(crate) fn new(room: Range<u64>) -> Buffers {
         let free = BTreeMap::from([(room.start, room.end)]);
         let (live, files, file) = (BTreeMap::new(), BTreeMap::new(), FileId::default());
@@ -87,10 +88,10 @@ impl Buffers {
         self.file
     }
 
-    /// Makes a buffer and gives its handle, which is never 0.
+    /// Creates a buffer and returns its handle, which is never 0.
     ///
     /// # Errors
-    /// `EINVAL` for a size of zero and for an alignment that is no power of two, `ENOMEM` when it does not fit.
+    /// `EINVAL` if the size is zero or the alignment is not a power of two, `ENOMEM` if the buffer does not fit.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         let alignment = alignment.max(UNIT);
         if size == 0 || !alignment.is_power_of_two() {
@@ -120,7 +121,7 @@ impl Buffers {
     /// Closes a handle. Returns the range of its buffer if that was the last reference.
     ///
     /// # Errors
-    /// `EINVAL` for a handle that means no buffer, as the kernel's `GEM_CLOSE`.
+    /// `EINVAL` for an unknown handle, as in the kernel's `GEM_CLOSE`.
     pub(crate) fn close(&mut self, handle: u32) -> Result<Option<Range<u64>>, Errno> {
         let handles = self.files.get_mut(&self.file);
         let id = handles.and_then(|handles| handles.remove(handle)).ok_or(Errno(libc::EINVAL))?;
@@ -130,7 +131,7 @@ impl Buffers {
     /// Adds a reference to the buffer of a handle, until [`Buffers::release`].
     ///
     /// # Errors
-    /// `ENOENT` for a handle that means none.
+    /// `ENOENT` for an unknown handle.
     pub(crate) fn hold(&mut self, handle: u32) -> Result<BufferId, Errno> {
         let id = self.id(handle)?;
         self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))?.references += 1;
@@ -151,7 +152,7 @@ impl Buffers {
     /// Returns a handle of a buffer: the one that the open file of the current request has, or a new one.
     ///
     /// # Errors
-    /// As [`Buffers::name`].
+    /// The errors of [`Buffers::name`].
     pub(crate) fn name_once(&mut self, id: BufferId) -> Result<u32, Errno> {
         let handles = self.files.get(&self.file);
         let known = handles.and_then(|handles| handles.named.iter().find(|(_, named)| **named == id));
@@ -192,24 +193,24 @@ impl Buffers {
     /// Returns the buffer of a handle.
     ///
     /// # Errors
-    /// `ENOENT` for a handle that means none.
+    /// `ENOENT` for an unknown handle.
     pub(crate) fn id(&self, handle: u32) -> Result<BufferId, Errno> {
         let handles = self.files.get(&self.file);
         handles.and_then(|handles| handles.named.get(&handle)).copied().ok_or(Errno(libc::ENOENT))
     }
 
-    /// The buffer of a handle.
+    /// Returns the buffer of a handle.
     ///
     /// # Errors
-    /// `ENOENT` for a handle that means none.
+    /// `ENOENT` for an unknown handle.
     pub(crate) fn get(&self, handle: u32) -> Result<&Buffer, Errno> {
         self.held(self.id(handle)?).ok_or(Errno(libc::ENOENT))
     }
 
-    /// The buffer of a handle, to change.
+    /// Returns the buffer of a handle, for changes.
     ///
     /// # Errors
-    /// `ENOENT` for a handle that means none.
+    /// `ENOENT` for an unknown handle.
     pub(crate) fn get_mut(&mut self, handle: u32) -> Result<&mut Buffer, Errno> {
         let id = self.id(handle)?;
         self.used.clear();
@@ -235,23 +236,23 @@ impl Buffers {
         if named { Ok(()) } else { Err(Errno(libc::EACCES)) }
     }
 
-    /// Marks the buffer that contains a part of memory as mapped. Returns whether it was not.
+    /// Marks the buffer that contains a part of memory as mapped. Returns whether it was unmapped before.
     pub(crate) fn set_mapped(&mut self, part: &Range<u64>) -> bool {
         let buffer = self.live.range_mut(..=BufferId(part.start)).next_back();
         buffer.is_some_and(|(_, buffer)| !std::mem::replace(&mut buffer.mapped, true))
     }
 
-    /// The ranges of all buffers.
+    /// Returns the ranges of all buffers.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = &Range<u64>> {
         self.live.values().map(|buffer| &buffer.range)
     }
 
-    /// The ranges of buffers that programs have mapped.
+    /// Returns the ranges of buffers that programs have mapped.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = &Range<u64>> {
         self.live.values().filter(|buffer| buffer.mapped).map(|buffer| &buffer.range)
     }
 
-    /// How many bytes the buffers of some memory domains take.
+    /// Returns the total size in bytes of the buffers in some memory domains.
     pub(crate) fn used(&mut self, domains: u32) -> u64 {
         if let Some((_, bytes)) = self.used.iter().find(|(known, _)| *known == domains) {
             return *bytes;
@@ -264,7 +265,8 @@ impl Buffers {
 }
 
 impl Handles {
-    /// Assigns the lowest unused handle to a buffer, as the kernel does: libdrm has a list as long as the largest handle.
+    /// Assigns the lowest unused handle to a buffer, as in the kernel: libdrm has a list as long as the largest
+    /// handle.
     fn name(&mut self, id: BufferId) -> Option<u32> {
         let handle =
             (self.full.checked_add(1)?..=u32::MAX).find(|handle| !self.named.contains_key(handle))?;

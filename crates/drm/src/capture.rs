@@ -1,13 +1,13 @@
-//! Draws as launch files, in a folder: what `run`, `trace` and `debug` open.
+//! Captures draws as launch files in a folder. `run`, `trace` and `debug` open these files.
 //!
-//! | in the folder | what |
+//! | in the folder | contents |
 //! |---|---|
-//! | `draw-0012.vertex.toml`, `draw-0012.fragment.toml` | launch files of what draw 12 ran |
-//! | `data/KIND-DIGEST.bin` | what they name: programs, registers, textures, buffers; a content is there once |
+//! | `draw-0012.vertex.toml`, `draw-0012.fragment.toml` | launch files for the programs of draw 12 |
+//! | `data/KIND-DIGEST.bin` | data that they name: programs, registers, textures, buffers; each distinct content has one file |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node has the folder, the next ones `process-2` and so on inside of it. Files are
-//! complete, see [`whole`].
+//! The first process that opens the node uses the folder itself. Later ones use `process-2` and so on inside of it.
+//! Files are complete, see [`whole`].
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -22,18 +22,18 @@ use reconverge_gpu::observe::{Captured, Lanes, Launched};
 use crate::json;
 use crate::whole;
 
-/// Draws of a process that are captured.
+/// Maximum number of captured draws per process.
 pub(crate) const MOST_DRAWS: u64 = 10_000;
-/// Bytes that one launch may name.
+/// Maximum number of bytes that one launch may name.
 pub(crate) const MOST_BYTES_OF_A_LAUNCH: u64 = 256 << 20;
-/// Bytes of all files of a process.
+/// Maximum number of bytes in all files of a process.
 pub(crate) const MOST_BYTES: u64 = 4 << 30;
-/// Processes that have a folder.
+/// Maximum number of processes that have a folder.
 const MOST_PROCESSES: u32 = 10_000;
 
 /// The list of draws.
 const INDEX: &str = "draws.jsonl";
-/// The folder of what launch files name.
+/// The folder of the data that launch files name.
 const DATA: &str = "data";
 
 /// The folder of one process.
@@ -42,29 +42,29 @@ pub(crate) struct Folder {
     path: PathBuf,
     index: File,
     process: u32,
-    /// Names of files in `data` by the digest of their content.
+    /// Names of files in `data`, by the digest of their contents.
     known: HashMap<u64, Vec<String>>,
-    /// Bytes of all files so far.
+    /// Bytes in all files so far.
     bytes: u64,
     draws: u64,
-    /// Bytes that one launch may name.
+    /// Maximum number of bytes that one launch may name.
     bound: u64,
 }
 
-/// What became of a draw.
+/// The result of capturing a draw.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Launch files that are there.
+    /// Number of launch files that were written.
     pub(crate) launches: usize,
-    /// Why others are not.
+    /// Reasons why other launch files were not written.
     pub(crate) not: Vec<String>,
 }
 
 impl Folder {
-    /// The folder for this process: the one of this path, or the next inside of it.
+    /// Creates the folder for this process: the one of this path, or the next one inside of it.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub(crate) fn new(path: &Path) -> io::Result<Folder> {
         fs::create_dir_all(path)?;
         let claim = |path: PathBuf| {
@@ -91,7 +91,7 @@ impl Folder {
     /// Writes a draw.
     ///
     /// # Errors
-    /// The system's, or a bound. Then no more draws are written, and no file of this draw is left.
+    /// An error of the system, or a limit. Then no more draws are written, and no file of this draw is left.
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
@@ -112,7 +112,7 @@ impl Folder {
         })
     }
 
-    /// Writes a draw, and gives the names of its launch files also if that fails.
+    /// Writes a draw. Stores the names of its launch files in `named`, also if writing fails.
     fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
@@ -166,7 +166,7 @@ impl Folder {
         format!("{}: {error}", self.path.join(name).display())
     }
 
-    /// Writes a launch file and what it names.
+    /// Writes a launch file and the data that it names.
     fn launch(&mut self, name: &str, launched: &Launched, draw: &Captured) -> Result<(), Refused> {
         if let Some(why) = &launched.too_large {
             return Err(Refused::Launch(why.clone()));
@@ -182,7 +182,7 @@ impl Folder {
             (None, Err(why)) => Err(Refused::Launch(why)),
         };
         if written.is_err() {
-            // Files that only this launch would have named.
+            // These files would have been named by this launch only.
             for (digest, name) in new {
                 let _ = fs::remove_file(self.path.join(&name));
                 if let Some(names) = self.known.get_mut(&digest) {
@@ -193,33 +193,33 @@ impl Folder {
         written
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file, either completely or not at all.
     fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         whole::replace(&self.path.join(name), bytes)
     }
 }
 
-/// Reason for which no more draws are captured.
+/// The reason why no more draws are captured.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) why: String,
-    /// Whether the system could not write, rather than a bound being reached.
+    /// Whether the system could not write. Otherwise, a limit was reached.
     pub(crate) lost: bool,
 }
 
-/// Why a launch file is not written.
+/// The reason why a launch file is not written.
 enum Refused {
-    /// It cannot be: the next one may.
+    /// This launch cannot be written. The next one may succeed.
     Launch(String),
-    /// Nothing can be written any more.
+    /// No more files can be written.
     All(String),
 }
 
 /// The files that one launch names.
 struct Files<'a> {
     folder: &'a mut Folder,
-    /// Those that were not there before, with their digests.
+    /// Digests and names of the new files.
     new: Vec<(u64, String)>,
     bytes: u64,
     failed: Option<String>,
@@ -256,7 +256,7 @@ impl Store for Files<'_> {
     }
 }
 
-/// How many lanes there are, and where pixels are: JSON fields, each behind a comma.
+/// Returns the number of lanes and the positions of pixels as JSON fields. A comma precedes each field.
 fn described(lanes: &Lanes) -> String {
     match lanes {
         Lanes::Vertices(vertices) => format!(", \"lanes\": {}", vertices.len()),
@@ -288,14 +288,14 @@ mod tests {
 
     use super::*;
 
-    /// An empty folder of this test.
+    /// Returns an empty folder for this test.
     fn folder(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("reconverge-capture-{}-{name}", process::id()));
         let _ = fs::remove_dir_all(&path);
         path
     }
 
-    /// A draw of one quad.
+    /// Returns a draw of one quad.
     fn draw(number: u64) -> Captured {
         let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
         let values = (0..4).map(|lane| [lane, 0, 0, 0]).collect();
@@ -331,7 +331,7 @@ mod tests {
         Captured { number, primitive, indices: 1, instances: 1, targets, launches, trap: None }
     }
 
-    /// The names of what is in a folder.
+    /// Returns the names of the entries in a folder.
     fn names(path: &Path) -> Vec<String> {
         let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();

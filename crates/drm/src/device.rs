@@ -1,24 +1,24 @@
-//! Which chip is emulated, from the environment.
+//! Selects the emulated chip from environment variables.
 //!
 //! | variable | meaning |
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits |
-//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | without it, a PCI id of a Radeon or a number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim; without these this library does nothing |
+//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | if `RECONVERGE_DRM_CHIP` is not set: a PCI id of a Radeon or a number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim; if none of the three is set, this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
-//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it [the compiled one](ENGINE) |
-//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are on, as `--errata` spells them; without it all |
-//! | `RECONVERGE_DRM_DRIVER_FIXES` | the faults of the driver that are fixed, as `--driver-fixes` spells them; without it none |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; the default is [the compiled one](ENGINE) |
+//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are on, as `--errata` spells them; the default is all |
+//! | `RECONVERGE_DRM_DRIVER_FIXES` | the faults of the driver that are fixed, as `--driver-fixes` spells them; the default is none |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_RECORD` | a file for the same frames, see `screen/record.rs` |
 //! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows them and of its [`input`](crate::input), see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
-//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; without it all are |
-//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
-//! | `RECONVERGE_DRM_SURFACES` | a folder for what draws leave in surfaces, see [`surfaces`](crate::surfaces) |
-//! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written whole |
-//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | set: the process says which renderer it finds, or times it, and ends, see [`probe`](crate::probe) |
+//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; by default all are |
+//! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and their replacements |
+//! | `RECONVERGE_DRM_SURFACES` | a folder for the contents of surfaces after each draw, see [`surfaces`](crate::surfaces) |
+//! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written completely |
+//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | if set, the process prints the name of its renderer, or measures it, and ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ use reconverge_simt::Engine;
 use crate::messages::say_once;
 use crate::watch::Watch;
 
-/// What is emulated.
+/// The emulated device and its options.
 #[derive(Debug)]
 pub(crate) struct Device {
     /// The board.
@@ -44,26 +44,26 @@ pub(crate) struct Device {
     pub(crate) pci: u16,
     /// Whether submissions are executed, rather than only counted.
     pub(crate) execute: bool,
-    /// What runs shaders.
+    /// The engine that runs shaders.
     pub(crate) engine: Engine,
     /// The errata of the chip that are on.
     pub(crate) errata: Errata,
     /// The faults of the driver that are fixed.
     pub(crate) fixes: Option<DriverFixes>,
-    /// Where the report goes.
+    /// The file of the report.
     pub(crate) report: Option<PathBuf>,
-    /// Where frames go that are shown.
+    /// The folder for the frames that are shown.
     pub(crate) screen: Option<PathBuf>,
-    /// The file that records them.
+    /// The file that records the frames.
     pub(crate) record: Option<PathBuf>,
     /// The folder with the sockets of the window.
     pub(crate) window: Option<PathBuf>,
-    /// What looks at the chip.
+    /// Observers of the chip.
     pub(crate) watch: Watch,
 }
 
 impl Device {
-    /// A device with the values of a board, and without files.
+    /// Returns a device with the values of a board, and without files.
     pub(crate) fn new(board: &'static Board) -> Device {
         Device {
             board,
@@ -81,11 +81,12 @@ impl Device {
     }
 }
 
-/// What the environment asks for; nothing where it does not, or where it cannot be read, which is said.
+/// Returns the device that the environment selects. Returns `None` if it selects none, or if a variable is invalid,
+/// which is reported.
 pub(crate) fn chosen() -> Option<&'static Device> {
-    // Not a `OnceLock`: a process that is forked while one is set waits for ever.
+    // Not a `OnceLock`: a process that is forked while one is being set waits for ever.
     static CHOSEN: AtomicPtr<Option<Device>> = AtomicPtr::new(null_mut());
-    // SAFETY: null or a value that is never freed, and of which there are shared references only.
+    // SAFETY: null, or a value that is never freed and has only shared references.
     if let Some(chosen) = unsafe { CHOSEN.load(Ordering::Acquire).as_ref() } {
         return chosen.as_ref();
     }
@@ -127,7 +128,7 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
-    // Another thread may have been faster: its value counts, and this one is kept as well.
+    // If another thread was faster, its value is used. This value is also kept.
     let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => made,
         Err(other) => other,
@@ -136,7 +137,7 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     unsafe { (*chosen).as_ref() }
 }
 
-/// The variables that name a chip. The first one counts that is set.
+/// The variables that name a chip. The first one that is set is used.
 const CHIP_VARIABLES: [&str; 3] = ["RECONVERGE_DRM_CHIP", RADEON, NOUVEAU];
 
 /// A variable of Mesa's drm-shim for Radeons: a PCI id. (Mesa `src/amd/drm-shim/radeon_noop_drm_shim.c`)
@@ -145,7 +146,7 @@ const RADEON: &str = "RADEON_GPU_ID";
 /// A variable of Mesa's drm-shim for NVIDIA's chips: the number of a chip. (Mesa `src/nouveau/drm-shim/nouveau_noop.c`)
 const NOUVEAU: &str = "NOUVEAU_CHIPSET";
 
-/// The board that a variable names by this value, and its PCI id.
+/// Returns the board that a value of a variable names, and its PCI id.
 fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     let text = value.to_str()?;
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
@@ -159,7 +160,7 @@ fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     Some((board, id.unwrap_or(board.pci)))
 }
 
-/// Returns the device of these values. The first is a variable that names a chip, with its value.
+/// Returns the device that these values describe. The first is a variable that names a chip, with its value.
 fn device(
     (variable, chip): (&str, &OsStr),
     execute: Option<&OsStr>,
@@ -183,11 +184,11 @@ fn device(
     Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
-/// The engine that runs shaders unless a variable names another: loops are host code, the fast engine runs the rest. A shader with a
-/// loop takes half the time on gt215.
+/// The default engine. It compiles loops to host code, and the fast engine runs the rest. A shader with a loop takes
+/// half the time on gt215.
 const ENGINE: Engine = Engine::Compiled;
 
-/// The engine of a name.
+/// Returns the engine with this name.
 fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     let Some(name) = name else { return Ok(ENGINE) };
     name.to_str().and_then(Engine::from_name).ok_or_else(|| {
@@ -196,14 +197,14 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     })
 }
 
-/// The errata of a list that are on.
+/// Returns the errata that a list names as on.
 fn errata(list: Option<&OsStr>, board: &Board) -> Result<Errata, String> {
     let Some(list) = list else { return Ok(Errata::default()) };
     let errata = Errata::chosen(&list.to_string_lossy(), board.driver);
     errata.map_err(|why: ErrataError| format!("RECONVERGE_DRM_ERRATA: {why}"))
 }
 
-/// The faults of the driver that are fixed.
+/// Returns the faults of the driver that are fixed.
 fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, String> {
     let Some(name) = name else { return Ok(None) };
     let fixes = name.to_str().and_then(DriverFixes::from_name).filter(|fixes| fixes.driver() == board.driver);
@@ -216,7 +217,7 @@ fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, Str
     fixes.map(Some).ok_or_else(refused)
 }
 
-/// What executes submissions to the device: the only place where a chip is made.
+/// Creates the chip that executes submissions to the device. Chips are created here only.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     let mut gpu = reconverge_gpu::device::chip_with(device.board, device.errata, device.fixes)?;
     gpu.use_engine(device.engine);
@@ -226,7 +227,7 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     Some(gpu)
 }
 
-/// Version of the kernel's driver, which decides what Mesa requests.
+/// Returns the version of the kernel's driver, on which Mesa's requests depend.
 pub(crate) fn kernel_version(driver: Driver) -> [i32; 3] {
     match driver {
         Driver::Nv50 => [1, 3, 1],
@@ -272,7 +273,7 @@ mod tests {
         assert!(refused("flat-back").contains("this chip does not have it; it has alpha-test, "));
     }
 
-    /// Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
+    /// The examples of Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
     #[test]
     fn variables_of_drm_shim_name_a_chip() {
         let found = |variable: &str, value: &str| {

@@ -1,8 +1,8 @@
 //! The functions of the C library that open the node and use it.
 //!
 //! The C library declares `open`, `openat` and `ioctl` with arguments that may be absent. Rust cannot define such
-//! functions. With all arguments present they are found in the same registers by the calling conventions of Linux on
-//! x86-64 and aarch64; one that the caller left out is passed on as it was found, and looked at by neither side.
+//! functions. With all arguments present, the calling conventions of Linux on x86-64 and aarch64 use the same
+//! registers. If the caller omitted an argument, the content of its register is passed on, and neither side uses it.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +28,7 @@ use crate::sockets::{self, Mark};
 use crate::terminal;
 use crate::user;
 
-/// Opens a path of this library's devices, which may be relative to a folder; `None` for any other path.
+/// Opens a path of this library's devices, which may be relative to a folder. Returns `None` for any other path.
 fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
     let named = NodePath::beside(folder, path)?;
     let exists = libc::O_CREAT | libc::O_EXCL;
@@ -43,7 +43,7 @@ fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
     }))
 }
 
-/// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
+/// Returns the result of a C function: zero or more, or -1 with `errno`.
 fn answer(result: Result<c_int, Errno>) -> c_int {
     result.unwrap_or_else(|errno| {
         real::set_errno(errno.0);
@@ -54,7 +54,7 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 /// `open`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -64,7 +64,7 @@ pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_
 /// `open64`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -74,7 +74,7 @@ pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: 
 /// `openat`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn openat(
     folder: c_int,
@@ -89,7 +89,7 @@ pub unsafe extern "C-unwind" fn openat(
 /// `openat64`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn openat64(
     folder: c_int,
@@ -104,7 +104,7 @@ pub unsafe extern "C-unwind" fn openat64(
 /// `__open_2`: `open` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -114,7 +114,7 @@ pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c
 /// `__open64_2`: `open64` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -124,7 +124,7 @@ pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) ->
 /// `__openat_2`: `openat` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __openat_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -134,20 +134,20 @@ pub unsafe extern "C-unwind" fn __openat_2(folder: c_int, path: *const c_char, f
 /// `__openat64_2`: see [`__openat_2`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __openat64_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { openat64(folder, path, flags, 0) }
 }
 
-/// Opens a path of this library's devices as a stream of the C library; `None` for any other path.
+/// Opens a path of this library's devices as a stream of the C library. Returns `None` for any other path.
 ///
 /// # Safety
-/// As for `fopen`.
+/// The conditions are those of `fopen`.
 unsafe fn opened_stream(path: *const c_char, mode: *const c_char) -> Option<*mut libc::FILE> {
     NodePath::at(path)?;
-    // SAFETY: the caller's promise: a C string.
+    // SAFETY: the caller promises a C string.
     let letters = unsafe { CStr::from_ptr(mode) }.to_bytes();
     let access = match letters.first() {
         Some(_) if letters.contains(&b'+') => libc::O_RDWR,
@@ -163,7 +163,7 @@ unsafe fn opened_stream(path: *const c_char, mode: *const c_char) -> Option<*mut
 /// `fopen`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     static REAL: Symbol = Symbol::new(c"fopen");
@@ -176,7 +176,7 @@ pub unsafe extern "C-unwind" fn fopen(path: *const c_char, mode: *const c_char) 
 /// `fopen64`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
     static REAL: Symbol = Symbol::new(c"fopen64");
@@ -189,7 +189,7 @@ pub unsafe extern "C-unwind" fn fopen64(path: *const c_char, mode: *const c_char
 /// `fstat`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -204,7 +204,7 @@ pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat
 /// `fstat64`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -216,14 +216,14 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// Replaces the description of a pipe, a socket or a folder by that of the path it stands for, if it does.
+/// Replaces the status of a pipe, a socket or a folder by the status of the emulated path that it represents, if any.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
     }
 }
 
-/// Answers a request to an input device or the terminal; `None` if the request or the descriptor is another's.
+/// Answers a request to an input device or the terminal. Returns `None` for other requests and descriptors.
 fn answer_of_socket(
     descriptor: c_int,
     request: c_ulong,
@@ -243,7 +243,7 @@ fn answer_of_socket(
 /// `ioctl`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
@@ -265,7 +265,7 @@ pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argum
     }
 }
 
-/// Answers a request to the node; a panic of ours is an error of the request.
+/// Answers a request to the node. A panic of this library is an error of the request.
 fn asked_of(
     client: &Client<'_>,
     descriptor: c_int,
@@ -297,7 +297,7 @@ fn asked_of(
 /// `mmap`. Memory allocators call it very early, and without a descriptor.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mmap(
     address: *mut c_void,
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn mmap(
 /// `mmap64`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mmap64(
     address: *mut c_void,
@@ -341,10 +341,10 @@ pub unsafe extern "C" fn mmap64(
 /// `munmap`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
-    // Before it happens: then nothing else is at these addresses yet.
+    // The mapping is removed from the list before the call: afterwards, other mappings may have these addresses.
     let removed = mapped::remove(address.addr(), length);
     // SAFETY: the caller's promises are those of the system call.
     let result = unsafe { real::munmap(address, length) };
@@ -354,11 +354,11 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     result
 }
 
-/// `mremap`. The C library passes the last argument with `MREMAP_FIXED` or `MREMAP_DONTUNMAP` only. It is passed on as it
-/// comes: the system call ignores it otherwise.
+/// `mremap`. The C library passes the last argument only with `MREMAP_FIXED` or `MREMAP_DONTUNMAP`. It is passed on
+/// unchanged, because the system call ignores it otherwise.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mremap(
     address: *mut c_void,
@@ -376,8 +376,8 @@ pub unsafe extern "C" fn mremap(
 
 /// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.
 ///
-/// A program that closes a descriptor in another way, such as a direct system call, is noticed when it opens the node or
-/// creates a buffer.
+/// If a program closes a descriptor in another way, such as a direct system call, the buffers are freed when the
+/// program opens the node or creates a buffer.
 fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if may_close {
@@ -391,7 +391,7 @@ fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
 /// `close`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close(descriptor: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -401,7 +401,7 @@ pub unsafe extern "C-unwind" fn close(descriptor: c_int) -> c_int {
 /// `close_range`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -411,7 +411,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
 /// `closefrom`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     closing(true, || {
@@ -424,7 +424,7 @@ pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
 /// `dup2`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -434,7 +434,7 @@ pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
 /// `dup3`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
@@ -450,17 +450,17 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// Returns as many bytes as a read of the node may take: whole events. `None` where not even the first one fits: the kernel's
-/// `drm_read` then waits for an event, and leaves it.
+/// Returns the number of bytes that a read of the node may take: whole events. Returns `None` if the first event does
+/// not fit: the kernel's `drm_read` then waits for an event and leaves it in the queue.
 fn whole_events(count: usize) -> Option<usize> {
     let whole = count - count % size_of::<ScreenEvent>();
     (whole > 0).then_some(whole)
 }
 
-/// Waits until the node has an event, unless it is opened without waiting. Returns 0, or -1 and `errno`.
+/// Waits until the node has an event, unless the file is nonblocking. Returns 0, or -1 with `errno`.
 fn wait_for_event(descriptor: c_int) -> isize {
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    // SAFETY: plain system calls, and one structure of this kind.
+    // SAFETY: plain system calls, with one structure of the right type.
     let ready = unsafe {
         let waits = libc::fcntl(descriptor, libc::F_GETFL) & libc::O_NONBLOCK == 0;
         libc::poll(&raw mut asked, 1, if waits { -1 } else { 0 })
@@ -471,11 +471,11 @@ fn wait_for_event(descriptor: c_int) -> isize {
     if ready > 0 { 0 } else { -1 }
 }
 
-/// `read`: whole events of the node and of an input device. An input device whose window was closed returns `ENODEV`, as the kernel
-/// does for one that was removed or revoked.
+/// `read`: reads whole events of the node or of an input device. An input device whose window was closed returns
+/// `ENODEV`, like a device of the kernel that was removed or revoked.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
     if let Some(file) = InputFile::of(descriptor) {
@@ -485,14 +485,15 @@ pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, coun
     let of_node = count > 0 && node::of(descriptor).is_some();
     let whole = if of_node { whole_events(count) } else { Some(count) };
     let Some(taken) = whole else { return wait_for_event(descriptor) };
-    // SAFETY: the caller's promises are those of the function that is called. No more bytes are read than it asks for.
+    // SAFETY: the caller's promises are those of the function that is called. It reads no more bytes than the caller
+    // requests.
     unsafe { real::read(descriptor, bytes, taken) }
 }
 
 /// `__read_chk`: `read` into a buffer of `room` bytes, as programs built with `_FORTIFY_SOURCE` call it.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn __read_chk(
     descriptor: c_int,
@@ -505,7 +506,7 @@ pub unsafe extern "C-unwind" fn __read_chk(
         // SAFETY: the caller's promises are those of the function that is called.
         return unsafe { read(descriptor, bytes, count) };
     }
-    // This ends the program.
+    // The function ends the program.
     call!(
         REAL.address(),
         fn(c_int, *mut c_void, usize, usize) -> isize,
@@ -516,7 +517,7 @@ pub unsafe extern "C-unwind" fn __read_chk(
 /// `readv`: see [`read()`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     let Some(file) = InputFile::of(descriptor) else {
@@ -529,11 +530,11 @@ pub unsafe extern "C-unwind" fn readv(descriptor: c_int, parts: *const libc::iov
     })
 }
 
-/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`. Input
-/// devices take events, and the terminal takes text.
+/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`. Input devices accept
+/// events, and the terminal accepts text.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     if let Some(file) = InputFile::of(descriptor) {
@@ -549,7 +550,7 @@ pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, c
 /// `writev`: see [`write()`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     if let Some(file) = InputFile::of(descriptor) {
@@ -562,7 +563,7 @@ pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::io
 /// `pwrite`: see [`write()`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pwrite(
     descriptor: c_int,
@@ -577,7 +578,7 @@ pub unsafe extern "C-unwind" fn pwrite(
 /// `pwrite64`: see [`write()`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pwrite64(
     descriptor: c_int,
@@ -589,10 +590,10 @@ pub unsafe extern "C-unwind" fn pwrite64(
     unsafe { pwrite(descriptor, bytes, count, offset) }
 }
 
-/// `fallocate`: `ENODEV`, as for other devices.
+/// `fallocate`: returns `ENODEV`, like other devices.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fallocate(
     descriptor: c_int,
@@ -610,7 +611,7 @@ pub unsafe extern "C-unwind" fn fallocate(
 /// `fallocate64`: see [`fallocate`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fallocate64(
     descriptor: c_int,

@@ -1,13 +1,14 @@
 //! Lists of the emulated folders, `/dev/dri` and `/dev/input`.
 //!
-//! The descriptor of such a folder is one of a real folder that was removed right after it was opened. So its duplicates and the
-//! C library's `DIR` are real too, and `dirfd`, `closedir`, `rewinddir` and `seekdir` need nothing here. The real folder has no
-//! entries: the functions here give the emulated ones. The offset of the descriptor is the number of the next entry.
+//! The descriptor of such a folder refers to a real folder that was removed right after it was opened. Its duplicates
+//! and the C library's `DIR` are therefore real, and `dirfd`, `closedir`, `rewinddir` and `seekdir` work without
+//! changes. The real folder has no entries; the functions here return the emulated ones. The offset of the descriptor
+//! is the index of the next entry.
 //!
-//! The mode of the removed folder is a mark, as for sockets (`sockets.rs`). Names relative to the descriptor are resolved by
-//! `paths.rs`.
+//! The mode of the removed folder is a mark, as for sockets (`sockets.rs`). `paths.rs` resolves names relative to the
+//! descriptor.
 //!
-//! Left out: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into such a folder, and `..` relative to it.
+//! Not supported: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into such a folder, and `..` relative to it.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
@@ -17,13 +18,13 @@ use crate::ioctls::Errno;
 use crate::paths::{FOLDER_SEEN, FOLDERS, NodePath, describe, entries, folder_of};
 use crate::real::{self, Symbol, call};
 
-/// Templates of paths at which a folder is created. The first that can be written to is used.
+/// Templates of paths at which a folder is created. The first one in a writable folder is used.
 const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
 
 /// Opens a folder. `flags` are those of `open`.
 ///
 /// # Errors
-/// `EISDIR` if the flags ask for more than reading. The errors of `mkdir` and `open` if a folder cannot be created.
+/// `EISDIR` if the flags request more than reading. The errors of `mkdir` and `open` if a folder cannot be created.
 pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     let mark = FOLDERS.iter().find(|(other, _)| *other == folder).map(|(_, mark)| *mark);
     let Some(mark) = mark.filter(|_| flags & (libc::O_ACCMODE | libc::O_CREAT) == libc::O_RDONLY) else {
@@ -33,8 +34,8 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     for place in PLACES {
         let mut path = [0_u8; 32];
         path[..place.count_bytes()].copy_from_slice(place.to_bytes());
-        // SAFETY: a C string with the letters that are replaced, and plain system calls. The system call: `openat` is a function
-        // that this library defines.
+        // SAFETY: a C string with the letters that are replaced, and plain system calls. The system call is used
+        // because this library defines `openat` itself.
         unsafe {
             if libc::mkdtemp(path.as_mut_ptr().cast()).is_null() {
                 continue;
@@ -54,10 +55,10 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
     Err(Errno(real::errno()))
 }
 
-/// Fills in the entry with a number. Returns whether there is one.
+/// Fills in the entry with this index. Returns whether it exists.
 fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool {
     let Some((name, named)) = entries(folder).get(number).copied() else { return false };
-    // SAFETY: all bytes zero is a value of this plain structure.
+    // SAFETY: all-zero bytes are valid for this plain structure.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     describe(named, &mut status);
     (entry.d_ino, entry.d_off) = (status.st_ino, number as libc::off_t + 1);
@@ -72,7 +73,7 @@ fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool
 /// Returns the folder of a list, and the descriptor, if the folder is emulated.
 ///
 /// # Safety
-/// As for `dirfd`.
+/// The conditions are those of `dirfd`.
 unsafe fn listed(list: *mut libc::DIR) -> Option<(NodePath, c_int)> {
     if !FOLDER_SEEN.load(Ordering::Relaxed) {
         return None;
@@ -82,7 +83,7 @@ unsafe fn listed(list: *mut libc::DIR) -> Option<(NodePath, c_int)> {
     folder_of(descriptor).map(|folder| (folder, descriptor))
 }
 
-/// Fills in the next entry of a folder. Returns its number, or `None` at the end. Leaves `errno` unchanged.
+/// Fills in the next entry of a folder. Returns its index, or `None` at the end. Leaves `errno` unchanged.
 fn next_entry(folder: NodePath, descriptor: c_int, entry: &mut libc::dirent) -> Option<usize> {
     // SAFETY: plain system calls.
     let number = usize::try_from(unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) }).ok()?;
@@ -95,7 +96,7 @@ fn next_entry(folder: NodePath, descriptor: c_int, entry: &mut libc::dirent) -> 
 }
 
 fn empty_entry() -> libc::dirent {
-    // SAFETY: all bytes zero is a value of this plain structure.
+    // SAFETY: all-zero bytes are valid for this plain structure.
     unsafe { std::mem::zeroed() }
 }
 
@@ -110,7 +111,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
         return call!(REAL.address(), fn(*const c_char) -> *mut libc::DIR, (path), else null_mut());
     };
     match open(folder, libc::O_RDONLY | libc::O_CLOEXEC) {
-        // SAFETY: a descriptor of a folder, which belongs to the list from now on.
+        // SAFETY: a descriptor of a folder, which the list owns from now on.
         Ok(descriptor) => unsafe { fdopendir(descriptor) },
         Err(Errno(errno)) => {
             real::set_errno(errno);
@@ -119,7 +120,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
     }
 }
 
-/// `fdopendir`: only notes whether the folder is emulated.
+/// `fdopendir`: also records whether the folder is emulated.
 ///
 /// # Safety
 /// The conditions are those of the function in the C library.
@@ -130,7 +131,7 @@ pub unsafe extern "C-unwind" fn fdopendir(descriptor: c_int) -> *mut libc::DIR {
     call!(REAL.address(), fn(c_int) -> *mut libc::DIR, (descriptor), else null_mut())
 }
 
-/// `readdir`. The entries of emulated folders do not change, so each is made once and never freed.
+/// `readdir`. The entries of emulated folders do not change, so each is created once and never freed.
 ///
 /// # Safety
 /// The conditions are those of the function in the C library.
@@ -153,7 +154,7 @@ pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dire
     match made.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => new,
         Err(other) => {
-            // SAFETY: made above; another thread was faster.
+            // SAFETY: created above. Another thread was faster.
             drop(unsafe { Box::from_raw(new) });
             other
         }
@@ -208,7 +209,7 @@ pub unsafe extern "C-unwind" fn readdir64_r(
     unsafe { readdir_r(list, entry, result) }
 }
 
-/// `telldir`. The C library gives the place of the last entry that it has read itself.
+/// `telldir`. The C library returns the position of the last entry that it has read itself.
 ///
 /// # Safety
 /// The conditions are those of the function in the C library.
@@ -223,7 +224,7 @@ pub unsafe extern "C-unwind" fn telldir(list: *mut libc::DIR) -> libc::c_long {
     }
 }
 
-/// Chooses entries, and compares two. (The arguments of `scandir`)
+/// Selects entries, and compares two of them. (The arguments of `scandir`)
 type Choose = unsafe extern "C-unwind" fn(*const libc::dirent) -> c_int;
 type CompareEntries =
     unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;
@@ -231,7 +232,7 @@ type CompareEntries =
 /// Lists a folder as `scandir` does. Returns the number of entries, or -1 with `errno`.
 ///
 /// # Safety
-/// As for `scandir`.
+/// The conditions are those of `scandir`.
 unsafe fn scanned(
     folder: NodePath,
     list: *mut *mut *mut libc::dirent,
@@ -239,7 +240,8 @@ unsafe fn scanned(
     compare: Option<CompareEntries>,
 ) -> c_int {
     let room = entries(folder).len();
-    // SAFETY: room for addresses, and for an entry each, which the program frees. The functions are the program's.
+    // SAFETY: room for addresses, and for an entry at each of them, which the program frees. The functions are the
+    // program's.
     unsafe {
         let all: *mut *mut libc::dirent = libc::calloc(room, size_of::<*mut libc::dirent>()).cast();
         let mut count = 0;
@@ -269,7 +271,7 @@ unsafe fn scanned(
     }
 }
 
-/// Functions that list a folder.
+/// Defines functions that list a folder.
 macro_rules! scanning {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*

@@ -1,15 +1,16 @@
-//! Locks of the library around a fork of the program.
+//! Handles the locks of the library around a fork of the program.
 //!
-//! A fork first takes all locks of the library, in the order of [`each`], so that the child finds nothing half changed. It
-//! waits until submissions of other threads are executed. Threads that are about to begin one wait for the fork. The wait
-//! is limited to [`LONGEST`]. If it is over, the fork continues, and all requests of the child fail with `EIO`. The fork
-//! does not wait for a lock of its own thread, which a signal handler may have interrupted in the middle of a request.
+//! A fork first takes all locks of the library, in the order of [`each`], so that the child finds consistent data. It
+//! waits until submissions of other threads are executed. Threads that are about to begin one wait for the fork. The
+//! wait is limited to [`LONGEST`]. After that, the fork continues, and all requests of the child fail with `EIO`. The
+//! fork does not wait for a lock of its own thread, which a signal handler may have interrupted in the middle of a
+//! request.
 //!
-//! `vfork`, `posix_spawn` and plain `clone` do not call these functions. There, [`Lock`](crate::lock::Lock) finds that its
-//! holder does not exist.
+//! `vfork`, `posix_spawn` and plain `clone` do not call these functions. There, [`Lock`](crate::lock::Lock) detects
+//! that its holder does not exist.
 //!
-//! The memory of the buffers is shared by parent and child, as a file that both have open is. Handles, counts and the chip
-//! are copies. [`copied`] detects a copy. A fork stores all fills that are outstanding. A copy by plain `clone` drops its own
+//! Parent and child share the memory of the buffers, like a file that both have open. Handles, counts and the chip
+//! are copied. [`copied`] detects a copy. A fork stores all outstanding fills. A copy by plain `clone` drops its own
 //! list of fills, because its parent stores them.
 
 use std::cell::Cell;
@@ -23,18 +24,18 @@ use crate::messages;
 use crate::node;
 use crate::wiped;
 
-/// The time for which a fork waits for requests of other threads.
+/// Maximum time for which a fork waits for requests of other threads.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5);
 
-/// Forks that are under way.
+/// Number of forks in progress.
 static FORKING: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Which locks the thread has taken for the fork that is under way, a bit for each, and its id.
+    /// The locks that the thread has taken for the current fork, one bit per lock, and the id of the thread.
     static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// All locks, in the order in which a thread that needs several takes them.
+/// Calls `visit` for all locks, in the order in which a thread that needs several takes them.
 fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     visit(0, &node::OPENING);
     if let Some(node) = node::opened() {
@@ -55,13 +56,13 @@ extern "C" fn before() {
         }
     });
     TAKEN.set((taken, thread_id()));
-    // With the locks: a buffer that is created now is created before or after the fork.
+    // The locks are held, so each buffer is created either before or after the fork.
     mapped::count_fork();
 }
 
 extern "C" fn in_parent() {
     let (taken, _) = TAKEN.get();
-    // A lock may be missing. Buffers that another thread has created meanwhile belong to the child as well.
+    // A lock may not have been taken. The child then also has buffers that another thread has created meanwhile.
     mapped::count_fork();
     each(|number, lock| lock.in_parent(taken & 1 << number != 0));
     FORKING.fetch_sub(1, Ordering::Relaxed);
@@ -77,7 +78,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Registers the functions above for each fork. Further calls do nothing.
+/// Registers the functions above for each fork. Only the first call has an effect.
 pub(crate) fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, Ordering::Relaxed) {
@@ -93,7 +94,7 @@ pub(crate) fn begin() {
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
-/// Waits while another thread forks. Not for a thread that holds a lock of [`each`].
+/// Waits while another thread forks. Must not be called by a thread that holds a lock of [`each`].
 pub(crate) fn wait() {
     if FORKING.load(Ordering::Relaxed) == 0 {
         return;
@@ -104,20 +105,21 @@ pub(crate) fn wait() {
     }
 }
 
-/// Whether the node is used by several processes, which are copies of one. They share the memory of the buffers.
+/// Returns whether several processes use the node, which are copies of one process and share the memory of the
+/// buffers.
 pub(crate) fn has_copies() -> bool {
     // Without a mark, a copy would not be detected.
     wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 
-/// Whether this process is a copy that has not used the node since the fork.
+/// Returns whether this process is a copy that has not used the node since the fork.
 pub(crate) fn copied() -> bool {
     wiped::page().is_some_and(|page| page.mark.load(Ordering::Relaxed) == 0)
 }
 
-/// Marks this process as one that uses the node.
+/// Records that this process uses the node.
 pub(crate) fn claim() {
-    // A copy by `clone` calls no functions before.
+    // A copy by `clone` has called no function before.
     mapped::count_fork();
     if let Some(page) = wiped::page() {
         page.mark.store(1, Ordering::Relaxed);

@@ -23,9 +23,10 @@ impl GlContext {
     /// Creates a context for desktop OpenGL, without a surface and without a configuration.
     ///
     /// # Errors
-    /// EGL is not installed, or a step fails; the text names it.
+    /// EGL is not installed, or a step fails. The text names the step.
     pub(crate) fn new() -> Result<GlContext, String> {
-        // SAFETY: the name is a C string. A library whose constructors run here is the same that the program would load.
+        // SAFETY: the name is a C string. The constructors that run here are those of the library that a program
+        // would load.
         let egl = unsafe { libc::dlopen(c"libEGL.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if egl.is_null() {
             return Err(loader_error());
@@ -51,7 +52,7 @@ impl GlContext {
         if call!(context.symbol(c"eglBindAPI"), fn(c_uint) -> c_uint, (OPENGL_API), else 0) == 0 {
             return Err(context.failed("eglBindAPI (OpenGL)"));
         }
-        // No configuration and no context to share with: both null.
+        // Configuration and shared context are null.
         let made = call!(
             context.symbol(c"eglCreateContext"),
             fn(*mut c_void, *mut c_void, *mut c_void, *const c_int) -> *mut c_void,
@@ -82,7 +83,7 @@ impl GlContext {
         text(RENDERER).zip(text(VERSION)).ok_or_else(|| "glGetString returns nothing".to_owned())
     }
 
-    /// Returns the address of a function of OpenGL; null if the driver does not have it.
+    /// Returns the address of a function of OpenGL, or null if the driver does not have it.
     pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
         let address = self.symbol(c"eglGetProcAddress");
         call!(address, fn(*const c_char) -> *mut c_void, (name.as_ptr()), else null_mut())
@@ -107,7 +108,7 @@ impl Drop for GlContext {
     }
 }
 
-/// Returns why a library was not loaded.
+/// Returns the reason why a library was not loaded.
 fn loader_error() -> String {
     // SAFETY: returns null or a C string.
     let text = unsafe { libc::dlerror() };
@@ -130,7 +131,7 @@ macro_rules! functions {
             /// Looks up all functions.
             ///
             /// # Errors
-            /// The driver does not have one; the text names it.
+            /// The driver does not have one of the functions. The text names it.
             pub(crate) fn new(context: &GlContext) -> Result<Functions, String> {
                 Ok(Functions {
                     $($name: {
@@ -150,10 +151,10 @@ macro_rules! functions {
                 /// Calls the function.
                 ///
                 /// # Safety
-                /// Pointers lead to as much memory as OpenGL accesses, and the context is current.
+                /// Pointers are valid for the memory that OpenGL accesses, and the context is current.
                 #[allow(clippy::too_many_arguments, reason = "OpenGL decides how many there are")]
                 pub(crate) unsafe fn $name(&self, $($argument: $kind),*) $(-> $answer)? {
-                    // SAFETY: the caller answers for the arguments.
+                    // SAFETY: the caller ensures that the arguments are valid.
                     unsafe { (self.$name)($($argument),*) }
                 }
             )*

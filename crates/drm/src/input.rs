@@ -1,14 +1,15 @@
 //! The input devices of the emulated machine: a keyboard, `/dev/input/event0`, and an absolute pointer, `/dev/input/event1`.
 //!
-//! If `RECONVERGE_DRM_WINDOW` names a folder, an open file of a device is a connection to the unix stream socket `keyboard` or
-//! `pointer` in it. Otherwise, or if nothing listens there, no event ever arrives.
+//! If `RECONVERGE_DRM_WINDOW` names a folder, an open file of a device is a connection to the unix stream socket
+//! `keyboard` or `pointer` in it. Otherwise, or if no process listens there, no event ever arrives.
 //!
-//! [`reconverge_board::screen`] has the protocol. The time of an event is that of `CLOCK_MONOTONIC`, and programs repeat keys themselves.
+//! [`reconverge_board::screen`] describes the protocol. The time of an event is that of `CLOCK_MONOTONIC`. Programs
+//! repeat keys themselves.
 //!
-//! A closed window is a device that was removed: `read`, `write` and `ioctl` return `ENODEV`.
+//! After the window is closed, `read`, `write` and `ioctl` return `ENODEV`, as for a device that was removed.
 //!
-//! Left out: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between programs, masks of events, and force
-//! feedback. Lights (`EV_LED`) are accepted and not shown.
+//! Not supported: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between programs, masks
+//! of events, and force feedback. Lights (`EV_LED`) are accepted and not shown.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::path::Path;
@@ -41,7 +42,8 @@ pub(crate) const LED: u8 = 0x11;
 const SND: u8 = 0x12;
 const FF: u8 = 0x15;
 
-/// Number of codes of a type, a multiple of 64 bits: `EVIOCGBIT` gives words of the kernel. (`KEY_CNT` and so on)
+/// Returns the number of codes of a type, a multiple of 64 bits: `EVIOCGBIT` returns the kernel's words. (`KEY_CNT`
+/// and so on)
 const fn codes(kind: u8) -> Option<usize> {
     match kind {
         KEY => Some(0x300),
@@ -51,7 +53,7 @@ const fn codes(kind: u8) -> Option<usize> {
     }
 }
 
-/// `BTN_LEFT`, and `BTN_EXTRA`, the last of five.
+/// The five buttons, from `BTN_LEFT` to `BTN_EXTRA`.
 const BUTTONS: std::ops::RangeInclusive<u16> = 0x110..=0x114;
 /// `KEY_ESC` to `KEY_MICMUTE`.
 const KEYS: std::ops::RangeInclusive<u16> = 1..=248;
@@ -64,12 +66,12 @@ const VIRTUAL: u16 = 6;
 /// The version of the interface. (`EV_VERSION`)
 const VERSION: u32 = 0x01_00_01;
 
-/// Bus, vendor, product and version. (`struct input_id`)
+/// Bus, vendor, product and version of a device. (`struct input_id`)
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct InputId([u16; 4]);
 
-/// Value, minimum, maximum, fuzz, flat and resolution. (`struct input_absinfo`)
+/// Value, minimum, maximum, fuzz, flat and resolution of an axis. (`struct input_absinfo`)
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct AbsoluteAxis([i32; 6]);
@@ -83,12 +85,12 @@ impl InputDevice {
     /// All devices, in the order of their numbers.
     pub(crate) const ALL: [InputDevice; 2] = [InputDevice::Keyboard, InputDevice::Pointer];
 
-    /// Number of the device: that of `event0`.
+    /// Returns the number of the device, as in `event0`.
     pub(crate) fn number(self) -> u32 {
         self as u32
     }
 
-    /// The name for people.
+    /// Returns the name of the device, for display.
     pub(crate) fn name(self) -> &'static CStr {
         match self {
             InputDevice::Keyboard => c"Reconverge keyboard",
@@ -96,7 +98,7 @@ impl InputDevice {
         }
     }
 
-    /// The place of the device.
+    /// Returns the physical location of the device.
     pub(crate) fn place(self) -> &'static CStr {
         match self {
             InputDevice::Keyboard => c"reconverge/input0",
@@ -104,7 +106,7 @@ impl InputDevice {
         }
     }
 
-    /// Bus, vendor, product and version.
+    /// Returns bus, vendor, product and version.
     pub(crate) fn id(self) -> [u16; 4] {
         [VIRTUAL, 0, self.number() as u16 + 1, 1]
     }
@@ -116,8 +118,8 @@ impl InputDevice {
         }
     }
 
-    /// Returns the codes of a type that the device has, a bit for each; the types themselves for type 0. Returns nothing for
-    /// a type that does not exist.
+    /// Returns the codes of a type that the device has, one bit per code. For type 0, returns the types themselves.
+    /// Returns `None` for a type that does not exist.
     pub(crate) fn bits(self, kind: u8) -> Option<Vec<u8>> {
         let mut bits = vec![0; codes(kind)? / 8];
         let mut set = |code: u16| bits[usize::from(code / 8)] |= 1 << (code % 8);
@@ -138,7 +140,7 @@ impl InputDevice {
 /// Opens a device. `flags` are those of `open`.
 ///
 /// # Errors
-/// As `socket`.
+/// The errors of `socket`.
 pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
     if let Some(folder) = std::env::var_os("RECONVERGE_DRM_WINDOW").filter(|folder| !folder.is_empty()) {
         let name = match device {
@@ -157,13 +159,13 @@ pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(device.mark()), flags)
 }
 
-/// Returns the device of a descriptor, if it is one. Leaves `errno` unchanged.
+/// Returns the device of a descriptor, if the descriptor belongs to one. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     let mark = sockets::mark(descriptor)?;
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// An open file of a device. It has nothing to drop: a thread may be cancelled while it reads.
+/// An open file of a device. It has nothing to drop, because a thread may be cancelled while it reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InputFile {
     descriptor: c_int,
@@ -171,7 +173,7 @@ pub(crate) struct InputFile {
     access: c_int,
 }
 
-/// Bytes of an event: two words of the time, then type, code and value. (`struct input_event`)
+/// Size of an event in bytes: two words of the time, then type, code and value. (`struct input_event`)
 const EVENT: usize = size_of::<InputEvent>();
 
 #[derive(Clone, Copy)]
@@ -181,20 +183,20 @@ struct InputEvent([u64; 3]);
 // SAFETY: integers.
 unsafe impl Plain for InputEvent {}
 
-/// Sets `errno`, and returns the answer of a function that fails.
+/// Sets `errno`, and returns the result of a function that fails.
 fn failed(errno: c_int) -> isize {
     real::set_errno(errno);
     -1
 }
 
 impl InputFile {
-    /// Returns the open file of a descriptor, if it is one of a device. Leaves `errno` unchanged.
+    /// Returns the open file of a descriptor, if the descriptor belongs to a device. Leaves `errno` unchanged.
     pub(crate) fn of(descriptor: c_int) -> Option<InputFile> {
         let (mark, access) = sockets::marked(descriptor)?;
         (mark != Mark::Terminal).then_some(InputFile { descriptor, access })
     }
 
-    /// Reads events as the kernel does: whole ones only. (`evdev_read`, `drivers/input/evdev.c`)
+    /// Reads whole events only, like the kernel. (`evdev_read`, `drivers/input/evdev.c`)
     ///
     /// # Safety
     /// The conditions are those of `read`.
@@ -212,7 +214,7 @@ impl InputFile {
             return failed(libc::ENODEV);
         }
         let Ok(mut done) = usize::try_from(result) else { return result };
-        // The socket is a stream. Its other end sends whole events, and the kernel may pass on a part of one first.
+        // The socket is a stream. Its other end sends whole events, but the kernel may deliver a part of one first.
         while done % EVENT != 0 {
             let rest = EVENT - done % EVENT;
             // SAFETY: the caller's promise. The whole event has room.
@@ -232,11 +234,11 @@ impl InputFile {
     /// Waits until there are bytes to read.
     fn wait(self) {
         let mut asked = libc::pollfd { fd: self.descriptor, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one structure of this kind.
+        // SAFETY: one structure of the right type.
         unsafe { libc::poll(&raw mut asked, 1, -1) };
     }
 
-    /// Takes events from the program and drops them: the lights of a keyboard are not shown. (`evdev_write`)
+    /// Accepts events from the program and drops them: the lights of a keyboard are not shown. (`evdev_write`)
     pub(crate) fn write(self, bytes: *const c_void, count: usize) -> isize {
         if self.access == libc::O_RDONLY {
             return failed(libc::EBADF);
@@ -256,7 +258,7 @@ impl InputFile {
         (count - count % EVENT) as isize
     }
 
-    /// Reads or writes parts one after another, as the kernel does for a device that only has `read` and `write`.
+    /// Reads or writes parts in order, as the kernel does for a device that only has `read` and `write`.
     /// (`do_loop_readv_writev`, `fs/read_write.c`)
     pub(crate) fn each_part(
         self,
@@ -286,20 +288,21 @@ impl InputFile {
     }
 }
 
-/// Whether a descriptor is one of a device whose window was closed, or that was revoked. Leaves `errno` unchanged.
+/// Returns whether a descriptor belongs to a device that was revoked, or whose window was closed. Leaves `errno`
+/// unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
     if of(descriptor).is_none() {
         return false;
     }
     let errno = real::errno();
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLRDHUP, revents: 0 };
-    // SAFETY: one structure of this kind.
+    // SAFETY: one structure of the right type.
     unsafe { libc::poll(&raw mut asked, 1, 0) };
     real::set_errno(errno);
     asked.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0
 }
 
-/// Whether a request is one of input devices.
+/// Returns whether a request is one for input devices.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (request >> 8) & 0xff == c_ulong::from(b'E')
 }
@@ -307,8 +310,9 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to a device.
 ///
 /// # Errors
-/// As in the kernel (`drivers/input/evdev.c`): `ENODEV` for a device that was removed or revoked, `EINVAL` for a request that does not exist and for values of such axes and codes,
-/// `ENOENT` for a text that does not exist, `ENOSYS` for the speed of a repetition that does not exist, `EFAULT`.
+/// The errors of the kernel (`drivers/input/evdev.c`): `ENODEV` for a device that was removed or revoked, `EINVAL` for a
+/// request that does not exist and for values of such axes and codes, `ENOENT` for a text that does not exist,
+/// `ENOSYS` for the repeat rate, which does not exist, `EFAULT`.
 pub(crate) fn answer(
     device: InputDevice,
     descriptor: c_int,
@@ -317,7 +321,7 @@ pub(crate) fn answer(
 ) -> Result<c_int, Errno> {
     let (number, size) = ((request & 0xff) as u8, (request >> 16) as usize & 0x3fff);
     let address = argument.expose_provenance() as u64;
-    // As many bytes as there is room for. Returns their number.
+    // Writes as many bytes as the program has room for. Returns their number.
     let bytes = |bytes: &[u8]| {
         let bytes = &bytes[..bytes.len().min(size)];
         user::write_list(address, bytes).map(|()| bytes.len() as c_int)
@@ -330,14 +334,14 @@ pub(crate) fn answer(
         // EVIOCGVERSION, EVIOCGID
         (0x01, true) => user::write(address, &VERSION).map(|()| 0),
         (0x02, true) => user::write(address, &InputId(device.id())).map(|()| 0),
-        // EVIOCGREP, EVIOCSREP: there is no EV_REP.
+        // EVIOCGREP, EVIOCSREP: EV_REP is not supported.
         (0x03, _) => Err(Errno(libc::ENOSYS)),
         // EVIOCGNAME, EVIOCGPHYS, EVIOCGUNIQ, EVIOCGPROP
         (0x06, true) => bytes(device.name().to_bytes_with_nul()),
         (0x07, true) => bytes(device.place().to_bytes_with_nul()),
         (0x08, true) => Err(Errno(libc::ENOENT)),
         (0x09, true) => bytes(&[0; 8]),
-        // EVIOCGMTSLOTS: there are no slots.
+        // EVIOCGMTSLOTS: the devices do not have slots.
         (0x0a, true) => user::read::<u32>(address).and(Err(Errno(libc::EINVAL))),
         // EVIOCGKEY, EVIOCGLED, EVIOCGSND, EVIOCGSW
         (0x18, true) => bytes(&[0; 0x300 / 8]),
@@ -352,18 +356,17 @@ pub(crate) fn answer(
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
-            // The resolution was added later: a program may have room for the values before it.
+            // The resolution was added later, so a program may have room only for the values before it.
             let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
             bytes(&axis).map(|_| 0)
         }
-        // EVIOCGEFFECTS: none at a time.
+        // EVIOCGEFFECTS: no effect can be played.
         (0x84, true) => user::write(address, &0_u32).map(|()| 0),
         // EVIOCGRAB
         (0x90, false) => Ok(0),
         // EVIOCREVOKE
         (0x91, false) if argument.is_null() => {
-            // No event arrives any more, and `is_removed` finds the end.
-            // SAFETY: a plain system call.
+            // No more events arrive, and `is_removed` detects the end. SAFETY: a plain system call.
             unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
             Ok(0)
         }
@@ -377,7 +380,7 @@ pub(crate) fn answer(
                 Err(Errno(libc::EINVAL))
             }
         },
-        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF, EVIOCRMFF: the kernel has them.
+        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF, EVIOCRMFF: the kernel supports these.
         (0xc0..=0xff | 0x92 | 0x93 | 0x80 | 0x81, _) => {
             say_once(&format!("input devices: ioctl {number:#04x} is not answered"));
             Err(Errno(libc::EINVAL))
@@ -411,10 +414,10 @@ mod tests {
         assert_eq!((length, u32::from_ne_bytes(types)), (Ok(4), 0b1111));
         let (length, keys) = asked::<96>(Keyboard, 0x21);
         assert_eq!(length, Ok(96));
-        // KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC is none.
+        // KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC, which the device does not have.
         let has = |key: usize| keys[key / 8] >> (key % 8) & 1 == 1;
         assert_eq!([0, 1, 30, 248, 249, 0x100].map(has), [false, true, true, true, false, false]);
-        // BTN_LEFT to BTN_EXTRA; the room is longer than the bits.
+        // BTN_LEFT to BTN_EXTRA. The buffer is longer than the bits.
         let (length, buttons) = asked::<100>(Pointer, 0x21);
         assert_eq!((length, buttons[0x110 / 8], buttons[96]), (Ok(96), 0x1f, 0xee));
     }

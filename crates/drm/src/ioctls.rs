@@ -7,38 +7,38 @@
 //!  r/w   |   size   |  'd'   | number
 //! ```
 //!
-//! Requests are recognized by their number. The size is that of the argument, at least as long as the layout here.
+//! The request number identifies a request. The size is that of the argument, at least as long as the layout here.
 
 use std::ffi::{c_int, c_ulong, c_void};
 use std::fmt;
 
 use crate::user;
 
-/// An error of a request, as `errno` has it.
+/// An error of a request: a value of `errno`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) c_int);
 
-/// A request.
+/// An `ioctl` request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request(pub(crate) c_ulong);
 
 impl Request {
-    /// Whether it is one of the graphics devices.
+    /// Returns whether this is a request to one of the graphics devices.
     pub(crate) fn of_drm(self) -> bool {
         (self.0 >> 8) & 0xff == c_ulong::from(b'd')
     }
 
-    /// Whether it is one of the files of buffers.
+    /// Returns whether this is a request to one of the files of buffers.
     pub(crate) fn of_buffers(self) -> bool {
         (self.0 >> 8) & 0xff == c_ulong::from(b'b')
     }
 
-    /// Its number.
+    /// Returns the request number.
     pub(crate) fn number(self) -> u8 {
         (self.0 & 0xff) as u8
     }
 
-    /// How many bytes its argument has.
+    /// Returns the size of the argument in bytes.
     fn size(self) -> usize {
         (self.0 >> 16) as usize & 0x3fff
     }
@@ -85,14 +85,14 @@ impl fmt::Display for Request {
     }
 }
 
-/// A structure of which any bytes are a value.
+/// A structure for which all bit patterns are valid.
 ///
 /// # Safety
-/// That is so: integers only, and no bytes between them.
+/// The type consists of integers only, without padding between them.
 pub(crate) unsafe trait Plain: Copy {
     /// Returns the value whose bytes are all zero.
     fn zeroed() -> Self {
-        // SAFETY: any bytes are a value.
+        // SAFETY: every bit pattern is valid.
         unsafe { std::mem::zeroed() }
     }
 }
@@ -106,62 +106,62 @@ unsafe impl Plain for u32 {}
 // SAFETY: integers.
 unsafe impl Plain for u64 {}
 
-/// Numbers with their names.
+/// Defines request numbers and their names.
 macro_rules! requests {
     ($($(#[$doc:meta])* $name:ident = $number:literal, $spelled:literal;)*) => {
         $($(#[$doc])* pub(crate) const $name: u8 = $number;)*
-        /// The names of the requests that are known here.
+        /// Names of the known requests.
         const NAMES: &[(u8, &str)] = &[$(($number, $spelled)),*];
     };
 }
 
-// All drivers: below 0x40, and those of screens from 0xa0 on. Those of the driver are between.
+// Requests of all drivers: below 0x40, and screen requests from 0xa0 on. The requests of one driver are in between.
 requests! {
     /// Name and version of the driver.
     VERSION           = 0x00, "VERSION";
     /// Closes a handle.
     GEM_CLOSE         = 0x09, "GEM_CLOSE";
-    /// What the driver can do.
+    /// Reads a capability of the driver.
     GET_CAP           = 0x0c, "GET_CAP";
     /// The name of the bus of the board.
     GET_UNIQUE        = 0x01, "GET_UNIQUE";
-    /// A number that shows the right to draw.
+    /// A number that another program grants the right to draw.
     GET_MAGIC         = 0x02, "GET_MAGIC";
-    /// Version of the requests that the program is written for.
+    /// Sets the interface version that the program is written for.
     SET_VERSION       = 0x07, "SET_VERSION";
-    /// Abilities of the program.
+    /// Sets a capability of the program.
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
     /// Grants another program the right to draw.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
-    /// The file of a buffer.
+    /// Returns a file for a buffer.
     PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";
-    /// The buffer of a file.
+    /// Returns the buffer of a file.
     PRIME_FD_TO_HANDLE = 0x2e, "PRIME_FD_TO_HANDLE";
-    /// Waits for a count of frames.
+    /// Waits for a frame count.
     WAIT_VBLANK       = 0x3a, "WAIT_VBLANK";
-    /// The count of frames.
+    /// Returns the frame count.
     CRTC_GET_SEQUENCE   = 0x3b, "CRTC_GET_SEQUENCE";
-    /// An event at a count of frames.
+    /// Queues an event at a frame count.
     CRTC_QUEUE_SEQUENCE = 0x3c, "CRTC_QUEUE_SEQUENCE";
-    /// Takes and gives back control of the screen.
+    /// Acquires control of the screen.
     SET_MASTER        = 0x1e, "SET_MASTER";
-    /// See [`SET_MASTER`].
+    /// Releases control of the screen.
     DROP_MASTER       = 0x1f, "DROP_MASTER";
-    /// What the board has of outputs.
+    /// Lists the outputs of the board.
     MODE_GETRESOURCES = 0xa0, "MODE_GETRESOURCES";
-    /// What a screen shows.
+    /// Returns the mode and the framebuffer of a screen.
     MODE_GETCRTC      = 0xa1, "MODE_GETCRTC";
-    /// Sets the size of a screen and what it shows.
+    /// Sets the mode and the framebuffer of a screen.
     MODE_SETCRTC      = 0xa2, "MODE_SETCRTC";
     /// Sets or moves the cursor.
     MODE_CURSOR       = 0xa3, "MODE_CURSOR";
-    /// The gamma table.
+    /// Returns the gamma table.
     MODE_GETGAMMA     = 0xa4, "MODE_GETGAMMA";
     /// Sets the gamma table.
     MODE_SETGAMMA     = 0xa5, "MODE_SETGAMMA";
-    /// What an encoder is.
+    /// Describes an encoder.
     MODE_GETENCODER   = 0xa6, "MODE_GETENCODER";
-    /// What a connector is, and the sizes of its screen.
+    /// Describes a connector and the modes of its screen.
     MODE_GETCONNECTOR = 0xa7, "MODE_GETCONNECTOR";
     /// Description of a property.
     MODE_GETPROPERTY  = 0xaa, "MODE_GETPROPERTY";
@@ -171,81 +171,81 @@ requests! {
     MODE_GETPROPBLOB  = 0xac, "MODE_GETPROPBLOB";
     /// Description of a framebuffer.
     MODE_GETFB        = 0xad, "MODE_GETFB";
-    /// Makes a framebuffer.
+    /// Creates a framebuffer.
     MODE_ADDFB        = 0xae, "MODE_ADDFB";
-    /// Ends a framebuffer.
+    /// Removes a framebuffer.
     MODE_RMFB         = 0xaf, "MODE_RMFB";
     /// Shows another framebuffer.
     MODE_PAGE_FLIP    = 0xb0, "MODE_PAGE_FLIP";
-    /// Says that a framebuffer has changed.
+    /// Reports that a framebuffer has changed.
     MODE_DIRTYFB      = 0xb1, "MODE_DIRTYFB";
-    /// Makes a buffer of plain pixels.
+    /// Creates a buffer of plain pixels ("dumb buffer").
     MODE_CREATE_DUMB  = 0xb2, "MODE_CREATE_DUMB";
-    /// Where it is mapped from.
+    /// Returns the `mmap` offset of a dumb buffer.
     MODE_MAP_DUMB     = 0xb3, "MODE_MAP_DUMB";
-    /// Closes it.
+    /// Closes a dumb buffer.
     MODE_DESTROY_DUMB = 0xb4, "MODE_DESTROY_DUMB";
-    /// The planes of the board.
+    /// Lists the planes of the board.
     MODE_GETPLANERESOURCES  = 0xb5, "MODE_GETPLANERESOURCES";
     /// Description of a plane.
     MODE_GETPLANE           = 0xb6, "MODE_GETPLANE";
     /// Shows a framebuffer on a plane.
     MODE_SETPLANE           = 0xb7, "MODE_SETPLANE";
-    /// Makes a framebuffer of a format.
+    /// Creates a framebuffer with a format.
     MODE_ADDFB2             = 0xb8, "MODE_ADDFB2";
-    /// The properties of an object.
+    /// Lists the properties of an object.
     MODE_OBJ_GETPROPERTIES  = 0xb9, "MODE_OBJ_GETPROPERTIES";
     /// Sets a property of an object.
     MODE_OBJ_SETPROPERTY    = 0xba, "MODE_OBJ_SETPROPERTY";
-    /// Sets or moves the cursor, with the place in it that points.
+    /// Sets or moves the cursor and its hot spot.
     MODE_CURSOR2            = 0xbb, "MODE_CURSOR2";
     /// Changes several objects at once.
     MODE_ATOMIC             = 0xbc, "MODE_ATOMIC";
-    /// Keeps data for a property.
+    /// Stores data for a property.
     MODE_CREATEPROPBLOB     = 0xbd, "MODE_CREATEPROPBLOB";
-    /// Ends them.
+    /// Deletes data of [`MODE_CREATEPROPBLOB`].
     MODE_DESTROYPROPBLOB    = 0xbe, "MODE_DESTROYPROPBLOB";
     /// Description of a framebuffer with its format.
     MODE_GETFB2             = 0xce, "MODE_GETFB2";
-    /// Ends a framebuffer, which stays on the screen.
+    /// Removes a framebuffer without switching the screen off.
     MODE_CLOSEFB            = 0xd0, "MODE_CLOSEFB";
-    /// Sizes of the memories.
+    /// Sizes of the memory domains.
     GEM_INFO          = 0x5c, "RADEON_GEM_INFO";
-    /// Makes a buffer.
+    /// Creates a buffer.
     GEM_CREATE        = 0x5d, "RADEON_GEM_CREATE";
-    /// Where a buffer is mapped from.
+    /// Returns the `mmap` offset of a buffer.
     GEM_MMAP          = 0x5e, "RADEON_GEM_MMAP";
-    /// Moves a buffer.
+    /// Moves a buffer to another memory domain.
     GEM_SET_DOMAIN    = 0x63, "RADEON_GEM_SET_DOMAIN";
     /// Waits for a buffer.
     GEM_WAIT_IDLE     = 0x64, "RADEON_GEM_WAIT_IDLE";
     /// Submits commands.
     CS                = 0x66, "RADEON_CS";
-    /// Asks about the chip.
+    /// Returns a property of the chip.
     INFO              = 0x67, "RADEON_INFO";
     /// Stores tiling flags with a buffer.
     GEM_SET_TILING    = 0x68, "RADEON_GEM_SET_TILING";
     /// Tiling flags of a buffer.
     GEM_GET_TILING    = 0x69, "RADEON_GEM_GET_TILING";
-    /// Whether a buffer is in use.
+    /// Returns whether a buffer is in use.
     GEM_BUSY          = 0x6a, "RADEON_GEM_BUSY";
-    /// The domain that a buffer was created in.
+    /// Reads or sets the domain that a buffer was created in.
     GEM_OP            = 0x6c, "RADEON_GEM_OP";
-    /// Asks about the chip.
+    /// Returns a property of the chip.
     NOUVEAU_GETPARAM          = 0x40, "NOUVEAU_GETPARAM";
-    /// Makes a channel, which takes submissions.
+    /// Creates a channel, which accepts submissions.
     NOUVEAU_CHANNEL_ALLOC     = 0x42, "NOUVEAU_CHANNEL_ALLOC";
-    /// Ends a channel.
+    /// Deletes a channel.
     NOUVEAU_CHANNEL_FREE      = 0x43, "NOUVEAU_CHANNEL_FREE";
-    /// Makes an object of a class on a channel.
+    /// Creates an object of a class on a channel.
     NOUVEAU_GROBJ_ALLOC       = 0x44, "NOUVEAU_GROBJ_ALLOC";
-    /// Makes a notifier on a channel.
+    /// Creates a notifier on a channel.
     NOUVEAU_NOTIFIEROBJ_ALLOC = 0x45, "NOUVEAU_NOTIFIEROBJ_ALLOC";
-    /// Ends an object.
+    /// Deletes an object.
     NOUVEAU_GPUOBJ_FREE       = 0x46, "NOUVEAU_GPUOBJ_FREE";
-    /// Calls an object.
+    /// Calls a method of an object.
     NOUVEAU_NVIF              = 0x47, "NOUVEAU_NVIF";
-    /// Makes a buffer.
+    /// Creates a buffer.
     NOUVEAU_GEM_NEW           = 0x80, "NOUVEAU_GEM_NEW";
     /// Submits commands.
     NOUVEAU_GEM_PUSHBUF       = 0x81, "NOUVEAU_GEM_PUSHBUF";
@@ -253,14 +253,14 @@ requests! {
     NOUVEAU_GEM_CPU_PREP      = 0x82, "NOUVEAU_GEM_CPU_PREP";
     /// Ends an access after [`NOUVEAU_GEM_CPU_PREP`].
     NOUVEAU_GEM_CPU_FINI      = 0x83, "NOUVEAU_GEM_CPU_FINI";
-    /// What a buffer is.
+    /// Describes a buffer.
     NOUVEAU_GEM_INFO          = 0x84, "NOUVEAU_GEM_INFO";
 }
 
-/// The request to the file of a buffer that begins or ends an access of a processor. (`dma-buf.h`)
+/// The request to a buffer's file that begins or ends an access by the processor. (`dma-buf.h`)
 pub(crate) const DMA_BUF_SYNC: u8 = 0;
 
-/// Structures of the kernel with their sizes.
+/// Defines structures of the kernel and checks their sizes.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $name:ident, $size:literal { $($(#[$note:meta])* $field:ident: $kind:ty,)* })*) => {$(
         $(#[$doc])*
@@ -269,14 +269,14 @@ macro_rules! layouts {
         pub(crate) struct $name { $($(#[$note])* pub(crate) $field: $kind,)* }
         const _: () = assert!(size_of::<$name>() == $size, "as in the kernel's header");
         const _: () = assert!(0 $(+ size_of::<$kind>())* == $size, "no bytes between the fields");
-        // SAFETY: integers only, and no bytes between them: asserted above.
+        // SAFETY: integers only, without padding between them, as asserted above.
         unsafe impl Plain for $name {}
     )*};
 }
 
-// `padding` is what C leaves between two fields or behind the last one.
+// `padding` is the padding of the C structure between two fields or after the last one.
 layouts! {
-    /// The argument of [`VERSION`]: three numbers, and three texts with the room that there is for each.
+    /// The argument of [`VERSION`]: three numbers, and three texts with their buffer sizes.
     Version, 64 {
         major: i32, minor: i32, patch: i32, padding: u32,
         name_length: u64, name: u64, date_length: u64, date: u64, description_length: u64, description: u64,
@@ -285,11 +285,12 @@ layouts! {
     GemClose, 8 { handle: u32, padding: u32, }
     /// The argument of [`GET_CAP`].
     GetCap, 16 { capability: u64, value: u64, }
-    /// A size of a screen: the clock in kHz; of each direction the pixels that are seen, where the pulse begins and ends, and all.
+    /// A mode of a screen: the clock in kHz, and for each direction the visible pixels, the start and end of the sync
+    /// pulse, and the total.
     ModeInfo, 68 {
         clock: u32, horizontal: [u16; 5], vertical: [u16; 5], refresh: u32, flags: u32, kind: u32, name: [u8; 32],
     }
-    /// The argument of [`MODE_GETRESOURCES`]: addresses of identifiers, and how many there are.
+    /// The argument of [`MODE_GETRESOURCES`]: addresses of lists of identifiers, and the lengths of these lists.
     ModeResources, 64 {
         framebuffers: u64, crtcs: u64, connectors: u64, encoders: u64,
         framebuffer_count: u32, crtc_count: u32, connector_count: u32, encoder_count: u32,
@@ -312,7 +313,7 @@ layouts! {
     ModeFramebuffer, 28 {
         framebuffer: u32, width: u32, height: u32, pitch: u32, bits: u32, depth: u32, handle: u32,
     }
-    /// The argument of [`MODE_ADDFB2`]: of four planes handle, pitch, offset and modifier.
+    /// The argument of [`MODE_ADDFB2`]: handle, pitch, offset and modifier of four planes.
     ModeFramebuffer2, 104 {
         framebuffer: u32, width: u32, height: u32, format: u32, flags: u32, handles: [u32; 4], pitches: [u32; 4],
         offsets: [u32; 4], padding: u32, modifiers: [u64; 4],
@@ -321,12 +322,13 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// Event of the screen, as a program reads it from the node: the time in seconds and microseconds, the frame and the
-    /// screen (`drm_event_vblank`), or the time in nanoseconds and the frame, of 64 bits each (`drm_event_crtc_sequence`).
+    /// Event of the screen, as a program reads it from the node: either the time in seconds and microseconds, the
+    /// frame and the screen (`drm_event_vblank`), or the time in nanoseconds and the frame, of 64 bits each
+    /// (`drm_event_crtc_sequence`).
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
     /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
     PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
-    /// The argument of [`GET_UNIQUE`]: the room for the text and its length, and its address.
+    /// The argument of [`GET_UNIQUE`]: the buffer size or length of the text, and its address.
     Unique, 16 { length: u64, text: u64, }
     /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
     Magic, 4 { magic: u32, }
@@ -334,7 +336,7 @@ layouts! {
     SetVersion, 16 { interface: [i32; 2], driver: [i32; 2], }
     /// The argument of [`SET_CLIENT_CAP`].
     ClientCap, 16 { capability: u64, value: u64, }
-    /// The argument of [`WAIT_VBLANK`]. `user` is the time in seconds in the answer.
+    /// The argument of [`WAIT_VBLANK`]. In the reply, `user` is the time in seconds.
     WaitVblank, 24 { kind: u32, sequence: u32, user: u64, micros: u64, }
     /// The argument of [`CRTC_GET_SEQUENCE`].
     CrtcSequence, 24 { crtc: u32, active: u32, sequence: u64, nanos: u64, }
@@ -344,7 +346,7 @@ layouts! {
     ModeCursor, 28 { flags: u32, crtc: u32, place: [u32; 2], size: [u32; 2], handle: u32, }
     /// The argument of [`MODE_CURSOR2`].
     ModeCursor2, 36 { flags: u32, crtc: u32, place: [u32; 2], size: [u32; 2], handle: u32, hot: [u32; 2], }
-    /// The argument of [`MODE_GETGAMMA`] and of [`MODE_SETGAMMA`]: addresses of tables of 16 bits an entry.
+    /// The argument of [`MODE_GETGAMMA`] and of [`MODE_SETGAMMA`]: addresses of tables with 16-bit entries.
     ModeGamma, 32 { crtc: u32, size: u32, tables: [u64; 3], }
     /// The argument of [`MODE_GETPROPERTY`]: values and their names.
     ModeProperty, 64 {
@@ -370,8 +372,8 @@ layouts! {
     ModePlane, 32 {
         plane: u32, crtc: u32, framebuffer: u32, crtcs: u32, gamma_size: u32, format_count: u32, formats: u64,
     }
-    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen, and one of the framebuffer in 1/65536 of a pixel:
-    /// place, height and width.
+    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen, and one of the framebuffer in 1/65536 of a
+    /// pixel. Each has a position, a height and a width.
     ModeSetPlane, 48 {
         plane: u32, crtc: u32, framebuffer: u32, flags: u32, place: [u32; 2], size: [u32; 2], from: [u32; 2],
         from_height: u32, from_width: u32,
@@ -400,11 +402,11 @@ layouts! {
     GemTiling, 12 { handle: u32, flags: u32, pitch: u32, }
     /// The argument of [`GEM_OP`].
     GemOp, 16 { handle: u32, operation: u32, value: u64, }
-    /// The argument of [`INFO`]: a question, and where the answer goes.
+    /// The argument of [`INFO`]: the property, and the address of the result.
     Info, 16 { request: u32, padding: u32, value: u64, }
-    /// The argument of [`CS`]: how many chunks, and where the addresses of the chunks are.
+    /// The argument of [`CS`]: the number of chunks, and the address of the list of their addresses.
     Submit, 32 { chunks: u32, id: u32, addresses: u64, gart_limit: u64, vram_limit: u64, }
-    /// A chunk of a submission: what, how many words, and where.
+    /// A chunk of a submission: its kind, its length in words, and its address.
     Chunk, 16 { id: u32, words: u32, address: u64, }
     /// The argument of [`NOUVEAU_GETPARAM`].
     GetParam, 16 { parameter: u64, value: u64, }
@@ -420,15 +422,15 @@ layouts! {
     NotifierAlloc, 16 { channel: u32, handle: u32, size: u32, offset: u32, }
     /// The argument of [`NOUVEAU_GPUOBJ_FREE`].
     ObjectFree, 8 { channel: i32, handle: u32, }
-    /// How the argument of [`NOUVEAU_NVIF`] begins.
+    /// The first fields of the argument of [`NOUVEAU_NVIF`].
     NvifCall, 24 { version: u8, kind: u8, padding: [u8; 4], owner: u8, route: u8, token: u64, object: u64, }
-    /// A call of [`NOUVEAU_NVIF`] that asks for the classes of an object: how many there is room for behind it.
+    /// A call of [`NOUVEAU_NVIF`] that lists the classes of an object. `count` is the capacity of the list after it.
     NvifClasses, 32 { call: [u64; 3], version: u8, count: u8, padding: [u8; 6], }
-    /// A call of [`NOUVEAU_NVIF`] that makes an object. The object's own words are behind it.
+    /// A call of [`NOUVEAU_NVIF`] that creates an object. The object's own words follow.
     NvifNew, 56 {
         call: [u64; 3], version: u8, padding: [u8; 6], route: u8, token: u64, object: u64, handle: u32, class: i32,
     }
-    /// A call of [`NOUVEAU_NVIF`] that asks a device what it is.
+    /// A call of [`NOUVEAU_NVIF`] that describes a device.
     NvifDeviceInfo, 136 {
         call: [u64; 3], call_version: u8, method: u8, call_padding: [u8; 6],
         version: u8, platform: u8, chipset: u16, revision: u8, family: u8, padding: [u8; 2], ram: u64, ram_user: u64,
@@ -444,17 +446,18 @@ layouts! {
     CpuPrep, 8 { handle: u32, flags: u32, }
     /// The argument of [`NOUVEAU_GEM_CPU_FINI`].
     CpuFini, 4 { handle: u32, }
-    /// The argument of [`NOUVEAU_GEM_PUSHBUF`]: numbers of and addresses of buffers, relocations and segments.
+    /// The argument of [`NOUVEAU_GEM_PUSHBUF`]: lengths and addresses of the lists of buffers, relocations and
+    /// segments.
     Pushbuf, 64 {
         channel: u32, buffer_count: u32, buffers: u64, relocation_count: u32, segment_count: u32, relocations: u64,
         segments: u64, suffix: [u32; 2], vram_available: u64, gart_available: u64,
     }
-    /// A buffer of a [`Pushbuf`], with where the driver believes it is.
+    /// A buffer of a [`Pushbuf`], with the position that the driver presumes.
     PushBuffer, 40 {
         private: u64, handle: u32, read: u32, write: u32, valid: u32, presumed: u32, presumed_domain: u32,
         presumed_offset: u64,
     }
-    /// A word of a buffer of a [`Pushbuf`] that holds a part of another one's address.
+    /// A word in a buffer of a [`Pushbuf`] that holds a part of another buffer's address.
     PushRelocation, 28 {
         into: u32, offset: u32, buffer: u32, flags: u32, data: u32, if_vram: u32, if_system: u32,
     }
@@ -466,7 +469,7 @@ layouts! {
 mod tests {
     use super::*;
 
-    /// The words that the kernel's headers give.
+    /// The request words that the kernel's headers define.
     #[test]
     fn requests_are_taken_apart() {
         for (word, number, size, name) in [

@@ -1,8 +1,8 @@
-//! Text as JSON.
+//! Writes JSON text.
 
 use std::fmt::{self, Display, Write};
 
-/// A string that is displayed as JSON, with its quotation marks. Allocates nothing.
+/// A string that is displayed as JSON, with its quotation marks. Does not allocate.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl Display for Quoted<'_> {
@@ -19,19 +19,19 @@ impl Display for Quoted<'_> {
     }
 }
 
-/// A string as JSON, with its quotation marks.
+/// Returns a string as JSON, with its quotation marks.
 pub(crate) fn string(text: &str) -> String {
     Quoted(text).to_string()
 }
 
-/// Names with counts, as a JSON object that is appended to a text.
+/// A JSON object of names and counts, which is appended to a text.
 pub(crate) struct Object<'a> {
     out: &'a mut String,
     empty: bool,
 }
 
 impl Object<'_> {
-    /// Begins one, after some text.
+    /// Begins an object after the text `before`.
     pub(crate) fn new<'a>(out: &'a mut String, before: &str) -> Object<'a> {
         out.push_str(before);
         out.push('{');
@@ -46,7 +46,7 @@ impl Object<'_> {
         let _ = write!(self.out, "{comma}{}: {count}", Quoted(name));
     }
 
-    /// Ends it.
+    /// Ends the object.
     pub(crate) fn end(self) {
         self.out.push('}');
     }

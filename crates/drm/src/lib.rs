@@ -1,8 +1,9 @@
-//! A library to preload: an OpenGL program finds a render node of a graphics chip that is not there.
+//! A library to preload: it shows an OpenGL program a render node of an emulated graphics chip.
 //!
-//! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. The
-//! library answers requests of the program and its OpenGL driver that concern `/dev/dri/renderD128` and `/dev/dri/card0`, which are
-//! the same node, and the devices that belong to its screen. All others go on to the function that would have been called. Without the variables, so does everything.
+//! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. The library answers requests
+//! of the program and its OpenGL driver that concern `/dev/dri/renderD128` and `/dev/dri/card0`, which are the same
+//! node, and the devices that belong to its screen. All other requests are passed to the function that this library
+//! replaces. Without the variables, all requests are.
 //!
 //! ```text
 //! program, Mesa, libdrm
@@ -30,24 +31,29 @@
 //! ```
 //!
 //! The memory of the chip is a range of 1 TiB. Each buffer in it is a separate file in memory, and only pages in use take
-//! memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps its pages as long as the mapping
-//! exists. `open` returns the read end of a pipe: events are read from it, and its inode identifies the open file. The pipe has a mark,
-//! by which another process recognizes it. `fstat`
-//! on it describes the render node. Handles belong to an open file and end with its last descriptor.
+//! memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps its pages as long as the
+//! mapping exists.
 //!
-//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
-//! functions, and what Mesa 22.3.6 was seen to ask.
+//! `open` returns the read end of a pipe. Events are read from it, and its inode identifies the open file. The pipe
+//! has a mark, by which another process recognizes it. `fstat` on it describes the render node. Handles belong to an
+//! open file and end with its last descriptor.
 //!
-//! `input.rs` has the keyboard and the pointer, `terminal.rs` the terminal of the screen. Their descriptors are marked sockets
-//! (`sockets.rs`).
+//! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's
+//! `xf86drm.h` for its functions, and the observed requests of Mesa 22.3.6.
 //!
-//! `probe.rs` makes a context of OpenGL (`gl.rs`) in a process without a program of its own, and times loads (`loads.rs`).
+//! `input.rs` emulates the keyboard and the pointer, and `terminal.rs` the terminal of the screen. Their descriptors
+//! are marked sockets (`sockets.rs`).
 //!
-//! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks, and `wiped.rs` how a copy is detected. Files are written by `whole.rs`.
+//! `probe.rs` creates an OpenGL context (`gl.rs`) in a process without an OpenGL program, and measures loads
+//! (`loads.rs`).
 //!
-//! Limits: files of buffers are those of this library, and not of other devices. A process has up to 24,000 buffers at a time. After a fork, both
-//! processes share the buffers that exist, and each has its own handles from then on. Draws of a child are not captured. A
-//! duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
+//! `lock.rs` defines the locks. `fork.rs` prepares for forks of the program, and `wiped.rs` detects a forked process.
+//! `whole.rs` writes files.
+//!
+//! Limits: files of buffers are those of this library, and not of other devices. A process has up to 24,000 buffers
+//! at a time. After a fork, both processes share the existing buffers, and each has its own handles from then on.
+//! Draws of a child are not captured. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 names
+//! `fstat` differently and is not supported.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -1,6 +1,6 @@
-//! The functions of libdrm that would look for the node's device in `/sys`.
+//! The functions of libdrm that would search `/sys` for the node's device.
 //!
-//! `drmGetDevices2` gives the emulated device alone: a driver that finds another may choose that.
+//! `drmGetDevices2` returns only the emulated device, because a driver that finds another device may choose that one.
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
@@ -21,14 +21,14 @@ use crate::screen::vblank;
 pub struct Device {
     /// The paths of its nodes, by kind.
     nodes: *mut *mut c_char,
-    /// Which kinds of node it has, a bit for each.
+    /// The kinds of node that the device has, one bit per kind.
     available_nodes: c_int,
     bus_type: c_int,
     bus: *mut Bus,
     ids: *mut Ids,
 }
 
-/// Where a device is. (`drmPciBusInfo`)
+/// The bus address of a device. (`drmPciBusInfo`)
 #[repr(C)]
 struct Bus {
     domain: u16,
@@ -37,7 +37,7 @@ struct Bus {
     func: u8,
 }
 
-/// What a device is. (`drmPciDeviceInfo`)
+/// The identity of a device. (`drmPciDeviceInfo`)
 #[repr(C)]
 struct Ids {
     vendor: u16,
@@ -56,7 +56,7 @@ const RENDER: usize = 2;
 /// `DRM_BUS_PCI`
 const PCI: c_int = 0;
 
-/// Everything that belongs to a [`Device`], in one piece, so that one `free` gives all of it back, as libdrm's own.
+/// A [`Device`] and everything that belongs to it, in one allocation. One `free` releases all of it, as in libdrm.
 #[repr(C)]
 struct Description {
     device: Device,
@@ -66,14 +66,14 @@ struct Description {
     ids: Ids,
 }
 
-/// The addresses of the descriptions that were given out.
+/// The addresses of the descriptions that callers have received.
 pub(crate) static GIVEN: Lock<Vec<usize>> = Lock::new(Vec::new());
 
-/// A new description of the emulated device.
+/// Allocates a description of the emulated device.
 fn description(device: &device::Device) -> *mut Device {
-    // SAFETY: the size is not zero. All bytes zero is a value of this structure.
+    // SAFETY: the size is not zero. All-zero bytes are valid for this structure.
     let made = unsafe { libc::calloc(1, size_of::<Description>()) }.cast::<Description>();
-    // SAFETY: null, or new and ours alone.
+    // SAFETY: null, or newly allocated and not shared.
     let Some(description) = (unsafe { made.as_mut() }) else { return null_mut() };
     let paths = [CARD.to_bytes(), &[], PATH.to_bytes()];
     for (kind, path) in paths.into_iter().enumerate() {
@@ -90,41 +90,41 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    // libdrm frees a description that is not in the list, with one `free`.
+    // libdrm frees a description that is not in the list with one `free`.
     if let Ok(mut given) = GIVEN.lock() {
         given.push(made.addr());
     }
     made.cast()
 }
 
-/// Frees a description if it is one of ours.
+/// Frees a description if this library has allocated it.
 ///
 /// # Safety
-/// The caller uses it no more.
+/// The caller does not use it again.
 unsafe fn free(device: *mut Device) -> bool {
     let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
     given.swap_remove(place);
-    // SAFETY: made by `calloc`, and not freed before: it was in the list.
+    // SAFETY: allocated by `calloc`, and not freed before, because it was in the list.
     unsafe { libc::free(device.cast()) };
     true
 }
 
-/// Whether an open file was opened as the node that has the screen.
+/// Returns whether an open file was opened as the node that has the screen.
 fn is_card(descriptor: c_int) -> bool {
     NodePath::of_node(descriptor) == NodePath::Card
 }
 
-/// A copy of a path for a caller that frees it.
+/// Copies a path for a caller that frees it.
 fn copied(path: &CStr) -> *mut c_char {
     // SAFETY: the path is a C string.
     unsafe { libc::strdup(path.as_ptr()) }
 }
 
-/// `drmGetDevice2`: the device of a descriptor.
+/// `drmGetDevice2`: returns the device of a descriptor.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *mut *mut Device) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDevice2");
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
             return -libc::EINVAL;
         }
         let description = description(node.device());
-        // SAFETY: not null, so a place for an address.
+        // SAFETY: not null, so the address of a pointer.
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
@@ -144,10 +144,10 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
     )
 }
 
-/// `drmGetDeviceFromDevId`: the device of a device number.
+/// `drmGetDeviceFromDevId`: returns the device of a device number.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDeviceFromDevId(
     number: libc::dev_t,
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
             return -libc::EINVAL;
         }
         let description = description(chosen);
-        // SAFETY: not null, so a place for an address.
+        // SAFETY: not null, so the address of a pointer.
         unsafe { *device = description };
         return if description.is_null() { -libc::ENOMEM } else { 0 };
     }
@@ -171,30 +171,29 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
     )
 }
 
-/// `drmGetDevice`: the device of a descriptor.
+/// `drmGetDevice`: returns the device of a descriptor.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice(descriptor: c_int, device: *mut *mut Device) -> c_int {
-    // libdrm's: with the revision.
-    // SAFETY: the caller's promises are those of the function that is called.
+    // libdrm's function also requests the revision. SAFETY: the caller's promises are those of the called function.
     unsafe { drmGetDevice2(descriptor, GET_PCI_REVISION, device) }
 }
 
 /// `DRM_DEVICE_GET_PCI_REVISION`
 const GET_PCI_REVISION: u32 = 1;
 
-/// `drmGetDevices2`: all devices, or how many there are.
+/// `drmGetDevices2`: returns all devices, or their number.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, most: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDevices2");
     if let Some(device) = device::chosen() {
         if !devices.is_null() && most > 0 {
-            // SAFETY: there is place for at least one address.
+            // SAFETY: the array has room for at least one address.
             unsafe { *devices = description(device) };
         }
         return 1;
@@ -206,27 +205,27 @@ pub unsafe extern "C" fn drmGetDevices2(flags: u32, devices: *mut *mut Device, m
     )
 }
 
-/// `drmGetDevices`: all devices, or how many there are.
+/// `drmGetDevices`: returns all devices, or their number.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevices(devices: *mut *mut Device, most: c_int) -> c_int {
-    // SAFETY: the caller's promises are those of the function that is called.
+    // SAFETY: the caller's promises are those of the called function.
     unsafe { drmGetDevices2(GET_PCI_REVISION, devices, most) }
 }
 
-/// `drmFreeDevice`: gives a description back.
+/// `drmFreeDevice`: frees a description.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmFreeDevice(device: *mut *mut Device) {
     static REAL: Symbol = Symbol::new(c"drmFreeDevice");
     if device.is_null() {
         return;
     }
-    // SAFETY: not null, so a place for an address, which the caller uses no more.
+    // SAFETY: not null, so the address of a pointer, whose target the caller does not use again.
     if unsafe { free(*device) } {
         // SAFETY: as above.
         unsafe { *device = null_mut() };
@@ -235,25 +234,25 @@ pub unsafe extern "C" fn drmFreeDevice(device: *mut *mut Device) {
     call!(REAL.address_in_libdrm(), fn(*mut *mut Device) -> (), (device), else ());
 }
 
-/// `drmFreeDevices`: gives descriptions back.
+/// `drmFreeDevices`: frees descriptions.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int) {
     if devices.is_null() {
         return;
     }
     for number in 0..usize::try_from(count).unwrap_or(0) {
-        // SAFETY: the caller gives an array of this length.
+        // SAFETY: the caller passes an array of this length.
         unsafe { drmFreeDevice(devices.add(number)) };
     }
 }
 
-/// `drmGetRenderDeviceNameFromFd`: the path of the render node of a descriptor's device.
+/// `drmGetRenderDeviceNameFromFd`: returns the path of the render node of a descriptor's device.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetRenderDeviceNameFromFd");
@@ -263,10 +262,10 @@ pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
 }
 
-/// `drmGetDeviceNameFromFd2`: the path of a descriptor's node.
+/// `drmGetDeviceNameFromFd2`: returns the path of a descriptor's node.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetDeviceNameFromFd2");
@@ -276,10 +275,10 @@ pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_ch
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
 }
 
-/// `drmGetNodeTypeFromFd`: which kind of node a descriptor is open on.
+/// `drmGetNodeTypeFromFd`: returns the kind of node that a descriptor is open on.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetNodeTypeFromFd");
@@ -289,7 +288,7 @@ pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
 }
 
-/// What a program wants to be notified of. (`drmEventContext`; its later members are there from a version on)
+/// Handlers for the events of the screen. (`drmEventContext`; later versions of the structure have more members)
 #[repr(C)]
 pub struct EventContext {
     version: c_int,
@@ -299,24 +298,24 @@ pub struct EventContext {
     sequence: Option<SequenceHandler>,
 }
 
-/// Descriptor, number of the frame, seconds and microseconds, and what the program has given.
+/// A handler with the descriptor, the frame number, seconds, microseconds, and the program's own pointer.
 type FlipHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, *mut c_void);
-/// The same with the identifier of the screen.
+/// A [`FlipHandler`] with the identifier of the screen before the program's own pointer.
 type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint, *mut c_void);
 
-/// Descriptor, number of the frame, nanoseconds, and what the program has given.
+/// A handler with the descriptor, the frame number, nanoseconds, and the program's own value.
 type SequenceHandler = unsafe extern "C" fn(c_int, u64, u64, u64);
 
-/// The versions of an [`EventContext`] that have `vblank`, `flip`, `flip_of` and `sequence`.
+/// The lowest versions of an [`EventContext`] that have `vblank`, `flip`, `flip_of` and `sequence`.
 const VBLANK: c_int = 1;
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;
 const SEQUENCE: c_int = 4;
 
-/// `drmHandleEvent`: notifies the program of the events of the screen. It does not wait for one.
+/// `drmHandleEvent`: calls the program's handlers for the queued events of the screen. Does not wait for an event.
 ///
 /// # Safety
-/// As for the function of libdrm.
+/// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmHandleEvent");
@@ -330,7 +329,8 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
     if context.is_null() {
         return -1;
     }
-    // The queue is read first: a handler may request the next flip, which is done at once and queues another event.
+    // The whole queue is read first: a handler may request the next flip, which is done at once and queues another
+    // event.
     let events: Vec<ScreenEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
     for ScreenEvent { kind, user, time, place, .. } in events {
         let given = std::ptr::with_exposed_provenance_mut(user as usize);
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
 }
 
 const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts are those of 64-bit systems");
-// libdrm 2.4.114, as its header lays them out.
+// The sizes in the header of libdrm 2.4.114.
 const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
 
 #[cfg(test)]
@@ -379,7 +379,7 @@ mod tests {
     fn a_description_names_the_board_and_is_freed_once() {
         let board = Board::named("rv730").unwrap();
         let mut made = description(&device::Device::new(board));
-        // SAFETY: `description` gave a valid address, which is used until it is freed.
+        // SAFETY: `description` returned a valid address, which is used until it is freed.
         unsafe {
             let device = &*made;
             let paths = [PRIMARY, RENDER].map(|kind| CStr::from_ptr(*device.nodes.add(kind)));

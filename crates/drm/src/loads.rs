@@ -1,7 +1,7 @@
-//! Loads that `reconverge bench --draw` times: frames of OpenGL 2.1, drawn on the driver that the process finds.
+//! Loads that `reconverge bench --draw` measures: frames of OpenGL 2.1, drawn with the driver that the process finds.
 //!
-//! A frame is drawn into a framebuffer object of [`WIDTH`] by [`HEIGHT`] pixels and ends with `glFinish`. Processor time is that of
-//! the whole process, so that threads of a driver count.
+//! A frame is drawn into a framebuffer object of [`WIDTH`] by [`HEIGHT`] pixels and ends with `glFinish`. Processor
+//! time is that of the whole process, so it includes the threads of a driver.
 
 use std::ffi::{CString, c_void};
 use std::ptr::null;
@@ -10,26 +10,26 @@ use std::time::Instant;
 use crate::gl::{Functions, GlContext};
 use crate::json;
 
-/// Pixels of a row of the target.
+/// Width of the target in pixels.
 const WIDTH: i32 = 1024;
-/// Rows of the target.
+/// Height of the target in pixels.
 const HEIGHT: i32 = 768;
-/// Pixels of the target.
+/// Number of pixels in the target.
 const PIXELS: u32 = (WIDTH * HEIGHT) as u32;
-/// Cells of the mesh in each direction; two triangles each.
+/// Number of mesh cells in each direction. A cell has two triangles.
 const CELLS: u32 = 260;
-/// Frames go on until they have taken this many seconds of processor time.
+/// Minimum total processor time of the frames, in seconds.
 const SECONDS: f64 = 0.3;
-/// Least and largest number of frames that are timed.
+/// Minimum and maximum number of frames that are measured.
 const FRAMES: [usize; 2] = [3, 100];
 
-/// A frame to be timed.
+/// A frame to be measured.
 struct DrawLoad {
     name: &'static str,
     about: &'static str,
-    /// The unit of work, and how many a frame has.
+    /// The unit of work, and the number of units per frame.
     unit: (&'static str, u32),
-    /// Creates what the frame needs, and returns the function that draws it.
+    /// Creates the objects that the frame needs, and returns the function that draws it.
     start: fn(&Scene) -> Result<DrawFrame<'_>, String>,
 }
 
@@ -84,11 +84,11 @@ pub(crate) fn list() -> String {
     LOADS.iter().map(entry).collect::<Vec<_>>().join(", ")
 }
 
-/// Draws frames of a load, and returns processor time and wall time of each in seconds. The first frames, in which a driver
-/// compiles, are not among them.
+/// Draws frames of a load. Returns the processor time and the wall time of each, in seconds. The first frames, in
+/// which a driver compiles, are not included.
 ///
 /// # Errors
-/// There is no such load, or OpenGL refuses something.
+/// The load does not exist, or OpenGL reports an error.
 pub(crate) fn run(context: &GlContext, name: &str) -> Result<Vec<[f64; 2]>, String> {
     let load = LOADS.iter().find(|load| load.name == name).ok_or_else(|| format!("no load `{name}`"))?;
     let scene = Scene::new(Functions::new(context)?)?;
@@ -124,7 +124,7 @@ fn processor_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-// Numbers of the OpenGL registry.
+// Constants of the OpenGL registry.
 const ARRAY_BUFFER: u32 = 0x8892;
 const BLEND: u32 = 0x0be2;
 const COLOR_ATTACHMENT: u32 = 0x8ce0;
@@ -157,7 +157,7 @@ const UNSIGNED_BYTE: u32 = 0x1401;
 const UNSIGNED_INT: u32 = 0x1405;
 const VERTEX_SHADER: u32 = 0x8b31;
 
-/// The target, and what all loads share.
+/// The target, and the objects that all loads share.
 struct Scene {
     gl: Functions,
 }
@@ -180,7 +180,7 @@ const READ: &str = "#version 120
 /// Calls functions of OpenGL on a scene.
 macro_rules! gl {
     ($scene:expr, $($name:ident($($argument:expr),*));+ $(;)?) => {{
-        // SAFETY: the context is current, and pointers lead to as much memory as the calls access.
+        // SAFETY: the context is current, and pointers are valid for the memory that the calls access.
         unsafe { $($scene.gl.$name($($argument),*));+ }
     }};
 }
@@ -243,8 +243,8 @@ impl Scene {
         Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
-    /// Creates a buffer of floats and makes it current. An attribute (its index, its first float) reads three of every `stride`
-    /// floats.
+    /// Creates a buffer of floats and makes it current. An attribute (its index, its first float) reads three of
+    /// every `stride` floats.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(
@@ -299,7 +299,7 @@ fn texels(seed: u32) -> Vec<u32> {
     (0..512 * 512).map(|_| texel()).collect()
 }
 
-/// A program that is current, and the places of its uniforms.
+/// The current program, and the locations of its uniforms.
 #[derive(Clone, Copy)]
 struct Drawing<'a> {
     scene: &'a Scene,
@@ -329,7 +329,7 @@ fn clear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     Ok(Box::new(move || {
         for number in 0..20 {
             gl!(scene, clear_color(number as f32 / 20., 0.5, 0.25, 1.); clear(COLOR_AND_DEPTH));
-            // Without it, a driver may drop all clears but the last.
+            // Without a quad between them, a driver may drop all clears except for the last.
             quad.draw([0.; 2], [12. / WIDTH as f32, 12. / HEIGHT as f32], 0.);
         }
     }))

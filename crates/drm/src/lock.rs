@@ -1,8 +1,8 @@
-//! A lock on which neither a signal handler nor a forked process can hang.
+//! A lock that cannot block a signal handler or a forked process for ever.
 //!
-//! The lock's word is the id of the thread that holds it. A thread that interrupts itself in a signal handler finds its own
-//! id. A process that was forked while another thread held the lock finds the id of a thread that it does not have. Both
-//! are refused instead of waiting for ever.
+//! The lock's word is the id of the thread that holds it. A thread that is interrupted by a signal handler finds its
+//! own id. A process that was forked while another thread held the lock finds the id of a thread that does not exist
+//! in it. Both return an error instead of waiting for ever.
 //!
 //! ```text
 //!  31      | 30                          0
@@ -25,7 +25,8 @@ use crate::wiped;
 
 /// Set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
-/// The holder of a lock that no thread of this process will release. No thread has this id: Linux stops at 2^22.
+/// The holder of a lock that no thread of this process will release. No thread has this id, because Linux uses ids up
+/// to 2^22.
 const NO_THREAD: u32 = WAITERS - 1;
 /// Time between two checks that the holder still exists.
 const CHECK: Duration = Duration::from_millis(20);
@@ -36,10 +37,10 @@ pub(crate) struct Lock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is reached through a `Guard`, of which there is one at a time.
+// SAFETY: the value is only accessible through a `Guard`, and only one exists at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// Reason for which a lock was not taken.
+/// The reason why a lock was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The calling thread holds it already: this is a signal handler that interrupted the holder.
@@ -66,7 +67,7 @@ impl<T> Lock<T> {
         self.acquire(Some(most)).map(|()| Guard { lock: self, here: PhantomData })
     }
 
-    /// Returns why the lock would be refused, without waiting.
+    /// Returns the reason why the lock would be refused. Does not wait.
     pub(crate) fn refusal(&self) -> Option<Refused> {
         let word = self.word.load(Ordering::Relaxed);
         match word & !WAITERS {
@@ -113,7 +114,7 @@ impl<T> Lock<T> {
         answer
     }
 
-    /// Whether the holder is gone, and still is the holder.
+    /// Returns whether the holder no longer exists and is still recorded as the holder.
     fn is_orphaned(&self, word: u32, holder: u32) -> bool {
         !lives(holder) && self.word.load(Ordering::Relaxed) == word
     }
@@ -127,14 +128,14 @@ impl<T> Lock<T> {
 
 /// Steps of a fork for a lock of any value.
 pub(crate) trait AroundFork {
-    /// Takes the lock before a fork. Returns whether it was taken; the next two need that.
+    /// Takes the lock before a fork. Returns whether it was taken; the other two functions receive this result.
     fn before(&self, most: Duration) -> bool;
 
     /// Releases the lock in the parent if it was taken.
     fn in_parent(&self, taken: bool);
 
-    /// Releases the lock in the child if it was taken. If not, the lock belongs to the forking thread, whose copy will
-    /// release it, or to a thread that the child does not have.
+    /// Releases the lock in the child if it was taken. Otherwise, the lock belongs to the forking thread, whose copy
+    /// will release it, or to a thread that does not exist in the child.
     fn in_child(&self, taken: bool, parent_thread: u32);
 }
 
@@ -151,7 +152,7 @@ impl<T> AroundFork for Lock<T> {
 
     fn in_child(&self, taken: bool, parent_thread: u32) {
         let holder = self.word.load(Ordering::Relaxed) & !WAITERS;
-        // There is one thread.
+        // The child has one thread.
         self.word.store(
             match holder {
                 0 => 0,
@@ -176,7 +177,7 @@ impl<T: Default> Default for Lock<T> {
     }
 }
 
-/// The value of a lock that the thread holds. It stays in this thread.
+/// Access to the value of a lock that the thread holds. The guard stays in this thread.
 pub(crate) struct Guard<'a, T> {
     lock: &'a Lock<T>,
     here: PhantomData<*mut T>,
@@ -204,10 +205,10 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// The id of the calling thread.
+/// Returns the id of the calling thread.
 ///
-/// The id is cached, because a small draw takes 2 % longer with a system call. The cache is wrong in a copy of the process. There, the
-/// page of [`wiped`] reads as zeros, and each call is a system call.
+/// The id is cached, because a small draw takes 2 % longer with a system call. In a forked process, the cached id is
+/// wrong. There, the page of [`wiped`] reads as zeros, and each call makes a system call.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };
@@ -224,7 +225,7 @@ pub(crate) fn thread_id() -> u32 {
     id
 }
 
-/// Whether this process has a thread of this id.
+/// Returns whether this process has a thread with this id.
 fn lives(thread: u32) -> bool {
     if thread == NO_THREAD {
         return false;
@@ -237,7 +238,7 @@ fn lives(thread: u32) -> bool {
     !gone
 }
 
-/// Waits until the word is woken or has another value, or the time is over.
+/// Waits until the word is woken, has another value, or the time has elapsed.
 fn wait(word: &AtomicU32, value: u32, most: Duration) {
     let time = libc::timespec { tv_sec: most.as_secs() as _, tv_nsec: most.subsec_nanos() as _ };
     // SAFETY: the word and the time last as long as the call.
@@ -252,7 +253,7 @@ fn wait(word: &AtomicU32, value: u32, most: Duration) {
     }
 }
 
-/// Wakes one thread that waits.
+/// Wakes one waiting thread.
 fn wake(word: &AtomicU32) {
     // SAFETY: the word lasts as long as the call. Absent arguments are null.
     unsafe {
@@ -306,7 +307,7 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| std::mem::forget(lock.lock().unwrap()));
         });
-        // The id of a joined thread goes a moment later.
+        // The id of a joined thread disappears with a short delay.
         while lock.refusal().is_none() {
             std::thread::yield_now();
         }

@@ -1,26 +1,26 @@
-//! The mappings of buffers that the program has. [`Memory`](crate::memory::Memory) uses the pages of a buffer again if there is
-//! none.
+//! Records the program's mappings of buffers. [`Memory`](crate::memory::Memory) reuses the pages of a buffer that has
+//! no mapping.
 //!
-//! `munmap` takes mappings off the list without a lock: a program calls it anywhere. A mapping that ends in another way
-//! stays on the list, and so does one of which the program unmaps a part. The program then keeps the pages of its buffer.
+//! `munmap` removes mappings from the list without a lock, because a program may call it anywhere. A mapping that
+//! ends in another way, or is partly unmapped, stays on the list. The pages of its buffer are then not reused.
 //!
-//! `mremap` moves a mapping or duplicates it. After such a call, and after a `munmap` that fails, the list is incomplete, and
-//! every buffer counts as mapped.
+//! `mremap` moves or duplicates a mapping. After such a call, and after a `munmap` that fails, the list is
+//! incomplete, and every buffer is treated as mapped.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-/// Most mappings on the list. Beyond that, every buffer counts as mapped.
+/// Maximum number of mappings on the list. Beyond that, every buffer is treated as mapped.
 const MOST: usize = 1024;
 
-/// A mapping; free if its address is 0.
+/// An entry of the list. It is free if its address is 0.
 struct Mapping {
     address: AtomicUsize,
     length: AtomicUsize,
-    /// The file that is mapped, by its number.
+    /// The number of the mapped file.
     file: AtomicU64,
-    /// The place of its first byte in the file.
+    /// Offset of the first mapped byte in the file.
     offset: AtomicU64,
     /// The protection of the mapping. (`PROT_READ` and so on)
     access: AtomicI32,
@@ -45,20 +45,20 @@ static MAPPINGS: [Mapping; MOST] = [const {
     }
 }; MOST];
 
-/// Number of elements of the list that were in use at some time.
+/// Number of entries of the list that have ever been used.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the program may have mappings that are not on the list.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
-/// Forks of the program. A child has all mappings of its parent.
+/// Number of forks of the program. A child has all mappings of its parent.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 fn used() -> &'static [Mapping] {
     &MAPPINGS[..USED.load(Ordering::Acquire).min(MOST)]
 }
 
-/// Adds a mapping of a file. Calls are one after another.
+/// Adds a mapping of a file. Calls are serialized.
 pub(crate) fn add(new: Mapped, file: u64) {
     let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
     let Some(place) = free else {
@@ -74,12 +74,12 @@ pub(crate) fn add(new: Mapped, file: u64) {
     USED.fetch_max(place + 1, Ordering::Release);
 }
 
-/// Notes that the program may have mappings that are not on the list.
+/// Records that the program may have mappings that are not on the list.
 pub(crate) fn lose() {
     INCOMPLETE.store(true, Ordering::Relaxed);
 }
 
-/// Returns whether a mapping is within a range of addresses, or a part of one.
+/// Returns whether a range of addresses overlaps with a mapping.
 pub(crate) fn touches(address: usize, length: usize) -> bool {
     let end = address.saturating_add(length.max(1));
     used().iter().any(|mapping| {
@@ -88,7 +88,7 @@ pub(crate) fn touches(address: usize, length: usize) -> bool {
     })
 }
 
-/// Removes the mappings inside of a range of addresses, which the program is about to unmap. Returns whether there are any.
+/// Removes the mappings in a range of addresses that the program is about to unmap. Returns whether there were any.
 pub(crate) fn remove(address: usize, length: usize) -> bool {
     let end = address.saturating_add(length);
     let mut removed = false;
@@ -127,7 +127,7 @@ pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
     (!INCOMPLETE.load(Ordering::Relaxed)).then(|| used().iter().filter_map(mapping).collect())
 }
 
-/// Returns a number that changes with each fork, and when a copy of the process by `clone` uses the node.
+/// Returns a number that changes with each fork, and when a copy of the process by `clone` starts to use the node.
 pub(crate) fn forks() -> u32 {
     FORKS.load(Ordering::Relaxed).wrapping_add(copies().unwrap_or(0))
 }
@@ -145,14 +145,14 @@ pub(crate) fn begin() {
     COPIES.store(shared_page(), Ordering::Release);
 }
 
-/// Returns how many copies of the process have used the node, if that is known.
+/// Returns the number of copies of the process that have used the node, if it is known.
 pub(crate) fn copies() -> Option<u32> {
-    // SAFETY: null or the start of a page that is never unmapped.
+    // SAFETY: null, or the start of a page that is never unmapped.
     let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
     copies.map(|copies| copies.load(Ordering::Relaxed))
 }
 
-/// Notes that this process is a copy that uses the node.
+/// Records that this process is a copy that uses the node.
 pub(crate) fn note_copy() {
     // SAFETY: as above.
     if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
@@ -160,7 +160,7 @@ pub(crate) fn note_copy() {
     }
 }
 
-/// A page of zeros that all copies of the process share.
+/// Allocates a page of zeros that all copies of the process share.
 fn shared_page() -> *mut AtomicU32 {
     const BYTES: usize = 4096;
     // SAFETY: the kernel chooses the address of a new page.

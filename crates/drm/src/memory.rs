@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! chip    |......| buffer |....| buffer |.......|     what submissions read and write
-//! floor   |.....................................|     what the chip finds where no buffer is
+//! floor   |.....................................|     zeros that the chip reads outside of buffers
 //! ```
 //!
 //! A program that maps a buffer creates a second mapping of the same file. The kernel keeps the pages of a file while a
 //! mapping of it exists. A mapping therefore outlives its buffer, and a new buffer in the same range is a different file.
 //!
-//! New pages take 2.4 microseconds each, and zeros 0.2 (Linux 6.18, a virtual machine on an AMD EPYC). The file of a buffer
-//! therefore stays, and becomes that of another buffer of the same size once the program has no mapping of it.
+//! Allocating a page takes 2.4 microseconds, and filling one with zeros 0.2 (Linux 6.18, a virtual machine on an AMD
+//! EPYC). The file of a freed buffer is therefore kept. Once the program has no mapping of it, another buffer of the
+//! same size uses it.
 //!
 //! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
 //! cannot close such a file, resize it, or open another one in its place.
@@ -29,14 +30,15 @@ use crate::ioctls::Errno;
 use crate::mapped::{self, Mapped};
 use crate::real;
 
-/// How many bytes there are: far more than the buffers of any program. Pages that were never written take no memory.
+/// Size of the memory in bytes: far more than the buffers of any program. Pages that were never written take no
+/// memory.
 pub(crate) const BYTES: u64 = 1 << 40;
 
-/// Most bytes of a buffer whose file stays, and of all such files.
+/// Maximum size in bytes of one kept file, and of all kept files together.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
-/// Number of submissions for which fills stay outstanding after the last one was added. Until then, each access near them
-/// looks for them.
+/// Number of submissions for which fills stay outstanding after the last one was added. Until then, each access near
+/// them searches their list.
 const MOST_PAUSES: u32 = 8;
 
 /// The mappings. They last until the process ends.
@@ -46,13 +48,13 @@ pub(crate) struct Memory {
     floor: *mut u8,
     /// The files of buffers, by the start of their range.
     placed: BTreeMap<u64, Placed>,
-    /// Files without a buffer, the latest last.
+    /// Files without a buffer, the newest last.
     parked: Vec<Parked>,
-    /// Files so far.
+    /// Number of files that were created.
     files: u64,
     /// Fills that the chip has not stored.
     fills: Fills,
-    /// Forks before this memory was created.
+    /// Number of forks before this memory was created.
     forks: u32,
 }
 
@@ -63,7 +65,7 @@ struct Placed {
     end: u64,
     /// The number of the file.
     file: u64,
-    /// Forks before the buffer was created. A child has a file as well.
+    /// Number of forks before the buffer was created. If a fork has followed, a child also has the file.
     forks: u32,
     /// Whether other processes may have the file.
     is_shared: bool,
@@ -72,7 +74,7 @@ struct Placed {
 /// A file without a buffer.
 #[derive(Debug)]
 struct Parked {
-    /// A mapping of it.
+    /// Start of a mapping of the file.
     start: *mut c_void,
     length: u64,
     file: u64,
@@ -89,13 +91,13 @@ const SMALLEST_PAGE: usize = 4096;
 const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
-    /// New memory without buffers, all zero.
+    /// Creates memory without buffers, which reads as zero.
     ///
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // Anonymous memory of this size would be refused under strict overcommit accounting.
-        // SAFETY: the name is a C string.
+        // Anonymous memory of this size would be refused under strict overcommit accounting. SAFETY: the name is a C
+        // string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(io::Error::last_os_error());
@@ -106,7 +108,7 @@ impl Memory {
             let start = unsafe { real::mmap(null_mut(), BYTES as usize, ACCESS, flags, file, 0) };
             kept_out_of_core_files(start, BYTES as usize)
         };
-        // SAFETY: a plain system call on a descriptor of our own.
+        // SAFETY: a plain system call on a descriptor of this library.
         let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
             0 => map().and_then(|chip| {
                 let (placed, parked, fills) = (BTreeMap::new(), Vec::new(), Fills::default());
@@ -133,15 +135,15 @@ impl Memory {
         assert!(written, "{} bytes at {at:#x} are in memory", bytes.len());
     }
 
-    /// Returns the whole memory. The program accesses it at any time, through other mappings of the same files.
+    /// Returns the whole memory. The program may access it at any time, through other mappings of the same files.
     pub(crate) fn whole(&self) -> Vram<'_> {
         // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library accesses
         // it through such views only. All of them have the same units, since they begin at the same address.
         unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
     }
 
-    /// Stores the fills that are outstanding at the end of a submission and that the program can read without a request: those
-    /// of `mapped` buffers. Stores all if another process has this memory too, and if none was added for a while.
+    /// Stores the outstanding fills that the program can read without a request after a submission: those of `mapped`
+    /// buffers. Stores all fills if another process shares this memory, or if none was added for a while.
     pub(crate) fn end_submission<'r>(&self, mapped: impl Iterator<Item = &'r Range<u64>>) {
         let memory = self.whole();
         if !memory.has_fills() {
@@ -158,7 +160,7 @@ impl Memory {
         self.whole().settle(0..BYTES as usize);
     }
 
-    /// Drops the fills that a copy of the process has from its parent, which stores them.
+    /// Drops the fills that a forked process has from its parent, which stores them.
     pub(crate) fn forget_fills(&self) {
         self.fills.forget();
     }
@@ -186,10 +188,10 @@ impl Memory {
         kept_out_of_core_files(start, length).map(drop)
     }
 
-    /// Maps a file that other processes have for the chip. The file is as long as the range.
+    /// Maps a file of other processes for the chip. The file is as long as the range.
     ///
     /// # Errors
-    /// As `mmap`.
+    /// Those of `mmap`.
     pub(crate) fn place_file(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
         self.files += 1;
         let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), is_shared: true };
@@ -200,16 +202,16 @@ impl Memory {
         Ok(())
     }
 
-    /// Moves a buffer into a file of its length: the chip, and each mapping of the program, have the file from then on.
-    /// The mappings stay where they are. A write of another thread during the move can be lost.
+    /// Moves a buffer into a file of its length. The chip's mapping and each mapping of the program then refer to
+    /// that file, at unchanged addresses. A write of another thread during the move can be lost.
     ///
     /// # Errors
-    /// `EBUSY` if the program may have mappings that are not known. The errors of `mmap`.
+    /// `EBUSY` if the program may have unknown mappings. The errors of `mmap`.
     pub(crate) fn move_to(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
         self.whole().settle(range.start as usize..range.end as usize);
         let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
         let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
-        // Pieces that are zero stay without pages.
+        // Pieces that are zero are not written, so they take no pages.
         const PIECE: usize = 1 << 16;
         for at in (range.start..range.end).step_by(PIECE) {
             let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
@@ -240,9 +242,9 @@ impl Memory {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: both ranges are inside mappings of BYTES, and no view of them is in use: `self` is borrowed mutably.
-        // If the process has too many mappings, `mremap` fails and the old file stays until the next buffer replaces it.
-        // No live buffer is in this range, so that this is harmless.
+        // SAFETY: both ranges are inside mappings of BYTES, and no view of them is in use: `self` is borrowed
+        // mutably. If the process has too many mappings, `mremap` fails and the old file stays until the next buffer
+        // replaces it. This is harmless, because no live buffer is in this range.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             real::mremap(floor, 0, length, flags, chip);
@@ -252,14 +254,14 @@ impl Memory {
     /// Keeps the file of a buffer, unless that costs much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        // A child sees the file of a buffer that was created before the fork.
+        // A child has access to the file of a buffer that was created before the fork.
         if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
         let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
-        // SAFETY: the range is inside of the mapping, and no view of it is in use: `self` is borrowed mutably. The mapping of
-        // the chip stays, without its pages. Kernels before 5.13 refuse that.
+        // SAFETY: the range is inside of the mapping, and no view of it is in use: `self` is borrowed mutably. The
+        // chip's mapping stays, without its pages. Kernels before 5.13 refuse that.
         let start = unsafe { real::mremap(chip, length as usize, length as usize, flags, null_mut()) };
         if start == libc::MAP_FAILED {
             return;
@@ -272,7 +274,7 @@ impl Memory {
         }
     }
 
-    /// Returns how many bytes the files without a buffer have.
+    /// Returns the total size in bytes of the files without a buffer.
     pub(crate) fn parked_bytes(&self) -> u64 {
         self.parked.iter().map(|parked| parked.length).sum()
     }
@@ -317,10 +319,10 @@ impl Memory {
         known && 4 * pages.iter().filter(|page| **page & 1 != 0).count() >= 3 * count
     }
 
-    /// Maps a part of a buffer for the program, as `mmap` with these arguments.
+    /// Maps a part of a buffer for the program, like `mmap` with these arguments.
     ///
     /// # Errors
-    /// As `mmap`.
+    /// Those of `mmap`.
     pub(crate) fn map(
         &self,
         part: &Range<u64>,
@@ -352,7 +354,7 @@ impl Memory {
             let of = self.placed.range(..=part.start).next_back();
             let (offset, file) = of.map_or((0, 0), |(begin, placed)| (part.start - begin, placed.file));
             mapped::add(Mapped { address: start.addr(), length, offset, access }, file);
-            // Both flags are about speed. `mmap` does not report their failure either.
+            // Both flags only affect speed. `mmap` does not report their failure either.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {
@@ -383,7 +385,8 @@ fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
     while done < bytes.len() {
         let rest = &bytes[done..];
         let place = (at + done as u64) as libc::off_t;
-        // SAFETY: as many bytes as the slice has. The system call: `pwrite` is a function that this library defines.
+        // SAFETY: as many bytes as the slice has. The system call is used because this library defines `pwrite`
+        // itself.
         let count =
             unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, rest.as_ptr(), rest.len(), place) };
         match usize::try_from(count) {
@@ -400,7 +403,7 @@ fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut 
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a mapping of our own.
+    // SAFETY: a mapping of this library.
     unsafe { libc::madvise(start, length, libc::MADV_DONTDUMP) };
     Ok(start.cast())
 }
@@ -462,14 +465,14 @@ mod tests {
         memory.write(start, &all);
         memory.discard(&range);
         assert!(read(&memory) == zeros && memory.parked.len() == 1);
-        // In another place.
+        // Another range.
         let other = 8 << 20..(8 << 20) + (1 << 17);
         memory.place(&other).unwrap();
         let at = other.start as usize;
         assert!(memory.parked.is_empty() && memory.read(at..at + length) == zeros);
         memory.write(at, &all);
         memory.discard(&other);
-        // Few pages are not worth it, and another size is another file.
+        // A file with few pages is not kept, and a buffer of another size has another file.
         let half = range.start..range.start + (1 << 16);
         memory.place(&half).unwrap();
         memory.write(start, &[1]);

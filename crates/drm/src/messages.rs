@@ -1,22 +1,23 @@
-//! Messages on the standard error of the program around.
+//! Messages on the standard error stream of the program that loads this library.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::lock::Lock;
 
-/// How many different messages are shown.
+/// Maximum number of different messages that are shown.
 const SHOWN: usize = 100;
-/// Number of bytes of a message that are shown.
+/// Maximum length of a message, in bytes.
 const LONGEST: usize = 4096;
 
 /// Messages that were shown.
 pub(crate) static SAID: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 
-/// Says something, the first time that it comes up in this process.
+/// Prints a message the first time that it occurs in this process.
 pub(crate) fn say_once(text: &str) {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    // A signal handler that interrupted this function, and a process that was forked during it, repeat the message.
+    // The message repeats in a signal handler that interrupted this function, and in a process that was forked during
+    // it.
     let said = SAID.lock();
     let last = match said {
         Ok(mut said) => {
@@ -33,7 +34,8 @@ pub(crate) fn say_once(text: &str) {
     }
 }
 
-/// Says that the node cannot be used, once. Allocates nothing: a process that was forked by a plain `clone` may not.
+/// Reports once that the node cannot be used. Does not allocate: a process that was forked by a plain `clone` may
+/// not.
 pub(crate) fn say_unusable() {
     static UNSAID: AtomicBool = AtomicBool::new(true);
     if UNSAID.swap(false, Ordering::Relaxed) {

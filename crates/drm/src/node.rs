@@ -1,4 +1,4 @@
-//! The node, once it is opened: its memory, its buffers and its chip.
+//! The emulated device node after it is opened: its memory, its buffers and its chip.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ use crate::screen::Screen;
 use crate::shared::SharedBuffers;
 use crate::tally;
 
-/// The node. There is one in a process, from when it is first opened to the end.
+/// The node. A process has one, from the first `open` to the end of the process.
 pub(crate) struct Node {
     device: &'static Device,
     state: Lock<State>,
@@ -39,25 +39,25 @@ pub(crate) struct Client<'a> {
     file: FileId,
 }
 
-/// What requests change. A submission holds it until it is executed, so that whoever waits for a buffer waits for that.
+/// State that requests change. A submission holds the lock until it is executed, so another request waits for that.
 pub(crate) struct State {
-    /// What the buffers hold.
+    /// Contents of the buffers.
     pub(crate) memory: Memory,
-    /// Where the buffers are. Offset 0 belongs to none, so that an address that was never set is not one by chance.
+    /// Ranges of the buffers. No buffer has offset 0, so an address that was never set is not valid by chance.
     pub(crate) buffers: Buffers,
-    /// The buffers that other processes have.
+    /// The buffers that are shared with other processes.
     pub(crate) shared: SharedBuffers,
-    /// What is shown.
+    /// The emulated screen.
     pub(crate) screen: Screen,
-    /// What executes submissions; absent where they are only counted.
+    /// Executes submissions; `None` if they are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
     /// Whether buffers were mapped or freed since the last [`State::share`].
     shares: bool,
-    /// How many submissions were taken.
+    /// Number of submissions that were accepted.
     pub(crate) submissions: u64,
-    /// How many of them ended in a reset of the chip.
+    /// Number of submissions that ended in a reset of the chip.
     pub(crate) resets: u32,
-    /// Requests to which there is no answer here, by name, with how often they came up.
+    /// Requests that the node does not answer, by name, with the number of occurrences.
     pub(crate) unanswered: BTreeMap<String, u64>,
     /// Number of frames whose files could not be written.
     pub(crate) lost_frames: u64,
@@ -65,7 +65,8 @@ pub(crate) struct State {
     pub(crate) record: Record,
 }
 
-/// The node, once it is opened. Null before. Not a `OnceLock`: a process that is forked while one is set waits for ever.
+/// The node, or null before it is opened. Not a `OnceLock`: a process that is forked while one is being set waits for
+/// ever.
 static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
 /// Held by the thread that opens the node first.
@@ -84,7 +85,7 @@ pub(crate) fn open(kind: NodeKind, flags: c_int) -> Result<c_int, Errno> {
     open_files::open(kind, flags & libc::O_NONBLOCK != 0)
 }
 
-/// Makes the node. If another thread has made it meanwhile, returns that one.
+/// Creates the node. If another thread has created it meanwhile, returns that one.
 fn first() -> Result<&'static Node, Errno> {
     fork::begin();
     fork::wait();
@@ -107,16 +108,16 @@ fn first() -> Result<&'static Node, Errno> {
     Ok(node)
 }
 
-/// The node, if it was opened.
+/// Returns the node if it was opened.
 pub(crate) fn opened() -> Option<&'static Node> {
-    // SAFETY: null or a node that is never freed, and of which there are shared references only.
+    // SAFETY: null, or a node that is never freed and has only shared references.
     unsafe { NODE.load(Ordering::Acquire).as_ref() }
 }
 
-/// The error of a request that does not get its lock.
+/// Returns the error of a request that does not get its lock.
 fn refused(why: Refused) -> Errno {
     match why {
-        // Not EBUSY, EAGAIN or EINTR: libraries repeat a request for ever that gives one of these.
+        // Not EBUSY, EAGAIN or EINTR: libraries repeat a request that returns one of these for ever.
         Refused::Held => Errno(libc::EDEADLK),
         Refused::Orphaned | Refused::Late => {
             say_unusable();
@@ -125,14 +126,14 @@ fn refused(why: Refused) -> Errno {
     }
 }
 
-/// Returns the node and the open file of a descriptor, if it is one of the node.
+/// Returns the node and the open file of a descriptor, if the descriptor belongs to the node.
 pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     let node = opened()?;
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Returns the node and the open file of a descriptor as [`of`] does, also if another process opened the file and sent it here. The
-/// node is opened then.
+/// Returns the node and the open file of a descriptor as [`of`] does, also if another process opened the file and
+/// sent it here. In that case, the node is opened.
 pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
     of(descriptor).or_else(|| {
         device::chosen()?;
@@ -147,16 +148,16 @@ pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
 /// Whether files were closed while the node was in use. Their buffers are not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The process that last opened the node. A child of `vfork` shares the memory of this process but not its descriptors, and
-/// must not end files that it closes.
+/// The process that last opened the node. A child of `vfork` shares the memory of this process but not its
+/// descriptors, so it must not end the files that it closes.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {
     process::id() as i32 == PROCESS.load(Ordering::Relaxed)
 }
 
-/// Frees the buffers and framebuffers of open files whose last descriptor is closed. If the node is in use, the end of the
-/// current request does this, see [`end_closed_late`].
+/// Frees the buffers and framebuffers of open files whose last descriptor is closed. If the node is in use,
+/// [`end_closed_late`] does this at the end of the current request.
 pub(crate) fn end_closed() {
     let Some(node) = opened().filter(|_| own_process()) else { return };
     match node.lock_within(Duration::ZERO) {
@@ -165,7 +166,7 @@ pub(crate) fn end_closed() {
     }
 }
 
-/// Runs [`end_closed`] again, if the node was in use when files were closed.
+/// Runs [`end_closed`] again if the node was in use when files were closed.
 pub(crate) fn end_closed_late() {
     if CLOSED.swap(false, Ordering::Relaxed) {
         end_closed();
@@ -173,10 +174,10 @@ pub(crate) fn end_closed_late() {
 }
 
 impl Node {
-    /// A node without buffers.
+    /// Creates a node without buffers.
     ///
     /// # Errors
-    /// The system has no room for its memory.
+    /// The system does not have room for its memory.
     pub(crate) fn new(device: &'static Device, gpu: Option<Box<dyn Gpu>>) -> io::Result<Node> {
         let memory = Memory::new()?;
         let state = State {
@@ -195,7 +196,7 @@ impl Node {
         Ok(Node { device, state: Lock::new(state) })
     }
 
-    /// What is emulated.
+    /// Returns the emulated device.
     pub(crate) fn device(&self) -> &'static Device {
         self.device
     }
@@ -203,17 +204,17 @@ impl Node {
     /// Checks, before a request, that [`Node::lock`] will return.
     ///
     /// # Errors
-    /// `EDEADLK` in a signal handler that interrupted a request of this thread. `EIO` where the process was forked in the
-    /// middle of a request of another thread, see [`fork`].
+    /// `EDEADLK` in a signal handler that interrupted a request of this thread. `EIO` if the process was forked in
+    /// the middle of a request of another thread, see [`fork`].
     pub(crate) fn usable(&self) -> Result<(), Errno> {
         self.state.refusal().map_or(Ok(()), |why| Err(refused(why)))
     }
 
-    /// What requests change. A panic of ours while it was held is reported where it came up; it leaves no part half
-    /// changed that a later request could not bear.
+    /// Locks the state. A panic of this library while the lock was held is reported where it occurs. It does not
+    /// leave a part in a state that a later request cannot use.
     ///
     /// # Panics
-    /// Where [`Node::usable`] gives an error.
+    /// If [`Node::usable`] returns an error.
     pub(crate) fn lock(&self) -> Guard<'_, State> {
         fork::wait();
         self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
@@ -224,7 +225,7 @@ impl Node {
         self.locked(self.state.lock_within(most))
     }
 
-    /// Begins the report of a copy of the process, at its first request.
+    /// Begins the report of a forked process at its first request.
     fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
         let mut state = state?;
         if fork::copied() {
@@ -237,8 +238,8 @@ impl Node {
     }
 }
 
-/// The lock of the state. Before a fork, all fills are stored: parent and child have the same memory, and each has its own list
-/// of fills.
+/// Locks the state around a fork. Before the fork, all outstanding fills are stored: parent and child share the
+/// memory, and each has its own list of fills.
 impl AroundFork for Node {
     fn before(&self, most: Duration) -> bool {
         let Ok(state) = self.lock_within(most) else { return false };
@@ -257,19 +258,19 @@ impl AroundFork for Node {
 }
 
 impl Client<'_> {
-    /// The node as an open file with this number.
+    /// Returns the node as the open file with this number.
     #[cfg(test)]
     pub(crate) fn new(node: &Node, file: u64) -> Client<'_> {
         Client { node, file: FileId(file) }
     }
 
-    /// The node as another open file.
+    /// Returns the node as another open file.
     #[cfg(test)]
     pub(crate) fn as_file(&self, file: u64) -> Self {
         Client { file: FileId(file), ..*self }
     }
 
-    /// What is emulated.
+    /// Returns the emulated device.
     pub(crate) fn device(&self) -> &'static Device {
         self.node.device()
     }
@@ -277,7 +278,7 @@ impl Client<'_> {
     /// Checks, before a request, that [`Client::lock`] will return.
     ///
     /// # Errors
-    /// As [`Node::usable`].
+    /// The errors of [`Node::usable`].
     pub(crate) fn usable(&self) -> Result<(), Errno> {
         self.node.usable()
     }
@@ -285,19 +286,19 @@ impl Client<'_> {
     /// Locks the state, and selects the handles of this open file.
     ///
     /// # Panics
-    /// Where [`Client::usable`] gives an error.
+    /// If [`Client::usable`] returns an error.
     pub(crate) fn lock(&self) -> Guard<'_, State> {
         let mut state = self.node.lock();
         state.buffers.select(self.file);
         state
     }
 
-    /// Takes the events of this open file of which the program was not notified.
+    /// Removes and returns the events of this open file that the program has not received.
     pub(crate) fn events(&self) -> Vec<ScreenEvent> {
         self.lock().screen.events(self.file)
     }
 
-    /// Maps a part of memory for the program, as `mmap` with these arguments.
+    /// Maps a part of memory for the program, like `mmap` with these arguments.
     ///
     /// # Errors
     /// As in the kernel: `EINVAL` for a private mapping and for a part that no buffer contains, `EACCES` for a buffer for
@@ -324,7 +325,7 @@ impl State {
     /// Creates a buffer, filled with zeros, and returns its handle.
     ///
     /// # Errors
-    /// As [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
+    /// The errors of [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         // Closed files may hold the memory that is needed. The file of this request is open.
         if open_files::several() && own_process() {
@@ -337,7 +338,7 @@ impl State {
             self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
-        // The file of an earlier buffer may have been left in this range, and the file of another one may be in it now.
+        // The file of an earlier buffer may still be in this range, or it may now contain the file of another one.
         self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
@@ -345,7 +346,7 @@ impl State {
     /// Closes a handle, and frees its buffer if that was the last reference.
     ///
     /// # Errors
-    /// As [`Buffers::close`].
+    /// The errors of [`Buffers::close`].
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Errno> {
         let unused = self.buffers.close(handle)?;
         unused.iter().for_each(|range| self.discard(range));
@@ -358,7 +359,7 @@ impl State {
         unused.iter().for_each(|range| self.discard(range));
     }
 
-    /// Removes what a buffer holds.
+    /// Discards the contents of a buffer.
     fn discard(&mut self, range: &Range<u64>) {
         self.shared.end(BufferId::at(range.start));
         self.memory.discard(range);
@@ -366,23 +367,23 @@ impl State {
         self.shares = true;
     }
 
-    /// Notes that a part of memory has other contents.
+    /// Records that a part of memory has other contents.
     pub(crate) fn replaced(&mut self, part: &Range<usize>) {
         if let Some(gpu) = &mut self.gpu {
             gpu.replaced(part);
         }
     }
 
-    /// Notes that others than the chip write to a buffer.
+    /// Records that others than the chip write to a buffer.
     pub(crate) fn others_write(&mut self, range: &Range<u64>) {
         self.shares |= self.buffers.set_mapped(range);
     }
 
-    /// States to the chip, before a submission, to which parts of memory others may write.
+    /// Reports to the chip, before a submission, the parts of memory to which others may write.
     pub(crate) fn share(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };
         if fork::has_copies() {
-            // A copy of the process has a chip of its own.
+            // A forked process has its own chip.
             gpu.share(None);
         } else if take(&mut self.shares) {
             let mapped = self.buffers.mapped();
@@ -401,7 +402,7 @@ impl State {
         }
     }
 
-    /// Counts a request to which there is no answer, and gives the error that the caller gets.
+    /// Counts a request that the node does not answer, and returns the error for the caller.
     pub(crate) fn unanswered(&mut self, request: String) -> Errno {
         tally::count(&mut self.unanswered, &request);
         Errno(libc::EINVAL)
@@ -516,7 +517,7 @@ mod tests {
             self.client.map(part, null_mut(), access, libc::MAP_SHARED).unwrap().cast()
         }
 
-        /// Submits commands. Returns the byte that the chip has of the buffer.
+        /// Submits commands. Returns the byte of the buffer that the chip holds.
         fn submitted(&self, handle: u32, commands: &[u32]) -> u8 {
             let buffers = [self.range(handle)];
             let submission = Submission { commands, buffers: &buffers };
@@ -545,8 +546,8 @@ mod tests {
         }
     }
 
-    /// Runs a test again in a child process, since forks and mappings belong to the process. Returns whether this is the
-    /// child.
+    /// Runs a test again in a child process, because forks and mappings affect the whole process. Returns whether
+    /// this is the child.
     fn in_a_process_of_its_own(test: &str) -> bool {
         const NAME: &str = "RECONVERGE_TEST_ALONE";
         if std::env::var_os(NAME).is_some() {
@@ -561,7 +562,7 @@ mod tests {
     }
 
     fn unmapped(start: *mut u8, length: u64) {
-        // SAFETY: a mapping of the test, which does not use it any more.
+        // SAFETY: a mapping of the test, which does not use it again.
         assert_eq!(unsafe { munmap(start.cast(), length as usize) }, 0);
     }
 
@@ -579,9 +580,9 @@ mod tests {
         assert_eq!(tested.look(one), 0);
         tested.client.lock().replaced(&range);
         assert_eq!(tested.look(one), 9);
-        // A new mapping, and one that was made long before.
+        // A new mapping, and a mapping that was created much earlier.
         let map = tested.mapped(one);
-        // SAFETY: a mapping of the buffer, which is unmapped below. The same for the others.
+        // SAFETY: a mapping of the buffer, which is unmapped below. This also applies to the other mappings.
         let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
         write(map, 5);
         assert_eq!(tested.look(one), 5);
@@ -646,7 +647,7 @@ mod tests {
         }
         let tested = Tested::new();
         let read = |map: *mut u8| {
-            // SAFETY: a mapping of a buffer, or the part of it that is left.
+            // SAFETY: a mapping of a buffer, or its remaining part.
             unsafe { map.read_volatile() }
         };
         let filled = |value: u32| {
@@ -707,7 +708,7 @@ mod tests {
         assert!((MOST / 2..=MOST).contains(&most), "{most}");
         assert!(resident() <= before + MOST + (8 << 20), "{} {before}", resident());
         assert!(mappings() < first + 200, "{} {first}", mappings());
-        // Larger ones are not kept.
+        // Larger buffers are not kept.
         let kept = tested.parked();
         let large = tested.created(17 << 20);
         tested.submitted(large, &[7]);
@@ -731,12 +732,12 @@ mod tests {
         assert!(bytes(map) == [2; SIZE as usize]);
         tested.submitted(one, &[CLEAR | 3]);
         assert!(bytes(map) == [3; SIZE as usize], "it is mapped when the submission ends");
-        // A request reads what the chip would.
+        // A request reads the same bytes as the chip.
         tested.submitted(two, &[CLEAR | 4]);
         let range = tested.range(two);
         let read = tested.client.lock().memory.read(range);
         assert!(read == [4; SIZE as usize]);
-        // Not for long.
+        // The fill is outstanding for a limited time only.
         tested.submitted(two, &[CLEAR | 5]);
         let submissions = (1..20).take_while(|_| {
             tested.look(one);
@@ -755,11 +756,11 @@ mod tests {
         let child = unsafe { libc::fork() };
         if child == 0 {
             let code = if tested.stored(two) == 7 { 0 } else { 1 };
-            // SAFETY: ends without the code that the test process runs at its end.
+            // SAFETY: ends the process without running the exit handlers of the test process.
             unsafe { libc::_exit(code) };
         }
         let mut status = 0;
-        // SAFETY: the status is an integer of ours.
+        // SAFETY: the status is a local integer.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         assert_eq!(status, 0, "the child has all fills");
         tested.submitted(two, &[CLEAR | 8]);
@@ -784,9 +785,9 @@ mod tests {
         // SAFETY: the child draws, reads and ends. Both processes have a byte for their end of a pipe.
         let child = unsafe { libc::fork() };
         if child == 0 {
-            // SAFETY: as above. The child ends without the code that the test process runs at its end.
+            // SAFETY: as above. The child ends without running the exit handlers of the test process.
             unsafe {
-                // It ends with the test, if that fails.
+                // The child also ends if the test fails.
                 libc::close(down[1]);
                 tested.submitted(one, &[3]);
                 libc::write(up[1], byte.as_ptr().cast(), 1);
@@ -799,7 +800,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { libc::read(up[0], byte.as_mut_ptr().cast(), 1) };
         assert_eq!(tested.look(one), 3, "no buffer was mapped");
-        // The child has this buffer.
+        // The child still holds this buffer.
         tested.closed(two);
         let next = tested.created(SIZE);
         assert!(tested.is_zero(next));
@@ -811,7 +812,7 @@ mod tests {
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
         }
         assert_eq!(status, 0, "the child's buffer has other bytes");
-        // A buffer from after the fork is the parent's alone.
+        // Only the parent has a buffer that is created after the fork.
         tested.closed(next);
         assert_eq!(tested.parked(), SIZE);
     }

@@ -1,10 +1,10 @@
 //! The requests of a render node of the `nouveau` driver.
 //!
-//! A buffer's address on the chip is where it is in the memory of all buffers, so that a driver's idea of an address never
-//! goes out of date. Submissions are executed before their request returns: no buffer is ever in use.
+//! A buffer's address on the chip is its offset in the memory of all buffers, so an address that a driver presumes is
+//! always correct. Submissions are executed before their request returns: no buffer is ever in use.
 //!
-//! Interface 1.3.1: the device, and objects on a channel, by [`nvif`]; channels and notifiers by requests of their own. It is
-//! the first that Mesa takes since it has the library's code in itself (24.3).
+//! The interface version is 1.3.1, the first that Mesa accepts since it contains the library's code itself (24.3).
+//! [`nvif`] creates the device and the objects on a channel. Channels and notifiers have their own requests.
 
 mod nvif;
 
@@ -19,7 +19,7 @@ use crate::report;
 use crate::submit::executed;
 use crate::user;
 
-/// Bytes of the chip's own memory, and of the system's that it can use.
+/// Bytes of the chip's own memory, and of the system memory that it can use.
 const VRAM: u64 = 768 << 20;
 const GART: u64 = 1 << 30;
 
@@ -27,15 +27,15 @@ const GART: u64 = 1 << 30;
 const VRAM_DOMAIN: u32 = 2;
 const GART_DOMAIN: u32 = 4;
 
-/// What a relocation stores. (`NOUVEAU_GEM_RELOC_*`)
+/// Parts of an address that a relocation stores. (`NOUVEAU_GEM_RELOC_*`)
 const LOW: u32 = 1;
 const HIGH: u32 = 2;
 const OR: u32 = 4;
 
-/// The bytes of a segment are these bits of its length; the bit above asks that it is not read early.
+/// Bits of a segment's length that are its size in bytes. The next bit requests that the segment is not prefetched.
 const LENGTH: u64 = 0x7f_ffff;
 
-/// The most buffers, relocations and segments of a submission. (`NOUVEAU_GEM_MAX_*`)
+/// Maximum number of buffers, relocations and segments in a submission. (`NOUVEAU_GEM_MAX_*`)
 const MOST_BUFFERS: u32 = 1024;
 const MOST_RELOCATIONS: u32 = 1024;
 const MOST_SEGMENTS: u32 = 512;
@@ -43,7 +43,7 @@ const MOST_SEGMENTS: u32 = 512;
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for what is not answered, and as the kernel's for what is.
+/// `EINVAL` for a request that this node does not answer, and otherwise the kernel's errors.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         VERSION => request
@@ -88,7 +88,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
     }
 }
 
-/// What the node says about the chip, by the number of the question. (`NOUVEAU_GETPARAM_*`)
+/// Returns a property of the chip by its number. (`NOUVEAU_GETPARAM_*`)
 fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
     let board = node.device().board;
     Some(match question {
@@ -98,18 +98,18 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
         8 => VRAM,                         // FB_SIZE
         9 => GART,                         // AGP_SIZE
         11 => board.chipset()?.into(),     // CHIPSET_ID
-        // GRAPH_UNITS: processors, and which clusters of them. It decides how much local memory a driver allocates.
+        // GRAPH_UNITS: the processors, and the clusters that contain them. Drivers allocate local memory accordingly.
         13 => 0x0300_00ff,
-        // PTIMER_TIME. The same in every run: results do not depend on the host's clock.
+        // PTIMER_TIME is the same in every run: results do not depend on the host's clock.
         14 => 0,
         15 => 1, // HAS_BO_USAGE
         _ => return None,
     })
 }
 
-/// Makes a buffer.
+/// Creates a buffer.
 fn make(state: &mut State, new: &mut NouveauNew) -> Result<(), Errno> {
-    // Handle, domain, size, offset, map, tile mode, tile flags: a `NouveauBuffer` as words.
+    // The words of a `NouveauBuffer`: handle, domain, size, offset, map, tile mode, tile flags.
     let [_, domain, low, high, _, _, _, _, tile_mode, tile_flags] = new.buffer;
     let size = u64::from(low) | u64::from(high) << 32;
     if size > VRAM {
@@ -125,7 +125,7 @@ fn make(state: &mut State, new: &mut NouveauNew) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What a buffer is.
+/// Describes a buffer.
 fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
     let buffer = state.buffers.get(handle)?;
     Ok(NouveauBuffer {
@@ -141,7 +141,7 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
 
 /// Executes a submission. When this returns, everything that it writes is in memory.
 ///
-/// A fault is an error of the channel, and not of the request: on a chip, too, commands are executed later.
+/// A fault is an error of the channel, not of the request, because a chip also executes commands later.
 ///
 /// # Errors
 /// `EINVAL` if it is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
@@ -168,7 +168,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         let place = part(relocation.into, relocation.offset.into(), 4)?;
         let target = buffers.get(relocation.buffer as usize).ok_or(Errno(libc::EINVAL))?;
         let start = range(relocation.buffer)?.start as u64;
-        // The driver has put in what follows from where it believes the buffer to be.
+        // The driver has already inserted the address that it presumes for the buffer.
         if target.presumed != 0 && target.presumed_offset == start {
             continue;
         }
@@ -186,7 +186,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
-    // Not those of the list alone: a launch may use what the submission before has bound.
+    // All buffers, not only those of the list: a launch may use buffers that an earlier submission has bound.
     let all = state.buffers.ranges().map(|range| range.start as usize..range.end as usize);
     let all: Vec<Range<usize>> = all.collect();
     for (place, word) in writes {
@@ -223,7 +223,7 @@ mod tests {
     use crate::device::Device;
     use crate::node::Node;
 
-    /// A chip that stores the words of all segments, one behind the other, at the start of memory; a word of 1 traps.
+    /// A chip that stores the contiguous words of all segments at the start of memory. A word of 1 traps.
     struct Storing;
 
     impl Gpu for Storing {
@@ -260,7 +260,7 @@ mod tests {
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 
-    /// Asks with an argument, which is changed.
+    /// Sends a request with an argument, which the node changes.
     fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
         let request =
             Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
@@ -272,7 +272,7 @@ mod tests {
         ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
     }
 
-    /// A buffer's handle and address.
+    /// Creates a buffer. Returns its handle and address.
     fn created(node: &Client<'_>, size: u32) -> (u32, u64) {
         let mut new =
             NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
     }
 
-    /// The calls by which Mesa 25.0 finds a chip and makes its objects.
+    /// The calls by which Mesa 25.0 finds a chip and creates its objects.
     #[test]
     fn the_device_and_objects_are_made_by_calls() {
         let node = node();
@@ -373,7 +373,7 @@ mod tests {
         let segment = |offset, length| PushSegment { offset, length, ..PushSegment::default() };
         let low = PushRelocation { offset: 4, flags: LOW, data: 16, ..PushRelocation::default() };
         let either = PushRelocation { offset: 12, flags: OR, data: 1, if_vram: 2, if_system: 4, ..low };
-        // The upper bit of a length asks that nothing is read early.
+        // The upper bit of a length requests that the segment is not prefetched.
         pushed(&node, &[moved], &[low, either], &[segment(8, 8), segment(0, 8 | 1 << 23)]).unwrap();
         assert_eq!(stored(&node, 4), [7, 3, 5, at as u32 + 16]);
         let kept = PushBuffer { presumed_offset: at, ..moved };

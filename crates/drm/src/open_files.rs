@@ -1,16 +1,16 @@
-//! The open files of the node: the descriptors of each, and when it is closed.
+//! The open files of the node: their descriptors, and the detection of their end.
 //!
-//! An open file is a pipe. The program holds its read end. A page flip that is done puts an event into the pipe; nothing
-//! else can be done to this end: it cannot be written, mapped, resized or positioned. Its duplicates, and no other
-//! descriptors, have the inode of the pipe.
+//! An open file is a pipe. The program holds its read end. A completed page flip puts an event into the pipe. The
+//! read end supports no other operation: it cannot be written, mapped, resized or positioned. Its duplicates, and no
+//! other descriptors, have the inode of the pipe.
 //!
-//! This library holds the write end, the *watch*. The kernel reports on the watch when the last duplicate of the read end
-//! is closed, in this process and in its children, whichever way it was closed.
+//! This library holds the write end, the *watch*. The kernel reports on the watch when the last duplicate of the read
+//! end is closed in this process and its children, by any method.
 //!
 //! A program may close the watch and open another file with its number. Each use of the watch therefore compares the
 //! inode first. A lost watch is opened again through a descriptor of the program.
 //!
-//! The lookup of a descriptor takes no lock and does not allocate, since `fstat`, `mmap` and `close` need it.
+//! The lookup of a descriptor does not take a lock or allocate, because `fstat`, `mmap` and `close` use it.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -51,13 +51,13 @@ fn places() -> impl Iterator<Item = &'static FileSlot> {
 /// Device number of the file system of pipes, known from the first open file on. Named pipes are on other file systems.
 static PIPES: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the inode of a descriptor's pipe, if the descriptor is one of a pipe. Leaves `errno` unchanged.
+/// Returns the inode of a descriptor's pipe, if it is a pipe. Leaves `errno` unchanged.
 fn pipe_of(descriptor: c_int) -> Option<u64> {
     let status = real::status(descriptor)?;
     (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
 }
 
-/// Returns the open file of a descriptor, if it is one of the node. Leaves `errno` unchanged.
+/// Returns the open file of a descriptor, if it belongs to the node. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     if FIRST.load(Ordering::Acquire).is_null() {
         return None;
@@ -66,9 +66,9 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
 }
 
-/// The node that an open file was opened as. The value is the mode of the pipe's inode, by which another process recognizes the
-/// file (see `sockets.rs`). No program sets the sticky bit of a pipe. A process of another user may open a watch, so everyone may
-/// write.
+/// The node that an open file was opened as. The value is the mode of the pipe's inode, by which another process
+/// recognizes the file (see `sockets.rs`). Programs do not set the sticky bit of a pipe. Everyone may write, because
+/// a process of another user may open a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     /// The render node.
@@ -87,17 +87,17 @@ pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
 /// Creates an open file and returns its first descriptor.
 ///
 /// # Errors
-/// As `pipe`.
+/// The errors of `pipe`.
 pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
-    // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program.
-    // SAFETY: room for two descriptors.
+    // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program. SAFETY:
+    // room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }
     let [descriptor, watch] = ends;
     if !nonblocking {
-        // SAFETY: a plain system call on a descriptor of our own.
+        // SAFETY: a plain system call on a descriptor of this library.
         unsafe { libc::fcntl(descriptor, libc::F_SETFL, 0) };
     }
     let Some(libc::stat { st_dev, st_ino: inode, .. }) = real::status(descriptor) else {
@@ -105,14 +105,14 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
         return Err(Errno(libc::ENODEV));
     };
     PIPES.store(st_dev, Ordering::Relaxed);
-    // SAFETY: a plain system call on a descriptor of our own.
+    // SAFETY: a plain system call on a descriptor of this library.
     unsafe { libc::fchmod(descriptor, kind as libc::mode_t) };
     enlist(inode, moved_away(watch));
     Ok(descriptor)
 }
 
-/// Takes over an open file that another process opened, and sent or left to this one. Returns whether the descriptor is one of
-/// such a file. Leaves `errno` unchanged.
+/// Adopts an open file that another process opened, and sent or left to this one. Returns whether the descriptor
+/// belongs to such a file. Leaves `errno` unchanged.
 pub(crate) fn adopt(descriptor: c_int) -> bool {
     let Some(status) = real::status(descriptor).filter(|_| kind(descriptor).is_some()) else { return false };
     let is_file = |place: &&FileSlot| place.inode.load(Ordering::Acquire) == status.st_ino;
@@ -120,7 +120,7 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
         let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
-        // A pipe without a write end is at its end. The opener may end before this process.
+        // Without a write end, the pipe would report its end. The process that opened it may end before this one.
         places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
         real::set_errno(errno);
     }
@@ -150,14 +150,14 @@ fn enlist(inode: u64, watch: c_int) {
     }
 }
 
-/// Moves a descriptor of this library to a high number, out of the way of programs that close low numbers. Keeps the low
-/// number if no high one is free.
+/// Moves a descriptor of this library to a high number, because programs may close low numbers. Keeps the low number
+/// if no high one is free.
 pub(crate) fn moved_away(descriptor: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a structure of the kind that is filled, and plain system calls.
+    // SAFETY: a structure of the right type, and plain system calls.
     let high = unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        // The kernel allocates its table up to this number: a few KiB.
+        // The kernel allocates its descriptor table up to this number: a few KiB.
         let from = (limit.rlim_cur - limit.rlim_cur / 4).min(1 << 14) as c_int;
         libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, from)
     };
@@ -169,7 +169,7 @@ pub(crate) fn moved_away(descriptor: c_int) -> c_int {
 }
 
 impl FileSlot {
-    /// Returns the watch, if its number still means this pipe.
+    /// Returns the watch, if its number still refers to this pipe.
     fn watch(&self) -> Option<c_int> {
         let watch = self.watch.load(Ordering::Acquire);
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
@@ -184,7 +184,7 @@ impl FileSlot {
         }
         let path = format!("/proc/self/fd/{descriptor}\0");
         let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        // SAFETY: the path is a C string. The system call: `openat` is a function that this library defines.
+        // SAFETY: the path is a C string. The system call is used because this library defines `openat` itself.
         let made =
             unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) } as c_int;
         if made < 0 {
@@ -202,11 +202,12 @@ impl FileSlot {
     fn lives(&self) -> bool {
         if let Some(watch) = self.watch() {
             let mut asked = libc::pollfd { fd: watch, events: 0, revents: 0 };
-            // SAFETY: one structure of this kind. An answer that does not come leaves `revents` at zero.
+            // SAFETY: one structure of the right type. If the call fails, `revents` is still zero.
             unsafe { libc::poll(&raw mut asked, 1, 0) };
             return asked.revents & libc::POLLERR == 0;
         }
-        // Without the watch, the descriptors of this process decide. If they cannot be listed, the file counts as open.
+        // Without the watch, the descriptors of this process are searched. If they cannot be listed, the file is
+        // assumed to be open.
         let Ok(all) = std::fs::read_dir("/proc/self/fd") else { return true };
         let numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let inode = self.inode.load(Ordering::Acquire);
@@ -239,7 +240,8 @@ pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
         let event: *const ScreenEvent = event;
-        // SAFETY: as many bytes as the event has. The system call: `write` is a function that this library defines.
+        // SAFETY: as many bytes as the event has. The system call is used because this library defines `write`
+        // itself.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<ScreenEvent>()) }
     };
     // A write of up to PIPE_BUF bytes is atomic.
@@ -250,8 +252,7 @@ pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
 pub(crate) fn next_event(descriptor: c_int) -> Option<ScreenEvent> {
     let mut waiting: c_int = 0;
     let mut event = ScreenEvent::zeroed();
-    // SAFETY: room for a number, and for as many bytes as an event has. The call of `ioctl` is one of the C library's
-    // requests, which goes on to it.
+    // SAFETY: room for a number, and for as many bytes as an event has. `ioctl` passes this request to the C library.
     let read = unsafe {
         if real::ioctl(descriptor, libc::FIONREAD, (&raw mut waiting).cast()) != 0
             || (waiting as usize) < size_of::<ScreenEvent>()

@@ -1,7 +1,9 @@
-//! The paths of the node, the input devices and the terminal for programs that look at them and open nothing:
-//! `/dev/dri/card0`, `/dev/dri/renderD128`, `/dev/input/event0`, `/dev/input/event1`, their folders, `/dev/tty0` and `/dev/tty1`.
+//! The paths of the node, the input devices and the terminal, for programs that examine them without opening them.
+//! The paths are `/dev/dri/card0`, `/dev/dri/renderD128`, `/dev/input/event0`, `/dev/input/event1`, their folders,
+//! `/dev/tty0` and `/dev/tty1`.
 //!
-//! For these paths, the functions here answer as the kernel does for a device. For other paths, they call the C library.
+//! For these paths, the functions here return the kernel's results for a device. For other paths, they call the C
+//! library.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -18,29 +20,29 @@ use crate::user;
 
 /// The path of the node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path by which programs open it that have a screen. It is the same node.
+/// The path of the same node for programs that use its screen.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// The paths of the input devices.
 pub(crate) const KEYBOARD: &CStr = c"/dev/input/event0";
 pub(crate) const POINTER: &CStr = c"/dev/input/event1";
 
-/// The meaning of a path.
+/// The object that a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodePath {
-    /// The node with the screen.
+    /// The node, opened by the path with the screen.
     Card,
-    /// The node without.
+    /// The node, opened by the path without the screen.
     Render,
-    /// The folder of both.
+    /// The folder of the node's paths.
     Folder,
     /// An input device.
     Input(InputDevice),
     /// The folder of input devices.
     InputFolder,
-    /// The terminal that is shown, whichever that is.
+    /// The terminal that is shown, whatever its number.
     ShownTerminal,
-    /// The terminal by its number.
+    /// The terminal with its number.
     Terminal,
 }
 
@@ -59,10 +61,11 @@ const PATHS: [(&CStr, NodePath); 10] = [
 ];
 
 impl NodePath {
-    /// Returns the meaning of a path, if a chip is selected. Allocates nothing up to there: memory managers open files too.
+    /// Returns the object that a path names, if a chip is selected. Does not allocate before that: allocators also
+    /// open files.
     pub(crate) fn at(path: *const c_char) -> Option<NodePath> {
         let address = path.expose_provenance() as u64;
-        // Nearly all paths end here.
+        // Almost all paths return here.
         if !user::is_start(address, b"/dev/") {
             return None;
         }
@@ -70,7 +73,8 @@ impl NodePath {
         device::chosen().is_some().then_some(*named)
     }
 
-    /// Returns the meaning of a path that may be relative to a folder's descriptor, as [`NodePath::at`] does.
+    /// Returns the object that a path names, as [`NodePath::at`] does. The path may be relative to a folder's
+    /// descriptor.
     pub(crate) fn beside(folder: c_int, path: *const c_char) -> Option<NodePath> {
         NodePath::at(path).or_else(|| {
             let (folder, address) = (folder_of(folder)?, path.expose_provenance() as u64);
@@ -79,7 +83,7 @@ impl NodePath {
         })
     }
 
-    /// Returns the path that a descriptor stands for, if it does. The kernel's description of the descriptor is `status`.
+    /// Returns the object that a descriptor represents, if any. `status` is the kernel's status of the descriptor.
     pub(crate) fn of_descriptor(descriptor: c_int, status: &libc::stat) -> Option<NodePath> {
         match status.st_mode & libc::S_IFMT {
             libc::S_IFIFO if device::chosen().is_some() => {
@@ -91,7 +95,8 @@ impl NodePath {
         }
     }
 
-    /// Returns the meaning of a path for a function with flags: an empty path may be the descriptor itself. (`AT_EMPTY_PATH`)
+    /// Returns the object of a path for a function with flags. An empty path may name the descriptor itself.
+    /// (`AT_EMPTY_PATH`)
     fn beside_or_itself(folder: c_int, path: *const c_char, flags: c_int) -> Option<NodePath> {
         let is_empty = || path.is_null() || user::is_start(path.expose_provenance() as u64, b"\0");
         if flags & libc::AT_EMPTY_PATH != 0 && is_empty() {
@@ -100,7 +105,7 @@ impl NodePath {
         NodePath::beside(folder, path)
     }
 
-    /// Returns the path that a socket with a mark stands for.
+    /// Returns the object that a socket with a mark represents.
     pub(crate) fn of_mark(mark: Mark) -> NodePath {
         match mark {
             Mark::Keyboard => NodePath::Input(InputDevice::Keyboard),
@@ -128,18 +133,19 @@ const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
 const MAJOR: c_uint = 226;
 /// The minor device number of the first render node.
 const MINOR: c_uint = 128;
-/// The number of the node, which `fstat` gives.
+/// The device number of the node, which `fstat` returns.
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
-/// The number of the node with the screen.
+/// The device number of the node with the screen.
 pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
-/// The folders, with the modes of the removed ones that stand for them.
+/// The folders, with the modes of the removed folders that represent them.
 pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
     [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 
-/// Whether a descriptor of a folder was seen in this process. Functions that list a folder look at its descriptor only then.
+/// Whether this process has used a descriptor of a folder. Functions that list a folder check its descriptor only
+/// then.
 pub(crate) static FOLDER_SEEN: AtomicBool = AtomicBool::new(false);
 
-/// Returns the folder that a descriptor stands for, if it does. Leaves `errno` unchanged.
+/// Returns the emulated folder that a descriptor represents, if any. Leaves `errno` unchanged.
 pub(crate) fn folder_of(descriptor: c_int) -> Option<NodePath> {
     if descriptor < 0 {
         return None;
@@ -150,7 +156,7 @@ pub(crate) fn folder_of(descriptor: c_int) -> Option<NodePath> {
     Some(*folder)
 }
 
-/// The entries of a folder, in the order in which they are listed.
+/// Returns the entries of a folder, in the order in which they are listed.
 pub(crate) fn entries(folder: NodePath) -> [(&'static CStr, NodePath); 4] {
     let devices = match folder {
         NodePath::InputFolder => [
@@ -178,7 +184,7 @@ const DEVTMPFS: c_uint = 5;
 /// Inode of the render node.
 const INODE: libc::ino_t = 0x8000_0080;
 
-/// Fills in the description of a path.
+/// Fills in the status of an object.
 pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
     (status.st_dev, status.st_nlink) = (libc::makedev(0, DEVTMPFS), 1);
     (status.st_mode, status.st_rdev, status.st_ino) = match named {
@@ -196,9 +202,9 @@ pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
 
 const _: () = assert!(size_of::<libc::stat>() == size_of::<libc::stat64>(), "the structures are the same");
 
-// SAFETY: integers, and fields for the bytes between them.
+// SAFETY: integers, and fields for the padding between them.
 unsafe impl Plain for libc::stat {}
-// SAFETY: integers, and fields for the bytes between them.
+// SAFETY: integers, and fields for the padding between them.
 unsafe impl Plain for libc::statx {}
 
 /// Writes a structure to the program. Returns 0, or -1 with `errno`.
@@ -212,14 +218,14 @@ fn written<T: Plain>(to: *mut T, value: &T) -> c_int {
     }
 }
 
-/// Fills a structure with the description of a path. Returns 0, or -1 with `errno`.
+/// Fills a structure with the status of an object. Returns 0, or -1 with `errno`.
 fn described(named: NodePath, status: *mut libc::stat) -> c_int {
     let mut found = libc::stat::zeroed();
     describe(named, &mut found);
     written(status, &found)
 }
 
-/// Functions that describe a path.
+/// Defines functions that return the status of a path.
 macro_rules! describing {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
@@ -252,7 +258,7 @@ describing! {
     lstat64, c"lstat64";
 }
 
-/// Functions that describe a path relative to a folder.
+/// Defines functions that return the status of a path relative to a folder.
 macro_rules! describing_at {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
@@ -286,7 +292,7 @@ describing_at! {
     fstatat64, c"fstatat64";
 }
 
-/// `statx`: the fields of `stat`.
+/// `statx`: returns the fields of `stat`.
 ///
 /// # Safety
 /// The conditions are those of the function in the C library.
@@ -315,7 +321,8 @@ pub unsafe extern "C-unwind" fn statx(
     written(status, &found)
 }
 
-/// The answer to a question about access: everyone may read and write a device, and list its folder.
+/// Checks access to an object: everyone may read and write a device, and list its folder. Returns 0, or -1 with
+/// `errno`.
 fn allowed(named: NodePath, mode: c_int) -> c_int {
     let refused = if named.is_folder() { libc::W_OK } else { libc::X_OK };
     if mode & refused == 0 {
@@ -360,7 +367,7 @@ pub unsafe extern "C-unwind" fn faccessat(
     }
 }
 
-/// Functions that read an attribute. `ls -l` looks for access lists (`acl(5)`), which the devices do not have.
+/// Defines functions that read an attribute. `ls -l` requests access lists (`acl(5)`), which the devices do not have.
 macro_rules! attributes {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*
@@ -401,7 +408,7 @@ attributes! {
 /// `room` is null or has room for the path.
 unsafe fn resolved(path: *const c_char, room: *mut c_char) -> Option<*mut c_char> {
     let named = NodePath::at(path)?;
-    // The first of several texts has no slash at its end.
+    // The first path of an object does not end with a slash.
     let (text, _) = PATHS.iter().find(|(_, other)| *other == named)?;
     // SAFETY: the caller's promise, and a C string.
     Some(unsafe {
@@ -462,7 +469,7 @@ mod tests {
     #[test]
     fn paths_without_a_chip_are_those_of_the_system() {
         assert_eq!(NodePath::at(c"/dev/dri/card0".as_ptr()), None);
-        // SAFETY: C strings and structures of the right kind.
+        // SAFETY: C strings and structures of the right type.
         unsafe {
             let mut status: libc::stat = std::mem::zeroed();
             assert_eq!(
@@ -476,11 +483,12 @@ mod tests {
         }
     }
 
-    /// The kernel's devices of graphics have major number 226; render nodes begin at 128. Input devices have 13, and their
-    /// events begin at 64. Terminals have 4. (`Documentation/admin-guide/devices.txt`)
+    /// The kernel's graphics devices have major number 226, and render nodes start at 128. Input devices have major
+    /// number 13, and their events start at 64. Terminals have major number 4.
+    /// (`Documentation/admin-guide/devices.txt`)
     #[test]
     fn a_node_is_described_as_a_device() {
-        // SAFETY: all bytes zero is a value of this plain structure.
+        // SAFETY: all-zero bytes are valid for this plain structure.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
         for (named, kind, number) in [
             (NodePath::Card, libc::S_IFCHR, [226, 0]),

@@ -1,12 +1,13 @@
-//! The probe: a process of this library's own, without an OpenGL program.
+//! The probe: a run of this library in a process without an OpenGL program.
 //!
-//! Where one of these variables is set, the process into which this library is loaded makes an OpenGL context without a surface
-//! before its `main`, prints one JSON object, and ends: with status 0, or 1 and an object that has `error` only.
+//! If one of these variables is set, the process that loads this library creates an OpenGL context without a surface
+//! before `main`, prints one JSON object, and ends. The exit status is 0, or 1 after an error; the object then has
+//! only `error`.
 //!
-//! | variable | what it prints |
+//! | variable | printed fields |
 //! |---|---|
-//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version`; `reconverge drm` starts itself so. For `opencl`, those of the OpenCL device, without an OpenGL context |
-//! | `RECONVERGE_DRM_LOAD` | the same, and the processor time of each frame of the [load](crate::loads) of this name; for `list`, the loads. `reconverge bench --draw` starts itself so |
+//! | `RECONVERGE_DRM_PROBE` | `renderer` and `version`; `reconverge drm` starts itself with this variable. For `opencl`, those of the OpenCL device, without an OpenGL context |
+//! | `RECONVERGE_DRM_LOAD` | the same fields, and the processor time of each frame of the [load](crate::loads) of this name; for `list`, the loads. `reconverge bench --draw` starts itself with this variable |
 
 use std::io::Write;
 
@@ -19,7 +20,8 @@ use crate::{cl, json, loads, report};
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
-    // SAFETY: the names are C strings. Not through `std`, whose look-up allocates, in processes that do not ask for it.
+    // SAFETY: the names are C strings. `std` is not used, because its look-up allocates, also in processes without a
+    // probe.
     let is_set = |name: &std::ffi::CStr| !unsafe { libc::getenv(name.as_ptr()) }.is_null();
     let loads = is_set(c"RECONVERGE_DRM_LOAD");
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {
@@ -38,7 +40,7 @@ extern "C" fn before_main() {
     };
     let _ = std::io::stdout().write_all(line.as_bytes());
     report::end();
-    // SAFETY: ends the process. Nothing of it was started that would have to end before.
+    // SAFETY: ends the process. It has started nothing that must end before.
     unsafe { libc::_exit(status) }
 }
 

@@ -1,8 +1,9 @@
-//! Shaders as files: each program that the chip runs, once, for the other commands to read.
+//! Writes each program that the chip runs to a file, once, for the other commands to read.
 //!
-//! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER, of which the number is made from its
-//! content: words (`.hex`) of R600 and R700, source text (`.s`) with its registers or its address of the others. Processes share the folder: a file that is there with this content is not written again. Fetch shaders are not written: they lie in one
-//! buffer, and nothing says where one ends.
+//! A program is a file CHIP-STAGE-NUMBER in the folder of `RECONVERGE_DRM_PROGRAMS`. The number is a hash of the
+//! content. Programs of R600 and R700 are words (`.hex`). Others are source text (`.s`) with their registers or their
+//! address. Processes share the folder: if a file already has this content, it is not written again. Fetch shaders
+//! are not written, because they are all in one buffer and their ends are unknown.
 
 use std::collections::HashSet;
 use std::io;
@@ -13,7 +14,7 @@ use reconverge_isa::program::Stage;
 
 use crate::whole;
 
-/// The folder, and what was written to it.
+/// The folder, and the programs that were written to it.
 #[derive(Debug)]
 pub(crate) struct Programs {
     folder: PathBuf,
@@ -21,7 +22,7 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// A folder that is there.
+    /// Uses an existing folder.
     pub(crate) fn new(folder: &Path) -> Programs {
         Programs { folder: folder.to_path_buf(), known: HashSet::new() }
     }
@@ -30,10 +31,10 @@ impl Programs {
         &self.folder
     }
 
-    /// Writes a program of vertices, primitives or pixels, unless it was.
+    /// Writes a program of vertices, primitives or pixels, unless it was written before.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub(crate) fn write(&mut self, program: &ChipProgram) -> io::Result<()> {
         if program.stage == Stage::Fetch || self.known.contains(program) {
             return Ok(());
@@ -42,12 +43,12 @@ impl Programs {
         let (ending, text) = program.file();
         let (chip, stage) = (program.chip, program.stage.name());
         let path = self.folder.join(format!("{chip}-{stage}-{:016x}.{ending}", number(&text)));
-        // A file of another version may be truncated.
+        // A file that an earlier version wrote may be truncated.
         if whole::is(&path, text.as_bytes()) { Ok(()) } else { whole::replace(&path, text.as_bytes()) }
     }
 }
 
-/// FNV-1a over the content, 64 bits.
+/// Returns the 64-bit FNV-1a hash of the content.
 fn number(text: &str) -> u64 {
     text.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,8 +1,8 @@
 //! The requests of a render node of the `radeon` driver, apart from submissions.
 //!
-//! Hardware that is not emulated is said to be absent: every ring but graphics, hierarchical depth (HyperZ), CMASK. Every
-//! chip is given the same pipes and backends. To the driver they are the layout of tiled surfaces, which no program sees,
-//! and of the results of occlusion queries: one for each of [`BACKENDS`].
+//! The node reports hardware that is not emulated as absent: every ring except for graphics, hierarchical depth
+//! (HyperZ), CMASK. It reports the same pipes and backends for every chip. A driver derives from them the layout of
+//! tiled surfaces, which no program sees, and the layout of occlusion query results: one for each of [`BACKENDS`].
 
 use std::ffi::c_void;
 
@@ -14,23 +14,23 @@ use crate::node::{Client, State};
 use crate::submit;
 use crate::user;
 
-/// Bytes of the chip's own memory, and as many of the system's that it can use.
+/// Bytes of the chip's own memory. The chip can use the same amount of system memory.
 const VRAM: u64 = 512 << 20;
 
 /// Memory domains.
 const GTT_DOMAIN: u32 = 2;
 const VRAM_DOMAIN: u32 = 4;
 
-/// Backends that count pixels of occlusion queries.
+/// Number of backends that count pixels of occlusion queries.
 pub(crate) const BACKENDS: u32 = 4;
 
 /// Answers a request.
 ///
 /// # Errors
-/// `EINVAL` for what is not answered, and as the kernel's for what is.
+/// `EINVAL` for a request that this node does not answer, and otherwise the kernel's errors.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
-        // 2.50, the last that drove these chips.
+        // 2.50 is the last version that supported these chips.
         VERSION => request
             .exchange(argument, |version| describe(node.device().board.driver, "emulated Radeon", version)),
         GEM_INFO => request.exchange(argument, |info| {
@@ -75,7 +75,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
     }
 }
 
-/// Gives the name and the version of a driver.
+/// Returns the name and the version of a driver.
 ///
 /// # Errors
 /// `EFAULT` if a text cannot be written.
@@ -104,7 +104,7 @@ fn make(state: &mut State, create: &mut GemCreate) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Gives or sets the memory domain that a buffer was created in.
+/// Reads or sets the memory domain that a buffer was created in.
 fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     let buffer = state.buffers.get_mut(operation.handle)?;
     match operation.operation {
@@ -116,13 +116,13 @@ fn operate(state: &mut State, operation: &mut GemOp) -> Result<(), Errno> {
     Ok(())
 }
 
-/// An answer of `INFO`, as long as the kernel's.
+/// A result of `INFO`, of the same size as the kernel's.
 enum Answer {
     Word(u32),
     Long(u64),
 }
 
-/// Answers a question about the chip.
+/// Answers a request for a property of the chip.
 fn inform(node: &Client<'_>, info: &mut Info) -> Result<(), Errno> {
     let unanswered = || node.lock().unanswered(format!("RADEON_INFO {:#04x}", info.request));
     let answer = information(node, info.request).ok_or_else(unanswered)?;
@@ -132,7 +132,7 @@ fn inform(node: &Client<'_>, info: &mut Info) -> Result<(), Errno> {
     }
 }
 
-/// What the node says about the chip, by the number of the question.
+/// Returns a property of the chip by its number.
 fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
     use Answer::{Long, Word};
     Some(match question {
@@ -147,7 +147,7 @@ fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
         0x0b => Word(8),                            // NUM_TILE_PIPES
         0x0d => Word(0),                            // BACKEND_MAP
         0x10 => Word(8),                            // MAX_PIPES
-        // TIMESTAMP. The same in every run: results do not depend on the host's clock.
+        // TIMESTAMP is the same in every run: results do not depend on the host's clock.
         0x11 => Long(0),
         0x12 => Word(1),                                     // MAX_SE
         0x15 => Word(0),                                     // RING_WORKING: none but graphics
@@ -174,7 +174,8 @@ mod tests {
     use crate::device::Device;
     use crate::node::Node;
 
-    /// A chip whose first command says what it does: 0 stores the second at the start of the first buffer.
+    /// A chip whose first command selects the operation: 0 stores the second command at the start of the first
+    /// buffer.
     struct Storing;
 
     impl Gpu for Storing {
@@ -203,7 +204,7 @@ mod tests {
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 
-    /// Asks with an argument, which is changed.
+    /// Sends a request with an argument, which the node changes.
     fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
         let request =
             Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
@@ -230,7 +231,7 @@ mod tests {
         pointer.expose_provenance() as u64
     }
 
-    /// The answer to a question about the chip.
+    /// Returns a property of the chip.
     fn informed(node: &Client<'_>, request: u32) -> Result<u64, Errno> {
         let mut value = 0_u64;
         ask(node, INFO, &mut Info { request, padding: 0, value: address(&raw mut value) }).map(|()| value)
@@ -270,7 +271,7 @@ mod tests {
         assert_eq!((informed(&node, 0x26), node.lock().submissions), (Ok(0), 0));
     }
 
-    /// Thousands of frames that make and close a buffer take no more room than one.
+    /// Creating and closing a buffer in thousands of frames takes no more memory than once.
     #[test]
     fn a_buffer_in_the_place_of_a_closed_one_reads_as_zero() {
         let node = node();

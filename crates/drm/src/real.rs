@@ -1,22 +1,22 @@
-//! The functions that would have been called without this library.
+//! The functions of other libraries that this library replaces.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of another library, found when it is first called.
+/// A function of another library, looked up at its first call.
 pub(crate) struct Symbol {
     name: &'static CStr,
     found: AtomicPtr<c_void>,
 }
 
 impl Symbol {
-    /// A function of this name.
+    /// Names a function.
     pub(crate) const fn new(name: &'static CStr) -> Symbol {
         Symbol { name, found: AtomicPtr::new(null_mut()) }
     }
 
-    /// Its address in the libraries behind this one; null where none has it. Allocates nothing.
+    /// Returns the function's address in the libraries after this one, or null if none defines it. Does not allocate.
     pub(crate) fn address(&self) -> *mut c_void {
         let known = self.found.load(Ordering::Relaxed);
         if !known.is_null() {
@@ -28,13 +28,13 @@ impl Symbol {
         found
     }
 
-    /// Returns the address of the function in libudev, and loads libudev if it was not loaded.
+    /// Returns the address of the function in libudev. Loads libudev if necessary.
     pub(crate) fn address_in_libudev(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is kept: libudev must not go while its address is known.
+        // SAFETY: names are C strings. The handle is kept, so that libudev stays loaded while its address is known.
         let found = unsafe {
             let libudev = libc::dlopen(c"libudev.so.1".as_ptr(), libc::RTLD_LAZY);
             if libudev.is_null() { null_mut() } else { libc::dlsym(libudev, self.name.as_ptr()) }
@@ -43,14 +43,14 @@ impl Symbol {
         found
     }
 
-    /// Its address in libdrm, also where that was loaded later and for one library only, which [`Symbol::address`] does
-    /// not see.
+    /// Returns the address of the function in libdrm, also if libdrm was loaded later and for one library only.
+    /// [`Symbol::address`] does not find it then.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {
             return found;
         }
-        // SAFETY: names are C strings. The handle is kept: libdrm must not go while its address is known.
+        // SAFETY: names are C strings. The handle is kept, so that libdrm stays loaded while its address is known.
         let found = unsafe {
             let libdrm = libc::dlopen(c"libdrm.so.2".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
             if libdrm.is_null() { null_mut() } else { libc::dlsym(libdrm, self.name.as_ptr()) }
@@ -60,7 +60,7 @@ impl Symbol {
     }
 }
 
-/// The last error of the C library in this thread.
+/// Returns the last error of the C library in this thread.
 pub(crate) fn errno() -> c_int {
     // SAFETY: the address is valid in every thread.
     unsafe { *libc::__errno_location() }
@@ -72,10 +72,10 @@ pub(crate) fn set_errno(errno: c_int) {
     unsafe { *libc::__errno_location() = errno }
 }
 
-/// Calls a [`Symbol`] with arguments of some types, and gives a value when there is none.
+/// Calls a [`Symbol`] with typed arguments. Evaluates to the given value if no library defines the function.
 ///
-/// The C library ends a cancelled thread by unwinding from within functions such as `write`, through the frames of their
-/// callers. These frames therefore have nothing to drop.
+/// The C library ends a cancelled thread by unwinding from within functions such as `write`, through the frames of
+/// their callers. These frames therefore have nothing to drop.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
@@ -83,20 +83,21 @@ macro_rules! call {
             $missing
         } else {
             type Function = unsafe extern "C-unwind" fn($($kind),* $(, $rest)?) -> $answer;
-            // SAFETY: the symbol has this type in the library that defines it; the caller answers for the arguments.
+            // SAFETY: the symbol has this type in the library that defines it. The caller ensures that the arguments
+            // are valid.
             unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
         }
     }};
 }
 pub(crate) use call;
 
-/// The answer of a function that no other library has.
+/// Returns the result of a function that no other library defines.
 pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
 }
 
-/// Which of the functions that open a file, all of them with flags and a mode.
+/// One of the functions that open a file by its path. All of them take flags and a mode.
 pub(crate) struct Opening(Symbol);
 
 pub(crate) static OPEN: Opening = Opening(Symbol::new(c"open"));
@@ -104,13 +105,13 @@ pub(crate) static OPEN64: Opening = Opening(Symbol::new(c"open64"));
 
 impl Opening {
     /// # Safety
-    /// As for `open`.
+    /// The conditions are those of `open`.
     pub(crate) unsafe fn call(&self, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
         call!(self.0.address(), fn(*const c_char, c_int; ...) -> c_int, (path, flags, mode), else missing())
     }
 }
 
-/// Which of the functions that open a file beside another.
+/// One of the functions that open a file relative to a folder.
 pub(crate) struct OpeningAt(Symbol);
 
 pub(crate) static OPENAT: OpeningAt = OpeningAt(Symbol::new(c"openat"));
@@ -118,7 +119,7 @@ pub(crate) static OPENAT64: OpeningAt = OpeningAt(Symbol::new(c"openat64"));
 
 impl OpeningAt {
     /// # Safety
-    /// As for `openat`.
+    /// The conditions are those of `openat`.
     pub(crate) unsafe fn call(
         &self,
         folder: c_int,
@@ -135,14 +136,14 @@ impl OpeningAt {
 }
 
 /// # Safety
-/// As for `ioctl`.
+/// The conditions are those of `ioctl`.
 pub(crate) unsafe fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     static IOCTL: Symbol = Symbol::new(c"ioctl");
     call!(IOCTL.address(), fn(c_int, c_ulong; ...) -> c_int, (descriptor, request, argument), else missing())
 }
 
 /// # Safety
-/// As for `fstat`.
+/// The conditions are those of `fstat`.
 pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     call!(FSTAT.address(), fn(c_int, *mut libc::stat) -> c_int, (descriptor, status), else missing())
 }
@@ -175,37 +176,37 @@ extern "C" fn when_loaded() {
 }
 
 /// # Safety
-/// As for `close`.
+/// The conditions are those of `close`.
 pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
-/// The system call of `close_range`, which the C library has since 2.34 only.
+/// Calls `close_range` by the system call. The C library has a function for it only since 2.34.
 ///
 /// # Safety
-/// As for `close_range`.
+/// The conditions are those of `close_range`.
 pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
 }
 
 /// # Safety
-/// As for `closefrom`.
+/// The conditions are those of `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
-    // The C library has this function since 2.34.
+    // The C library has this function only since 2.34.
     // SAFETY: the caller's promise.
     let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
     call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
 }
 
 /// # Safety
-/// As for `dup2`.
+/// The conditions are those of `dup2`.
 pub(crate) unsafe fn dup2(old: c_int, new: c_int) -> c_int {
     call!(DUP2.address(), fn(c_int, c_int) -> c_int, (old, new), else missing())
 }
 
 /// # Safety
-/// As for `dup3`.
+/// The conditions are those of `dup3`.
 pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     call!(DUP3.address(), fn(c_int, c_int, c_int) -> c_int, (old, new, flags), else missing())
 }
@@ -218,7 +219,7 @@ pub(crate) unsafe fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -
 }
 
 /// # Safety
-/// As for `write`.
+/// The conditions are those of `write`.
 pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     let address = WRITE.address();
     call!(address, fn(c_int, *const c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
@@ -232,14 +233,14 @@ pub(crate) unsafe fn readv(descriptor: c_int, parts: *const libc::iovec, count: 
 }
 
 /// # Safety
-/// As for `writev`.
+/// The conditions are those of `writev`.
 pub(crate) unsafe fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     let address = WRITEV.address();
     call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
 }
 
 /// # Safety
-/// As for `pwrite`.
+/// The conditions are those of `pwrite`.
 pub(crate) unsafe fn pwrite(
     descriptor: c_int,
     bytes: *const c_void,
@@ -254,7 +255,7 @@ pub(crate) unsafe fn pwrite(
 }
 
 /// # Safety
-/// As for `fallocate`.
+/// The conditions are those of `fallocate`.
 pub(crate) unsafe fn fallocate(
     descriptor: c_int,
     mode: c_int,
@@ -268,17 +269,17 @@ pub(crate) unsafe fn fallocate(
     )
 }
 
-/// Closes a descriptor of this library, by the system call: this library defines `close` itself.
+/// Closes a descriptor of this library by the system call, because this library defines `close` itself.
 pub(crate) fn close_own(descriptor: c_int) {
     // SAFETY: a plain system call. The caller opened the descriptor and does not use it again.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// The system call of `mmap`. The function of the next library is not used: memory allocators call `mmap`, and the lookup
-/// of a function may allocate.
+/// Calls `mmap` by the system call. The function of the next library is not used: memory allocators call `mmap`, and the
+/// lookup of a function may allocate.
 ///
 /// # Safety
-/// As for `mmap`.
+/// The conditions are those of `mmap`.
 pub(crate) unsafe fn mmap(
     address: *mut c_void,
     length: usize,
@@ -292,19 +293,19 @@ pub(crate) unsafe fn mmap(
     std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
-/// The system call of `munmap`, as for [`mmap`].
+/// Calls `munmap` by the system call, for the reason that [`mmap`] states.
 ///
 /// # Safety
-/// As for `munmap`.
+/// The conditions are those of `munmap`.
 pub(crate) unsafe fn munmap(address: *mut c_void, length: usize) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
 }
 
-/// The system call of `mremap`, as for [`mmap`].
+/// Calls `mremap` by the system call, for the reason that [`mmap`] states.
 ///
 /// # Safety
-/// As for `mremap`.
+/// The conditions are those of `mremap`.
 pub(crate) unsafe fn mremap(
     address: *mut c_void,
     length: usize,
@@ -318,18 +319,18 @@ pub(crate) unsafe fn mremap(
 }
 
 /// # Safety
-/// As for `fstat64`.
+/// The conditions are those of `fstat64`.
 pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     static FSTAT64: Symbol = Symbol::new(c"fstat64");
     call!(FSTAT64.address(), fn(c_int, *mut libc::stat64) -> c_int, (descriptor, status), else missing())
 }
 
-/// Returns what `fstat` gives for a descriptor. Leaves `errno` unchanged.
+/// Returns the result of `fstat` for a descriptor. Leaves `errno` unchanged.
 pub(crate) fn status(descriptor: c_int) -> Option<libc::stat> {
-    // SAFETY: all bytes zero is a value of this plain structure.
+    // SAFETY: all-zero bytes are valid for this plain structure.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     let before = errno();
-    // SAFETY: `status` is a structure of the kind that `fstat` fills.
+    // SAFETY: `status` has the structure that `fstat` fills.
     let answer = unsafe { fstat(descriptor, &raw mut status) };
     set_errno(before);
     (answer == 0).then_some(status)

@@ -1,26 +1,28 @@
-//! The report: what a process did with the node, for `reconverge drm` to read.
+//! The report of a process's use of the node, which `reconverge drm` reads.
 //!
-//! Lines are appended to the file of `RECONVERGE_DRM_REPORT`, a JSON object each, when the node is first opened, when
-//! the chip is reset (the first time, and then each time that the number has doubled), and when the process ends. A process
-//! that is killed or that calls `_exit` leaves those from before. Every line has all fields; of the lines with the same
-//! `pid` and `opened` the last one counts. A process that was forked reports what it did itself, from its first request on.
+//! Lines are appended to the file of `RECONVERGE_DRM_REPORT`. Each line is a JSON object. A line is written when the
+//! node is first opened, at the first reset of the chip, each time that the number of resets has doubled, and when
+//! the process ends. A process that is killed or that calls `_exit` leaves only its earlier lines.
+//!
+//! Every line has all fields. Among the lines with the same `pid` and `opened`, the last one is valid. A forked
+//! process reports its own use, from its first request on.
 //!
 //! | field | what |
 //! |---|---|
-//! | `pid`, `opened` | the process, and when it opened the node, in nanoseconds since 1970 |
-//! | `complete` | `false` where the process ended in the middle of a request: what is counted by name is then left out |
-//! | `chip`, `executes` | what is emulated, and whether submissions are executed |
-//! | `submissions`, `resets` | how many there were, and how many of them reset the chip |
-//! | `draws` | how many draws were executed: the number of the last one |
-//! | `unknown` | what the chip does not do, with how often it came up: `Gpu::unknown` |
-//! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
-//! | `patched` | places in programs where words were replaced, each time that one was started |
-//! | `frames`, `pictures` | how many frames were shown, and how many of them are files |
+//! | `pid`, `opened` | the process, and the time at which it opened the node, in nanoseconds since 1970 |
+//! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then left out |
+//! | `chip`, `executes` | the emulated chip, and whether submissions are executed |
+//! | `submissions`, `resets` | number of submissions, and number of those that reset the chip |
+//! | `draws` | number of draws that were executed, which is the number of the last one |
+//! | `unknown` | operations that the chip does not emulate, with their number of occurrences: `Gpu::unknown` |
+//! | `captured`, `uncaptured` | number of launch files of captured draws, and the reasons for missing ones, with their number |
+//! | `patched` | number of positions in programs where words were replaced, counted at each start of a program |
+//! | `frames`, `pictures` | number of frames that were shown, and number of those that were written to files |
 //! | `lost` | numbers of frames, recorded frames, programs and surfaces that the system could not write, and of captures that ended early |
-//! | `unanswered` | requests that the node has no answer for, with how often they came up |
+//! | `unanswered` | requests that the node does not answer, with their number of occurrences |
 //!
-//! Names are limited, see [`tally`](crate::tally): a line has less than a MiB. The file is a regular one: a report never
-//! waits for a reader.
+//! Names are limited, see [`tally`](crate::tally), so a line has less than 1 MiB. The file is a regular file: a
+//! report never waits for a reader.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,14 +41,14 @@ use crate::messages::say_once;
 use crate::node::{self, Node, State};
 use crate::whole;
 
-/// The time for which the end of a process waits for a request of another thread.
+/// Maximum time for which the end of a process waits for a request of another thread.
 const EXIT: Duration = Duration::from_secs(2);
-/// Room for a line, made beforehand: a process may end in a signal handler that interrupted an allocation.
+/// Capacity of a line, allocated in advance: a process may end in a signal handler that interrupted an allocation.
 const LINE: usize = 64 << 10;
-/// Room for a line that is not complete.
+/// Capacity of a line that is not complete.
 const SHORT_LINE: usize = 1024;
 
-/// Data of a process's report that are not counts.
+/// Data of a process's report other than counts.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,
@@ -88,7 +90,7 @@ impl Numbers {
     }
 }
 
-/// The process whose report this is, and its numbers, also for a thread that cannot have the lock.
+/// The process of this report, and its numbers. A thread that cannot have the lock can read them.
 static LIVE: Live = Live {
     process: AtomicU32::new(0),
     opened: AtomicU64::new(0),
@@ -172,7 +174,7 @@ pub(crate) fn submission(state: &mut State) {
     publish(state);
 }
 
-/// Counts a reset, and appends a line where the number has doubled.
+/// Counts a reset, and appends a line if the number has doubled.
 pub(crate) fn reset(device: &Device, state: &mut State) {
     state.resets = state.resets.wrapping_add(1);
     if publish(state).resets.is_power_of_two() {
@@ -237,7 +239,8 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     Ok(())
 }
 
-/// Visits what the chip does not do and this process has used, with how often it came up.
+/// Calls `visit` for each operation that the chip does not emulate and this process has used, with its number of
+/// occurrences.
 fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     let Some(gpu) = &state.gpu else { return };
     gpu.each_unknown(&mut |name, count| {
@@ -248,14 +251,14 @@ fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
     });
 }
 
-/// Returns the number of resets in this process, and of what [`each_unknown`] visits.
+/// Returns the number of resets in this process, and the number of operations that [`each_unknown`] visits.
 pub(crate) fn troubles(state: &State) -> [u64; 2] {
     let mut unknown = 0;
     each_unknown(state, &mut |_, _| unknown += 1);
     [Numbers::of(state).since(state.record.before.numbers).resets, unknown]
 }
 
-/// Appends a line without what is counted by name. Allocates nothing and takes no lock.
+/// Appends a line without counts by name. Does not allocate or take a lock.
 fn append_short(device: &Device) {
     let Some(path) = &device.report else { return };
     let mut line = [0; SHORT_LINE];
@@ -269,7 +272,7 @@ fn append_short(device: &Device) {
     }
 }
 
-/// Text into an array.
+/// An array that text is written into.
 struct Room<'a>(&'a mut [u8]);
 
 impl std::fmt::Write for Room<'_> {
@@ -278,7 +281,7 @@ impl std::fmt::Write for Room<'_> {
     }
 }
 
-/// The beginning of a line, without what is counted by name.
+/// Writes the beginning of a line, without counts by name.
 fn write_numbers(
     line: &mut dyn std::fmt::Write,
     device: &Device,
@@ -301,14 +304,14 @@ fn write_numbers(
     )
 }
 
-/// Appends a line, in one write, so that lines of several processes do not mix.
+/// Appends a line in one write, so that lines of several processes do not mix.
 fn written(path: &Path, line: &[u8]) {
     if let Err(error) = file(path).and_then(|mut file| whole::append(&mut file, line)) {
         say_once(&format!("RECONVERGE_DRM_REPORT {}: {error}; no report is written", path.display()));
     }
 }
 
-/// The file of the report. Opening it never waits, as for the reader of a pipe.
+/// Opens the file of the report. Does not wait, for example for the reader of a pipe.
 fn file(path: &Path) -> io::Result<File> {
     let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
     let irregular = || io::Error::other("not a regular file");
@@ -344,7 +347,7 @@ mod tests {
         ] {
             assert_eq!(file(path).unwrap_err().to_string(), why);
         }
-        // With a reader too: its end would end the program.
+        // A pipe with a reader is also rejected, because the end of the reader would end the program.
         let reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
         assert_eq!(file(&pipe).unwrap_err().to_string(), "not a regular file");
         drop(reader);

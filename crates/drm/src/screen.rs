@@ -1,27 +1,29 @@
-//! The screen of the emulated board: one output with one connector, framebuffers, and what is shown.
+//! The screen of the emulated board: one output with one connector, framebuffers, and the displayed picture.
 //!
-//! A frame is shown when it is asked for: a page flip is done before its request returns, and its event waits for
-//! `drmHandleEvent`. Nothing is waited for, so that frames do not depend on the host's clock.
+//! A frame is shown when a program requests it: a page flip is done before its request returns, and its event waits
+//! for `drmHandleEvent`. No request waits for a refresh, so frames do not depend on the host's clock.
 //!
-//! A new size, a flip, the note that the shown framebuffer has changed, and each other request that changes the picture show
-//! a frame: the cursor, the gamma table, the power, and the end of the framebuffer on the screen. The end of an open file does
-//! not: the last picture stays. Where `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from the
-//! upper row down. If the names are taken, as by another process, they are `frame-p2-0001.ppm` and so on. Files are
-//! complete, see [`whole`](crate::whole). The report counts frames and files. `RECONVERGE_DRM_RECORD` names a file that
-//! records frames, and `RECONVERGE_DRM_WINDOW` a window that shows them.
+//! These requests show a frame: a new size, a flip, the report that the shown framebuffer has changed, and every
+//! other request that changes the picture. Those concern the cursor, the gamma table, the power, and the end of the
+//! framebuffer on the screen. The end of an open file does not show a frame: the last picture stays.
+//!
+//! If `RECONVERGE_DRM_SCREEN` names a folder, each frame is written there as `frame-0001.ppm` and so on, starting
+//! with the upper row. If another process has used these names, the files are `frame-p2-0001.ppm` and so on. Files
+//! are complete, see [`whole`](crate::whole). The report counts frames and files. `RECONVERGE_DRM_RECORD` names a
+//! file that records frames, and `RECONVERGE_DRM_WINDOW` a window that shows them.
 //!
 //! | module | |
 //! |---|---|
-//! | `modes` | sizes, and the monitor's description of itself |
+//! | `modes` | modes, and the monitor's description of itself (EDID) |
 //! | `objects` | properties of the connector and the plane |
 //! | `picture` | framebuffer, cursor and gamma table as one picture |
-//! | `frames` | files of the frames that were shown |
-//! | `record` | a file of all of them, for ffmpeg |
-//! | `window` | the way to a window of the host |
-//! | `vblank` | the count of frames, and events |
+//! | `frames` | a file for each frame |
+//! | `record` | a file with all frames, for ffmpeg |
+//! | `window` | the connection to a window of the host |
+//! | `vblank` | the frame count, and events |
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Left out: atomic requests, planes besides the one of
-//! the screen, leases, and scaling.
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Omitted: atomic requests, planes other than the
+//! one of the screen, leases, and scaling.
 
 mod frames;
 mod modes;
@@ -50,43 +52,42 @@ use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor};
 use record::ScreenRecording;
 use vblank::FLIP_COMPLETE;
 
-/// The identifiers of what the board has. Those of framebuffers follow.
+/// The identifiers of the board's objects. Identifiers of framebuffers follow.
 pub(crate) const CRTC: u32 = 1;
 const ENCODER: u32 = 2;
 const CONNECTOR: u32 = 3;
 const PLANE: u32 = 4;
-/// The last identifier that is not one of a framebuffer.
+/// The last identifier that does not belong to a framebuffer.
 const LAST: u32 = 31;
-/// The framebuffer of a request that keeps the one that is shown.
+/// The framebuffer of a request that keeps the one on the screen.
 const UNCHANGED: u32 = u32::MAX;
 
-/// A digital output, and a connection that is there. (`DRM_MODE_ENCODER_TMDS`, `DRM_MODE_CONNECTOR_DVID`,
-/// `DRM_MODE_CONNECTED`)
+/// The kind of the digital output, and the status of a connected connector. (`DRM_MODE_ENCODER_TMDS`,
+/// `DRM_MODE_CONNECTOR_DVID`, `DRM_MODE_CONNECTED`)
 const TMDS: u32 = 2;
 const DVI: u32 = 3;
 const CONNECTED: u32 = 1;
 
-/// The largest framebuffer, in pixels of each direction.
+/// Maximum width and height of a framebuffer, in pixels.
 const LARGEST: u32 = 8192;
-/// Maximum number of rectangles of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
+/// Maximum number of rectangles in a report of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
 const MOST_RECTANGLES: u32 = 256;
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
 const FLIP_EVENT: u32 = 1;
 const FLIP_ASYNC: u32 = 2;
 /// A framebuffer of two fields. (`DRM_MODE_FB_INTERLACED`)
 const INTERLACED: u32 = 1;
-/// Modes of three dimensions are listed, and modes have aspect ratios. (`DRM_CLIENT_CAP_STEREO_3D`,
-/// `DRM_CLIENT_CAP_ASPECT_RATIO`)
+/// The program handles stereo modes and aspect ratios. (`DRM_CLIENT_CAP_STEREO_3D`, `DRM_CLIENT_CAP_ASPECT_RATIO`)
 const STEREO_3D: u64 = 1;
 const ASPECT_RATIO: u64 = 4;
-/// Planes of all kinds are listed for a program that says so. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
+/// The program handles planes of all kinds. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
 const UNIVERSAL_PLANES: u64 = 2;
-/// The properties of atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
+/// The program uses atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
 const ATOMIC: u64 = 3;
-/// The formats of a framebuffer.
+/// The formats of a framebuffer, as four-letter codes.
 const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"];
 
-/// A framebuffer: a buffer as a picture.
+/// A framebuffer: a buffer that is interpreted as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
     /// The open file that created it. The framebuffer ends with this file. Absent after `CLOSEFB` of the framebuffer on the
@@ -96,11 +97,11 @@ struct Framebuffer {
     buffer: BufferId,
     width: u32,
     height: u32,
-    /// Bytes from the start of the buffer, and from a row to the next.
+    /// Offset of the first pixel and pitch of a row, both in bytes.
     offset: u64,
     pitch: u64,
     pixels: Pixels,
-    /// The four letters of the format.
+    /// The four-letter code of the format.
     code: u32,
 }
 
@@ -109,35 +110,35 @@ struct Framebuffer {
 pub(crate) struct Screen {
     folder: Option<PathBuf>,
     recording: Option<ScreenRecording>,
-    /// The folder with the sockets of the window, until the window is closed.
+    /// The folder with the sockets of the window; `None` after the window is closed.
     window: Option<PathBuf>,
     framebuffers: BTreeMap<u32, Framebuffer>,
     last: u32,
     shown: Option<Shown>,
-    /// The power of the screen, a value of the property DPMS.
+    /// The power state of the screen: a value of the property DPMS.
     power: u64,
     cursor: ScreenCursor,
     /// The gamma table, if one was set.
     gamma: Option<Gamma>,
-    /// Data of the program, each with the open file that handed them over.
+    /// Data that programs have stored, each with the open file that stored them.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
-    /// The open files to which all planes are listed.
+    /// The open files for which planes of all kinds are listed.
     universal: BTreeSet<FileId>,
-    /// The count of frames, which a wait moves, see [`vblank`].
+    /// The frame count, which a wait advances, see [`vblank`].
     count: u64,
-    /// How many frames were shown.
+    /// Number of frames that were shown.
     pub(crate) frames: u64,
-    /// Number of frames that are files.
+    /// Number of frames that were written to files.
     pub(crate) pictures: u64,
     /// Number of frames that could not be recorded.
     pub(crate) unrecorded: u64,
-    /// Number of this process in the names of files.
+    /// Number of this process in file names.
     process: u32,
     /// Number of frames that the parent of this process has shown.
     others: u64,
     /// Number of events that the open file of the current request has not read.
     unread: usize,
-    /// Events of which the program is not notified yet.
+    /// Events that the program has not received yet.
     events: Vec<(FileId, ScreenEvent)>,
 }
 
@@ -147,7 +148,7 @@ struct Shown {
     /// The identifier, or 0 while the plane of the screen is off.
     framebuffer: u32,
     mode: ModeInfo,
-    /// The first pixel of the framebuffer that is on the screen.
+    /// Position in the framebuffer of the first pixel on the screen.
     place: [u32; 2],
 }
 
@@ -158,23 +159,23 @@ impl Shown {
 }
 
 impl Screen {
-    /// A screen whose frames are written into a folder, if there is one.
+    /// Creates a screen that writes its frames to a folder, if one is given.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// The screen with a file that records it and a window that shows it, if there are any.
+    /// Adds a file that records the screen and a window that shows it, if given.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
         Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }
 
-    /// Restarts the names of files in a copy of the process.
+    /// Restarts the numbering of files in a forked process.
     pub(crate) fn copied(&mut self) {
         self.recording.iter_mut().for_each(ScreenRecording::restart);
         (self.process, self.others) = (1, self.frames);
     }
 
-    /// The name of the last frame's file.
+    /// Returns the name of the last frame's file.
     fn name(&self) -> String {
         let number = self.frames - self.others;
         match self.process {
@@ -183,12 +184,12 @@ impl Screen {
         }
     }
 
-    /// Takes the events that an open file requested, and of which the program was not notified.
+    /// Removes and returns the events that an open file requested and that the program has not received.
     pub(crate) fn events(&mut self, file: FileId) -> Vec<ScreenEvent> {
         self.events.extract_if(.., |(asked, _)| *asked == file).map(|(_, event)| event).collect()
     }
 
-    /// Whether the power is off.
+    /// Returns whether the power is off.
     fn is_off(&self) -> bool {
         self.power != 0
     }
@@ -205,7 +206,7 @@ impl Screen {
         id
     }
 
-    /// Whether a framebuffer can be seen.
+    /// Returns whether a framebuffer is visible.
     fn is_seen(&self) -> bool {
         !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
     }
@@ -232,14 +233,14 @@ impl Screen {
     }
 }
 
-/// Answers a request about the screen or the right to control it; `None` for any other.
+/// Answers a request about the screen or about its control. Returns `None` for any other request.
 pub(crate) fn answer(
     node: &Client<'_>,
     descriptor: c_int,
     request: Request,
     argument: *mut c_void,
 ) -> Option<Result<(), Errno>> {
-    // The state for a request that queues an event.
+    // Locks the state for a request that queues an event.
     let counted = || {
         let mut state = node.lock();
         state.screen.unread = vblank::unread(descriptor);
@@ -254,7 +255,7 @@ pub(crate) fn answer(
             }),
             PRIME_HANDLE_TO_FD => request.exchange(argument, |asked| shared::export(&mut node.lock(), asked)),
             PRIME_FD_TO_HANDLE => request.exchange(argument, |asked| shared::import(&mut node.lock(), asked)),
-            // There is no other process to have them.
+            // No other process can have control of the screen.
             SET_MASTER | DROP_MASTER => Ok(()),
             GET_MAGIC => request.exchange(argument, |magic: &mut Magic| {
                 magic.magic = 1;
@@ -349,7 +350,7 @@ pub(crate) fn answer(
                 *asked = plane;
                 Ok(())
             }),
-            // Refused as a driver without atomic requests does, see `client_capability`.
+            // This error is the one of a driver without atomic requests, see `client_capability`.
             MODE_ATOMIC => Err(Errno(libc::EOPNOTSUPP)),
             MODE_CLOSEFB => request.exchange(argument, |asked: &mut ModeCloseFramebuffer| {
                 if asked.padding != 0 {
@@ -384,7 +385,7 @@ pub(crate) fn answer(
             }),
             MODE_ADDFB2 => request.exchange(argument, |asked: &mut ModeFramebuffer2| {
                 let ModeFramebuffer2 { width, height, format, handles, pitches, offsets, .. } = *asked;
-                // The kernel accepts what a program has left in the other planes, but no modifier in them.
+                // The kernel accepts any values in the unused planes, but no modifier there.
                 if asked.flags & !INTERLACED != 0 || asked.modifiers != [0; 4] {
                     return Err(Errno(libc::EINVAL));
                 }
@@ -400,7 +401,7 @@ pub(crate) fn answer(
                 if dirty.count > MOST_RECTANGLES || (dirty.count == 0) != (dirty.rectangles == 0) {
                     return Err(Errno(libc::EINVAL));
                 }
-                // Four coordinates of 16 bits per rectangle. They are checked to be readable, and not used.
+                // A rectangle has four coordinates of 16 bits. The list must be readable, but is not used.
                 user::read_list::<u64>(dirty.rectangles, dirty.count as usize)?;
                 let state = &mut *node.lock();
                 match state.screen.shown {
@@ -425,10 +426,11 @@ pub(crate) fn answer(
 /// The bus of the board, as `drmGetBusid` gives it.
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
-/// What the node can do, by the number of the question: buffers of plain pixels, 24 bits of colour. (`DRM_CAP_*`)
+/// Returns a capability of the node by its number: for instance plain buffers, or a colour depth of 24 bits.
+/// (`DRM_CAP_*`)
 ///
 /// # Errors
-/// `EINVAL` for a question that the kernel does not have either.
+/// `EINVAL` for a capability that the kernel does not have either.
 fn capability(question: u64) -> Result<u64, Errno> {
     Ok(match question {
         1 => 1,                 // DUMB_BUFFER
@@ -449,15 +451,15 @@ fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores the number of all values, and those values for which the program has room, from the first one on.
+/// Stores as many values as the program has room for, and the number of all values.
 fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     user::write_list(address, &values[..values.len().min(*count as usize)])?;
     *count = values.len() as u32;
     Ok(())
 }
 
-/// Stores values if the program has room for all of them, and then their number. This is how the kernel gives the modes and the
-/// encoders of a connector and the formats of a plane; other lists are given by [`give`].
+/// Stores the values if the program has room for all of them, and then their number. The kernel returns the modes and
+/// the encoders of a connector and the formats of a plane in this way. [`give`] returns other lists.
 fn give_all<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if *count as usize >= values.len() {
         user::write_list(address, values)?;
@@ -478,7 +480,7 @@ fn resources(screen: &Screen, file: FileId, asked: &mut ModeResources) -> Result
     Ok(())
 }
 
-/// The connector and its modes.
+/// Describes the connector and its modes.
 fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
     known(asked.connector, CONNECTOR)?;
     give_all(&[ENCODER], asked.encoders, &mut asked.encoder_count)?;
@@ -493,13 +495,13 @@ fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
 /// `SET_CLIENT_CAP`
 ///
 /// # Errors
-/// `EOPNOTSUPP` for atomic requests, `EINVAL` for what is unknown.
+/// `EOPNOTSUPP` for atomic requests, `EINVAL` for an unknown capability.
 fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> {
     let file = state.buffers.file();
     match (asked.capability, asked.value) {
         (UNIVERSAL_PLANES, 1) => _ = state.screen.universal.insert(file),
         (UNIVERSAL_PLANES, 0) => _ = state.screen.universal.remove(&file),
-        // No mode here has three dimensions or an aspect ratio, so there is nothing to show or to hide.
+        // No mode here is a stereo mode or has an aspect ratio, so the setting has no effect.
         (STEREO_3D | ASPECT_RATIO, 0 | 1) => {}
         (ATOMIC, _) => return Err(Errno(libc::EOPNOTSUPP)),
         _ => return Err(Errno(libc::EINVAL)),
@@ -507,7 +509,7 @@ fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> 
     Ok(())
 }
 
-/// `MODE_GETCRTC`: the framebuffer on the screen.
+/// `MODE_GETCRTC`: returns the framebuffer on the screen.
 fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     asked.gamma_size = GAMMA as u32;
@@ -523,7 +525,7 @@ fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Sets the size of the screen and what it shows, or switches it off.
+/// Sets the mode and the framebuffer of the screen, or switches it off.
 fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     if asked.valid == 0 {
@@ -550,7 +552,7 @@ fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
         return Err(Errno(libc::EINVAL));
     }
     known(user::read(asked.connectors)?, CONNECTOR)?;
-    // As the kernel does: a screen that is set is on.
+    // As in the kernel, setting a mode switches the screen on.
     state.screen.power = 0;
     show(state, shown)
 }
@@ -588,7 +590,7 @@ fn close(state: &mut State, id: u32) -> Result<(), Errno> {
 /// Shows another framebuffer of the same size.
 fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
-    // The field counts frames for flags that only drivers with `DRM_CAP_PAGE_FLIP_TARGET` have.
+    // The field is a frame count for flags that only drivers with `DRM_CAP_PAGE_FLIP_TARGET` support.
     if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 || asked.padding != 0 {
         return Err(Errno(libc::EINVAL));
     }
@@ -609,11 +611,11 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Shows a framebuffer on the plane of the screen, or none. The screen keeps its size without one.
+/// Shows a framebuffer on the plane of the screen, or switches the plane off. The screen then keeps its size.
 ///
 /// # Errors
-/// `EINVAL` for a part that would be scaled or does not fill the screen, which no plane here does; on a Radeon, for no
-/// framebuffer (the kernel's `drm_plane_helper.c`).
+/// `EINVAL` for a part that would be scaled or does not fill the screen, because no plane here supports that. On a
+/// Radeon, also for no framebuffer (the kernel's `drm_plane_helper.c`).
 fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {
@@ -638,14 +640,14 @@ fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Res
     show(state, Shown { framebuffer: asked.framebuffer, place, ..shown })
 }
 
-/// Returns a framebuffer, and a new handle of its buffer.
+/// Returns a framebuffer, and a new handle for its buffer.
 fn handed_out(state: &mut State, id: u32) -> Result<(Framebuffer, u32), Errno> {
     let framebuffer = *state.screen.framebuffers.get(&id).ok_or(Errno(libc::ENOENT))?;
     let handle = state.buffers.name(framebuffer.buffer)?;
     Ok((framebuffer, handle))
 }
 
-/// Makes a framebuffer of a width, a height and a code of four letters, and of a handle, a pitch and an offset.
+/// Creates a framebuffer. Its arguments are width, height and four-letter code, then handle, pitch and offset.
 fn add(
     state: &mut State,
     [width, height, code]: [u32; 3],
@@ -673,7 +675,7 @@ fn known_framebuffer(screen: &Screen, id: u32) -> Result<Framebuffer, Errno> {
     screen.framebuffers.get(&id).copied().ok_or(Errno(libc::ENOENT))
 }
 
-/// Returns a framebuffer of which a part can be on the screen.
+/// Returns a framebuffer, after checking that it contains the part that the screen shows.
 ///
 /// # Errors
 /// `ENOENT` for a framebuffer that does not exist, `ENOSPC` for one that is too small.
@@ -688,7 +690,7 @@ fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
     Ok(framebuffer)
 }
 
-/// Shows a framebuffer: a frame.
+/// Shows a framebuffer. This counts as a frame.
 fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
     fitting(&state.screen, &shown)?;
     replace(state, Some(shown));
@@ -696,7 +698,7 @@ fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Shows no framebuffer: a black frame, unless nothing was seen before.
+/// Removes the framebuffer from the screen. Shows a black frame, unless no framebuffer was visible before.
 fn blank(state: &mut State, shown: Option<Shown>) {
     let seen = state.screen.shown.filter(|_| state.screen.is_seen());
     replace(state, shown);
@@ -705,7 +707,7 @@ fn blank(state: &mut State, shown: Option<Shown>) {
     }
 }
 
-/// Changes what is on the screen. A framebuffer that was closed ends when it leaves the screen.
+/// Replaces the framebuffer on the screen. A framebuffer that was closed ends when it leaves the screen.
 fn replace(state: &mut State, shown: Option<Shown>) {
     let old = std::mem::replace(&mut state.screen.shown, shown).map(|old| old.framebuffer);
     let gone = old.filter(|old| shown.is_none_or(|shown| shown.framebuffer != *old));
@@ -716,14 +718,14 @@ fn replace(state: &mut State, shown: Option<Shown>) {
     }
 }
 
-/// Shows the picture again, since something above the framebuffer has changed.
+/// Shows the picture again, because something above the framebuffer has changed.
 fn refresh(state: &mut State) {
     if let Some(shown) = state.screen.shown {
         frame(state, shown);
     }
 }
 
-/// Counts a frame, and puts its picture where frames go.
+/// Counts a frame, and sends its picture to the files and the window.
 fn frame(state: &mut State, shown: Shown) {
     let framebuffer = known_framebuffer(&state.screen, shown.framebuffer).ok();
     state.screen.frames += 1;
@@ -732,17 +734,17 @@ fn frame(state: &mut State, shown: Shown) {
     report::publish(state);
 }
 
-/// Makes a buffer of plain pixels, which a program maps and fills.
+/// Creates a buffer of plain pixels, which a program maps and fills.
 fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
     let bytes = dumb.bits.div_ceil(8);
     if [dumb.width, dumb.height, dumb.bits].contains(&0) || dumb.bits > u32::MAX - 8 {
         return Err(Errno(libc::EINVAL));
     }
-    // Row and size have 32 bits, but any width and height that give them are accepted.
+    // Row and size have 32 bits, but any width and height that result in such values are accepted.
     let row = dumb.width.checked_mul(bytes).filter(|row| row.checked_mul(dumb.height).is_some());
     dumb.pitch = row.and_then(|row| row.checked_next_multiple_of(256)).ok_or(Errno(libc::EINVAL))?;
     dumb.size = u64::from(dumb.pitch) * u64::from(dumb.height);
-    // 1 is the processor's memory, which no driver asks to use.
+    // Domain 1 is the processor's memory, which no driver requests.
     dumb.handle = state.create(dumb.size, 0, 1)?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Buffers that several processes have: a buffer is exported as a file, and a file is imported as a buffer.
+//! Buffers that several processes share: a buffer is exported as a file, and a file is imported as a buffer.
 //!
 //! ```text
 //! process 1              file in memory              process 2
@@ -10,10 +10,11 @@
 //! submissions before their requests return. The results of a submission are therefore in the buffer when another process uses
 //! it, and no fence is needed.
 //!
-//! Buffers have no files with descriptors until then, see [`memory`](crate::memory). An export copies the buffer into a file
-//! with one, and maps the file where the buffer was: for the chip, and at each address where the program has mapped the
-//! buffer. The name of the file holds what the driver stored with the buffer until the export: domain, tiling and pitch. The
-//! file cannot be resized, so that no process can take the pages of another one.
+//! Before an export, a buffer has no file with a descriptor, see [`memory`](crate::memory). The export copies the
+//! buffer into a file with a descriptor, and maps the file in place of the buffer: for the chip, and at each address
+//! where the program has mapped the buffer. The name of the file contains the data that the driver stored with the
+//! buffer before the export: domain, tiling and pitch. The file cannot be resized, so no process can remove pages
+//! that another one uses.
 //!
 //! The kernel frees the pages with the last mapping and descriptor, also if a process is killed.
 //!
@@ -29,28 +30,28 @@ use crate::node::State;
 use crate::open_files::moved_away;
 use crate::real;
 
-/// The begin of the names of files.
+/// Prefix of the names of files.
 const NAME: &str = "reconverge-drm-buffer";
 
-/// Flags of an export: the descriptor ends at `exec`, and it can be mapped to write. (`DRM_CLOEXEC`, `DRM_RDWR`)
+/// Flags of an export: `exec` closes the descriptor, and it can be mapped for writing. (`DRM_CLOEXEC`, `DRM_RDWR`)
 const CLOEXEC: u32 = libc::O_CLOEXEC as u32;
 const READ_WRITE: u32 = libc::O_RDWR as u32;
 
-/// Seals of a file. Its size and its seals are fixed.
+/// Seals of a file, which fix its size and the seals themselves.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-/// A buffer that is shared.
+/// A shared buffer.
 #[derive(Debug)]
 struct SharedBuffer {
     buffer: BufferId,
-    /// A descriptor of its file.
+    /// A descriptor of the buffer's file.
     descriptor: c_int,
 }
 
-/// A file, in all file systems: its device and its inode.
+/// Identifies a file in all file systems, by its device and its inode.
 type FileKey = (libc::dev_t, libc::ino_t);
 
-/// Returns the file of a descriptor.
+/// Returns the identity of a descriptor's file.
 fn file(descriptor: c_int) -> Option<FileKey> {
     real::status(descriptor).map(|status| (status.st_dev, status.st_ino))
 }
@@ -62,10 +63,10 @@ pub(crate) struct SharedBuffers {
 }
 
 impl SharedBuffers {
-    /// Closes the file of a buffer that is freed, if it has one. Other processes keep theirs.
+    /// Closes the file of a buffer that is freed, if the buffer has one. Other processes keep their descriptors.
     pub(crate) fn end(&mut self, buffer: BufferId) {
         for (key, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
-            // The program may have closed it, and opened another file with its number.
+            // The program may have closed it and opened another file with its number.
             if file(ended.descriptor) == Some(key) {
                 real::close_own(ended.descriptor);
             }
@@ -73,7 +74,7 @@ impl SharedBuffers {
     }
 }
 
-/// Data that the driver stored with a buffer. They are part of the name of its file.
+/// Data that the driver stored with a buffer. The name of the buffer's file contains them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stored {
     domain: u32,
@@ -92,7 +93,7 @@ impl Stored {
         Some(Stored { domain: number()?, tiling: number()?, pitch: number()? })
     }
 
-    /// Returns what belongs to the file of a descriptor, if it is one of a buffer.
+    /// Returns the data of a descriptor's file, if the file belongs to a buffer.
     fn of_file(descriptor: c_int) -> Option<Stored> {
         let link = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
         let name = link.to_str()?.strip_prefix("/memfd:")?;
@@ -103,8 +104,9 @@ impl Stored {
 /// `PRIME_HANDLE_TO_FD`: returns a descriptor of the file of a buffer.
 ///
 /// # Errors
-/// `ENOENT` for an unknown handle, `EINVAL` for unknown flags, `EIO` if the program has closed the descriptor of this library, `EBUSY` if the program may have mappings of the buffer
-/// that are not known, and the errors of the system for a new file.
+/// `ENOENT` for an unknown handle, `EINVAL` for unknown flags, `EIO` if the program has closed the descriptor of this
+/// library, `EBUSY` if the program may have unknown mappings of the buffer, and the errors of the system for a new
+/// file.
 pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     if asked.flags & !(CLOEXEC | READ_WRITE) != 0 {
         return Err(Errno(libc::EINVAL));
@@ -122,7 +124,7 @@ pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
         None => new_file(state, asked.handle, id)?,
     };
     let kind = if asked.flags & CLOEXEC != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
-    // SAFETY: a plain system call on a descriptor of our own.
+    // SAFETY: a plain system call on a descriptor of this library.
     asked.descriptor = unsafe { libc::fcntl(descriptor, kind, 0) };
     if asked.descriptor < 0 { Err(Errno(real::errno())) } else { Ok(()) }
 }
@@ -141,7 +143,7 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
     let descriptor = moved_away(descriptor);
     let sealed = || {
-        // SAFETY: plain system calls on a descriptor of our own.
+        // SAFETY: plain system calls on a descriptor of this library.
         unsafe {
             libc::ftruncate(descriptor, (range.end - range.start) as libc::off_t) == 0
                 && libc::fcntl(descriptor, libc::F_ADD_SEALS, SEALS) == 0
@@ -161,8 +163,8 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
 }
 
-/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. Each file has one buffer in a process, and the buffer has one
-/// handle in each open file of the node.
+/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. Each file has one buffer in a process, and the
+/// buffer has one handle in each open file of the node.
 ///
 /// # Errors
 /// `EBADF` for an unknown descriptor, `EINVAL` for a file that is not the file of a buffer, and the errors of a new buffer.
@@ -177,7 +179,7 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
     // SAFETY: plain system calls on a descriptor.
     let seals = unsafe { libc::fcntl(asked.descriptor, libc::F_GET_SEALS) };
     let size = u64::try_from(status.st_size).unwrap_or(0);
-    // A file that can be resized is a trap: pages that are gone are a signal.
+    // A file that can be resized is unsafe: an access to a removed page raises a signal.
     if seals < 0 || seals & SEALS != SEALS {
         return Err(Errno(libc::EINVAL));
     }
@@ -206,8 +208,8 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
     Ok(())
 }
 
-/// Answers a request to the file of a buffer; `None` for other files. An access of a processor begins and ends
-/// (`DMA_BUF_IOCTL_SYNC`) without a wait. Files of fences do not exist, as in kernels before 6.0.
+/// Answers a request to the file of a buffer. Returns `None` for other files. An access by the processor begins and
+/// ends (`DMA_BUF_IOCTL_SYNC`) without waiting. Files of fences do not exist, as in kernels before 6.0.
 pub(crate) fn answer(descriptor: c_int, request: Request) -> Option<Result<(), Errno>> {
     Stored::of_file(descriptor)?;
     Some(if request.number() == DMA_BUF_SYNC { Ok(()) } else { Err(Errno(libc::ENOTTY)) })
@@ -223,7 +225,7 @@ mod tests {
     use crate::device::Device;
     use crate::node::{Client, Node};
 
-    /// A node that stands for a process.
+    /// Returns a node that represents a process.
     fn process() -> Client<'static> {
         let device =
             Box::leak(Box::new(Device { execute: false, ..Device::new(Board::named("rv770").unwrap()) }));
@@ -259,8 +261,7 @@ mod tests {
             (buffer.tiling, buffer.pitch) = (3, 512);
         }
         let descriptor = file_of(&one, handle).unwrap();
-        // Mesa takes the size from `lseek`.
-        // SAFETY: a plain system call.
+        // Mesa determines the size by `lseek`. SAFETY: a plain system call.
         assert_eq!(unsafe { libc::lseek(descriptor, 0, libc::SEEK_END) }, 4 << 16);
         let imported = handle_of(&other, descriptor).unwrap();
         let to = start(&other, imported);
@@ -271,7 +272,7 @@ mod tests {
             assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
             assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
         }
-        // Each process sees writes of the other one, and those through an older mapping.
+        // Each process reads the writes of the other one, also those through an older mapping.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
         // SAFETY: the mapping has these bytes, and is not unmapped here.
@@ -280,14 +281,14 @@ mod tests {
             assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);
         }
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
-        // The first process ends its buffer: the other one keeps the bytes.
+        // The first process frees its buffer. The other one still has the bytes.
         one.lock().close(handle).unwrap();
         real::close_own(descriptor);
         assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
         assert!(one.lock().shared.files.is_empty());
     }
 
-    /// The kernel's `drm_gem_prime_fd_to_handle`: a file has one buffer, and an open file one handle of it.
+    /// The kernel's `drm_gem_prime_fd_to_handle`: a file has one buffer, and an open file has one handle for it.
     #[test]
     fn a_file_has_one_handle_in_an_open_file() {
         let node = process();
@@ -313,8 +314,8 @@ mod tests {
             let id = state.buffers.id(handle).unwrap();
             state.shared.files.values().find(|shared| shared.buffer == id).unwrap().descriptor
         };
-        // As after `closefrom`: the number of the first buffer's file means another one.
-        // SAFETY: a plain system call.
+        // As after `closefrom`, the number of the first buffer's file belongs to another file. SAFETY: a plain system
+        // call.
         assert_eq!(unsafe { libc::dup2(second, own(one)) }, own(one));
         assert_eq!(file_of(&node, one), Err(Errno(libc::EIO)));
         let kept = own(one);
@@ -348,8 +349,8 @@ mod tests {
         for (descriptor, error) in [(-1, libc::EBADF), (other, libc::EINVAL), (named, libc::EINVAL)] {
             assert_eq!(handle_of(&node, descriptor), Err(Errno(error)));
         }
-        // Sealed, and not as long as a buffer.
-        // SAFETY: plain system calls on a descriptor of the test.
+        // The file is sealed, but its length is not that of a buffer. SAFETY: plain system calls on a descriptor of
+        // the test.
         unsafe {
             libc::ftruncate(named, 4096);
             libc::fcntl(named, libc::F_ADD_SEALS, SEALS);

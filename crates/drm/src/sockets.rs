@@ -1,9 +1,9 @@
-//! Descriptors that stand for an input device or the terminal: sockets with a mark.
+//! Descriptors that represent an input device or the terminal: sockets with a mark.
 //!
-//! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` gives. The kernel does not use the mode of a
-//! socket without a path. Duplicates have it too, and so does a descriptor that another process has received or that was kept
-//! over `exec`. So no list of descriptors is needed. The signal of the open file (`F_SETSIG`) would be such a value as well, but
-//! the kernel sends that signal instead of `SIGIO`.
+//! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` returns. The kernel does not use the
+//! mode of a socket without a path. Duplicates also have the mark, and so do descriptors that another process has
+//! received or that were kept over `exec`. No list of descriptors is therefore needed. The signal of the open file
+//! (`F_SETSIG`) would also be such a value, but the kernel sends that signal instead of `SIGIO`.
 
 use std::ffi::{c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::ioctls::Errno;
 use crate::real;
 
-/// The device that a socket stands for. A mode has the value at bit 3.
+/// The device that a socket represents. The value is in a mode from bit 3 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// The keyboard.
@@ -23,13 +23,13 @@ pub(crate) enum Mark {
     Terminal = 3,
 }
 
-/// Returns the mode of a socket with a mark. The sticky bit separates it from other modes. The lowest bits are how the device
-/// was opened: the kernel opens every socket for reading and writing.
+/// Returns the mode of a socket with a mark. The sticky bit distinguishes it from other modes. The lowest bits are
+/// the access mode of the device, because the kernel opens every socket for reading and writing.
 fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
     libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
 }
 
-/// Returns the mark of a socket, if it has one, and whether the device was opened with `O_RDONLY`, `O_WRONLY` or `O_RDWR`. Leaves
+/// Returns the mark of a socket, if it has one, and its access mode: `O_RDONLY`, `O_WRONLY` or `O_RDWR`. Leaves
 /// `errno` unchanged.
 pub(crate) fn marked(descriptor: c_int) -> Option<(Mark, c_int)> {
     let found = real::status(descriptor)?.st_mode;
@@ -43,32 +43,32 @@ pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
     marked(descriptor).map(|(mark, _)| mark)
 }
 
-/// Creates a socket with a mark, on which nothing ever arrives. `flags` are those of `open`.
+/// Creates a socket with a mark that never receives data. `flags` are those of `open`.
 ///
 /// # Errors
-/// As `socket`.
+/// The errors of `socket`.
 pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
-    // Without a peer, such a socket is never ready to be read.
+    // Without a peer, such a socket never becomes readable.
     created(libc::SOCK_DGRAM, mark, flags)
 }
 
 /// Creates a socket with a mark that is connected to a listening socket. `flags` are those of `open`.
 ///
 /// # Errors
-/// As `socket` and `connect`; `ENAMETOOLONG` if the path has no room in an address.
+/// The errors of `socket` and `connect`; `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
     let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
-    // A nonblocking socket connects at once or not at all, as its peer is on this machine.
+    // A nonblocking socket connects at once or not at all, because its peer is on this machine.
     connect(descriptor, path).inspect_err(|_| real::close_own(descriptor))?;
     Ok(descriptor)
 }
 
-/// Connects a socket to a listening one.
+/// Connects a socket to a listening socket.
 ///
 /// # Errors
-/// As `connect`; `ENAMETOOLONG` if the path has no room in an address.
+/// The errors of `connect`; `ENAMETOOLONG` if the path does not fit in an address.
 pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
-    // SAFETY: all bytes zero is a value of this plain structure.
+    // SAFETY: all-zero bytes are valid for this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let bytes = path.as_os_str().as_bytes();
@@ -79,7 +79,7 @@ pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
         *letter = *byte as c_char;
     }
     let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-    // SAFETY: an address of this length.
+    // SAFETY: `address` has this length.
     let connected = unsafe { libc::connect(descriptor, (&raw const address).cast(), length) };
     if connected == 0 { Ok(()) } else { Err(Errno(real::errno())) }
 }
@@ -110,7 +110,7 @@ mod tests {
         let descriptor = silent(Some(Mark::Pointer), libc::O_NONBLOCK | libc::O_CLOEXEC).unwrap();
         let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
         let mut byte = 0_u8;
-        // SAFETY: one structure of this kind, and room for a byte.
+        // SAFETY: one structure of the right type, and room for a byte.
         unsafe {
             assert_eq!(libc::poll(&raw mut asked, 1, 0), 0);
             assert_eq!(libc::syscall(libc::SYS_read, descriptor, &raw mut byte, 1), -1);

@@ -1,4 +1,4 @@
-//! Submissions: read, checked, executed.
+//! Reads, checks and executes submissions.
 
 use std::any::Any;
 use std::ops::Range;
@@ -14,9 +14,10 @@ use crate::node::{Client, State};
 use crate::report;
 use crate::user;
 
-/// The most chunks of a submission. There are three kinds.
+/// Maximum number of chunks in a submission, one for each of the three kinds.
 const CHUNKS: u32 = 3;
-/// The most words of a chunk: the kernel takes a command buffer from 1 MiB. Mesa's are up to 64 KiB.
+/// Maximum number of words in a chunk. The kernel allocates command buffers in a pool of 1 MiB; Mesa's have up to 64
+/// KiB.
 const WORDS: u32 = 1 << 18;
 
 /// A chunk of relocations.
@@ -27,12 +28,12 @@ const COMMANDS: u32 = 2;
 const FLAGS: u32 = 3;
 /// Words of a relocation: handle, read domains, write domain, flags.
 const RELOCATION: usize = 4;
-/// The flag that asks for addresses of the chip's own virtual memory, which these chips do not have.
+/// The flag that requests the chip's own virtual addresses, which these chips do not have.
 const USE_VM: u32 = 2;
 
 /// Executes a submission. When this returns, everything that it writes is in memory.
 ///
-/// A fault is a reset of the chip, and not an error of the request: on a chip, too, commands are executed later.
+/// A fault is a reset of the chip, not an error of the request, because a chip also executes commands later.
 ///
 /// # Errors
 /// `EINVAL` if it is malformed, `EFAULT` if a part of it cannot be read.
@@ -52,12 +53,12 @@ pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Executes what was read. Gives why it was not executed to its end, if it was not.
+/// Executes a submission that was read. Returns the reason if it was not executed completely.
 fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
     executed(state, |gpu, memory| gpu.submit(memory, submission))
 }
 
-/// Lets the chip execute something. Gives why it was not executed to its end, if it was not.
+/// Calls a function of the chip. Returns the reason if it did not complete.
 pub(crate) fn executed(
     state: &mut State,
     run: impl FnOnce(&mut dyn Gpu, Vram<'_>) -> Result<(), Fault>,
@@ -80,7 +81,7 @@ pub(crate) fn executed(
     }
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
@@ -105,7 +106,7 @@ fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }
 
-/// The chunks of a submission, by kind. What is absent is empty.
+/// The chunks of a submission, by kind. An absent chunk is empty.
 #[derive(Debug, Default)]
 struct Chunks {
     commands: Vec<u32>,
@@ -168,7 +169,7 @@ fn check(chunk: &Chunk) -> Result<(), String> {
     Ok(())
 }
 
-/// The commands, and where the buffers of the relocations are.
+/// Returns the commands, and the ranges of the buffers that the relocations name.
 fn read(buffers: &Buffers, chunks: Chunks) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
     let flags = chunks.flags.first().copied().unwrap_or(0);
     if flags & USE_VM != 0 {
@@ -197,7 +198,7 @@ fn read(buffers: &Buffers, chunks: Chunks) -> Result<(Vec<u32>, Vec<Range<usize>
     Ok((chunks.commands, ranges?))
 }
 
-/// What a ring is for.
+/// Returns the purpose of a ring.
 fn ring_name(ring: u32) -> &'static str {
     match ring {
         0 => "graphics",
@@ -213,7 +214,7 @@ fn ring_name(ring: u32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What is said about a submission of these chunks: kind and words.
+    /// Reads a submission of these chunks: kind and words.
     fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
         let chunk = |(id, words): &(u32, &[u32])| Chunk {
             id: *id,

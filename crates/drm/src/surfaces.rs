@@ -1,14 +1,14 @@
-//! What each draw leaves in the surfaces that it stores into, for `reconverge piglit --compare`.
+//! Records the contents of surfaces after each draw that stores into them, for `reconverge piglit --compare`.
 //!
 //! `surfaces.jsonl` in the folder has a JSON object for each draw that stores into a surface, in order:
 //!
-//! | field | what |
+//! | field | contents |
 //! |---|---|
-//! | `draw` | its number, from 1 on |
+//! | `draw` | number of the draw, from 1 on |
 //! | `targets` | `name`, `format`, `bytes` of an element, `pitch`, `rows`, and a digest of the content |
-//! | `programs` | by stage, the words of what ran last in it |
+//! | `programs` | for each stage, the words of the program that ran last in it |
 //!
-//! Of the draw of one number the contents themselves are written, as `draw-N.NAME.bin`.
+//! For one selected draw, the contents themselves are written as `draw-N.NAME.bin`.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -37,10 +37,10 @@ pub(crate) struct Surfaces {
 }
 
 impl Surfaces {
-    /// Begins a list in a folder that is there.
+    /// Begins a list in an existing folder.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The list cannot be written.
     pub(crate) fn new(folder: &Path, whole: Option<u64>) -> io::Result<Surfaces> {
         let index = OpenOptions::new().append(true).create(true).open(folder.join(INDEX))?;
         Ok(Surfaces { folder: folder.to_path_buf(), index, whole, programs: BTreeMap::new() })
@@ -50,15 +50,15 @@ impl Surfaces {
         &self.folder
     }
 
-    /// A program runs from here on.
+    /// Records that a program runs from here on.
     pub(crate) fn program(&mut self, program: &ChipProgram) {
         self.programs.insert(program.stage.name(), program.words.clone());
     }
 
-    /// Writes what a draw has left.
+    /// Writes the contents of the surfaces after a draw.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The files cannot be written.
     pub(crate) fn draw(&mut self, draw: u64, targets: &[Target], memory: Vram<'_>) -> io::Result<()> {
         let mut entries = Vec::new();
         for target in targets {

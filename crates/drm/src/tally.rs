@@ -1,10 +1,10 @@
-//! Counts by name, of a limited number of names.
+//! Counts by name, for a limited number of names.
 
 use std::collections::BTreeMap;
 
-/// The number of different names. Further ones are counted as [`OTHERS`].
+/// Maximum number of different names. Further ones are counted as [`OTHERS`].
 pub(crate) const NAMES: usize = 128;
-/// The number of bytes of a name. Longer ones are cut.
+/// Maximum length of a name in bytes. Longer names are truncated.
 pub(crate) const LONGEST: usize = 160;
 /// Name for the count of all further names.
 pub(crate) const OTHERS: &str = "others";

@@ -1,7 +1,8 @@
-//! The virtual terminal that belongs to the emulated screen: `/dev/tty0`, and `/dev/tty1`, the only one.
+//! The virtual terminal of the emulated screen: `/dev/tty0`, and `/dev/tty1`, the only one.
 //!
-//! A program that shows pictures without a window system first takes a terminal, so that the kernel draws no text on the screen and no
-//! key reaches a shell. Nothing else draws or reads keys here, so the terminal only keeps its mode, in each process its own.
+//! A program that shows pictures without a window system first acquires a terminal. The kernel then draws no text on
+//! the screen, and a shell receives no keys. Here, nothing else draws or reads keys, so the terminal only stores its
+//! mode. Each process has its own mode.
 //!
 //! Source: the kernel's `include/uapi/linux/vt.h` and `kd.h`.
 
@@ -25,18 +26,18 @@ const AUTO: u8 = 0;
 const PROCESS: u8 = 1;
 /// `KD_TEXT` or `KD_GRAPHICS`
 static MODE: AtomicU32 = AtomicU32::new(0);
-/// The mode of the keyboard: `K_UNICODE`, until a program sets another.
+/// The mode of the keyboard. It is `K_UNICODE` until a program sets another.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
-/// The mode that `VT_SETMODE` stored last, and `VT_GETMODE` gives: `VT_AUTO`, until a program sets another.
+/// The mode that `VT_SETMODE` stored last and `VT_GETMODE` returns. It is `VT_AUTO` until a program sets another.
 static SWITCH: AtomicU64 = AtomicU64::new(0);
 
-/// The way in which the shown terminal changes: the mode in the first byte. (`struct vt_mode`)
+/// The switching mode of the terminal, in the first byte. (`struct vt_mode`)
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SwitchMode(u64);
 
-/// The terminal that is shown, and those in use. (`struct vt_stat`)
+/// The number of the shown terminal, and the mask of those in use. (`struct vt_stat`)
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct TerminalState([u16; 3]);
@@ -49,12 +50,12 @@ unsafe impl Plain for TerminalState {}
 /// Opens the terminal. `flags` are those of `open`.
 ///
 /// # Errors
-/// As `socket`.
+/// The errors of `socket`.
 pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
-/// Takes text that a program writes, and drops it: no text is drawn. Returns the number of bytes, or -1 with `errno`.
+/// Accepts text and drops it, because no text is drawn. Returns the number of bytes, or -1 with `errno`.
 pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
     let errno = match access {
         libc::O_RDONLY => libc::EBADF,
@@ -65,7 +66,7 @@ pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize 
     -1
 }
 
-/// Whether a request is one of terminals with a screen.
+/// Returns whether a request is one for terminals with a screen.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (0x4b00..0x4c00).contains(&request) || (0x5600..0x5700).contains(&request)
 }
@@ -91,7 +92,7 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
         0x4b65 | 0x4b32 | 0x4b51 | 0x5605 | 0x5608 | 0x560b | 0x560c => (),
         // VT_OPENQRY
         0x5600 => user::write(address, &NUMBER)?,
-        // VT_GETMODE. VT_SETMODE: there is no other terminal to show, so the mode is only kept.
+        // VT_GETMODE. VT_SETMODE only stores the mode, because there is no other terminal to show.
         0x5601 => user::write(address, &SwitchMode(SWITCH.load(Ordering::Relaxed)))?,
         0x5602 => {
             let SwitchMode(mode) = user::read(address)?;
@@ -132,13 +133,14 @@ mod tests {
         assert_eq!(answer(0x56ff, std::ptr::null_mut()), Err(Errno(libc::ENOTTY)));
     }
 
-    /// `drivers/tty/vt/vt_ioctl.c`: `vt_kdsetmode` and `VT_SETMODE` refuse modes that do not exist; `VT_GETMODE` gives the last.
+    /// `drivers/tty/vt/vt_ioctl.c`: `vt_kdsetmode` and `VT_SETMODE` reject unknown modes, and `VT_GETMODE` returns
+    /// the last one.
     #[test]
     fn modes_are_kept_and_unknown_ones_refused() {
         let set = |mode: usize| answer(0x4b3a, std::ptr::without_provenance_mut(mode));
         let invalid = Err(Errno(libc::EINVAL));
         assert_eq!((set(1), set(77), set(2), set(0)), (Ok(0), invalid, Ok(0), Ok(0)));
-        // VT_PROCESS, and two signals.
+        // VT_PROCESS with two signals.
         let mut mode = [1_u8, 0, 10, 0, 12, 0, 0, 0];
         assert_eq!(answer(0x5602, mode.as_mut_ptr().cast()), Ok(0));
         let mut found = [0_u8; 8];

@@ -1,9 +1,11 @@
-//! The functions of libudev, for programs that look for devices with it.
+//! The functions of libudev, for programs that search for devices with it.
 //!
-//! Where a chip is selected, all functions of libudev are answered here, so that no object comes from one library and goes to the other.
-//! The devices are those of `udev/tree.rs`, and no others; none is added or removed later. Otherwise the calls go on to libudev.
+//! If a chip is selected, this library implements all functions of libudev, so that no object of one library is
+//! passed to the other. The devices are those of `udev/tree.rs`, and no device is added or removed later. Without a
+//! chip, the calls are passed to libudev.
 //!
-//! A program finds these functions in place of libudev's if it is linked with libudev, or looks for them in all libraries (`RTLD_DEFAULT`).
+//! A program calls these functions instead of libudev's if it is linked with libudev, or if it looks them up in all
+//! libraries (`RTLD_DEFAULT`).
 //!
 //! Source: systemd's `src/libudev/libudev.h`; the rules of a search follow `libudev-enumerate.c`.
 
@@ -28,7 +30,7 @@ pub struct Udev {
     user: AtomicPtr<c_void>,
 }
 
-/// A device that a program has.
+/// A device that a program uses.
 #[derive(Debug)]
 pub struct UdevDevice {
     references: AtomicUsize,
@@ -49,7 +51,7 @@ pub struct UdevSearch {
     texts: Vec<CString>,
 }
 
-/// Waits for devices that come and go: none does.
+/// A monitor of devices that are added or removed. It never reports one.
 #[derive(Debug)]
 pub struct UdevMonitor {
     references: AtomicUsize,
@@ -92,7 +94,7 @@ impl Counted for UdevDevice {
     }
 
     fn end(&mut self) {
-        // SAFETY: null, or a device of which this one has a reference.
+        // SAFETY: null, or a device to which this one has a reference.
         unsafe { give_back(self.parent) };
     }
 }
@@ -116,7 +118,7 @@ impl Counted for UdevMonitor {
 /// Adds a reference.
 ///
 /// # Safety
-/// Null, or an object that was handed out here.
+/// `object` is null, or was returned by this library.
 unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
     // SAFETY: the caller's promise.
     if let Some(object) = unsafe { object.as_ref() } {
@@ -128,9 +130,9 @@ unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
 /// Drops a reference, and frees the object with the last one. Returns null.
 ///
 /// # Safety
-/// As for [`refer`].
+/// The conditions are those of [`refer`].
 unsafe fn give_back<T: Counted>(object: *mut T) -> *mut T {
-    // SAFETY: the caller's promise. The last reference is ours alone.
+    // SAFETY: the caller's promise. The last reference is not shared.
     unsafe {
         if object.as_ref().is_some_and(|it| it.references().fetch_sub(1, Ordering::AcqRel) == 1) {
             Box::from_raw(object).end();
@@ -143,7 +145,7 @@ fn first() -> AtomicUsize {
     AtomicUsize::new(1)
 }
 
-/// The answer of a function that fails.
+/// The result of a function that fails.
 trait Nothing {
     const NOTHING: Self;
 }
@@ -164,7 +166,7 @@ impl Nothing for c_ulonglong {
     const NOTHING: Self = 0;
 }
 
-/// Sets `errno`, and returns the answer of a function that fails.
+/// Sets `errno`, and returns the result of a function that fails.
 fn fails<T: Nothing>(errno: c_int) -> T {
     real::set_errno(errno);
     T::NOTHING
@@ -201,7 +203,7 @@ macro_rules! functions {
 /// Returns a copy of a text.
 ///
 /// # Safety
-/// Null, or a C string.
+/// `text` is null, or a C string.
 unsafe fn text(text: *const c_char) -> Option<CString> {
     // SAFETY: the caller's promise.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
@@ -211,21 +213,21 @@ fn address(text: Option<&CStr>) -> *const c_char {
     text.map_or(null(), CStr::as_ptr)
 }
 
-/// Hands out a device with its parents.
+/// Returns a new object for a device and its parents.
 fn handed_out(udev: *mut Udev, entry: &'static UdevEntry) -> *mut UdevDevice {
     let parent = tree().parent(entry).map_or(null_mut(), |parent| handed_out(udev, parent));
     Box::into_raw(Box::new(UdevDevice { references: first(), udev, entry, parent }))
 }
 
-/// Hands out a device that was found; otherwise fails as for a device that does not exist.
+/// Returns a new object for a device that was found. Otherwise fails as for a device that does not exist.
 fn handed_out_if(udev: *mut Udev, found: Option<&'static UdevEntry>) -> *mut UdevDevice {
     found.map_or_else(|| fails(libc::ENODEV), |entry| handed_out(udev, entry))
 }
 
-/// Returns what a function finds in the entry of a device.
+/// Returns the result of `find` for the entry of a device.
 ///
 /// # Safety
-/// Null, or a device that was handed out here.
+/// `device` is null, or was returned by this library.
 unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static UdevEntry) -> T) -> T {
     // SAFETY: the caller's promise.
     match unsafe { device.as_ref() } {
@@ -234,11 +236,11 @@ unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'stat
     }
 }
 
-/// The devices of the process.
+/// Returns the devices of the process.
 fn tree() -> &'static Tree {
-    // Not a `OnceLock`: a process that is forked while one is set waits for ever.
+    // Not a `OnceLock`: a process that is forked while one is being set waits for ever.
     static TREE: AtomicPtr<Tree> = AtomicPtr::new(null_mut());
-    // SAFETY: null, or a value that is never freed, and of which there are shared references only.
+    // SAFETY: null, or a value that is never freed and has only shared references.
     if let Some(tree) = unsafe { TREE.load(Ordering::Acquire).as_ref() } {
         return tree;
     }
@@ -251,7 +253,7 @@ fn tree() -> &'static Tree {
     unsafe { &*tree }
 }
 
-/// Whether a text fits a pattern.
+/// Returns whether a text matches a pattern.
 fn fits(pattern: &CStr, text: &CStr) -> bool {
     // SAFETY: C strings.
     unsafe { libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 }
@@ -261,9 +263,9 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Whether an entry fits all rules. If there are several subsystems, properties or names, one has to fit.
+/// Returns whether an entry matches all rules. If there are several subsystems, properties or names, one must match.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
-    // Whether there is a rule of each kind, and whether one fits.
+    // Whether there is a rule of each kind, and whether one of them matches.
     let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -282,7 +284,7 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
             | SearchRule::Tag(_)
             | SearchRule::Below(_) => continue,
             SearchRule::Subsystem(name) => (0, fits(name, entry.subsystem)),
-            // A property without a value would fit a rule without one. All have values.
+            // A property without a value would match a rule without one. All properties have values.
             SearchRule::Property(name, value) => (
                 1,
                 value.is_some()
@@ -300,7 +302,7 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
 /// Adds a rule. Returns 0, or an error as a negative number.
 ///
 /// # Safety
-/// Null, or a search that was handed out here.
+/// `search` is null, or was returned by this library.
 unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { search.as_mut() } {
@@ -315,7 +317,7 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
 /// Adds a rule for a parent, which replaces an earlier one. (`sd_device_enumerator_add_match_parent`)
 ///
 /// # Safety
-/// As for [`add`].
+/// The conditions are those of [`add`].
 unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
     // SAFETY: the caller's promise.
     unsafe {
@@ -326,7 +328,7 @@ unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
     }
 }
 
-/// The error of a function of an object that is null, or gets a text that is; 0 otherwise.
+/// Returns the error if an object or a text is null, and 0 otherwise.
 fn error_of_null<T>(object: *mut T, texts: &[*const c_char]) -> c_int {
     if object.is_null() || texts.iter().any(|text| text.is_null()) { -libc::EINVAL } else { 0 }
 }
@@ -360,14 +362,14 @@ fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     }
 }
 
-/// Encodes a text for the name of a link: letters, digits, a few signs and the other characters of valid UTF-8 remain, other bytes
-/// are `\xNN`. (`encode_devnode_name`)
+/// Encodes a text for the name of a link. Letters, digits, some punctuation and the other characters of valid UTF-8
+/// remain; other bytes become `\xNN`. (`encode_devnode_name`)
 fn encoded(text: &[u8]) -> Vec<u8> {
     let is_kept =
         |letter: char| letter.is_ascii_alphanumeric() || !letter.is_ascii() || "#+-.:=@_".contains(letter);
     let hex = |byte: u8| format!("\\x{byte:02x}");
     let chunk = |chunk: Utf8Chunk<'_>| -> String {
-        // Only ASCII characters of valid text are not kept.
+        // In valid text, only ASCII characters are encoded.
         let valid = chunk.valid().chars();
         let valid = valid.map(|letter| if is_kept(letter) { letter.to_string() } else { hex(letter as u8) });
         valid.chain(chunk.invalid().iter().copied().map(hex)).collect()
@@ -410,7 +412,7 @@ functions! {
     fn udev_device_new_from_device_id(udev: *mut Udev, id: *const c_char) -> *mut UdevDevice {
         handed_out_if(udev, text(id).and_then(|id| of_id(&id)))
     }
-    // Programs that the device manager starts have such an environment. It starts none here.
+    // The environment of programs that the device manager starts. No device manager runs here.
     fn udev_device_new_from_environment(_udev: *mut Udev) -> *mut UdevDevice { fails(libc::ENODEV) }
     fn udev_device_ref(device: *mut UdevDevice) -> *mut UdevDevice { refer(device) }
     fn udev_device_unref(device: *mut UdevDevice) -> *mut UdevDevice { give_back(device) }
@@ -575,11 +577,11 @@ functions! {
         let Some(parent) = parent.as_ref() else { return add(search, None) };
         add_parent(search, parent.entry.path.clone())
     }
-    // All devices are.
+    // All devices are initialized.
     fn udev_enumerate_add_match_is_initialized(search: *mut UdevSearch) -> c_int { add(search, None) }
     fn udev_enumerate_add_syspath(search: *mut UdevSearch, path: *const c_char) -> c_int {
         let Some(search) = search.as_mut() else { return -libc::EINVAL };
-        // Nothing is added, and nothing is wrong.
+        // Null adds no rule and is not an error.
         let Some(path) = text(path) else { return 0 };
         if tree().of_path(&path).is_none() {
             return -libc::ENODEV;
@@ -659,7 +661,7 @@ functions! {
     fn udev_queue_get_udev_seqnum(_queue: *mut UdevQueue) -> c_ulonglong { 0 }
     fn udev_queue_get_queued_list_entry(_queue: *mut UdevQueue) -> *const UdevList { fails(libc::ENODATA) }
 
-    // The data base of hardware is not one of devices.
+    // The hardware database does not list devices.
     fn udev_hwdb_new(_udev: *mut Udev) -> *mut c_void { fails(libc::ENOENT) }
     fn udev_hwdb_ref(hwdb: *mut c_void) -> *mut c_void { hwdb }
     fn udev_hwdb_unref(_hwdb: *mut c_void) -> *mut c_void { null_mut() }
@@ -695,13 +697,13 @@ mod tests {
     fn rules_of_a_search_are_patterns() {
         let subsystem = |name: &CStr| SearchRule::Subsystem(name.to_owned());
         let name = |name: &CStr| SearchRule::Name(name.to_owned());
-        // Weston, then libinput.
+        // The searches of Weston and libinput.
         assert_eq!(found(&[subsystem(c"drm"), name(c"card[0-9]*")]), ["card0"]);
         assert_eq!(found(&[subsystem(c"input"), name(c"event*")]), ["event0", "event1"]);
-        // Several subsystems, as Xorg asks for.
+        // Several subsystems, as Xorg requests them.
         assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
         let property = SearchRule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
-        // As with systemd's rules, the parent has the property as well.
+        // As with systemd's rules, the parent also has the property.
         assert_eq!(found(&[property]), ["input1", "event1"]);
         let attribute = SearchRule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
         assert_eq!(found(&[attribute]), ["0000:01:00.0"]);
@@ -709,7 +711,7 @@ mod tests {
         assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
-    /// systemd's libudev 252 answers so. Source: `match_tag` and `match_property` in its `device-enumerator.c`.
+    /// The results of systemd's libudev 252. Source: `match_tag` and `match_property` in its `device-enumerator.c`.
     #[test]
     fn all_tags_have_to_fit_and_a_property_has_a_value() {
         let tag = |tag: &CStr| SearchRule::Tag(tag.to_owned());
@@ -719,11 +721,11 @@ mod tests {
         assert_eq!((found(&[property(Some(c"*"))]).len(), found(&[property(None)]).len()), (7, 0));
     }
 
-    /// systemd's manual of `udev_util_encode_string`: unsafe bytes are `\x` and two digits.
+    /// systemd's manual page of `udev_util_encode_string`: unsafe bytes become `\x` and two digits.
     #[test]
     fn signs_that_a_name_may_not_have_are_encoded() {
         assert_eq!(encoded(b"A b/c-\\"), b"A\\x20b\\x2fc-\\x5c");
-        // As seen with systemd's libudev 252: valid UTF-8 stays, other bytes do not.
+        // Observed with systemd's libudev 252: valid UTF-8 remains, other bytes do not.
         assert_eq!(encoded(b"\xc3\xa4\xff!"), b"\xc3\xa4\\xff\\x21");
     }
 }

@@ -1,16 +1,16 @@
-//! Copies between the memory of the program and this library, at addresses that the program passes.
+//! Copies data between the memory of the program and this library, at addresses that the program passes.
 //!
-//! No other module dereferences an address from a request. As in the kernel, an invalid address is `EFAULT` and not a
-//! signal. There are three ways:
+//! No other module dereferences an address from a request. As in the kernel, an invalid address leads to `EFAULT` and
+//! not to a signal. There are three methods:
 //!
-//! | bytes | way |
+//! | bytes | method |
 //! |---|---|
-//! | few | the kernel checks each page, then the bytes are copied here |
+//! | few | the kernel checks each page, then this library copies the bytes |
 //! | many | `process_vm_readv` and `process_vm_writev` on the own process check addresses |
-//! | many, in a sandbox that refuses these calls | through a pipe, whose `read` and `write` check addresses |
+//! | many, in a sandbox that refuses these calls | a pipe, whose `read` and `write` check addresses |
 //!
-//! A driver that submits each draw by itself has a few hundred bytes copied in four parts for each: 5.6 us in the second way,
-//! a tenth of that in the first (an AMD EPYC).
+//! If a driver submits each draw separately, every draw copies a few hundred bytes in four parts. This takes 5.6 us
+//! with the second method, and a tenth of that with the first (an AMD EPYC).
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -28,18 +28,18 @@ const PAGE: u64 = 4096;
 /// Reads a value.
 ///
 /// # Errors
-/// `EFAULT` if a byte of it cannot be read.
+/// `EFAULT` if one of its bytes cannot be read.
 pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
     let mut value = MaybeUninit::<T>::uninit();
     copy(Way::FromProgram, &[(address, size_of::<T>())], value.as_mut_ptr().cast())?;
-    // SAFETY: all bytes were copied, and any bytes are a value of a `Plain` type.
+    // SAFETY: all bytes were copied, and every bit pattern is valid for a `Plain` type.
     Ok(unsafe { value.assume_init() })
 }
 
 /// Reads `count` contiguous values.
 ///
 /// # Errors
-/// `EFAULT` if a byte of them cannot be read.
+/// `EFAULT` if one of their bytes cannot be read.
 pub(crate) fn read_list<T: Plain>(address: u64, count: usize) -> Result<Vec<T>, Errno> {
     let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno(libc::EFAULT))?;
     read_parts(&[(address, bytes)], count)
@@ -48,7 +48,7 @@ pub(crate) fn read_list<T: Plain>(address: u64, count: usize) -> Result<Vec<T>, 
 /// Reads several lists at once: address and number of values of each. Returns their values in order.
 ///
 /// # Errors
-/// `EFAULT` if a byte of them cannot be read.
+/// `EFAULT` if one of their bytes cannot be read.
 pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Errno> {
     let fault = Errno(libc::EFAULT);
     let bytes = |&(address, count): &(u64, usize)| Some((address, count.checked_mul(size_of::<T>())?));
@@ -57,12 +57,13 @@ pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Err
     read_parts(&parts, count)
 }
 
-/// Reads `count` values, whose bytes are in these parts.
+/// Reads `count` values, whose bytes are in `parts`.
 fn read_parts<T: Plain>(parts: &[Part], count: usize) -> Result<Vec<T>, Errno> {
     assert_eq!(length(parts), count * size_of::<T>());
     let mut values = Vec::<T>::with_capacity(count);
     copy(Way::FromProgram, parts, values.as_mut_ptr().cast())?;
-    // SAFETY: there is room for `count` values, all their bytes were copied, and any bytes are a value of a `Plain` type.
+    // SAFETY: there is room for `count` values, all their bytes were copied, and every bit pattern is valid for a
+    // `Plain` type.
     unsafe { values.set_len(count) };
     Ok(values)
 }
@@ -70,7 +71,7 @@ fn read_parts<T: Plain>(parts: &[Part], count: usize) -> Result<Vec<T>, Errno> {
 /// Writes a value.
 ///
 /// # Errors
-/// `EFAULT` if a byte of it cannot be written.
+/// `EFAULT` if one of its bytes cannot be written.
 pub(crate) fn write<T: Plain>(address: u64, value: &T) -> Result<(), Errno> {
     write_list(address, std::slice::from_ref(value))
 }
@@ -78,13 +79,13 @@ pub(crate) fn write<T: Plain>(address: u64, value: &T) -> Result<(), Errno> {
 /// Writes contiguous values.
 ///
 /// # Errors
-/// `EFAULT` if a byte of them cannot be written.
+/// `EFAULT` if one of their bytes cannot be written.
 pub(crate) fn write_list<T: Plain>(address: u64, values: &[T]) -> Result<(), Errno> {
     copy(Way::ToProgram, &[(address, size_of_val(values))], values.as_ptr().cast_mut().cast())
 }
 
-/// Returns whether the C string at an address starts with `text`; with its zero, whether it is `text`. An invalid address does
-/// not. Does not allocate, and leaves `errno` unchanged.
+/// Returns whether the C string at an address starts with `text`. If `text` ends with a zero, returns whether the
+/// string is equal. Returns false for an invalid address. Does not allocate, and leaves `errno` unchanged.
 pub(crate) fn is_start(address: u64, text: &[u8]) -> bool {
     const MOST: usize = 32;
     let errno = real::errno();
@@ -118,7 +119,7 @@ const PARTS: usize = 8;
 /// Maximum number of bytes that are copied after a check of their pages.
 const FEW: usize = PAGE as usize;
 
-/// Copies between the memory of the program and `ours`, which has room for all parts, one after another. Only
+/// Copies between the memory of the program and `ours`, which has room for all parts in order. Only
 /// [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut at = 0;
@@ -143,12 +144,12 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Bytes that the kernel reads or writes to check a page: a set of signals.
+/// Number of bytes that the kernel reads or writes to check a page: a set of signals.
 const SET: u64 = 8;
 
-/// Copies parts after the kernel has checked their pages. `ENOSYS` if it cannot check one.
+/// Copies parts after the kernel has checked their pages. Returns `ENOSYS` if it cannot check one.
 ///
-/// If another thread of the program removes a page meanwhile, the copy ends as an access of the program itself would.
+/// If another thread of the program removes a page meanwhile, the copy ends like an access of the program itself.
 fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let errno = real::errno();
     let checked = parts.iter().try_for_each(|part| check(way, part));
@@ -157,8 +158,8 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut start = 0;
     for (address, count) in parts {
         let (theirs, ours) = (pointer(*address), ours.wrapping_add(start));
-        // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for it. The parts
-        // do not overlap with `ours`, which the program does not know. The types are bytes.
+        // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for it. The
+        // parts do not overlap with `ours`, whose address the program does not have. The types are bytes.
         unsafe {
             match way {
                 Way::FromProgram => std::ptr::copy(theirs, ours, *count),
@@ -171,14 +172,14 @@ fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
 }
 
 thread_local! {
-    /// The address of a variable of the function that the program called, during the call; 0 otherwise.
+    /// The address of a variable of the function that the program called, during the call; otherwise 0.
     static CALLED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Runs a function that the program has called with its request. Most arguments of requests are on the program's stack, near its
-/// end. To check their pages takes 4 % of the time of a small draw.
+/// Runs a function that the program has called with its request. Most arguments of requests are on the program's
+/// stack, near its end. Checking their pages would take 4 % of the time of a small draw.
 pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
-    /// Restores what held before, after a panic as well.
+    /// Restores the previous value, also after a panic.
     struct Restored(u64);
     impl Drop for Restored {
         fn drop(&mut self) {
@@ -190,18 +191,20 @@ pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     call()
 }
 
-/// Bytes of the stack that a call takes, at most. A signal handler that interrupts it may run on another stack, further away.
+/// Maximum number of stack bytes in a call. A signal handler that interrupts it may run on another stack, further
+/// away.
 const DEEPEST: u64 = 1 << 15;
 
-/// Returns the addresses from `own`, a variable of this library, on that are certainly of the stack: all frames up to [`CALLED`],
-/// and the rest of the last page.
+/// Returns addresses that are certainly on the stack, starting at `own`, a variable of this library. They contain all
+/// frames up to [`CALLED`], and the rest of the last page.
 fn stack(own: &u8) -> Range<u64> {
     let (own, called) = ((&raw const *own).expose_provenance() as u64, CALLED.get());
     let is_near = called.checked_sub(own).is_some_and(|distance| distance < DEEPEST);
     own..if is_near { called - called % PAGE + PAGE } else { own }
 }
 
-/// Lets the kernel access each page of a part. A part that will be written changes, but nothing around it.
+/// Checks each page of a part by an access of the kernel. If the part will be written, the check may change it, but nothing
+/// around it.
 fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     let own = 0;
     let stack = stack(&own);
@@ -214,15 +217,15 @@ fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
     while at < end {
         let next = (at - at % PAGE).checked_add(PAGE).ok_or(fault)?.min(end);
         let inside = at.next_multiple_of(SET);
-        // The bytes around what is read are in the same page.
+        // The check of a read may also read bytes around the part, because they are in the same page.
         let (set, writes) = match way {
             Way::ToProgram if inside + SET <= next => (inside, true),
             Way::FromProgram | Way::ToProgram => (at - at % SET, false),
         };
         unknown |= matches!(way, Way::ToProgram) && !writes;
         let (none, set) = (std::ptr::null_mut::<u8>(), pointer(set));
-        // SAFETY: the kernel checks the address. It writes the set of the signals that are blocked; or it reads a set and
-        // refuses to use it, since -1 is no way to use one. Neither changes which signals are blocked.
+        // SAFETY: the kernel checks the address. It writes the set of blocked signals, or it reads a set and rejects
+        // it, because -1 is not a valid operation. Neither changes the blocked signals.
         let result = unsafe {
             match writes {
                 true => libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, set, SET),
@@ -260,8 +263,8 @@ fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
         *place = libc::iovec { iov_base: pointer(*address).cast::<c_void>(), iov_len: *count };
     }
     let (local, remote, number) = (&raw const local, remote.as_ptr(), parts.len() as _);
-    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed them, and could
-    // read or write there itself.
+    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed them, and
+    // could read or write there itself.
     let copied = unsafe {
         let process = libc::getpid();
         match way {

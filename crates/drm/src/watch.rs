@@ -1,4 +1,4 @@
-//! What looks at the chip: programs that are changed on their way in and written, draws that are captured, surfaces.
+//! Observers of the chip. They replace words of programs and write programs, captured draws and surfaces to files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::programs::Programs;
 use crate::surfaces::Surfaces;
 use crate::tally;
 
-/// What is to be looked at, and what was seen.
+/// The observations that are selected, and their counts.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     /// The folder of captured draws.
@@ -24,13 +24,13 @@ pub(crate) struct Watch {
     pub(crate) capture_from: u64,
     /// Words of programs to change.
     pub(crate) patch: Option<Patch>,
-    /// The folder for what draws leave, and the draw whose surfaces are written whole.
+    /// The folder for the contents of surfaces after draws, and the draw whose surfaces are written completely.
     pub(crate) surfaces: Option<(PathBuf, Option<u64>)>,
     /// The folder for programs.
     pub(crate) programs: Option<PathBuf>,
-    /// Launch files.
+    /// Number of launch files that were written.
     pub(crate) captured: AtomicU64,
-    /// Places in programs that were changed.
+    /// Number of positions in programs that were changed.
     pub(crate) patched: AtomicU64,
     /// Further counts.
     pub(crate) counts: Lock<Counts>,
@@ -39,9 +39,9 @@ pub(crate) struct Watch {
 /// Counts by name.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Why draws were not captured, with how often.
+    /// Reasons why draws were not captured, with their number.
     pub(crate) uncaptured: BTreeMap<String, u64>,
-    /// Files that could not be written, by what they are for.
+    /// Number of files that could not be written, by purpose.
     pub(crate) lost: BTreeMap<String, u64>,
 }
 
@@ -58,14 +58,14 @@ impl Watch {
         self.counted(|counts| tally::count(&mut counts.lost, what));
     }
 
-    /// Begins to count from zero.
+    /// Resets the counts to zero.
     pub(crate) fn restart(&self) {
         self.captured.store(0, Ordering::Relaxed);
         self.patched.store(0, Ordering::Relaxed);
         self.counted(|counts| *counts = Counts::default());
     }
 
-    /// What looks at the chip, if anything is to be looked at.
+    /// Returns the observer of the chip, if an observation is selected.
     pub(crate) fn watcher(&'static self) -> Option<Box<dyn Observer>> {
         let Watch { capture, patch, surfaces, programs, .. } = self;
         if capture.is_none() && patch.is_none() && surfaces.is_none() && programs.is_none() {
@@ -98,9 +98,9 @@ impl Watch {
 #[derive(Debug)]
 struct Watcher {
     watch: &'static Watch,
-    /// Absent where nothing is captured, or not any more.
+    /// The folder of captured draws; `None` if no draws are captured, or no more of them.
     folder: Option<Folder>,
-    /// Absent where surfaces are not looked at, or cannot be written.
+    /// The list of surfaces; `None` if surfaces are not observed or cannot be written.
     surfaces: Option<Surfaces>,
     programs: Option<Programs>,
 }

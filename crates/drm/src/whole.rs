@@ -1,7 +1,7 @@
-//! Files that are complete or absent.
+//! Writes files that are either complete or absent.
 //!
-//! A file is written as `.NAME.PID-RANDOM.part` in its folder and then renamed. The temporary file is always a new file, so
-//! that links are not followed. A process that is killed leaves it.
+//! A file is written as `.NAME.PID-RANDOM.part` in its folder and then renamed. The temporary file is always a new
+//! file, so links are not followed. A process that is killed leaves the temporary file.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -12,26 +12,26 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// Number of temporary names that are tried.
+/// Maximum number of temporary names that are tried.
 const TRIES: u32 = 100;
 
-/// Writes a file and replaces what has its name. A link of this name is replaced, not followed.
+/// Writes a file and replaces an existing one of its name. A link of this name is replaced, not followed.
 ///
 /// # Errors
-/// The system's, also that of closing the file. Nothing of this file is there then.
+/// The errors of the system, also for closing the file. No part of the file is left then.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| fs::rename(part, path))
 }
 
-/// Writes a file that is not there yet.
+/// Writes a file that does not exist yet.
 ///
 /// # Errors
-/// `AlreadyExists` if something has its name, even a link to nothing; otherwise as [`replace`].
+/// `AlreadyExists` if the name is taken, even by a dangling link; otherwise the errors of [`replace`].
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     finished(path, bytes, |part| rename_new(part, path))
 }
 
-/// Whether a regular file, and no link, has this content.
+/// Returns whether the path is a regular file, not a link, with this content.
 pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
     let open = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let Ok(mut file) = open else { return false };
@@ -45,7 +45,7 @@ pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
 /// Appends a line to a list, or leaves the list as it was. The list is open for appending.
 ///
 /// # Errors
-/// The system's.
+/// The errors of the system.
 pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     let before = list.metadata()?.len();
     let mut written = 0;
@@ -59,7 +59,7 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) => error,
         };
-        // A part of a line would hide the next one. It stays if another process has appended meanwhile.
+        // A partial line would hide the next one, so it is removed, unless another process has appended meanwhile.
         if list.metadata().is_ok_and(|about| about.len() == before + written as u64) {
             let _ = list.set_len(before);
         }
@@ -68,7 +68,7 @@ pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a temporary file and gives it its name.
+/// Writes a temporary file and renames it.
 fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let (part, mut file) = temporary(path)?;
     let written = file.write_all(bytes).and_then(|()| closed(file)).and_then(|()| name(&part));
@@ -78,7 +78,7 @@ fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()
     written
 }
 
-/// A new file next to another.
+/// Creates a new file next to another.
 fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for number in 0..TRIES {
@@ -99,13 +99,13 @@ fn random(number: u32) -> u64 {
     if got == bytes.len() as isize { u64::from_ne_bytes(bytes) } else { u64::from(number) }
 }
 
-/// Closes a file. Some file systems report here what they could not write.
+/// Closes a file. Some file systems report errors of earlier writes here.
 fn closed(file: File) -> io::Result<()> {
-    // SAFETY: the descriptor is the file's own, which gives it up.
+    // SAFETY: the descriptor belongs to the file, which releases it.
     if unsafe { libc::close(file.into_raw_fd()) } != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Renames a file unless something has the new name.
+/// Renames a file unless the new name is taken.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let [from_text, to_text] = [from, to].map(|path| CString::new(path.as_os_str().as_bytes()));
     let (from_text, to_text) = (from_text?, to_text?);
@@ -117,7 +117,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
         return Ok(());
     }
     match io::Error::last_os_error() {
-        // The file system or the kernel cannot.
+        // The file system or the kernel does not support this.
         error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
             fs::hard_link(from, to)?;
             fs::remove_file(from)
@@ -166,15 +166,15 @@ pub(crate) mod tests {
     fn a_file_that_cannot_be_written_is_absent() {
         let folder = folder("absent");
         assert!(replace(&folder.join("no/such"), b"").is_err());
-        // A folder cannot be replaced: the temporary file goes.
+        // A folder cannot be replaced, so the temporary file is deleted.
         fs::create_dir_all(folder.join("taken/inside")).unwrap();
         assert!(replace(&folder.join("taken"), b"x").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Runs a test again in a child process that cannot write files of more than `most` bytes, as on a full disk. Returns
-    /// whether this is the child.
+    /// Runs a test again in a child process that cannot write files of more than `most` bytes, as on a full disk.
+    /// Returns whether this is the child.
     pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
         const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
         if std::env::var_os(NAME).is_none() {

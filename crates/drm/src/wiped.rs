@@ -1,29 +1,29 @@
-//! A page that reads as zeros in a copy of the process, however it was copied.
+//! A page that reads as zeros in a copy of the process, whatever the method of copying.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-/// The words of the page. All are zeros in a copy of the process until it stores others.
+/// The words of the page. All of them are zero in a copy of the process until it stores other values.
 pub(crate) struct Wiped {
     /// See [`copied`](crate::fork::copied).
     pub(crate) mark: AtomicU32,
-    /// 1 in the process that made the page, if the kernel wipes it.
+    /// 1 in the process that created the page, if the kernel wipes it in copies.
     pub(crate) is_original: AtomicU32,
 }
 
 static PAGE: AtomicPtr<Wiped> = AtomicPtr::new(null_mut());
 
-/// The page, if [`begin`] has made one.
+/// Returns the page, if [`begin`] has created it.
 pub(crate) fn page() -> Option<&'static Wiped> {
-    // SAFETY: null or the start of a page that is never unmapped.
+    // SAFETY: null, or the start of a page that is never unmapped.
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
 /// Creates the page. Returns whether the kernel clears it in copies of the process. A process calls this once.
 pub(crate) fn begin() -> bool {
     const BYTES: usize = 4096;
-    // SAFETY: the kernel chooses the address of a new page; advice does not change what a process sees of its own page. Zeros are
-    // words.
+    // SAFETY: the kernel chooses the address of a new page. The advice does not change the process's own view of its
+    // page. Zeros are valid words.
     unsafe {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);

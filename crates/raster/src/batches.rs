@@ -1,15 +1,15 @@
-//! The lanes of a draw on several threads. Each pixel gets its fragments in order.
+//! Distributes the lanes of a draw to several threads. Each pixel receives its fragments in order.
 //!
 //! ```text
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
-//! Threads take pieces in order. A piece is a batch of lanes, or a part of a large primitive. A thread merges its piece once two
-//! conditions hold: all pieces before are shaded, and those before that may have the same pixels are merged. Parts of one primitive
-//! have no pixel in common. Memory is therefore the same with any number of threads. If a program stops with an error, no later
-//! piece is merged.
+//! Threads take pieces in order. A piece is a batch of lanes, or a part of a large primitive. A thread merges its
+//! piece once two conditions hold: all earlier pieces are shaded, and the earlier pieces that may contain the same
+//! pixels are merged. Parts of one primitive have no pixel in common. Memory is therefore the same with any number of
+//! threads. If a program stops with an error, no later piece is merged.
 //!
-//! The depth test may hide a lane before it runs. Whether it does depends on what is merged at that moment, as on a chip. The
-//! results of lanes that are hidden count for nothing.
+//! The depth test may hide a lane before it runs. Whether it does depends on the pieces that are merged at that
+//! moment, as on a chip. The results of hidden lanes are not used.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -33,25 +33,25 @@ use crate::span::Strip;
 use crate::state::{Batch, Draw, Fragments, LaneColumn, LaneWords, Shaded, Surface, samples_of_alpha};
 use crate::vertex::has;
 
-/// Pieces for each thread that are not merged yet, at most.
+/// Maximum number of unmerged pieces per thread.
 const EACH: usize = 4;
 
-/// A waiting thread looks so often whether it can go on, then lets other threads run between looks, and then sleeps. A small piece
-/// takes less time than to wake a thread.
+/// Number of times that a waiting thread checks whether it can continue. It then lets other threads run between
+/// checks, and then sleeps. A small piece takes less time than waking a thread.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
-/// Minimum number of quads that are looked for hidden ones together.
+/// Minimum number of quads that are checked together for hidden ones.
 const FEW: usize = 16;
 
-/// Memory to make a batch of lanes in. A thread keeps it for later draws, because allocations take much of the time of a small
-/// draw.
+/// Memory for batches of lanes. A thread keeps it for later draws, because allocations take much of the time of a
+/// small draw.
 #[derive(Default)]
 pub(crate) struct BatchRoom {
     pub(crate) batch: Batch,
     pub(crate) weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with depths, and those of them that are not hidden.
+    /// Quads with depths, and the quads that are not hidden.
     sight: Batch,
     seen: Vec<Quad>,
 }
@@ -62,7 +62,7 @@ thread_local! {
 }
 
 impl BatchRoom {
-    /// Takes the memory of this thread, for a draw.
+    /// Takes the memory of this thread for a draw.
     pub(crate) fn take(draw: &Draw) -> Box<BatchRoom> {
         let mut room = ROOM.take().unwrap_or_default();
         room.batch.start(draw);
@@ -80,11 +80,11 @@ pub(crate) struct Batches<'a> {
     pub(crate) draw: &'a Draw,
     pub(crate) memory: Vram<'a>,
     pub(crate) program: &'a dyn Shading,
-    /// The kernels that merge rows of lanes, if the draw has some.
+    /// The kernels that merge rows of lanes, if the draw has any.
     pub(crate) kernels: Option<&'a Kernels<'a>>,
-    /// Samples a pixel of the surfaces.
+    /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
-    /// Components of the position that are read, by the program or (depth) by the tests.
+    /// Components of the position that the program or (depth) the tests read.
     pub(crate) reads: u8,
     /// Whether lanes that the depth test drops need not be shaded.
     pub(crate) may_skip_hidden: bool,
@@ -94,21 +94,21 @@ pub(crate) struct Batches<'a> {
 /// The pieces of a draw, for all threads.
 #[derive(Default)]
 pub(crate) struct Queue {
-    /// Whether most lanes were hidden when a piece was last merged.
+    /// Whether most lanes were hidden in the last piece that was merged.
     hides_most: AtomicBool,
     line: Mutex<Pieces>,
     /// Copies of [`Pieces::shaded`] and [`Pieces::merged`].
     shaded: AtomicUsize,
     merged: AtomicUsize,
-    /// Notified when these change, if a thread sleeps.
+    /// Notified when these counts change, if a thread sleeps.
     changed: Condvar,
 }
 
 /// Work for one thread.
 pub(crate) enum Piece {
-    /// Lanes, which may have the pixels of other pieces.
+    /// Lanes, whose pixels other pieces may also contain.
     Batch(Batch),
-    /// Rows of a primitive that is large.
+    /// Rows of a large primitive.
     Part(Level, Arc<Slopes>, Vec<Strip>),
 }
 
@@ -117,24 +117,24 @@ pub(crate) enum Piece {
 struct Pieces {
     /// Pieces that no thread has taken yet, each with the number of pieces that must be merged before.
     waiting: VecDeque<(Piece, usize)>,
-    /// The progress of the pieces that threads have taken, from the first one that is not merged.
+    /// The progress of the pieces that threads have taken, starting with the first one that is not merged.
     taken: VecDeque<Progress>,
-    /// Number of pieces that are shaded, without those after one that is not.
+    /// Number of pieces that are shaded, up to the first one that is not.
     shaded: usize,
-    /// Number of pieces that are merged, without those after one that is not.
+    /// Number of pieces that are merged, up to the first one that is not.
     merged: usize,
     /// Number of pieces before the set that is being added.
     before: usize,
-    /// Number of threads that sleep until something changes.
+    /// Number of sleeping threads.
     sleepers: usize,
-    /// Jobs that shade pieces as long as some are waiting.
+    /// Number of jobs that shade pieces while any are waiting.
     helpers: usize,
-    /// Samples that passed the tests.
+    /// Number of samples that passed the tests.
     passed: u64,
     /// Whether no more pieces are merged, and why.
     has_stopped: bool,
     stopped: Option<Stopped>,
-    /// Memory for more batches.
+    /// Memory for further batches.
     spare: Vec<Batch>,
 }
 
@@ -146,12 +146,12 @@ enum Progress {
 }
 
 impl Pieces {
-    /// Number of pieces that are not merged yet.
+    /// Returns the number of pieces that are not merged yet.
     fn outstanding(&self) -> usize {
         self.waiting.len() + self.taken.len()
     }
 
-    /// Notes the progress of a piece.
+    /// Records the progress of a piece.
     fn note(&mut self, number: usize, progress: Progress) {
         self.taken[number - self.merged] = progress;
         while self.taken.pop_front_if(|first| *first == Progress::Merged).is_some() {
@@ -161,7 +161,7 @@ impl Pieces {
         self.shaded = self.merged + after.count();
     }
 
-    /// Drops all pieces that no thread has taken, and has no more merged.
+    /// Drops all pieces that no thread has taken, and prevents further merging.
     fn stop(&mut self, why: Option<Stopped>) {
         self.waiting.clear();
         self.has_stopped = true;
@@ -170,7 +170,7 @@ impl Pieces {
 }
 
 impl Batches<'_> {
-    /// Adds the quads of a primitive to a batch. `inputs`: whether the inputs of the program are made.
+    /// Adds the quads of a primitive to a batch. `inputs`: whether the inputs of the program are computed.
     pub(crate) fn append(
         &self,
         level: Level,
@@ -187,7 +187,7 @@ impl Batches<'_> {
             && quads.len() >= FEW
             && self.queue.hides_most.load(Ordering::Relaxed)
         {
-            // Hidden quads are left out.
+            // Hidden quads are omitted.
             sight.start(draw);
             level.run(Append {
                 batch: sight,
@@ -214,7 +214,8 @@ impl Batches<'_> {
         level.run(Append { batch, weights, slopes, quads, draw, reads, inputs, place, quads_too: true });
     }
 
-    /// Adds quads of a primitive whose pixels have several samples. `tested`: whether the depths of samples are made.
+    /// Adds quads of a primitive whose pixels have several samples. `tested`: whether the depths of samples are
+    /// computed.
     pub(crate) fn append_samples(
         &self,
         level: Level,
@@ -229,7 +230,7 @@ impl Batches<'_> {
         let BatchRoom { batch, weights, sight, quads, .. } = room;
         let first = batch.fragments.lanes;
         batch.starts.push(first);
-        // Pixels whose samples are shaded by themselves come sample by sample.
+        // Pixels whose samples are shaded separately are added sample by sample.
         let at_sample = if multisample.shades_samples { multisample.at_sample } else { 0 };
         let position_at_sample = multisample.shades_samples && multisample.position.1;
         for run in work.chunk_by(|(.., one), (.., other)| one == other) {
@@ -272,7 +273,7 @@ impl Batches<'_> {
                 depths.extend_from_slice(&sight.fragments.positions[2]);
             }
         }
-        // Pixels that are covered in part.
+        // Partially covered pixels.
         let at_centroid = multisample.at_centroid & !multisample.at_sample;
         let position_at_centroid = multisample.position.0 && !position_at_sample;
         if at_centroid == 0 && !position_at_centroid {
@@ -320,7 +321,8 @@ impl Batches<'_> {
         room.quads = quads;
     }
 
-    /// Shades and merges a batch on this thread, while no other piece is outstanding. Returns how many samples passed the tests.
+    /// Shades and merges a batch on this thread, while no other piece is outstanding. Returns the number of samples
+    /// that passed.
     pub(crate) fn run(&self, batch: &Batch) -> Result<u64, Stopped> {
         let shaded = self.shade(&batch.fragments)?;
         let passed = self.merge(batch, &shaded, false);
@@ -328,7 +330,7 @@ impl Batches<'_> {
         Ok(passed)
     }
 
-    /// Shades fragments. Alpha as coverage is part of the mask of samples.
+    /// Shades fragments. Adds alpha coverage to the mask of samples.
     pub(crate) fn shade(&self, fragments: &Fragments) -> Result<Shaded, Stopped> {
         let mut shaded = self.program.run(fragments)?;
         let multisample = &self.draw.multisample;
@@ -353,7 +355,8 @@ impl Batches<'_> {
         Ok(shaded)
     }
 
-    /// Merges a batch; `uniform`: with the results of one row for all lanes. Returns how many samples passed the tests.
+    /// Merges a batch. With `uniform`, the results of one row apply to all lanes. Returns the number of samples that
+    /// passed.
     pub(crate) fn merge(&self, batch: &Batch, shaded: &Shaded, uniform: bool) -> u64 {
         let Batches { draw, samples, memory, .. } = *self;
         if memory.has_fills() {
@@ -369,7 +372,7 @@ impl Batches<'_> {
         passed
     }
 
-    /// Settles fills of the rows that quads reach.
+    /// Stores outstanding fills of the rows that quads reach.
     fn settle(&self, quads: &[Quad]) {
         let Batches { draw, samples, memory, .. } = *self;
         let depth = draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
@@ -383,7 +386,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Adds the batch of `room` to the pieces that wait for the threads of a scope. `room` gets an empty batch.
+    /// Adds the batch of `room` to the pieces that wait for the threads of a scope. `room` receives an empty batch.
     ///
     /// # Errors
     /// The program has stopped.
@@ -405,8 +408,8 @@ impl Batches<'_> {
         line.before = line.merged + line.outstanding();
     }
 
-    /// Adds a piece of the set to those that wait for the threads of a scope. This thread works as well if too many wait, with the
-    /// memory of `room`, whose batch is empty.
+    /// Adds a piece of the set to those that wait for the threads of a scope. If too many wait, this thread also
+    /// works, with the memory of `room`, whose batch is empty.
     ///
     /// # Errors
     /// The program has stopped.
@@ -427,13 +430,14 @@ impl Batches<'_> {
         self.work_until(line, EACH * threads, room)
     }
 
-    /// Returns when all pieces are merged: how many samples passed the tests. The memory of `room` is used, whose batch is empty.
+    /// Waits until all pieces are merged. Returns the number of samples that passed. Uses the memory of `room`, whose
+    /// batch is empty.
     ///
     /// # Errors
     /// The program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
-        // The scope sleeps until all helpers have ended: most are about to.
+        // The scope would sleep until all helpers have ended. Most of them are about to end.
         for _ in 0..LOOKS {
             if self.line().helpers == 0 {
                 break;
@@ -461,13 +465,13 @@ impl Batches<'_> {
             }
         }
         match line.has_stopped {
-            // Without a reason, a thread panicked: the scope panics as well when it ends.
+            // If there is no error, a thread has panicked. The scope also panics when it ends.
             true => Err(line.stopped.take().unwrap_or_else(|| Stopped(Box::new(())))),
             false => Ok(()),
         }
     }
 
-    /// Works as long as pieces are waiting.
+    /// Works while pieces are waiting.
     fn help(&self) {
         let mut room = BatchRoom::take(self.draw);
         let mut line = self.line();
@@ -519,7 +523,7 @@ impl Batches<'_> {
         self.note(line, number, Progress::Merged)
     }
 
-    /// Notes the progress of a piece, for all threads.
+    /// Records the progress of a piece, for all threads.
     fn note<'l>(
         &self,
         mut line: MutexGuard<'l, Pieces>,
@@ -533,7 +537,7 @@ impl Batches<'_> {
         line
     }
 
-    /// Wakes all threads that sleep.
+    /// Wakes all sleeping threads.
     fn wake(&self, line: &Pieces) {
         // A notification is a system call even if no thread sleeps.
         if line.sleepers > 0 {
@@ -563,7 +567,7 @@ impl Batches<'_> {
     }
 }
 
-/// Stops the draw when it is dropped: other threads do not wait for the piece of a thread that panics.
+/// Stops the draw when it is dropped, so that other threads do not wait for the piece of a thread that panics.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {
@@ -574,7 +578,7 @@ impl Drop for StopsAfterPanic<'_> {
     }
 }
 
-/// Settles fills of the rows of a surface that quads reach, if pixels have one sample.
+/// Stores outstanding fills of the rows of a surface that quads reach, if pixels have one sample.
 fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
     let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
     let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };

@@ -1,10 +1,10 @@
-//! Blending and the logic operation: a fragment's colour and what is stored become what is stored.
+//! Blending and the logic operation: computes the stored value from a fragment's colour and the previous value.
 //!
-//! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Computed in singles; the width in which a chip blends is not documented.
+//! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Computed in singles; the precision in which a chip blends is not documented.
 
 use std::ops::{BitAnd, BitOr, Not};
 
-/// What a colour is multiplied by.
+/// Factor for a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Factor {
@@ -31,14 +31,14 @@ pub enum Factor {
     OneMinusSecondAlpha,
 }
 
-/// How the two products are put together.
+/// Operation that combines the two products.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Equation {
     Add,
     /// Source minus destination.
     Subtract,
-    /// Of the colours themselves, whatever the factors are.
+    /// Minimum of the colours themselves; the factors are ignored.
     Min,
     Max,
     /// Destination minus source.
@@ -48,30 +48,31 @@ pub enum Equation {
 /// One equation: source factor, equation, destination factor.
 pub type Part = (Factor, Equation, Factor);
 
-/// Blending of a target.
+/// Blending state of a target.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blend {
-    /// Of red, green and blue.
+    /// Equation for red, green and blue.
     pub color: Part,
-    /// Of alpha.
+    /// Equation for alpha.
     pub alpha: Part,
     /// The constant colour.
     pub constant: [f32; 4],
-    /// The range to which sources, constant and result are clamped; of a fixed-point target.
+    /// The range to which sources, constant and result are clamped, for a fixed-point target.
     pub range: Option<(f32, f32)>,
 }
 
-/// Returns the bits of a blended value. Which NaN a sum is depends on the order of its operands, so that all are stored as one.
+/// Returns the bits of a blended value. All NaNs are stored as one, because the NaN of a sum depends on the operand
+/// order.
 #[inline(always)]
 pub(crate) fn stored_bits(value: f32) -> u32 {
     if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
 }
 
 impl Blend {
-    /// The colour to store: of a fragment's `source` and `second` colour, and what is stored.
+    /// Returns the colour to store, from a fragment's `source` and `second` colour and the stored `destination`.
     pub fn apply(&self, source: [f32; 4], second: [f32; 4], destination: [f32; 4]) -> [f32; 4] {
         let clamp = |color: [f32; 4]| match self.range {
-            // A NaN becomes the lower end.
+            // A NaN becomes the lower bound.
             Some((low, high)) => color.map(|x| if x > low { x.min(high) } else { low }),
             None => color,
         };
@@ -98,7 +99,7 @@ impl Blend {
             Factor::SecondAlpha => second[3],
             Factor::OneMinusSecondAlpha => 1. - second[3],
         };
-        // Whatever is multiplied by nothing is nothing, an infinity too.
+        // A product with a factor of 0 is 0, even for an infinity.
         let product = |color: f32, factor: f32| if factor == 0. { 0. } else { color * factor };
         let result = std::array::from_fn(|at| {
             let (source_factor, equation, destination_factor) = if at == 3 { self.alpha } else { self.color };
@@ -116,15 +117,15 @@ impl Blend {
     }
 }
 
-/// A logic operation: bit 2 * source + destination of a table of four.
+/// A logic operation: a table of four bits. The index of a bit is 2 * source + destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogicOp(pub u8);
 
 impl LogicOp {
-    /// The source as it is.
+    /// Stores the source unchanged.
     pub const COPY: LogicOp = LogicOp(0xc);
 
-    /// The bits to store.
+    /// Returns the bits to store.
     #[inline(always)]
     pub fn apply<T>(self, source: T, destination: T) -> T
     where

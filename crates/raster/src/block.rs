@@ -1,36 +1,36 @@
 //! Compressed texels: blocks of 4 x 4.
 //!
-//! Sources: EXT_texture_compression_s3tc, EXT_texture_sRGB, ARB_texture_compression_rgtc. Colours between the two of a block are
-//! computed in singles; the specifications ask for no rounding.
+//! Sources: EXT_texture_compression_s3tc, EXT_texture_sRGB, ARB_texture_compression_rgtc. Intermediate colours of a
+//! block are computed in singles; the specifications do not require rounding.
 
 use crate::format::from_srgb;
 
-/// How a block is compressed.
+/// Compression format of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Block {
-    /// Two colours and what is between: BC1, DXT1. Alpha is 0 or 1.
+    /// Two colours and intermediate ones: BC1, DXT1. Alpha is 0 or 1.
     Color,
-    /// Four bits of alpha a texel, then colours: BC2, DXT3.
+    /// Four bits of alpha per texel, then colours: BC2, DXT3.
     ExplicitAlpha,
-    /// Two values of alpha and what is between, then colours: BC3, DXT5.
+    /// Two values of alpha and intermediate ones, then colours: BC3, DXT5.
     InterpolatedAlpha,
-    /// One channel of two values and what is between: BC4, RGTC1.
+    /// One channel with two values and intermediate ones: BC4, RGTC1.
     One {
-        /// Values from -1 to 1.
+        /// Whether values are from -1 to 1.
         signed: bool,
     },
-    /// Two of them, red and green: BC5, RGTC2.
+    /// Two such channels, red and green: BC5, RGTC2.
     Two {
-        /// Values from -1 to 1.
+        /// Whether values are from -1 to 1.
         signed: bool,
     },
 }
 
-/// Texels of a row and of a column of a block.
+/// Width and height of a block in texels.
 pub const SIDE: usize = 4;
 
 impl Block {
-    /// Bytes of a block.
+    /// Returns the size of a block in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             Block::Color | Block::One { .. } => 8,
@@ -38,8 +38,8 @@ impl Block {
         }
     }
 
-    /// The texels of a block, row by row: bits of red, green, blue, alpha; 0 and 1 for the channels that it does not have.
-    /// Bytes beyond the end of `bytes` read as 0. With `srgb` the colours are on the sRGB curve.
+    /// Returns the texels of a block, row by row, as bits of red, green, blue and alpha. Missing channels are 0, and
+    /// missing alpha is 1. Bytes after the end of `bytes` read as 0. With `srgb`, the colours are on the sRGB curve.
     pub fn texels(self, bytes: &[u8], srgb: bool) -> [[u32; 4]; SIDE * SIDE] {
         let mut block = [0; 16];
         let length = bytes.len().min(self.bytes());
@@ -79,7 +79,7 @@ impl Block {
     }
 }
 
-/// The texels of eight bytes of colours: two of five, six and five bits, then two bits a texel.
+/// Returns the texels of eight bytes of colours: two colours of 5, 6 and 5 bits, then two bits per texel.
 fn colors(half: u64, may_be_transparent: bool) -> [[f32; 4]; SIDE * SIDE] {
     let ends = [half & 0xffff, half >> 16 & 0xffff];
     let [first, second] = ends.map(|end| {
@@ -96,7 +96,7 @@ fn colors(half: u64, may_be_transparent: bool) -> [[f32; 4]; SIDE * SIDE] {
     std::array::from_fn(|place| all[(half >> (32 + 2 * place) & 3) as usize])
 }
 
-/// The values of eight bytes of one channel: two of eight bits, then three bits a texel.
+/// Returns the values of eight bytes of one channel: two values of eight bits, then three bits per texel.
 fn channel(half: u64, signed: bool) -> [f32; SIDE * SIDE] {
     let codes = [half as u8, (half >> 8) as u8];
     let value = |code: u8| match signed {
@@ -128,7 +128,7 @@ mod tests {
         block.texels(bytes, false).map(|texel| texel.map(f32::from_bits))
     }
 
-    /// EXT_texture_compression_s3tc: red and blue, with two colours between.
+    /// EXT_texture_compression_s3tc: red and blue, with two intermediate colours.
     #[test]
     fn colours_lie_between_the_two_of_the_block() {
         let bytes = [0x00, 0xf8, 0x1f, 0x00, 0b11_10_01_00, 0, 0, 0];
@@ -143,12 +143,12 @@ mod tests {
         let bytes = [0x1f, 0x00, 0x00, 0xf8, 0b11_10_01_00, 0, 0, 0];
         let found = floats(Block::Color, &bytes);
         assert_eq!((found[2], found[3]), ([0.5, 0., 0.5, 1.], [0.; 4]));
-        // Colours of the other two kinds are never transparent.
+        // Colours of the other two formats are never transparent.
         let wide = [[0xff; 8], bytes].concat();
         assert_eq!(floats(Block::ExplicitAlpha, &wide)[3][3], 1.);
     }
 
-    /// ARB_texture_compression_rgtc: eight steps from the larger to the smaller, else six and the two ends.
+    /// ARB_texture_compression_rgtc: eight values if the first is larger, otherwise six and the two extremes.
     #[test]
     fn a_channel_has_eight_steps_or_six_and_the_ends() {
         let codes = |low: u8, high: u8| {

@@ -1,36 +1,37 @@
 //! Clipping in clip space.
 //!
-//! Source: OpenGL 3.0, 2.17. To the sides primitives are cut at a guard band, far outside every surface, and not at the view
-//! volume: the scissor hides the difference. The near and the far plane and the user's planes cut exactly.
+//! Source: OpenGL 3.0, 2.17. On the left, right, upper and lower sides, primitives are clipped at a guard band far
+//! outside every surface, not at the view volume; the scissor hides the difference. The near plane, the far plane and
+//! the user's planes clip exactly.
 
 use crate::vertex::Vertex;
 
-/// Which planes cut.
+/// The planes that clip, and their limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clip {
-    /// Near plane: `None` where depth is clamped instead; else the smallest z is 0 (`true`) or -w.
+    /// Near plane: the minimum of z is 0 (`true`) or -w. `None` if depth is clamped instead.
     pub near: Option<bool>,
-    /// Whether z is at most w.
+    /// Whether z is limited to w.
     pub far: bool,
-    /// Bit n: [`Vertex::distances`] n cuts where it is negative.
+    /// Bit n: the plane of [`Vertex::distances`] n clips vertices with a negative distance.
     pub distances: u8,
-    /// Bit n: a primitive all of whose distances n are negative is dropped.
+    /// Bit n: a primitive is dropped if distance n is negative at all its vertices.
     pub culls: u8,
-    /// The guard band: how often w x and y may be.
+    /// The guard band: maximum ratio of x and y to w.
     pub band: [f32; 2],
     /// Bit n: attribute n is linear in the window (OpenGL 3.0, noperspective), also along the edges that a cut makes.
     pub linear: u64,
-    /// A primitive that lies outside of one side with all vertices is dropped: how often w x and y are at the sides.
+    /// Ratio of x and y to w at the sides. A primitive is dropped if all its vertices are outside of one side.
     pub discard: Option<[f32; 2]>,
-    /// Whether a side along a plane that cuts is an edge.
+    /// Whether a side along a clipping plane is an edge.
     pub cut_edges: bool,
 }
 
-/// The smallest w that is still divided by.
+/// Minimum w by which coordinates are divided.
 const LEAST_W: f32 = 1e-12;
 
 impl Clip {
-    /// How far a vertex is inside each plane; negative is outside.
+    /// Returns the distance of a vertex from each plane; negative is outside.
     fn inside<'a>(&'a self, vertex: &'a Vertex) -> impl Iterator<Item = f64> + 'a {
         let [x, y, z, w] = vertex.position.map(f64::from);
         let [band_x, band_y] = self.band.map(f64::from);
@@ -42,15 +43,15 @@ impl Clip {
         sides.into_iter().chain(near).chain(far).chain(user)
     }
 
-    /// Whether the cull distances drop a primitive.
+    /// Returns whether the cull distances drop a primitive.
     pub fn drops(&self, vertices: &[&Vertex]) -> bool {
         (0..8).filter(|plane| self.culls >> plane & 1 != 0).any(|plane| {
-            // A NaN is not below zero, as in the other planes.
+            // A NaN is not negative, so it does not drop a primitive.
             vertices.iter().all(|vertex| vertex.distances[plane] < 0.)
         })
     }
 
-    /// Whether all of these vertices lie outside of one side.
+    /// Returns whether all of these vertices are outside of one side.
     pub(crate) fn discards<'a>(&self, vertices: impl Iterator<Item = &'a Vertex> + Clone) -> bool {
         let Some(discard) = self.discard else { return false };
         (0..2).any(|axis| {
@@ -61,19 +62,20 @@ impl Clip {
         })
     }
 
-    /// Whether a point is inside.
+    /// Returns whether a point is inside of all planes.
     pub fn holds(&self, vertex: &Vertex) -> bool {
         self.inside(vertex).all(|distance| distance >= 0.)
     }
 
-    /// What is inside of a convex polygon, or of a line if there are two vertices. Empty, or a polygon (a line).
+    /// Clips a convex polygon, or a line if it has two vertices. Returns the part inside, which may be empty.
     pub fn cut(&self, polygon: Vec<Vertex>) -> Vec<Vertex> {
         self.cut_with_edges(polygon, u32::MAX).0
     }
 
-    /// [`Clip::cut`] of a polygon, and its edges. Bit n of `edges` is for the side from vertex n to the next one.
+    /// Clips a polygon as [`Clip::cut`] does, and returns its edges. Bit n of `edges` is for the side from vertex n
+    /// to the next.
     pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
-        // Nothing is known of where a primitive is that has a corner nowhere.
+        // A primitive with a corner that is not finite has no known position.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
             return (Vec::new(), 0);
         }
@@ -82,7 +84,7 @@ impl Clip {
         for plane in 0..planes {
             let distance = |vertex: &Vertex| {
                 let distance = self.inside(vertex).nth(plane).unwrap_or(0.);
-                // A distance that is a NaN is outside.
+                // A NaN distance is outside.
                 if distance.is_nan() { -1. } else { distance }
             };
             let distances: Vec<f64> = polygon.iter().map(distance).collect();
@@ -90,7 +92,7 @@ impl Clip {
                 continue;
             }
             let (count, mut cut) = (polygon.len(), Vec::with_capacity(polygon.len() + 1));
-            // A polygon has fewer than 32 vertices: each plane adds one.
+            // A polygon has fewer than 32 vertices, because each plane adds one.
             let mut left = 0;
             for at in 0..count {
                 let next = (at + 1) % count;
@@ -102,7 +104,8 @@ impl Clip {
                 }
                 let closes_line = count == 2 && at == 1;
                 if (here >= 0.) != (there >= 0.) && !closes_line {
-                    // From the inside, so that two polygons with this edge are cut at the same place.
+                    // The intersection is computed from the inside vertex, so that two polygons with this edge are
+                    // clipped at the same position.
                     let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
                     let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
                     let along = from_distance / (from_distance - to_distance);
@@ -167,17 +170,19 @@ mod tests {
 
     #[test]
     fn sides_keep_whether_they_are_edges() {
-        // One side of the first vertex, which is cut away, is not an edge.
+        // One side of the first vertex, which is clipped away, is not an edge.
         let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
         let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
-        // The cut side comes first: from it to the second vertex, two whole sides, and the one along the plane.
+        // The clipped side comes first: from the intersection to the second vertex. Then come two whole sides, and
+        // the one along the plane.
         assert_eq!((cut.len(), edges), (4, 0b1110));
         assert_eq!(CLIP.cut_with_edges(all, 0b011).1, 0b1011);
     }
 
     #[test]
     fn what_is_linear_in_the_window_stays_so_where_it_is_cut() {
-        // From w = 1 to w = 3, cut in the middle of space: a quarter of the way from the near end is half of the window's.
+        // From w = 1 to w = 3, clipped in the middle in space: a quarter of the way from the near end is half of it
+        // in the window.
         let ends = [([0., 0., 1., 1.], 0f32), ([0., 0., -5., 3.], 1.)].map(|(position, value)| Vertex {
             position,
             attributes: vec![[value.to_bits(); 4]; 2],

@@ -1,6 +1,7 @@
-//! The fragments of a primitive by columns: weights of many pixels at once, then one component of an input after the other.
+//! The fragments of a primitive by columns: computes the weights of many pixels, then one component of an input at a
+//! time.
 //!
-//! Every formula is that of [`Shape`], with everything that is the same at all pixels computed once.
+//! The formulas are those of [`Shape`]. Values that are the same at all pixels are computed once.
 
 use std::iter::repeat_n;
 use std::sync::Arc;
@@ -14,19 +15,20 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 use crate::vertex::has;
 
-/// Quads whose weights are kept at a time, and their pixels.
+/// Number of quads whose weights are kept at a time, and their pixels.
 const QUADS: usize = 128;
 const PIXELS: usize = 4 * QUADS;
 
-/// A number of each pixel.
+/// One number per pixel.
 type PerPixel = [f64; PIXELS];
 
-/// Quotients of whole numbers by one whole number, without a division.
+/// Computes quotients of whole numbers by a constant whole number, without a division.
 ///
-/// An estimate is corrected by its exact remainder. The result is the double that a division gives: it rounds a number that is
-/// less than 2^-52 units in the last place from the quotient, and the quotient of numbers below [`Quotient::LIMIT`] is either a
-/// double or at least 2^-51 units away from the middle between two. A zero has the sign that a division gives it, because the
-/// remainder is added with the sign of the divisor. A pixel takes 0.5 ns less than with two divisions (an AMD EPYC, AVX2).
+/// An estimate is corrected by its exact remainder. The result equals the double that a division returns. It rounds a
+/// number that is less than 2^-52 units in the last place from the quotient, and the quotient of numbers below
+/// [`Quotient::LIMIT`] is either a double or at least 2^-51 units away from the middle between two. A zero has the
+/// sign that a division returns, because the remainder is added with the sign of the divisor. A pixel takes 0.5 ns
+/// less than with two divisions (an AMD EPYC, AVX2).
 #[derive(Clone, Copy, Debug)]
 struct Quotient {
     /// The sign bit of the numerator in the remainder.
@@ -36,7 +38,7 @@ struct Quotient {
 }
 
 impl Quotient {
-    /// The limit of the magnitudes of numerator and divisor.
+    /// Upper limit of the magnitudes of numerator and divisor.
     const LIMIT: f64 = (1_u64 << 50) as f64;
 
     /// Returns `None` for a divisor that is not a whole number below the limit, or is 0.
@@ -46,7 +48,7 @@ impl Quotient {
         fits.then(|| Quotient { flips, divisor, reciprocal: 1. / divisor })
     }
 
-    /// The quotient of a whole number below the limit.
+    /// Returns the quotient of a whole number below the limit.
     #[inline(always)]
     fn of(self, number: f64) -> f64 {
         let near = number * self.reciprocal;
@@ -59,13 +61,14 @@ impl Quotient {
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
-    /// The same at all vertices, and at all pixels as weights in space are finite there.
+    /// The value is the same at all vertices. It is also the same at all pixels, because weights in space are finite
+    /// there.
     Alike(u32),
     /// The value at the first vertex, and the differences of the others from it.
     Linear([f64; 3]),
-    /// The same, with perspective-correct weights.
+    /// The value and differences of `Linear`, with perspective-correct weights.
     Perspective([f64; 3]),
-    /// Over a point.
+    /// The value changes over a point.
     Along(Along),
 }
 
@@ -94,7 +97,7 @@ impl Along {
     }
 }
 
-/// A column of the batch, and what it gets.
+/// A column of the batch, and the values that it receives.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     input: usize,
@@ -102,28 +105,28 @@ struct Filled {
     change: Slope,
 }
 
-/// All of a primitive that its pixels read.
+/// The data of a primitive that its pixels read.
 #[derive(Debug, Default)]
 pub(crate) struct Slopes {
-    /// The first corner, and the others from it.
+    /// The first corner, and the others relative to it.
     first: [f64; 2],
     second: [f64; 2],
     third: [f64; 2],
     /// The divisor of weights in the window: twice the area, or the square of a line's length.
     divisor: f64,
     is_line: bool,
-    /// The largest distance of a line's pixels from the line.
+    /// Maximum distance of a line's pixels from the line.
     aside: f64,
     z: [f64; 3],
     offset: f64,
     reciprocals: [f64; 3],
-    /// Whether weights in space are those in the window.
+    /// Whether weights in space equal those in the window.
     flat: bool,
     /// Whether the primitive is a line or has the area of many pixels.
     is_wide: bool,
-    /// Whether the primitive is a rectangle, whose fourth corner is beyond its vertices.
+    /// Whether the primitive is a rectangle, whose fourth corner is not one of its vertices.
     is_rectangle: bool,
-    /// Whether some component has weights in space that are not those in the window.
+    /// Whether a component has weights in space that differ from those in the window.
     divides: bool,
     front: bool,
     /// Depth, if it is the same at all pixels.
@@ -134,7 +137,7 @@ pub(crate) struct Slopes {
 }
 
 impl Slopes {
-    /// Takes the place of the primitive before: a triangle, a line, or a point of this size.
+    /// Replaces the primitive by a triangle, a line, or a point of this size.
     pub(crate) fn set(&mut self, shape: &Shape<'_>, size: [f64; 2], draw: &Draw, reads: &ReadColumns) {
         let [a, b, c] = [0, 1, 2].map(|at| shape.windows[at].corner.map(|at| at as f64));
         let from_first = |corner: [f64; 2]| [corner[0] - a[0], corner[1] - a[1]];
@@ -157,14 +160,15 @@ impl Slopes {
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // A weighted sum of one single, in doubles, rounds to it. Next to a sliver, weights are so large that this may fail; those
-        // of a line are at most 1.
+        // A weighted sum of equal singles, computed in doubles, rounds to the same single. Next to a sliver, weights
+        // are so large that this may fail; those of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
         let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
         let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
-        // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
+        // Without perspective, sums of weights times 1/w differ only in their last bits, which do not affect w in
+        // single precision.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
         let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);
@@ -183,7 +187,7 @@ impl Slopes {
         }
     }
 
-    /// Whether a component of an input changes by the same amount from pixel to pixel, up to the rounding of its values.
+    /// Returns whether a component of an input changes by a constant amount from pixel to pixel, except for rounding.
     pub(crate) fn is_affine(&self, input: usize, chan: usize) -> bool {
         let exact = !self.is_line && self.divisor != 0. && self.is_near();
         let of = self.filled.iter().find(|filled| (filled.input, filled.chan) == (input, chan));
@@ -194,8 +198,9 @@ impl Slopes {
         })
     }
 
-    /// Whether the sums of weights times 1/w are too far from 0 for weights in space to be anything but finite: at pixels inside of
-    /// a triangle, which are between those of its vertices, and at their neighbours, to which they change by no more than a step.
+    /// Returns whether the sums of weights times 1/w are so far from 0 that weights in space are finite. This applies
+    /// to pixels inside of a triangle, whose values are between those of its vertices, and to their neighbours, which
+    /// differ by up to a step.
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
@@ -211,26 +216,26 @@ impl Slopes {
         self.is_line || weight < (1 << 16) as f64 && weight * (most - least) * 2. < least
     }
 
-    /// Returns a number that no weight in the window exceeds in its change from a pixel to the next one.
+    /// Returns an upper bound for the change of a weight in the window from a pixel to the next one.
     fn steepness(&self) -> f64 {
         let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
         extent * PIXEL as f64 / self.divisor.abs()
     }
 
-    /// Whether products of corners and of pixels near the primitive are whole numbers below 2^49, so that sums of them are exact
-    /// as doubles.
+    /// Returns whether products of corners and of pixels near the primitive are whole numbers below 2^49, so that
+    /// their sums are exact as doubles.
     fn is_near(&self) -> bool {
         const NEAR: f64 = (1 << 23) as f64;
         let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
         [self.first, self.second, self.third, [self.aside; 2]].iter().all(is_near)
     }
 
-    /// Depth as the tests see it, if it is the same at all pixels, and whether the front is seen.
+    /// Returns the depth that the tests use, if it is the same at all pixels, and whether the front is visible.
     pub(crate) fn level(&self, draw: &Draw) -> (Option<f32>, bool) {
         (self.depth.map(|depth| clamped(draw, depth)), self.front)
     }
 
-    /// Whether all inputs that are read are the same at all pixels, and so are these components of the position.
+    /// Returns whether all inputs that are read, and these components of the position, are the same at all pixels.
     pub(crate) fn is_constant(&self, position: u8) -> bool {
         let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
         let (z, w) = (self.depth.is_some(), self.w.is_some());
@@ -252,7 +257,7 @@ impl Slopes {
         let values =
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
         let [first, second, third] = [values[0], values[1] - values[0], values[2] - values[0]];
-        // A sum of zeros may be 0 or -0, which changes -0 only.
+        // A sum of zeros may be 0 or -0, which only affects -0.
         let changes = first == 0. && first.is_sign_negative();
         if how == How::Linear || self.flat {
             // Weights in the window are finite.
@@ -261,7 +266,7 @@ impl Slopes {
             }
             return Slope::Linear([first, second, third]);
         }
-        // Weighted sums of few pixels take less time than the proof that they are alike.
+        // For a few pixels, weighted sums take less time than the proof that they are equal.
         if second == 0. && third == 0. && !changes && self.is_wide && self.is_finite_in_space() {
             return Slope::Alike((first as f32).to_bits());
         }
@@ -269,7 +274,7 @@ impl Slopes {
     }
 }
 
-/// The change of an input component over a point.
+/// Returns the change of an input component over a point.
 fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Slope {
     let along = |axis: usize| Along {
         axis,
@@ -286,7 +291,7 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
             let stretched = Some([low[chan], high[chan]].map(f64::from));
             Slope::Along(Along { stretched, ..along(chan) })
         }
-        // The same everywhere.
+        // The value is the same everywhere.
         _ => {
             let weights = shape.weights(0, 0, [0, 0]);
             Slope::Constant(shape.value(input, &weights, size)[chan])
@@ -294,12 +299,13 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
     }
 }
 
-/// Weights of the vertices at the pixels of some quads, and the depths and 1/w there. It is room that is written before it is read.
+/// Weights of the vertices at the pixels of some quads, and the depths and 1/w there. Elements are written before
+/// they are read.
 #[derive(Debug)]
 pub(crate) struct Weights {
     /// Weights of the second and third vertex in the window.
     linear: [PerPixel; 2],
-    /// The same in space.
+    /// Weights of the second and third vertex in space.
     space: [PerPixel; 2],
     /// Weight of the first vertex in the window, and the sum of the weights times 1/w.
     first: PerPixel,
@@ -313,7 +319,7 @@ impl Default for Weights {
     }
 }
 
-/// Inputs of a program, by bits of their numbers.
+/// A set of a program's inputs, as bits of their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputSet {
     None,
@@ -343,11 +349,11 @@ pub(crate) struct Append<'a> {
     pub(crate) slopes: &'a Slopes,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
-    /// Components of the position that are made.
+    /// Components of the position that are computed.
     pub(crate) reads: u8,
-    /// The program's inputs that are made.
+    /// The program's inputs that are computed.
     pub(crate) inputs: InputSet,
-    /// The place of each pixel that they are made for, from its centre.
+    /// The position in each pixel at which they are computed, relative to its centre.
     pub(crate) place: Corner,
     /// Whether the quads are added with the columns. Further columns of the same quads are added without them.
     pub(crate) quads_too: bool,

@@ -1,7 +1,7 @@
-//! Fragments that are texels as they are: bytes go from rows of an image to rows of a target.
+//! Copies texels unchanged: bytes of an image's rows become bytes of a target's rows.
 //!
-//! A driver blits, uploads and reads textures back by such draws. The program does not run, and nothing is interpolated except
-//! for the ends of each row: coordinates are affine there, so that those between follow.
+//! Drivers blit, upload and read textures back with such draws. The program does not run. Inputs are interpolated
+//! only at both ends of each row: coordinates are affine there, so the values between them follow.
 
 use reconverge_simt::texture::elements::{ByteChannel, Strides};
 use reconverge_simt::vram::Vram;
@@ -15,39 +15,40 @@ use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
 #[derive(Debug)]
 pub(crate) struct ByteRows {
     texels: CopiedTexels,
-    /// The first byte of the target, the byte after its end, and bytes from one row to the next.
+    /// Offset of the target's first byte, of the byte after its end, and number of bytes from one row to the next.
     start: usize,
     end: usize,
     stride: usize,
-    /// Pixels of a row, and rows.
+    /// Number of pixels in a row, and number of rows.
     size: [usize; 2],
-    /// For each byte of an element of the target, that of the texel's element, or a constant.
+    /// Source of each byte in an element of the target: a byte of the texel's element, or a constant.
     bytes: [ByteChannel; 4],
 }
 
-/// Pixels side by side that are copied from texels side by side.
+/// Adjacent pixels that are copied from adjacent texels.
 #[derive(Clone, Copy, Debug)]
 struct CopiedRun {
-    /// The place of the first texel among the bytes of the level.
+    /// Offset of the first texel in the bytes of the level.
     from: usize,
-    /// The place of the first pixel in memory.
+    /// Offset of the first pixel in memory.
     to: usize,
     pixels: usize,
 }
 
-/// Bytes of an element.
+/// Size of an element in bytes.
 const ELEMENT: usize = 4;
 
-/// The largest distance of coordinates from the origin. Coordinates are singles, so that their errors are far below
-/// [`MARGIN`] up to here.
+/// Maximum distance of coordinates from the origin. Coordinates are singles, so their errors are far below [`MARGIN`]
+/// up to this distance.
 const FURTHEST: f32 = 65_536.;
 
-/// The distance that coordinates have from the edge of a texel, at least. Between both ends of a row, an affine coordinate
-/// keeps the distance that it has there.
+/// Minimum distance of coordinates from the edge of a texel. Between both ends of a row, an affine coordinate keeps
+/// at least the distance that it has there.
 const MARGIN: f32 = 0.25;
 
 impl ByteRows {
-    /// Returns the copy that a draw is, if its only target stores colours of four bytes as they are, and nothing is tested.
+    /// Returns the copy that a draw performs, if its only target stores four-byte colours unchanged, and no tests are
+    /// on.
     pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let [target] = &draw.targets[..] else { return None };
         let Target { surface, format, places, mask, blend, color } = target;
@@ -79,8 +80,9 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of strips, and returns their number. Returns `None`, and copies nothing, if some pixel is not
-    /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are affine.
+    /// Copies the pixels of strips, and returns their number. Returns `None`, and copies nothing, if a pixel is not
+    /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are
+    /// affine.
     pub(crate) fn copy(
         &self,
         strips: &[Strip],
@@ -120,7 +122,7 @@ impl ByteRows {
         Some(runs.iter().map(|run| run.pixels as u64).sum())
     }
 
-    /// Returns the texels of pixels from (x, y) on, of which the first and last are at these lanes.
+    /// Returns the texels of pixels from (x, y) on. The lanes are those of the first and the last pixel.
     fn run(
         &self,
         inputs: &[[LaneColumn; 4]],
@@ -156,7 +158,7 @@ impl ByteRows {
         Some(CopiedRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
     }
 
-    /// Returns texels as elements of the target. `row` is room.
+    /// Returns texels as elements of the target. `row` is memory for them.
     fn arranged<'a>(&self, texels: &'a [u8], row: &'a mut Vec<u8>) -> &'a [u8] {
         let own = [0, 1, 2, 3].map(ByteChannel::Byte);
         if self.bytes == own {

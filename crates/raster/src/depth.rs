@@ -1,6 +1,6 @@
 //! Depth and stencil.
 //!
-//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depth is compared as it is stored.
+//! Source: OpenGL 3.0, 4.1.5 and 4.1.6. Depth is compared in its stored form.
 
 /// Comparison of a value with a stored one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum Compare {
 }
 
 impl Compare {
-    /// In the order in which the three chips number them.
+    /// All comparisons, in the order in which the three chips number them.
     pub const ALL: [Compare; 8] = [
         Compare::Never,
         Compare::Less,
@@ -30,7 +30,7 @@ impl Compare {
         Compare::Always,
     ];
 
-    /// Whether `value` compares so with `stored`; with a NaN only "not equal" and "always" hold.
+    /// Returns whether the comparison of `value` with `stored` holds. For a NaN, only "not equal" and "always" hold.
     pub fn passes<T: PartialOrd>(self, value: T, stored: T) -> bool {
         match self {
             Compare::Never => false,
@@ -45,7 +45,7 @@ impl Compare {
     }
 }
 
-/// What becomes of a stored stencil value.
+/// Operation on a stored stencil value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum StencilOp {
@@ -61,7 +61,7 @@ pub enum StencilOp {
 }
 
 impl StencilOp {
-    /// The new value of a stored one.
+    /// Returns the new value for a stored one.
     #[inline(always)]
     pub fn apply(self, stored: u8, reference: u8) -> u8 {
         match self {
@@ -80,30 +80,30 @@ impl StencilOp {
 /// The stencil test of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stencil {
-    /// The reference compared with what is stored, both masked.
+    /// Comparison of the reference with the stored value, after both are masked.
     pub compare: Compare,
     /// The reference.
     pub reference: u8,
-    /// Bits that are compared.
+    /// Mask of the bits that are compared.
     pub mask: u8,
-    /// Bits that are written.
+    /// Mask of the bits that are written.
     pub write_mask: u8,
-    /// Where the stencil test fails.
+    /// Operation if the stencil test fails.
     pub fail: StencilOp,
-    /// Where the depth test fails.
+    /// Operation if the depth test fails.
     pub depth_fail: StencilOp,
-    /// Where both pass.
+    /// Operation if both tests pass.
     pub pass: StencilOp,
 }
 
-/// How depth is stored.
+/// Storage format of depth and stencil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DepthFormat {
     /// A fraction of 16 bits.
     Unorm16,
-    /// A fraction of 24 bits, and 8 bits of stencil above.
+    /// A fraction of 24 bits in the lower bits, and 8 bits of stencil.
     Unorm24,
-    /// 8 bits of stencil, and a fraction of 24 bits above.
+    /// 8 bits of stencil in the lower bits, and a fraction of 24 bits.
     StencilUnorm24,
     /// A single.
     Float32,
@@ -112,7 +112,7 @@ pub enum DepthFormat {
 }
 
 impl DepthFormat {
-    /// Bytes of an element.
+    /// Returns the size of an element in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             DepthFormat::Unorm16 => 2,
@@ -121,12 +121,12 @@ impl DepthFormat {
         }
     }
 
-    /// Whether it has stencil.
+    /// Returns whether the format has stencil.
     pub const fn has_stencil(self) -> bool {
         matches!(self, DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32Stencil)
     }
 
-    /// A depth as it is stored; in the order of depths, as integers, for a fraction, and as a single for a float.
+    /// Returns a depth in its stored form: an integer in the order of depths for a fraction, or a single.
     pub fn code(self, depth: f32) -> u32 {
         let fraction = |most: u32| {
             let depth = if depth.is_nan() { 0. } else { f64::from(depth).clamp(0., 1.) };
@@ -139,7 +139,7 @@ impl DepthFormat {
         }
     }
 
-    /// The stored depth and stencil of an element.
+    /// Returns the stored depth and stencil of an element.
     pub fn read(self, bytes: &[u8]) -> (u32, u8) {
         let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         match self {
@@ -171,7 +171,7 @@ impl DepthFormat {
         }
     }
 
-    /// Returns whether the depth of an element is between two depths, or one of them.
+    /// Returns whether the depth of an element is in the range of two depths, inclusive.
     pub(crate) fn is_within(self, bytes: &[u8], [least, most]: [f32; 2]) -> bool {
         let (stored, _) = self.read(bytes);
         self.compare(Compare::LessEqual, self.code(least), stored)
@@ -191,19 +191,19 @@ impl DepthFormat {
     }
 }
 
-/// The tests of a draw.
+/// The depth and stencil tests of a draw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tests {
     /// The depth test, if there is one.
     pub depth: Option<Compare>,
-    /// Whether depth is written where all tests pass. Needs a depth test.
+    /// Whether depth is written if all tests pass. Requires a depth test.
     pub depth_write: bool,
-    /// The stencil tests of front and back, if there are any.
+    /// The stencil tests of front and back sides, if they are on.
     pub stencil: Option<[Stencil; 2]>,
 }
 
 impl Tests {
-    /// Tests a fragment against an element and updates it; whether the fragment goes on.
+    /// Tests a fragment against an element, and updates the element. Returns whether the fragment passes.
     pub fn run(
         &self,
         format: DepthFormat,
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(DepthFormat::Unorm24.read(&element), (0x34_5678, 0x12));
     }
 
-    /// OpenGL 3.0, 4.1.5: each outcome has its operation, and the mask guards what is written.
+    /// OpenGL 3.0, 4.1.5: each result has its operation, and the write mask protects the other bits.
     #[test]
     fn stencil_follows_the_outcome() {
         let side = Stencil {

@@ -1,4 +1,4 @@
-//! A draw: from vertices to what is stored.
+//! Executes a draw: the stages from vertices to stored values.
 //!
 //! ```text
 //! vertices --> assemble --> clip --> viewport --> fill --> interpolate --> fragment program --> tests --> blend --> memory
@@ -33,33 +33,33 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches. The columns of
-/// 2^14 lanes are so large that the C library maps and unmaps memory for each.
+/// Number of lanes that are shaded at once: enough for the threads of a host, and few enough that their inputs stay
+/// in its caches. Columns of 2^14 lanes are so large that the C library maps and unmaps memory for each.
 const BATCH: usize = 1 << 12;
 
-/// Batches of a draw that the thread that draws shades before others help it: it takes as long to wake them.
+/// Number of batches that the drawing thread shades before others help it: waking them takes about as long.
 const ALONE: usize = 4;
 
-/// Minimum number of pixels of the bounds of a primitive that goes by parts, and of quads of a part.
+/// Minimum number of pixels in the bounds of a primitive that is split into parts, and of quads in a part.
 const LARGE: u64 = 1 << 15;
 const PART: i32 = 1 << 11;
 
-/// Number of vertices of a draw that may be worth the help of other threads, whatever the places.
+/// Number of vertices from which a draw may justify the help of other threads, whatever its positions.
 const MANY: usize = 1 << 10;
 
-/// Minimum number of pixels of a primitive with uniform lanes that is shaded by itself.
+/// Minimum number of pixels of a primitive with uniform lanes that is shaded separately.
 const UNIFORM: u64 = 1 << 10;
 
-/// How a chip takes the positions of vertices on their way to the window.
+/// The way in which a chip converts the positions of vertices to window coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
     /// Positions are x, y and z in the window, before scale and offset of the viewport, and 1/w.
     pub in_window: bool,
-    /// Window coordinates are rounded to the nearest of so many steps a pixel first.
+    /// Number of steps per pixel to which window coordinates are first rounded, if they are.
     pub steps: Option<u16>,
 }
 
-/// The vertices of a draw: each once, and the runs that primitives are made of, by their places.
+/// The vertices of a draw, each once, and the runs that form primitives, by vertex indices.
 #[derive(Clone, Copy, Debug)]
 pub struct Vertices<'a> {
     /// The vertices.
@@ -71,7 +71,7 @@ pub struct Vertices<'a> {
 /// Draws runs of vertices, one after another.
 ///
 /// # Errors
-/// The fragment program's; what was merged before stays.
+/// The error of the fragment program. Results that were merged before remain.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
@@ -81,10 +81,10 @@ pub fn draw<P: FragmentProgram>(
     draw_with(draw, Coordinates::default(), vertices, memory, program)
 }
 
-/// [`draw()`], with positions as a chip takes them.
+/// Draws as [`draw()`] does, with the coordinate conversion of a chip.
 ///
 /// # Errors
-/// The fragment program's; what was merged before stays.
+/// The error of the fragment program. Results that were merged before remain.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -92,11 +92,11 @@ pub fn draw_with<P: FragmentProgram>(
     memory: Vram<'_>,
     program: &P,
 ) -> Result<Counts, P::Error> {
-    // Without code for this processor everything goes pixel by pixel.
+    // Without a vector level for this processor, everything is processed pixel by pixel.
     run(draw, coordinates, vertices, memory, program, Level::any().then(Level::best))
 }
 
-/// [`draw_with`] by columns as code for a level, where draw and primitive allow it.
+/// Draws as [`draw_with`] does. Uses column code for a vector level, if draw and primitive allow it.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
@@ -109,7 +109,7 @@ pub(crate) fn run<P: FragmentProgram>(
     drawn.map_err(|Stopped(error)| *error.downcast().expect("the error of the program"))
 }
 
-/// [`run`] for any program.
+/// Draws as [`run`] does, for any program.
 fn drawn(
     draw: &Draw,
     coordinates: Coordinates,
@@ -125,12 +125,12 @@ fn drawn(
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
     let kernels = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
     let kernels = kernels.as_ref();
-    // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
+    // Kernels require targets in separate memory and one sample, and support no copies of other kinds.
     let plain = kernels.filter(|_| one_sample);
     let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
     let reads = program.reads();
-    // Depth is read by the tests, too.
+    // The tests also read depth.
     let tested = kernels.map_or(draw.depth.is_some(), Kernels::reads_depth);
     let batches = Batches {
         draw,
@@ -185,13 +185,13 @@ struct Placed<'a> {
     at: VertexPlace,
 }
 
-/// The place of a vertex.
+/// The window position of a vertex.
 #[derive(Clone, Copy)]
 struct VertexPlace {
     window: Window,
-    /// Whether it is inside of all planes that cut.
+    /// Whether the vertex is inside of all clipping planes.
     inside: bool,
-    /// Whether nothing is cut of a primitive of such vertices.
+    /// Whether a primitive of such vertices is not clipped.
     whole: bool,
 }
 
@@ -203,7 +203,7 @@ impl Deref for Placed<'_> {
     }
 }
 
-/// The place of a vertex.
+/// Computes the window position of a vertex.
 fn place(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> VertexPlace {
     let inside = draw.clip.is_none_or(|clip| clip.holds(vertex));
     let finite = || vertex.position.iter().all(|value| value.is_finite());
@@ -222,7 +222,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     };
     let factor = if in_window { 1. } else { reciprocal };
     let place = |value: f64, axis: usize| {
-        // In singles, as the chips compute it.
+        // Computed in singles, as in the chips.
         let divided = (value * factor) as f32;
         f64::from(divided * scale[axis] + offset[axis])
     };
@@ -233,7 +233,7 @@ fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
     Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
 }
 
-/// Returns whether primitives may have as many pixels as are worth the help of other threads.
+/// Returns whether primitives may have enough pixels to justify the help of other threads.
 fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     if places.len() >= MANY {
         return true;
@@ -247,9 +247,9 @@ fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     extent(0, x1.saturating_sub(x0)) * extent(1, y1.saturating_sub(y0)) * places.len() as u64 >= LARGE
 }
 
-/// The sides of a primitive that are edges: bit n is for the side from vertex n to the next one.
+/// Returns the sides of a primitive that are edges. Bit n is for the side from vertex n to the next one.
 ///
-/// Flags of vertices count for triangles, quads and polygons of their own. (OpenGL 3.0, 2.6.2)
+/// Edge flags of vertices apply to separate triangles, quads and polygons. (OpenGL 3.0, 2.6.2)
 fn sides(topology: Topology, primitive: &Primitive, corners: &[Placed<'_>]) -> u32 {
     let inner = match topology {
         Topology::Triangles | Topology::Quads | Topology::Polygon => {
@@ -269,17 +269,17 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 /// Memory that draws fill. The thread keeps it for later draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
-    /// The primitive that is filled by columns, and its quads.
+    /// The primitive that is filled by columns, with the data for its quads.
     slopes: Option<Box<Slopes>>,
     quads: Vec<Quad>,
-    /// The places of all vertices of the draw.
+    /// Window positions of all vertices of the draw.
     places: Vec<VertexPlace>,
     /// The primitives of a run.
     primitives: Vec<Primitive>,
 }
 
 thread_local! {
-    /// The room of the last draw.
+    /// The memory of the last draw.
     static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
 }
 
@@ -288,10 +288,10 @@ struct Pipeline<'a, 'scope> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     batches: &'scope Batches<'scope>,
-    /// The scope of other threads that may help, if there are some.
+    /// The scope of other threads that may help, if any.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
-    /// Whether lanes with the same inputs have the same results, which rows can merge.
+    /// Whether lanes with the same inputs have the same results, which can be merged by rows.
     is_uniform: bool,
     /// Lanes that are not shaded yet.
     batch_room: Box<BatchRoom>,
@@ -299,17 +299,17 @@ struct Pipeline<'a, 'scope> {
     counts: Counts,
     /// Number of batches so far.
     flushed: usize,
-    /// Samples a pixel of the surfaces.
+    /// Number of samples per pixel of the surfaces.
     samples: usize,
-    /// Where samples are covered, from the centre.
+    /// Positions at which coverage is sampled, relative to the pixel's centre.
     places: &'a [Corner],
-    /// How many pixels of the stipple pattern are behind.
+    /// Number of pixels of the stipple pattern that precede.
     stippled: i64,
-    /// The level of coverage by rows, and of columns. Without one, all goes pixel by pixel.
+    /// The vector level of row coverage and of columns. Without one, everything is processed pixel by pixel.
     level: Option<Level>,
-    /// The level of primitives by columns, if pixels have one sample.
+    /// The vector level of primitives by columns, if pixels have one sample.
     by_columns: Option<Level>,
-    /// The copy of rows of bytes, as long as the draw does nothing else.
+    /// The copy of byte rows, as long as the draw does nothing else.
     copied: Option<ByteRows>,
 }
 
@@ -321,7 +321,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         drawn
     }
 
-    /// Draws runs of vertices at these places. The memory of `primitives` is used.
+    /// Draws runs of vertices with these positions. Uses the memory of `primitives`.
     fn runs(
         &mut self,
         vertices: Vertices<'_>,
@@ -340,7 +340,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.finish()
     }
 
-    /// Draws a primitive of a run, whose vertices `vertex` gives.
+    /// Draws a primitive of a run. `vertex` returns its vertices.
     fn primitive<'v>(
         &mut self,
         vertex: impl Fn(usize) -> Placed<'v>,
@@ -368,7 +368,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
         }
         let sides = sides(draw.topology, primitive, corners);
-        // Rarely anything is cut.
+        // Clipping is rarely necessary.
         let (cut, edges) = match &draw.clip {
             Some(clip) if corners.iter().any(|corner| !corner.whole) => {
                 let all = corners.iter().map(|corner| corner.vertex.clone()).collect();
@@ -395,7 +395,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.polygon(polygon, edges, provoking)
     }
 
-    /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
+    /// Draws a rectangle with three given corners, without clipping. The fourth is the second, plus the third, minus
+    /// the first.
     fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), Stopped> {
         let windows = corners.map(|corner| corner.window);
         let [a, b, c] = windows.map(|window| window.corner);
@@ -414,8 +415,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.fill(&shape, &[a, b, fourth, c], [0.; 2], None)
     }
 
-    /// Draws a convex polygon. Bit n of `edges`: the side from corner n to the next one is drawn in the mode of lines, and corner n in
-    /// that of points.
+    /// Draws a convex polygon. If bit n of `edges` is set, the line mode draws the side from corner n to the next
+    /// one, and the point mode draws corner n.
     fn polygon(&mut self, polygon: &[Placed<'_>], edges: u32, provoking: &Vertex) -> Result<(), Stopped> {
         let window = |at: usize| polygon[at].window;
         let areas =
@@ -469,17 +470,18 @@ impl<'scope> Pipeline<'_, 'scope> {
         let along_x = dx.abs() >= dy.abs();
         let is_rectangle = self.draw.rectangular_lines || self.draw.multisample.by_sample;
         let aside = match (is_rectangle, along_x) {
-            // Of a line with samples the sides are at right angles. (OpenGL 3.0, 3.5.4)
+            // The sides of a line with samples are at right angles to it. (OpenGL 3.0, 3.5.4)
             (true, _) => {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
                 [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
-            // Else half the width to both sides, along the axis that changes less.
+            // Otherwise, each side is at half the width along the axis that changes less.
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
-        // The first pixel of a line is drawn and the last one is not, whichever way the line runs (OpenGL 3.0, 3.5.1). Pixels belong to
-        // the lower end of their column or row, so a line that runs down to it is moved by the smallest step.
+        // The first pixel of a line is drawn and the last one is not, in either direction (OpenGL 3.0, 3.5.1). A
+        // pixel contains the lower end of its column or row, so a line that runs down to it is moved by the smallest
+        // step.
         let axis = usize::from(!along_x);
         let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
         let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };
@@ -583,7 +585,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             return Ok(());
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
-        // Pixels of one sample have lanes in other lists.
+        // Lanes of pixels with one sample are in other lists.
         let level = self.level.filter(|_| self.samples > 1);
         let mut slopes = self.room.slopes.take().unwrap_or_default();
         if level.is_some() {
@@ -608,7 +610,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// [`Pipeline::fill`] for lines, and for primitives of which some pixels are left out.
+    /// Fills pixels as [`Pipeline::fill`] does, for lines and for primitives in which some pixels are omitted.
     fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -647,7 +649,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// [`Pipeline::fill`] for triangles, rectangles and points.
+    /// Fills pixels as [`Pipeline::fill`] does, for triangles, rectangles and points.
     fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
@@ -709,7 +711,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         done
     }
 
-    /// Copies the texels of strips, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
+    /// Copies the texels of strips, if the draw only copies and all of them are whole texels. Otherwise, the draw
+    /// stops copying.
     fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, Stopped> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
@@ -749,7 +752,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         fills::fill(&constants, pixels, self.memory)
     }
 
-    /// Shades some quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
+    /// Shades some quads of a primitive whose lanes are all alike, and returns the result of one lane as that of a
+    /// row.
     fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
         self.finish()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
@@ -771,7 +775,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         })
     }
 
-    /// Has the lanes of the batch shaded and merged, by other threads perhaps.
+    /// Shades and merges the lanes of the batch, possibly in other threads.
     fn flush(&mut self) -> Result<(), Stopped> {
         let batch = &mut self.batch_room.batch;
         if batch.fragments.lanes == 0 {
@@ -786,7 +790,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Has all lanes shaded and merged.
+    /// Shades and merges all remaining lanes.
     fn finish(&mut self) -> Result<(), Stopped> {
         self.flush()?;
         if self.flushed > ALONE {
@@ -795,7 +799,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Has a large primitive shaded and merged in parts of whole rows, which several threads may do.
+    /// Shades and merges a large primitive in parts of whole rows, which several threads can process.
     fn parts<const N: usize>(
         &mut self,
         level: Level,
@@ -822,7 +826,7 @@ impl<'scope> Pipeline<'_, 'scope> {
     fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
         let room = &mut *self.batch_room;
         if let Some(scope) = self.helpers {
-            // Batches that follow have to wait for the part, and are therefore given as well.
+            // Later batches must wait for the part, and are therefore also given to other threads.
             self.flushed = self.flushed.max(ALONE + 1);
             return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }
@@ -831,17 +835,17 @@ impl<'scope> Pipeline<'_, 'scope> {
     }
 }
 
-/// Returns whether a pixel is drawn.
+/// A function that returns whether a pixel is drawn.
 type PixelTest<'a> = &'a dyn Fn((i32, i32)) -> bool;
 
-/// A pattern along a line.
+/// A stipple pattern along a line.
 struct Dash {
     stipple: Stipple,
     /// The axis along which the line changes more.
     axis: usize,
-    /// Where it begins on this axis.
+    /// Start of the line on this axis, fixed-point.
     from: i64,
-    /// Pixels of the pattern before.
+    /// Number of pixels of the pattern before the line.
     behind: i64,
 }
 
@@ -852,7 +856,7 @@ impl Dash {
     }
 }
 
-/// What polygon offset adds to the depth of a polygon.
+/// Returns the polygon offset of the depth.
 fn offset_of(offset: &Offset, windows: &[Window]) -> f64 {
     let [a, b, c] = [0, 1, 2].map(|at| windows[at]);
     let pixels =
@@ -882,7 +886,7 @@ fn offset_of(offset: &Offset, windows: &[Window]) -> f64 {
     }
 }
 
-/// The range to which colours of a fixed-point target are clamped.
+/// Returns the range to which colours of a fixed-point target are clamped.
 pub fn blend_range(number: Number) -> Option<(f32, f32)> {
     match number {
         Number::Unorm | Number::Srgb => Some((0., 1.)),

@@ -1,26 +1,26 @@
-//! Primitives whose pixels are all alike, and which no test drops: the same words go to all of them.
+//! Fills primitives whose pixels all have the same value, and which no test drops.
 //!
-//! A driver clears by such draws.
+//! Drivers clear surfaces with such draws.
 
 use reconverge_simt::vram::{RowFill, Vram};
 
 use crate::setup::Rectangle;
 use crate::state::Surface;
 
-/// Bytes of an element.
+/// Size of an element in bytes.
 const ELEMENT: usize = 4;
 
-/// The value that every pixel gets in a surface. The elements of the surface are words.
+/// The value that a surface stores in every pixel. The elements of the surface are words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Constant {
     pub(crate) surface: Surface,
     pub(crate) value: u32,
-    /// Bits of the element that get those of the value.
+    /// Bits of the element that are written.
     pub(crate) mask: u32,
 }
 
 impl Constant {
-    /// Returns whether the surface has all pixels of a rectangle in memory.
+    /// Returns whether all pixels of a rectangle are in the surface's memory.
     fn has(&self, pixels: Rectangle, memory: Vram<'_>) -> bool {
         let Surface { start, end, pitch, rows, .. } = self.surface;
         let (Ok(right), Ok(below)) = (usize::try_from(pixels.x1), usize::try_from(pixels.y1)) else {
@@ -44,8 +44,8 @@ impl Constant {
     }
 }
 
-/// Fills rectangles in all surfaces, and returns the number of their pixels. Returns `None`, and stores nothing, if some pixel is
-/// outside of a surface.
+/// Fills rectangles in all surfaces, and returns the number of their pixels. Returns `None`, and stores nothing, if a
+/// pixel is outside of a surface.
 pub(crate) fn fill(constants: &[Constant], pixels: &[Rectangle], memory: Vram<'_>) -> Option<u64> {
     let all = |constant: &Constant| pixels.iter().all(|pixels| constant.has(*pixels, memory));
     constants.iter().all(all).then_some(())?;

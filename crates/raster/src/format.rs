@@ -1,11 +1,11 @@
-//! Formats of surfaces: where the components of an element lie, and what number each is.
+//! Formats of surfaces: the positions of an element's components, and their number types.
 //!
 //! Sources: OpenGL 3.0, 2.1.2 (fixed-point conversions), 3.8.1 and 4.1.8 (sRGB), EXT_packed_float, EXT_texture_shared_exponent.
 //! Rounding to a fixed-point number is to the nearest, ties to even; no document of the chips states it.
 
 use std::sync::LazyLock;
 
-/// What the bits of a component mean.
+/// Interpretation of a component's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
     /// A fraction in [0, 1].
@@ -20,37 +20,37 @@ pub enum Number {
     Uint,
     /// A signed integer.
     Sint,
-    /// A fraction in [0, 1] along the sRGB curve; the fourth component is linear.
+    /// A fraction in [0, 1] on the sRGB curve. The fourth component is linear.
     Srgb,
     /// A float of 32, 16, 11 or 10 bits, the last two without a sign.
     Float,
 }
 
 impl Number {
-    /// Whether shaders see integers, which neither blend nor filter.
+    /// Returns whether shaders read integers, which are neither blended nor filtered.
     pub fn is_integer(self) -> bool {
         matches!(self, Number::Uint | Number::Sint)
     }
 
-    /// The bits of one: what a component reads as that a format does not have, where a selection asks for it.
+    /// Returns the bits of one: the value of a component that a selection reads and the format does not have.
     pub fn one(self) -> u32 {
         if self.is_integer() { 1 } else { 1f32.to_bits() }
     }
 }
 
-/// The components of an element, at most four, from the least significant bit upward.
+/// The components of an element, up to four, from the least significant bit upward.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// Widths in bits; 0 for a component that is not there.
+    /// Widths in bits; 0 for a component that does not exist.
     pub bits: [u8; 4],
-    /// What each is.
+    /// Number type of each component.
     pub numbers: [Number; 4],
     /// Bytes of an element.
     pub bytes: u8,
 }
 
 impl Format {
-    /// A format whose components are all of one kind, in as many bytes as they fill.
+    /// Returns a format whose components have one number type. The element has as many bytes as they fill.
     pub const fn new(bits: [u8; 4], number: Number) -> Format {
         let total = bits[0] as u32 + bits[1] as u32 + bits[2] as u32 + bits[3] as u32;
         let mut numbers = [number; 4];
@@ -60,8 +60,8 @@ impl Format {
         Format { bits, numbers, bytes: total.div_ceil(8) as u8 }
     }
 
-    /// The components of an element as bits of floats, or as integers; 0 for one that is not there. Bytes beyond the end of
-    /// `bytes` read as 0.
+    /// Returns the components of an element as bits of floats, or as integers; 0 for a component that does not exist.
+    /// Bytes after the end of `bytes` read as 0.
     pub fn read(&self, bytes: &[u8]) -> [u32; 4] {
         let mut element = [0; 16];
         let length = bytes.len().min(usize::from(self.bytes));
@@ -84,7 +84,7 @@ impl Format {
         values
     }
 
-    /// Whether all components are words that are read as they are, like most attributes of vertices.
+    /// Returns whether all components are words that are read unchanged, like most attributes of vertices.
     fn has_words(&self) -> bool {
         let is_word = |(width, number): (u8, Number)| {
             width == 0 || width == 32 && matches!(number, Number::Uint | Number::Sint | Number::Float)
@@ -92,7 +92,8 @@ impl Format {
         self.bits.into_iter().zip(self.numbers).all(is_word)
     }
 
-    /// The element of these components, and which of its bits belong to those that `mask` has (bit n is component n).
+    /// Returns the element with these components, and the mask of the bits to write. Bit n of `mask` selects
+    /// component n.
     pub fn write(&self, values: [u32; 4], mask: u8) -> (u128, u128) {
         if mask == 0xf && *self == RGBA8 {
             return (bytes_of(values).into(), u32::MAX.into());
@@ -112,18 +113,18 @@ impl Format {
     }
 }
 
-/// What most surfaces are made of.
+/// The format of most surfaces.
 const RGBA8: Format = Format::new([8; 4], Number::Unorm);
 
-/// [`Format::write`] for [`RGBA8`], all components at once.
+/// Returns the result of [`Format::write`] for [`RGBA8`]. Converts all components at once.
 fn bytes_of(values: [u32; 4]) -> u32 {
-    // A NaN stays one, which is 0 as an integer.
+    // `clamp` keeps a NaN, which becomes 0 as an integer.
     let fraction = |value: u32| f64::from(f32::from_bits(value).clamp(0., 1.));
     let bytes = values.map(|value| nearest(fraction(value) * 255.) as u8);
     u32::from_le_bytes(bytes)
 }
 
-/// A component as the bits of a float, or as an integer of 32 bits.
+/// Returns a component as the bits of a float, or as an integer of 32 bits.
 #[inline(always)]
 pub(crate) fn to_value(raw: u32, width: u8, number: Number) -> u32 {
     let signed = (raw << (32 - width)) as i32 >> (32 - width);
@@ -133,7 +134,7 @@ pub(crate) fn to_value(raw: u32, width: u8, number: Number) -> u32 {
         Number::Sint => return signed as u32,
         Number::Float => return float_to_single(raw, width),
         Number::Unorm => f64::from(raw) / f64::from(most),
-        // A component of one bit has the codes 0 and -1.
+        // A component with one bit has the codes 0 and -1.
         Number::Snorm => (f64::from(signed) / f64::from(most >> 1).max(1.)).max(-1.),
         Number::Uscaled => f64::from(raw),
         Number::Sscaled => f64::from(signed),
@@ -142,7 +143,7 @@ pub(crate) fn to_value(raw: u32, width: u8, number: Number) -> u32 {
     (value as f32).to_bits()
 }
 
-/// A component's bits of a value; what is out of range becomes the nearest that fits, a NaN 0.
+/// Returns a component's bits for a value. A value out of range becomes the nearest one that fits, a NaN becomes 0.
 #[inline(always)]
 pub(crate) fn from_value(value: u32, width: u8, number: Number) -> u32 {
     let most = u32::MAX >> (32 - width);
@@ -162,21 +163,22 @@ pub(crate) fn from_value(value: u32, width: u8, number: Number) -> u32 {
     }
 }
 
-/// A sum with 1.5 * 2^52 has no bits for a fraction, and a whole number in its lowest bits.
+/// In a sum with 1.5 * 2^52, the lowest bits are a whole number without a fraction.
 const WHOLE: f64 = 6_755_399_441_055_744.;
 
-/// The nearest whole number, an even one where two are as near: of what is below 2^51.
+/// Rounds a value below 2^51 to the nearest whole number, ties to even.
 fn nearest(value: f64) -> f64 {
     value + WHOLE - WHOLE
 }
 
-/// The lowest 32 bits of [`nearest`] as a signed integer.
+/// Returns the lowest 32 bits of [`nearest`] as a signed integer.
 #[inline(always)]
 fn integer(value: f64) -> u32 {
     (value + WHOLE).to_bits() as u32
 }
 
-/// A float of fewer bits as a single; 11 and 10 bits have no sign, five of exponent and the rest of fraction, as a half.
+/// Converts a float with fewer bits to a single. With 11 and 10 bits, it has no sign, five bits of exponent, and the
+/// rest of fraction, with the bias of a half.
 #[inline(always)]
 fn float_to_single(raw: u32, width: u8) -> u32 {
     match width {
@@ -187,19 +189,20 @@ fn float_to_single(raw: u32, width: u8) -> u32 {
     }
 }
 
-/// A half as a single. A NaN becomes a quiet one. Without a branch, so that a loop of it works on vectors: the functions of the
-/// crate half are calls, of 2 ns each in a loop, and this takes 0.2 (an AMD EPYC, AVX2).
+/// Converts a half to a single. A NaN becomes a quiet one. The code has no branch, so that a loop of it is
+/// vectorized. The functions of the crate half are calls, which take 2 ns each in a loop; this takes 0.2 (an AMD
+/// EPYC, AVX2).
 #[inline(always)]
 fn half_to_single(raw: u32) -> u32 {
     let magnitude = (raw & 0x7fff) << 13;
-    // The exponents of singles are larger by 112.
+    // The exponent bias of singles is larger by 112.
     let scaled = (f32::from_bits(magnitude) * f32::from_bits((127 + 112) << 23)).to_bits();
     let special = 0xff << 23 | magnitude | if magnitude > 0x1f << 23 { 1 << 22 } else { 0 };
     let value = if magnitude >= 0x1f << 23 { special } else { scaled };
     (raw & 0x8000) << 16 | value
 }
 
-/// A single as a float of fewer bits, rounded to nearest even; without a sign, negative numbers become 0.
+/// Converts a single to a float with fewer bits, rounded to nearest even. Without a sign, negative numbers become 0.
 #[inline(always)]
 fn single_to_float(value: f32, width: u8) -> u32 {
     let bits = value.to_bits();
@@ -219,25 +222,26 @@ fn single_to_float(value: f32, width: u8) -> u32 {
     }
 }
 
-/// The bits of a single without a sign as those of a float with five bits of exponent and some of fraction.
+/// Converts the bits of a non-negative single to those of a float with five bits of exponent and some of fraction.
 #[inline(always)]
 fn rounded(bits: u32, fraction: u32) -> u32 {
-    // Numbers below 2^-14 have no leading one. A sum with a power of two has as many bits as are left of them.
+    // Numbers below 2^-14 have no leading one. A sum with a power of two keeps as many bits as they have left.
     let unit = 0x3f00_0000 + ((10 - fraction) << 23);
     let small = (f32::from_bits(bits) + f32::from_bits(unit)).to_bits().wrapping_sub(unit);
-    // A carry goes to the exponent as it should, up to infinity.
+    // A carry goes to the exponent, as it should, up to infinity.
     let left = 23 - fraction;
     let normal = bits.wrapping_add((1 << (left - 1)) - 1).wrapping_add(bits >> left & 1) >> left;
     let normal = normal.wrapping_sub((127 - 15) << fraction).min(31 << fraction);
     if bits < (127 - 14) << 23 { small } else { normal }
 }
 
-/// sRGB components of eight bits by tables: the same values and codes as those of [`to_value`] and [`from_value`].
+/// Tables for sRGB components of eight bits. Values and codes are those of [`to_value`] and [`from_value`].
 pub(crate) struct SrgbBytes {
     values: [u32; 256],
-    /// The bits of the smallest value that has at least a code, which is the index.
+    /// For each code, the bits of the smallest value with at least this code.
     least: [u32; 257],
-    /// The code of the smallest value whose upper 16 bits are the index. No more than one other code begins at such values.
+    /// For each value of the upper 16 bits, the code of the smallest value with them. At most one other code begins
+    /// among them.
     first: Vec<u8>,
 }
 
@@ -285,18 +289,18 @@ impl SrgbBytes {
     }
 }
 
-/// A linear fraction of an sRGB one. (OpenGL 3.0, 3.9.15)
+/// Converts an sRGB fraction to a linear one. (OpenGL 3.0, 3.9.15)
 pub fn from_srgb(value: f64) -> f32 {
     let linear = if value <= 0.04045 { value / 12.92 } else { libm::pow((value + 0.055) / 1.055, 2.4) };
     linear as f32
 }
 
-/// An sRGB fraction of a linear one. (OpenGL 3.0, 4.1.8)
+/// Converts a linear fraction to an sRGB one. (OpenGL 3.0, 4.1.8)
 fn to_srgb(value: f64) -> f64 {
     if value < 0.0031308 { value * 12.92 } else { 1.055 * libm::pow(value, 1. / 2.4) - 0.055 }
 }
 
-/// The three components of an element with nine bits of each and a shared exponent.
+/// Returns the three components of an element with nine bits each and a shared exponent.
 pub fn shared_exponent(raw: u32) -> [u32; 4] {
     let scale = libm::exp2(f64::from(raw >> 27) - 15. - 9.);
     let part = |at: u32| ((f64::from(raw >> at & 0x1ff) * scale) as f32).to_bits();
@@ -326,7 +330,7 @@ mod tests {
                 for raw in 0..1u32 << width {
                     let value = to_value(raw, width, number);
                     let least = number == Number::Snorm && width > 1 && raw == 1 << (width - 1);
-                    // The lowest code of a signed fraction is -1 as well.
+                    // The lowest code of a signed fraction is also -1.
                     let expected = if least { raw + 1 } else { raw };
                     assert_eq!(from_value(value, width, number), expected, "{number:?} {width} {raw:#x}");
                 }
@@ -368,13 +372,13 @@ mod tests {
         assert!(codes.into_iter().all(|pair| pair[1] - pair[0] <= 1));
     }
 
-    /// Against the functions of the crate half.
+    /// Compares with the functions of the crate half.
     #[test]
     fn halves_are_those_of_a_library() {
         for raw in 0..=u16::MAX {
             assert_eq!(half_to_single(raw.into()), f16::from_bits(raw).to_f32().to_bits(), "{raw:#x}");
         }
-        // Around every half, and others.
+        // Values around every half, and others.
         let near = (0..=u16::MAX).flat_map(|raw| {
             let single = f16::from_bits(raw).to_f32().to_bits();
             [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff].map(|more| single.wrapping_add(more))

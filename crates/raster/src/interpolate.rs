@@ -1,31 +1,31 @@
-//! Interpolation: what a fragment program reads, from the vertices of its primitive.
+//! Interpolation: computes the inputs of a fragment program from the vertices of its primitive.
 //!
-//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles, so that what is the same at all
-//! vertices is the same at every pixel.
+//! Source: OpenGL 3.0, 3.4.1, 3.5.1 and 3.6.1, equations 3.5 to 3.8. Weights are doubles, so that a value that is the
+//! same at all vertices is the same at every pixel.
 
 use crate::setup::{Corner, PIXEL};
 use crate::vertex::Vertex;
 
-/// Where a fragment's input comes from.
+/// Source of a fragment's input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Input {
     /// An attribute of the vertices.
     Attribute {
-        /// Its place in [`Vertex::attributes`].
+        /// Index in [`Vertex::attributes`].
         index: usize,
-        /// How it changes over the primitive.
+        /// Interpolation mode.
         how: How,
     },
-    /// The same for all.
+    /// The same value in all fragments.
     Constant([u32; 4]),
-    /// s and t of a point sprite, 0 and 1; where the primitive is no point, what `otherwise` says.
+    /// s and t of a point sprite, 0 and 1. For other primitives, the attribute that `otherwise` names.
     Sprite {
         /// The attribute of lines and triangles, if there is one.
         otherwise: Option<usize>,
         /// Whether t is 1 at the top.
         top_is_one: bool,
     },
-    /// s and t of a point between two corners, 0 and 1; where the primitive is no point, zeros and 1.
+    /// s and t of a point between two corners, 0 and 1. For other primitives, zeros and 1.
     Stretched {
         /// s and t at the left and top edge.
         low: [f32; 2],
@@ -34,14 +34,14 @@ pub enum Input {
     },
 }
 
-/// How an attribute changes over a primitive.
+/// Interpolation mode of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// Linear in space.
     Perspective,
     /// Linear in the window.
     Linear,
-    /// That of the provoking vertex.
+    /// Value of the provoking vertex.
     Flat,
 }
 
@@ -49,13 +49,13 @@ pub enum How {
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) kind: Kind,
-    /// The vertices of the kind. Unused elements repeat one of them.
+    /// The vertices that this kind has. Unused elements repeat one of them.
     pub(crate) vertices: [&'a Vertex; 3],
-    /// Their window coordinates and 1/w.
+    /// Window coordinates and 1/w of the vertices.
     pub(crate) windows: [Window; 3],
     pub(crate) provoking: &'a Vertex,
     pub(crate) front: bool,
-    /// What polygon offset adds to depth.
+    /// Polygon offset of the depth.
     pub(crate) offset: f64,
 }
 
@@ -66,10 +66,10 @@ pub(crate) enum Kind {
     Triangle,
 }
 
-/// A vertex in the window.
+/// Window coordinates of a vertex.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// Fixed-point.
+    /// x and y, fixed-point.
     pub(crate) corner: [i64; 2],
     /// Depth before the clamp to the depth range.
     pub(crate) z: f64,
@@ -77,16 +77,16 @@ pub(crate) struct Window {
     pub(crate) reciprocal: f64,
 }
 
-/// The weights of a primitive's vertices at a place of a pixel.
+/// The weights of a primitive's vertices at a position in a pixel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Weights {
-    /// In the window.
+    /// Weights that are linear in the window.
     linear: [f64; 3],
-    /// In space.
+    /// Weights that are linear in space.
     perspective: [f64; 3],
     /// Clip-space w.
     pub(crate) w: f64,
-    /// s and t over a point, t 0 at the top.
+    /// s and t over a point; t is 0 at the top.
     sprite: [f64; 2],
 }
 
@@ -102,7 +102,7 @@ impl Kind {
 }
 
 impl Shape<'_> {
-    /// The weights at a place of a pixel, from its centre.
+    /// Returns the weights at a position relative to the centre of a pixel.
     pub(crate) fn weights(&self, x: i32, y: i32, place: Corner) -> Weights {
         let at = [x, y].map(|at| i64::from(at) * PIXEL + PIXEL / 2);
         let at = [0, 1].map(|axis| (at[axis] + place[axis]) as f64);
@@ -147,14 +147,14 @@ impl Shape<'_> {
         Weights { linear, perspective, w: 1. / sum, sprite }
     }
 
-    /// Depth at a pixel, with the offset.
+    /// Returns the depth at a pixel, with the offset.
     pub(crate) fn depth(&self, weights: &Weights) -> f64 {
         let windows = self.windows[..self.kind.vertices()].iter();
         let sum: f64 = windows.zip(weights.linear).map(|(window, weight)| window.z * weight).sum();
         sum + self.offset
     }
 
-    /// The value of an input at a pixel.
+    /// Returns the value of an input at a pixel.
     pub(crate) fn value(&self, input: &Input, weights: &Weights, size: [f64; 2]) -> [u32; 4] {
         let attribute = |index: usize, how: How| {
             let weights = match how {
@@ -166,12 +166,12 @@ impl Shape<'_> {
                 let value = |vertex: &Vertex| f64::from(f32::from_bits(vertex.attributes[index][chan]));
                 let first = value(self.vertices[0]);
                 let parts = self.vertices[..self.kind.vertices()].iter().zip(weights).skip(1);
-                // Differences from the first: equal values stay as they are.
+                // Differences from the first value are summed, so that equal values remain exact.
                 let sum: f64 = parts.map(|(vertex, weight)| (value(vertex) - first) * weight).sum();
                 ((first + sum) as f32).to_bits()
             })
         };
-        // How far over a point, 0 at the left and top edge.
+        // Relative position in the point, 0 at the left and top edge.
         let along = || {
             let centre = self.windows[0].corner.map(|at| at as f64);
             [0, 1].map(|axis| {

@@ -1,7 +1,8 @@
-//! Merging by rows of lanes: what a draw's state settles is settled once, and each step works on a whole row under a mask.
+//! Merging by rows of lanes: decisions that depend only on a draw's state are made once, and each step processes a
+//! whole row under a mask.
 //!
-//! A row has no pixel twice. What a step does not cover, for instance stencil or an uncommon format, goes lane by lane
-//! through [`Merge`].
+//! The pixels of a row are different. [`Merge`] handles lanes one by one if no step exists, for instance for an
+//! uncommon format.
 
 mod blending;
 mod cells;
@@ -25,37 +26,37 @@ use crate::merge::Merge;
 use crate::setup::Quad;
 use crate::state::{self, CopiedTexels, Draw, Fragments, LaneWords, Shaded, Surface, Target};
 
-/// Lanes of a row.
+/// Number of lanes in a row.
 pub(crate) const LANES: usize = 64;
 
-/// A word of each lane.
+/// One word per lane.
 type Words = [u32; LANES];
-/// A float of each lane.
+/// One float per lane.
 type Floats = [f32; LANES];
 
-/// What becomes of depth and stencil.
+/// Step for depth and stencil.
 #[derive(Debug)]
 enum Depth<'a> {
     /// There is no buffer.
     None,
-    /// No test is on: pixels outside of the buffer fail, all others pass.
+    /// No test is on. Pixels outside of the buffer fail, all others pass.
     Inside(Surface, usize),
-    /// Tests of elements of two or four bytes.
+    /// Tests with elements of two or four bytes.
     Test { cells: Cells<'a>, format: DepthFormat, tests: Tests },
-    /// Lane by lane.
+    /// Lanes are tested one by one.
     Lanes,
 }
 
-/// What becomes of colour in a target.
+/// Step for the colour in a target.
 #[derive(Debug)]
 enum Color<'a> {
-    /// Four bytes, each a fraction.
+    /// Elements of four bytes, each of which is a fraction.
     Bytes(Cells<'a>),
-    /// A word that is the component of the colour with this number, as it is.
+    /// Elements that are a word: the component of the colour with this index, unchanged.
     Word(Cells<'a>, usize),
     /// Elements of any other format.
     Elements(Box<Elements<'a>>),
-    /// Lane by lane.
+    /// Lanes are stored one by one.
     Lanes,
 }
 
@@ -65,15 +66,15 @@ pub(crate) struct Kernels<'a> {
     level: Level,
     depth: Depth<'a>,
     colors: Vec<Color<'a>>,
-    /// Whether the draw copies depth instead.
+    /// Whether the draw only copies depth.
     copies: bool,
-    /// The sample of each pixel that the steps are for, and the steps of the others. Pixels of one sample have none.
+    /// The sample of these steps, and the steps for the other samples. Empty if pixels have one sample.
     sample: usize,
     others: Vec<Kernels<'a>>,
 }
 
-/// By the covered lanes of a quad, the words of all four: all ones for each that is covered. A small draw takes 1.5 % less
-/// time than with words from shifts.
+/// Words of the four lanes of a quad, by its mask of covered lanes: all ones for a covered lane. A small draw takes
+/// 1.5 % less time than with words from shifts.
 const COVERED: [[u32; 4]; 16] = {
     let mut words = [[0; 4]; 16];
     let mut at = 0;
@@ -89,14 +90,14 @@ const COVERED: [[u32; 4]; 16] = {
 /// The lanes of a group that have not failed so far.
 #[derive(Clone, Copy, Debug)]
 struct Live {
-    /// All ones for each lane that is live.
+    /// All ones for each live lane.
     words: Words,
-    /// Whether it is known that all lanes of a row are.
+    /// Whether all lanes of a row are known to be live.
     all: bool,
 }
 
 impl Live {
-    /// Lanes that are not in the mask fail.
+    /// Removes the lanes that are not in the mask.
     #[inline(always)]
     fn keep(&mut self, mask: &Words) {
         let mut all = u32::MAX;
@@ -107,19 +108,19 @@ impl Live {
         self.all &= all == u32::MAX;
     }
 
-    /// Whether a lane is live.
+    /// Returns whether a lane is live.
     #[inline(always)]
     fn has(&self, lane: usize) -> bool {
         self.words[lane] != 0
     }
 
-    /// A lane fails.
+    /// Removes a lane.
     #[inline(always)]
     fn fail(&mut self, lane: usize) {
         (self.words[lane], self.all) = (0, false);
     }
 
-    /// The number of live lanes.
+    /// Returns the number of live lanes.
     #[inline(always)]
     fn count(&self) -> u64 {
         if self.all { LANES as u64 } else { self.words.iter().map(|live| live & 1).sum::<u32>().into() }
@@ -127,7 +128,7 @@ impl Live {
 }
 
 impl<'a> Kernels<'a> {
-    /// The steps of a draw; `None` if all its lanes are to be merged one by one.
+    /// Returns the steps of a draw, or `None` if all its lanes must be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let copies_depth = match draw.multisample.copy {
             None => draw.copies_depth,
@@ -148,7 +149,7 @@ impl<'a> Kernels<'a> {
         Some(Kernels { others, ..Kernels::of_sample(draw, 0, memory, level) })
     }
 
-    /// The steps for one sample of each pixel.
+    /// Returns the steps for one sample of each pixel.
     fn of_sample(draw: &Draw, sample: usize, memory: Vram<'a>, level: Level) -> Kernels<'a> {
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
@@ -192,20 +193,20 @@ impl<'a> Kernels<'a> {
         Kernels { level, depth, colors, copies: false, sample, others: Vec::new() }
     }
 
-    /// The copy that the draw is, if its program copies texels.
+    /// Returns the copy that the draw performs, if its program copies texels.
     pub(crate) fn copied(&self, texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
         let plain = matches!((&self.depth, &self.colors[..]), (Depth::None, [Color::Bytes(_)]));
         if plain { ByteRows::new(texels, draw) } else { None }
     }
 
-    /// Whether no step goes lane by lane.
+    /// Returns whether no step processes lanes one by one.
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
-    /// Returns what all lanes store, from the results of a uniform program in `shaded` and the [level](crate::columns::Slopes::level) of a primitive.
-    /// Returns `None` if a test may drop a lane.
+    /// Returns the values that all lanes store, from the results of a uniform program in `shaded` and the
+    /// [level](crate::columns::Slopes::level) of a primitive. Returns `None` if a test may drop a lane.
     pub(crate) fn constants(
         &self,
         draw: &Draw,
@@ -269,24 +270,24 @@ impl<'a> Kernels<'a> {
         Some(all)
     }
 
-    /// Whether lanes that fail the depth test now will fail it later in the draw as well, and leave nothing.
+    /// Returns whether lanes that now fail the depth test would also fail it later in the draw, and have no effect.
     pub(crate) fn hides(&self) -> bool {
         let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
             &self.depth
         else {
             return false;
         };
-        // Stored depths only come nearer.
+        // Stored depths can only come nearer.
         let nearer = [Compare::Less, Compare::LessEqual, Compare::Greater, Compare::GreaterEqual];
         !depth_write || nearer.contains(compare)
     }
 
-    /// Adds the quads of fragments with depths to a list, without those that the depth test hides.
+    /// Adds the quads of fragments with depths to a list, except for quads that the depth test hides.
     pub(crate) fn see(&self, fragments: &Fragments, seen: &mut Vec<Quad>) {
         self.level.run(Sight { kernels: self, fragments, seen });
     }
 
-    /// Whether lanes are tested by depths that the program does not compute.
+    /// Returns whether a test reads depths that the program does not compute.
     pub(crate) fn reads_depth(&self) -> bool {
         matches!(self.depth, Depth::Test { .. } | Depth::Lanes)
     }
@@ -301,7 +302,7 @@ impl<'a> Kernels<'a> {
     }
 }
 
-/// Whether no two surfaces of a draw share memory.
+/// Returns whether the surfaces of a draw are in separate memory.
 fn are_apart(draw: &Draw, samples: usize) -> bool {
     let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes(), samples));
     let targets = draw.targets.iter();
@@ -319,7 +320,7 @@ struct MergedRows<'a> {
     memory: Vram<'a>,
 }
 
-/// Lanes of one row.
+/// Lanes of one row, in whole quads.
 struct Group<'a> {
     /// The first lane in the batch.
     first: usize,
@@ -350,7 +351,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// Quads, some of which are hidden.
+/// Quads to be checked for hidden ones.
 struct Sight<'a> {
     kernels: &'a Kernels<'a>,
     fragments: &'a Fragments,
@@ -414,8 +415,8 @@ impl Task for MergedRows<'_> {
     }
 }
 
-/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. Words after the
-/// group have no meaning. The room is for a column that ends before a whole row does.
+/// Returns the words of a group in a column, from lane `first` on; zeros if the column is empty. Words after the
+/// group are undefined. `room` is used for a column that ends before a whole row.
 #[inline(always)]
 fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>()) {
@@ -437,7 +438,7 @@ fn floats(words: &Words) -> Floats {
     floats
 }
 
-/// All ones where a condition holds for the values of both rows.
+/// Returns all ones in each lane whose two values satisfy a condition.
 #[inline(always)]
 fn holds<T: Copy>(left: &[T; LANES], right: &[T; LANES], condition: impl Fn(T, T) -> bool) -> Words {
     let mut words = [0; LANES];
@@ -447,7 +448,7 @@ fn holds<T: Copy>(left: &[T; LANES], right: &[T; LANES], condition: impl Fn(T, T
     words
 }
 
-/// [`Compare::passes`] for rows.
+/// Computes [`Compare::passes`] for rows.
 #[inline(always)]
 fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored: &[T; LANES]) -> Words {
     match compare {
@@ -462,14 +463,14 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
     }
 }
 
-/// Depths as fractions of a greatest code: [`DepthFormat::code`].
+/// Converts depths to fractions of a maximum code, like [`DepthFormat::code`].
 #[inline(always)]
 fn fractions(depths: &Floats, most: u32) -> Words {
-    /// A sum with 1.5 * 2^52 has a whole number in its lowest bits.
+    /// In a sum with 1.5 * 2^52, the lowest bits are a whole number.
     const WHOLE: f64 = 6_755_399_441_055_744.;
     let mut codes = [0; LANES];
     for lane in 0..LANES {
-        // A NaN is not above zero.
+        // A NaN is not greater than zero.
         let depth = if depths[lane] > 0. { depths[lane] } else { 0. };
         let depth = if depth < 1. { depth } else { 1. };
         codes[lane] = (f64::from(depth) * f64::from(most) + WHOLE).to_bits() as u32;
@@ -477,7 +478,7 @@ fn fractions(depths: &Floats, most: u32) -> Words {
     codes
 }
 
-/// The depth test for rows: the codes of depths, and the lanes that pass.
+/// The depth test for rows: returns the codes of depths, and the lanes that pass.
 #[inline(always)]
 fn depth_tested(format: DepthFormat, compare: Compare, depths: &Words, stored: &Words) -> (Words, Words) {
     let layout = WordLayout::of(format);
@@ -489,7 +490,7 @@ fn depth_tested(format: DepthFormat, compare: Compare, depths: &Words, stored: &
     (codes, compared(compare, &codes, &before))
 }
 
-/// Where depth and stencil are in a word: the lowest bit, and how many.
+/// Position of depth or stencil in a word: the lowest bit, and the number of bits.
 struct WordLayout {
     depth: (u32, u32),
     stencil: (u32, u32),
@@ -512,7 +513,7 @@ fn bits(count: u32) -> u32 {
     u32::MAX.checked_shr(32 - count).unwrap_or(0)
 }
 
-/// Bits of each word, as numbers.
+/// Returns bits of each word as numbers.
 #[inline(always)]
 fn part(words: &Words, (first, count): (u32, u32)) -> Words {
     let mask = bits(count);
@@ -529,7 +530,7 @@ fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Wo
     }
 }
 
-/// [`StencilOp::apply`] for rows. The compiler makes a loop of each arm.
+/// Computes [`StencilOp::apply`] for rows. The compiler emits a loop for each arm.
 #[inline(always)]
 fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
     let each = |op: StencilOp| {
@@ -551,7 +552,7 @@ fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
     }
 }
 
-/// The stencil test of a side for rows: the lanes that pass it, and the new values.
+/// The stencil test of a side for rows: returns the lanes that pass, and the new values.
 #[inline(always)]
 fn tested(
     side: &Stencil,
@@ -578,7 +579,7 @@ fn tested(
 }
 
 impl MergedRows<'_> {
-    /// The words for each target that are the same in all lanes.
+    /// Returns, for each target, the word that all lanes store, if it is the same.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
         let fixed = |(target, color): (&Target, &Color<'_>)| {
@@ -591,7 +592,7 @@ impl MergedRows<'_> {
         if uniform { all.map(fixed).collect() } else { Vec::new() }
     }
 
-    /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`MergedRows::fixed`].
+    /// Merges a group, and returns the number of lanes that passed the tests. `fixed`: see [`MergedRows::fixed`].
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
@@ -605,7 +606,7 @@ impl MergedRows<'_> {
         }
         let sample = self.kernels.sample;
         if let Some(masks @ [_, ..]) = self.merge.batch.fragments.samples.get(group.first..) {
-            // Pixels of several samples are live if this sample is covered.
+            // A pixel with several samples is live if this sample is covered.
             let mut covered = [0; LANES];
             let masks = masks.iter().take(4 * group.quads.len());
             covered.iter_mut().zip(masks).for_each(|(covered, mask)| {
@@ -647,7 +648,7 @@ impl MergedRows<'_> {
         passed
     }
 
-    /// Tests depth and stencil: lanes that fail leave `live`.
+    /// Tests depth and stencil. Removes lanes that fail from `live`.
     #[inline(always)]
     fn test(&self, group: &Group<'_>, live: &mut Live) {
         let Merge { batch, shaded, .. } = *self.merge;
@@ -689,7 +690,7 @@ impl MergedRows<'_> {
                 }
                 if tests.stencil.is_none() {
                     live.keep(&passes);
-                    // Other primitives hide many primitives.
+                    // Many primitives are completely hidden by others.
                     if live.count() == 0 {
                         return;
                     }
@@ -726,7 +727,8 @@ impl MergedRows<'_> {
         }
     }
 
-    /// Tests the stencil of lanes: lanes that fail leave `passes`, which has those that pass the depth test. Returns the new values.
+    /// Tests the stencil of lanes. Removes lanes that fail from `passes`, which has those that pass the depth test.
+    /// Returns the new values.
     #[inline(always)]
     fn stencil(&self, group: &Group<'_>, sides: &[Stencil; 2], stored: &Words, passes: &mut Words) -> Words {
         let Merge { batch, shaded, .. } = *self.merge;
@@ -757,7 +759,7 @@ impl MergedRows<'_> {
         new
     }
 
-    /// Stores lanes that are live in a target; `fixed`: the same word in all, without blending.
+    /// Stores live lanes in a target. With `fixed`, all lanes store this word, without blending.
     #[inline(always)]
     fn store(
         &self,
@@ -816,7 +818,7 @@ impl MergedRows<'_> {
 }
 
 impl MergedRows<'_> {
-    /// The second colour of a group, if a blend reads it and there is one.
+    /// Returns the second colour of a group, if a blend reads it and the program writes it.
     #[inline(always)]
     fn second<'l>(
         &'l self,
@@ -830,7 +832,7 @@ impl MergedRows<'_> {
         }
     }
 
-    /// Stores lanes that are live as elements of any format.
+    /// Stores live lanes as elements of any format.
     #[inline(always)]
     fn store_elements(
         &self,
@@ -868,7 +870,7 @@ impl MergedRows<'_> {
     }
 }
 
-/// The bits of an element of four bytes that are written.
+/// Returns the bits of a four-byte element that are written.
 #[inline(always)]
 fn written_bits(target: &Target) -> u32 {
     let mut written = 0;
@@ -880,7 +882,7 @@ fn written_bits(target: &Target) -> u32 {
     written
 }
 
-/// The components of a colour in a group.
+/// Returns the components of a colour in a group.
 #[inline(always)]
 fn rows<'a>(
     columns: &'a [LaneWords; 4],

@@ -1,4 +1,4 @@
-//! Fragments pixel by pixel: every kind of primitive and state.
+//! Computes fragments pixel by pixel, for every kind of primitive and state.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw};
 use crate::vertex::has;
 
-/// Four pixels, the samples that are covered of each, and the sample that is shaded.
+/// Four pixels, the covered samples of each, and the sample to be shaded.
 pub(crate) type Work = (Quad, [u8; 4], usize);
 
 /// Lanes of a primitive's pixels.
@@ -20,7 +20,7 @@ pub(crate) struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
-    /// A depth in the range of the viewport.
+    /// Clamps a depth to the range of the viewport.
     fn clamped(&self, depth: f64) -> f32 {
         match self.draw.viewport.depth {
             Some((low, high)) => (depth as f32).max(low).min(high),
@@ -28,7 +28,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// The position at a place of a pixel, which has these weights.
+    /// Returns the position at an offset `from` the centre of a pixel. The weights are those at the offset.
     pub(crate) fn position(&self, (x, y): (i32, i32), from: Corner, weights: &Weights) -> [u32; 4] {
         let [x, y] =
             [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);

@@ -1,21 +1,21 @@
-//! The fixed-function stages of a graphics chip, which all three machines share: from vertices that a vertex program has
-//! left to what is in memory. Programs are somebody else's: a [`draw::FragmentProgram`] shades whole quads.
+//! The fixed-function stages of a graphics chip, which all three machines share. They lead from the results of a
+//! vertex program to memory. This crate does not run programs: a [`draw::FragmentProgram`] shades whole quads.
 //!
-//! | read | for |
+//! | module | contents |
 //! |---|---|
-//! | [`mod@draw`] | all that a draw depends on, and the stages one after another |
+//! | [`mod@draw`] | the state of a draw, and the stages in order |
 //! | [`primitive`] | from indices to points, lines, triangles |
-//! | [`vertex`], [`clip`] | vertices, and what is cut of primitives |
-//! | [`setup`], [`mask`] | which pixels a primitive covers, and which of them may be drawn |
-//! | [`interpolate`] | what a fragment program reads |
-//! | [`depth`], [`blend`] | the tests, and how colours are put together |
+//! | [`vertex`], [`clip`] | vertices, and clipping of primitives |
+//! | [`setup`], [`mask`] | the pixels that a primitive covers, and those that may be drawn |
+//! | [`interpolate`] | the inputs of a fragment program |
+//! | [`depth`], [`blend`] | depth and stencil tests, and blending |
 //! | `shading` | the fragment program, without its type |
 //! | `batches` | the lanes of a draw on several threads |
-//! | `lanes`, `merge` | fragments one by one: their inputs, and their end in memory |
+//! | `lanes`, `merge` | fragments one by one: their inputs, and their storage in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
-//! | `copy` | texels that go to a target as they are |
-//! | `fills` | pixels that are all alike |
-//! | [`reference`](mod@reference) | the same pixel by pixel |
+//! | `copy` | texels that are copied to a target unchanged |
+//! | `fills` | primitives whose pixels all have the same value |
+//! | [`reference`](mod@reference) | the same results, pixel by pixel |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
 #![forbid(unsafe_code)]

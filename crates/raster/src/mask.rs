@@ -5,7 +5,7 @@
 use crate::interpolate::Kind;
 use crate::setup::Rectangle;
 
-/// Rectangles of the window, with the side of them that is drawn.
+/// Rectangles of the window, and which side of them is drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindowRectangles {
     /// The rectangles.
@@ -17,7 +17,7 @@ pub struct WindowRectangles {
 /// The pixels that a draw may cover.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PixelMask {
-    /// Rectangles, if they count.
+    /// Window rectangles, if they are on.
     pub rectangles: Option<WindowRectangles>,
     /// The pattern of filled polygons, if there is one. Bit 31 - x % 32 of row y % 32 is for pixel (x, y).
     pub stipple: Option<[u32; 32]>,

@@ -1,4 +1,4 @@
-//! Merging: from shaded fragments to memory, one by one.
+//! Merging: stores shaded fragments in memory, one by one.
 
 use reconverge_simt::vram::Vram;
 
@@ -6,14 +6,14 @@ use crate::blend::{LogicOp, stored_bits};
 use crate::setup::Quad;
 use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
 
-/// Shaded lanes, and what becomes of them.
+/// Shaded lanes, and the state that their merging needs.
 pub(crate) struct Merge<'a> {
     pub(crate) draw: &'a Draw,
-    /// Samples a pixel of the surfaces.
+    /// Number of samples per pixel of the surfaces.
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
-    /// Whether `shaded` is one row for all lanes. Kernels that are complete know what to do with it.
+    /// Whether `shaded` is one row for all lanes. Only complete kernels support that.
     pub(crate) uniform: bool,
 }
 
@@ -36,7 +36,7 @@ impl Merge<'_> {
         Some([0, 1, 2, 3].map(|chan| colors[chan].get(lane).copied().unwrap_or(0)))
     }
 
-    /// Tests the samples of a fragment and stores them; gives how many passed.
+    /// Tests the samples of a fragment and stores them. Returns the number of samples that passed.
     fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
         let Merge { draw, samples, batch, shaded, .. } = *self;
         let (x, y) = batch.fragments.pixel(lane);
@@ -67,7 +67,7 @@ impl Merge<'_> {
         passed
     }
 
-    /// Tests a sample and stores it; whether it passed.
+    /// Tests one sample and stores it. Returns whether the sample passed.
     fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
         if !self.test(memory, at, depth, lane) {
             return false;
@@ -76,7 +76,7 @@ impl Merge<'_> {
         true
     }
 
-    /// Tests a sample; whether it passed.
+    /// Tests one sample. Returns whether the sample passed.
     pub(crate) fn test(
         &self,
         memory: Vram<'_>,
@@ -152,7 +152,8 @@ impl Merge<'_> {
         }
     }
 
-    /// Copies depth to the first target as [`Merge::copy_depth`] does, many pixels at once. Returns whether it did.
+    /// Copies depth to the first target as [`Merge::copy_depth`] does, for many pixels at once. Returns whether it
+    /// did.
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());
@@ -165,7 +166,7 @@ impl Merge<'_> {
         if !apart || usize::from(to.format.bytes) != bytes || kills {
             return false;
         }
-        // Adjacent quads that are covered as a whole.
+        // Adjacent quads that are fully covered.
         let fragments = &self.batch.fragments;
         let is_whole = |quad: &Quad| quad.covered == 0xf;
         let mut first = 0;

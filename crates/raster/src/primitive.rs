@@ -2,67 +2,70 @@
 //!
 //! Source: OpenGL 3.0, 2.6.1; the provoking vertex from its table 2.12 and EXT_provoking_vertex.
 
-/// How vertices make primitives.
+/// Topology: the way in which vertices form primitives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// A point each.
+    /// Each vertex is a point.
     Points,
-    /// A line of every two.
+    /// Every two vertices form a line.
     Lines,
-    /// A line between each and the one before.
+    /// Each vertex and the one before form a line.
     LineStrip,
-    /// [`Topology::LineStrip`], and from the last to the first.
+    /// [`Topology::LineStrip`], with a line from the last vertex to the first.
     LineLoop,
-    /// A triangle of every three.
+    /// Every three vertices form a triangle.
     Triangles,
-    /// A triangle of each and the two before.
+    /// Each vertex and the two before form a triangle.
     TriangleStrip,
-    /// A triangle of each, the one before, and the first.
+    /// Each vertex, the one before, and the first form a triangle.
     TriangleFan,
-    /// Two triangles of every four.
+    /// Every four vertices form two triangles.
     Quads,
-    /// Two triangles of every two and the two before.
+    /// Every two vertices and the two before form two triangles.
     QuadStrip,
-    /// As [`Topology::TriangleFan`]; its first vertex provokes.
+    /// A [`Topology::TriangleFan`] whose first vertex provokes.
     Polygon,
-    /// A rectangle along the axes of every three: the fourth corner is the second, plus the third, minus the first.
+    /// Every three vertices form a rectangle along the axes. The fourth corner is the second, plus the third, minus
+    /// the first.
     Rectangles,
-    /// [`Topology::Lines`], with a neighbour before and after each.
+    /// [`Topology::Lines`], with an adjacent vertex before and after each line.
     LinesAdjacency,
-    /// [`Topology::LineStrip`], with a neighbour at both ends.
+    /// [`Topology::LineStrip`], with an adjacent vertex at both ends.
     LineStripAdjacency,
-    /// [`Topology::Triangles`], with a neighbour after each vertex.
+    /// [`Topology::Triangles`], with an adjacent vertex after each vertex.
     TrianglesAdjacency,
-    /// [`Topology::TriangleStrip`], with neighbours between.
+    /// [`Topology::TriangleStrip`], with adjacent vertices between the vertices.
     TriangleStripAdjacency,
 }
 
-/// A primitive: places in the list of indices.
+/// A primitive. Vertices are positions in the list of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Primitive {
-    /// One place for a point, two for a line, three for a triangle or rectangle; the others are 0. In the order that decides
-    /// which side of a triangle is seen.
+    /// One position for a point, two for a line, three for a triangle or rectangle; the others are 0. The order
+    /// determines which side of a triangle is visible.
     pub vertices: [usize; 3],
-    /// How many there are.
+    /// Number of vertices.
     pub count: u8,
-    /// The vertex whose flat attributes count.
+    /// Position of the vertex whose flat attributes are used.
     pub provoking: usize,
-    /// Bit n: the side from vertex n to the next one is an edge of the polygon that the primitive is a part of. The sides between
-    /// the parts of a quad or of a polygon are not: they are not drawn in the polygon modes of points and lines. (OpenGL 3.0, 2.6.2)
+    /// Bit n: the side from vertex n to the next one is an edge of the polygon that contains the primitive. Sides
+    /// between the parts of a quad or of a polygon are not edges: the polygon modes of points and lines do not draw
+    /// them. (OpenGL 3.0, 2.6.2)
     pub edges: u8,
 }
 
 /// [`Primitive::edges`] of a whole primitive.
 const ALL_EDGES: u8 = 0b111;
 
-/// The primitives of a run of `count` indices without a restart, in order. Vertices that complete none are dropped.
+/// Returns the primitives of a run of `count` indices without a restart, in order. Drops vertices of incomplete
+/// primitives.
 pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Primitive> {
     let mut found = Vec::new();
     assemble_into(topology, count, last_provokes, &mut found);
     found
 }
 
-/// Returns the number of primitives of a run of `count` indices. A quad and a polygon are one each.
+/// Returns the number of primitives in a run of `count` indices. Each quad or polygon counts as one.
 pub fn count(topology: Topology, count: usize) -> usize {
     match topology {
         Topology::Points => count,
@@ -80,7 +83,7 @@ pub fn count(topology: Topology, count: usize) -> usize {
     }
 }
 
-/// [`assemble`], in place of what `found` holds.
+/// Stores the result of [`assemble`] in `found`, which is cleared.
 pub(crate) fn assemble_into(
     topology: Topology,
     count: usize,
@@ -109,7 +112,7 @@ pub(crate) fn assemble_into(
         }
         Topology::TriangleStrip => {
             for at in 2..count {
-                // Every other one the other way round, so that all face the same way.
+                // Every other triangle is reversed, so that all face the same way.
                 let vertices = if at % 2 == 0 { [at - 2, at - 1, at] } else { [at - 1, at - 2, at] };
                 add(&vertices, pick(at - 2, at));
             }
@@ -154,7 +157,8 @@ pub(crate) fn assemble_into(
     }
 }
 
-/// The list whose primitives a topology makes: of points, lines, triangles or rectangles, without neighbours.
+/// Returns the list topology with the same kind of primitives: points, lines, triangles or rectangles, without
+/// adjacency.
 pub fn list_of(topology: Topology) -> Topology {
     match topology {
         Topology::Points => Topology::Points,
@@ -175,16 +179,16 @@ pub fn list_of(topology: Topology) -> Topology {
     }
 }
 
-/// The vertices of each primitive of a run, in an order that [`list_of`] its topology makes the same primitives of: the
-/// vertex whose flat attributes count is where that list has it.
+/// Returns the vertices of each primitive of a run, ordered for the topology [`list_of`]. The provoking vertex is at
+/// the position that this list topology uses.
 ///
-/// A primitive whose provoking vertex is none of its corners, as the first half of a quad has one, keeps its order.
+/// The order is unchanged if the provoking vertex is not a corner of the primitive, as in the first half of a quad.
 pub fn list(topology: Topology, count: usize, last_provokes: bool) -> Vec<Vec<usize>> {
     let all = assemble(topology, count, last_provokes).into_iter();
     all.map(|primitive| {
         let mut corners = primitive.vertices[..usize::from(primitive.count)].to_vec();
         let place = corners.iter().position(|corner| *corner == primitive.provoking);
-        // Turned, a triangle runs the same way round; a line has its provoking vertex in place.
+        // A rotated triangle has the same orientation. A line already has its provoking vertex at the right position.
         if let (Some(place), 3, true) = (place, corners.len(), topology != Topology::Rectangles) {
             corners.rotate_left(if last_provokes { place + 1 } else { place } % 3);
         }
@@ -261,7 +265,7 @@ mod tests {
         assert_eq!([2, 3, 9].map(|vertices| count(Topology::Polygon, vertices)), [0, 1, 1]);
     }
 
-    /// OpenGL 3.0, 2.6.1 and 2.6.2: a quad has four edges, a polygon as many as vertices.
+    /// OpenGL 3.0, 2.6.1 and 2.6.2: a quad has four edges, and a polygon has one per vertex.
     #[test]
     fn each_edge_of_a_polygon_is_an_edge_of_one_part() {
         let edges = |topology, count| {

@@ -1,16 +1,16 @@
-//! Draws whose fragments are made and merged one by one.
+//! Reference implementation of draws: computes and merges fragments one by one.
 //!
-//! [`draw`](crate::draw::draw) gives the same.
+//! [`draw`](crate::draw::draw) has the same results.
 
 use reconverge_simt::vram::Vram;
 
 use crate::draw::{Coordinates, Vertices, run};
 use crate::state::{Counts, Draw, FragmentProgram};
 
-/// [`draw_with`](crate::draw::draw_with), pixel by pixel.
+/// Draws as [`draw_with`](crate::draw::draw_with) does, pixel by pixel.
 ///
 /// # Errors
-/// The fragment program's; what was merged before stays.
+/// The error of the fragment program. Results that were merged before remain.
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,

@@ -1,16 +1,16 @@
 //! Setup: from a primitive in window coordinates to the pixels that it covers, in quads.
 //!
-//! Window coordinates are fixed-point numbers of [`SUBPIXEL_BITS`] bits of fraction, y downward in the order of rows. A pixel
-//! belongs to a triangle if its centre is inside, or on a left or a top edge. (OpenGL 3.0, 3.6.1, leaves the tie to the
-//! implementation; left and top is the rule of the chips' own documents.)
+//! Window coordinates are fixed-point numbers with [`SUBPIXEL_BITS`] bits of fraction. y points downward, in the
+//! order of rows. A pixel belongs to a triangle if its centre is inside, or on a left or a top edge. (OpenGL 3.0,
+//! 3.6.1, leaves ties to the implementation; left and top is the rule of the chips' own documents.)
 
 /// Bits of fraction of a window coordinate.
 pub const SUBPIXEL_BITS: u32 = 8;
 
-/// One pixel.
+/// Size of a pixel in fixed-point units.
 pub const PIXEL: i64 = 1 << SUBPIXEL_BITS;
 
-/// The pixels x0 <= x < x1, y0 <= y < y1.
+/// The pixels with x0 <= x < x1 and y0 <= y < y1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rectangle {
     /// Left, inclusive.
@@ -24,7 +24,7 @@ pub struct Rectangle {
 }
 
 impl Rectangle {
-    /// What is in both.
+    /// Returns the intersection of two rectangles.
     pub fn and(self, other: Rectangle) -> Rectangle {
         Rectangle {
             x0: self.x0.max(other.x0),
@@ -34,7 +34,7 @@ impl Rectangle {
         }
     }
 
-    /// Whether there is no pixel.
+    /// Returns whether the rectangle contains no pixel.
     pub fn is_empty(self) -> bool {
         self.x0 >= self.x1 || self.y0 >= self.y1
     }
@@ -43,16 +43,17 @@ impl Rectangle {
 /// A corner in window coordinates, fixed-point.
 pub type Corner = [i64; 2];
 
-/// How far from 0 a corner is at most: 2^20 pixels, far outside every surface and every guard band. What is not clipped may be
-/// further away. Products of two distances between corners, and sums of a polygon's, are then numbers of 63 bits.
+/// Maximum distance of a corner from 0: 2^20 pixels, far outside every surface and every guard band. A corner that is
+/// not clipped may be further away and is clamped. Products of two distances between corners, and sums for a polygon,
+/// then have 63 bits.
 const FURTHEST: i64 = PIXEL << 20;
 
-/// The nearest fixed-point number at or below a window coordinate; one beyond the furthest is the furthest, no number is 0.
+/// Rounds a window coordinate down to a fixed-point number. Clamps it to the maximum distance; a NaN becomes 0.
 pub fn snap(coordinate: f64) -> i64 {
     bounded(libm::floor(coordinate * PIXEL as f64))
 }
 
-/// A fixed-point length or coordinate as a whole number.
+/// Converts a fixed-point length or coordinate to an integer, and clamps it.
 pub(crate) fn bounded(fixed: f64) -> i64 {
     (fixed as i64).clamp(-FURTHEST, FURTHEST)
 }
@@ -60,33 +61,33 @@ pub(crate) fn bounded(fixed: f64) -> i64 {
 /// Four pixels: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1), with x and y even.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quad {
-    /// LaneColumn of the first.
+    /// Column of the first pixel.
     pub x: i32,
-    /// Row of the first.
+    /// Row of the first pixel.
     pub y: i32,
-    /// Which of them are covered, bit 0 the first.
+    /// Mask of covered pixels; bit 0 is the first.
     pub covered: u8,
 }
 
 impl Quad {
-    /// The pixel of a lane.
+    /// Returns the pixel of a lane.
     pub fn pixel(&self, lane: usize) -> (i32, i32) {
         (self.x + (lane & 1) as i32, self.y + (lane >> 1) as i32)
     }
 }
 
-/// Twice the signed area: above 0 if the corners run clockwise on the screen.
+/// Returns twice the signed area, which is positive if the corners run clockwise on the screen.
 pub fn area(corners: [Corner; 3]) -> i64 {
     let [a, b, c] = corners;
     (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
 }
 
-/// A side of a convex polygon whose corners run clockwise: not below 0 inside.
+/// An edge function of a convex polygon whose corners run clockwise. The value is not negative inside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
     /// Change from one column to the next, and from one row to the next.
     pub(crate) step: [i64; 2],
-    /// Value at the centre of pixel (0, 0), less 1 where the edge itself is outside.
+    /// Value at the centre of pixel (0, 0), minus 1 if the edge itself is outside.
     start: i64,
 }
 
@@ -107,8 +108,8 @@ impl Edge {
 /// The first column or row, and the one after the last.
 pub(crate) type Ends = (i32, i32);
 
-/// The edges of a convex polygon for samples at a place from the centres, and the columns and rows of a rectangle that it may
-/// cover. `None` for a polygon without an area.
+/// Returns the edges of a convex polygon for samples at a position relative to pixel centres, and the columns and
+/// rows of a rectangle that the polygon may cover. Returns `None` for a polygon without an area.
 pub(crate) fn edges<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -132,14 +133,15 @@ pub(crate) fn edges<const N: usize>(
     Some((edges, range(0, within.x0, within.x1), range(1, within.y0, within.y1)))
 }
 
-/// The quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners run either way round; a
-/// polygon without an area covers nothing.
+/// Calls `each` for the quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners may
+/// run in either direction. A polygon without an area covers nothing.
 pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: impl FnMut(Quad)) {
     fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
 }
 
-/// [`fill`] with several samples a pixel, whose places are given from the pixel's centre, fixed-point. A pixel is covered if
-/// one of its samples is; `each` gets beside a quad which samples of each pixel are, bit n sample n.
+/// Calls `each` as [`fill`] does, for pixels with several samples. `samples` has their fixed-point positions relative
+/// to the pixel's centre. A pixel is covered if one of its samples is. `each` also receives the covered samples of
+/// each pixel; bit n is sample n.
 pub fn fill_samples<const N: usize>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -199,7 +201,8 @@ mod tests {
             f64::from((random >> 8) % most)
         };
         for _ in 0..2_000 {
-            // A fan around a point inside of the window's rectangle, at coarse places so that centres lie on edges.
+            // A fan around a point inside of the window's rectangle, at coarse positions, so that centres are on
+            // edges.
             let centre = at(next(17) / 2., next(13) / 2.);
             let rim = [at(0., 0.), at(8., 0.), at(8., 6.), at(0., 6.)];
             let mut all = Vec::new();
@@ -212,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Left half of the samples of four: those at -6/16 and -2/16 of a pixel from the centre.
+    /// The left half covers the samples at -6/16 and -2/16 of a pixel from the centre.
     #[test]
     fn each_sample_is_covered_by_itself() {
         let sixteenth = PIXEL / 16;
@@ -240,13 +243,13 @@ mod tests {
         fill(&huge, empty, |quad| panic!("{quad:?}"));
     }
 
-    /// Vertices that are not clipped may be anywhere.
+    /// Vertices that are not clipped may have any position.
     #[test]
     fn corners_as_far_away_as_numbers_go_cover_what_is_between_them() {
         for far in [1e7, f64::MAX, f64::INFINITY] {
             let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
             assert_eq!(pixels(&all).len(), 48, "{far}");
-            // As far as the fourth corner of a rectangle can be.
+            // The fourth corner of a rectangle may be this far away.
             let [[x, y], ..] = all;
             assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
         }

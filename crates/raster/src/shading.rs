@@ -4,11 +4,11 @@ use std::any::Any;
 
 use crate::state::{CopiedTexels, FragmentProgram, Fragments, ReadColumns, Shaded};
 
-/// A fragment program has stopped with this error, a [`FragmentProgram::Error`].
+/// The error with which a fragment program has stopped, a [`FragmentProgram::Error`].
 #[derive(Debug)]
 pub(crate) struct Stopped(pub(crate) Box<dyn Any + Send>);
 
-/// A [`FragmentProgram`] with any error.
+/// A [`FragmentProgram`] with any error type.
 pub(crate) trait Shading: Sync {
     /// See [`FragmentProgram::reads`].
     fn reads(&self) -> ReadColumns;

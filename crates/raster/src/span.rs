@@ -1,26 +1,27 @@
-//! Coverage by rows: the pixels of a convex polygon in a row are one span, whose ends its edges give.
+//! Coverage by rows: the pixels of a convex polygon in a row are one span, and its edges determine both ends.
 //!
 //! The quads are those of [`fill_samples`](crate::setup::fill_samples), in the same order.
 
 use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Columns and rows up to which a polygon is searched pixel by pixel: to follow its edges takes two divisions each at first.
+/// Maximum number of columns and rows for a pixel-by-pixel search. Following an edge takes two divisions at the
+/// start.
 const NARROW: i32 = 12;
 
-/// Quads that are handed over together.
+/// Maximum number of quads per call.
 pub(crate) const MOST: usize = 1 << 12;
 
 /// A row without pixels.
 const NOTHING: Ends = (i32::MAX, i32::MIN);
 
-/// An edge that is neither along a row nor along a column, and where it crosses the next row.
+/// An edge that is neither horizontal nor vertical, and its intersection with the next row.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slant {
-    /// Whether pixels to the right of the edge are inside, and not those to its left.
+    /// Whether the pixels to the right of the edge are inside, instead of those to its left.
     is_left: bool,
-    /// Change of the edge's value from one column to the next, without its sign.
+    /// Magnitude of the change of the edge's value from one column to the next.
     step: i64,
-    /// The value at column 0 by `step`, rounded down, and the remainder.
+    /// The value at column 0 divided by `step`, rounded down, and the remainder.
     whole: i64,
     rest: i64,
     /// The change of both from one row to the next.
@@ -37,7 +38,7 @@ impl Slant {
         Slant { is_left, step, whole, rest, wholes, rests }
     }
 
-    /// The columns of the row that are inside of the edge, among these. Goes on to the next row.
+    /// Returns the given columns of the row that are inside of the edge. Advances to the next row.
     #[inline(always)]
     fn cut(&mut self, (low, high): (i64, i64)) -> (i64, i64) {
         let ends = match self.is_left {
@@ -52,19 +53,19 @@ impl Slant {
     }
 }
 
-/// The spans of a convex polygon, from row to row.
+/// The spans of a convex polygon, row by row.
 struct Spans<const N: usize> {
     columns: Ends,
     rows: Ends,
     /// The next row.
     y: i32,
-    /// The edges that are followed: `count` of them.
+    /// The edges that are followed. There are `count` of them.
     slants: [Slant; N],
     count: usize,
 }
 
 impl<const N: usize> Spans<N> {
-    /// The spans of a polygon with these edges within some columns and rows.
+    /// Returns the spans of a polygon with these edges within some columns and rows.
     #[inline(always)]
     fn new((edges, mut columns, mut rows): ([Edge; N], Ends, Ends)) -> Spans<N> {
         let (mut slants, mut count) = ([Slant::default(); N], 0);
@@ -82,7 +83,7 @@ impl<const N: usize> Spans<N> {
         Spans { columns, rows, y: rows.0, slants, count }
     }
 
-    /// The columns of the next row that all edges have on their inside, from the first to behind the last.
+    /// Returns the columns of the next row that are inside of all edges: the first, and the one after the last.
     #[inline(always)]
     fn next(&mut self) -> Ends {
         self.y += 1;
@@ -92,21 +93,21 @@ impl<const N: usize> Spans<N> {
         if low < high { (low as i32, high as i32) } else { NOTHING }
     }
 
-    /// The spans of a row and of the one below, if it is their turn; a polygon has none in other rows.
+    /// Returns the spans of a row and of the one below, if they are next. The polygon has no pixels in other rows.
     #[inline(always)]
     fn pair(&mut self, y: i32) -> [Ends; 2] {
         let upper = self.at(y);
         [upper, self.at(y + 1)]
     }
 
-    /// The span of a row.
+    /// Returns the span of a row.
     #[inline(always)]
     fn at(&mut self, y: i32) -> Ends {
         if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
     }
 }
 
-/// The columns of a row, among some, that all edges have on their inside: pixel by pixel.
+/// Returns the given columns of a row that are inside of all edges, by a pixel-by-pixel search.
 #[inline(always)]
 fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
     let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);
@@ -115,7 +116,8 @@ fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
     (low, high.unwrap_or(x1))
 }
 
-/// The rows or columns, among some, where a value is not below 0 that changes by a step from each to the next.
+/// Returns the given rows or columns in which a value is not negative. The value changes by `step` from each to the
+/// next.
 fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
     let bound = |at: i64| at.clamp(i64::from(low), i64::from(high).max(low.into())) as i32;
     match step {
@@ -126,18 +128,18 @@ fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
     }
 }
 
-/// Whether a span has a column.
+/// Returns whether a span contains a column.
 #[inline(always)]
 fn has(x: i32, (low, high): Ends) -> bool {
     low <= x && x < high
 }
 
-/// The first rows of quads.
+/// Returns the first row of each pair of rows that quads cover.
 fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
     (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
-/// Quads side by side of which the same pixels are covered.
+/// Adjacent quads that have the same coverage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Strip {
     /// The first quad.
@@ -147,19 +149,19 @@ pub(crate) struct Strip {
 }
 
 impl Strip {
-    /// All quads.
+    /// Returns all quads.
     pub(crate) fn quads(self) -> impl Iterator<Item = Quad> {
         (0..self.count).map(move |at| Quad { x: self.first.x + 2 * at, ..self.first })
     }
 
-    /// The last quad.
+    /// Returns the last quad.
     pub(crate) fn last(&self) -> Quad {
         Quad { x: self.first.x + 2 * (self.count - 1), ..self.first }
     }
 }
 
-/// Calls `each` for the quads with pixels inside of a convex polygon and of a rectangle, row by row: a strip for those that are
-/// covered as a whole, one for each other quad.
+/// Calls `each` for the quads with pixels inside of a convex polygon and of a rectangle, row by row. Fully covered
+/// quads that are adjacent form one strip, and each other quad is a strip of its own.
 ///
 /// # Errors
 /// The error of `each`, which is not called again.
@@ -177,7 +179,7 @@ pub(crate) fn strips<const N: usize, E>(
     strips_of(spans.rows, |y| spans.pair(y), each)
 }
 
-/// [`strips`] of the spans of two rows each.
+/// Calls `each` as [`strips`] does, for spans of two rows each.
 #[inline(always)]
 fn strips_of<E>(
     rows: Ends,
@@ -188,7 +190,7 @@ fn strips_of<E>(
         let [(low, high), (lower, higher)] = spans(y);
         let mut x = low.min(lower) & !1;
         let end = high.max(higher);
-        // Quads between are covered as a whole.
+        // Quads in between are fully covered.
         let whole = (low.max(lower), high.min(higher));
         while x < end {
             let (mut covered, mut count) = (0xf, 1);
@@ -228,7 +230,7 @@ pub(crate) fn samples<const N: usize>(
         let both = || ends.iter().flatten();
         let first = both().map(|ends| ends.0).min().unwrap_or(0) & !1;
         let end = both().map(|ends| ends.1).max().unwrap_or(0);
-        // Quads between are covered by all samples.
+        // All samples of quads in between are covered.
         let whole_from = both().map(|ends| ends.0).max().unwrap_or(0);
         let whole_to = both().map(|ends| ends.1).min().unwrap_or(0);
         for x in (first..end).step_by(2) {
@@ -249,7 +251,7 @@ pub(crate) fn samples<const N: usize>(
     }
 }
 
-/// Returns the number of pixels that a polygon has at most.
+/// Returns an upper bound of the number of pixels in a polygon.
 pub(crate) fn most_pixels(corners: &[Corner]) -> u64 {
     let extent = |axis: usize| {
         let places = corners.iter().map(|corner| corner[axis]);
@@ -275,7 +277,7 @@ pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangl
     found
 }
 
-/// Hands over the quads of [`strips`], [`MOST`] at a time.
+/// Passes the quads of [`strips`] to `each`, up to [`MOST`] at a time.
 ///
 /// # Errors
 /// The error of `each`, which is not called again.
@@ -309,7 +311,7 @@ mod tests {
     use super::*;
     use crate::setup::{fill, fill_samples};
 
-    /// Random polygons of all sizes, with corners at coarse places, so that centres lie on edges.
+    /// Random polygons of all sizes, with corners at coarse positions, so that centres are on edges.
     #[test]
     fn the_quads_are_those_that_each_pixel_by_itself_gives() {
         let mut random = 11u32;
@@ -326,7 +328,7 @@ mod tests {
             let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
             same(&[a, b, c], within);
             same(&[a, b, fourth, c], within);
-            // Lines of some widths.
+            // Lines of several widths.
             let aside = [1, 128, 300, 5_000][number / 4 % 4];
             for aside in [[0, aside], [aside, 0], [aside, -aside / 3]] {
                 let [from, to] = [a, b].map(|end| [end[0] - aside[0], end[1] - aside[1]]);

@@ -1,4 +1,4 @@
-//! Vertices as the vertex program leaves them.
+//! Vertices: the results of the vertex program.
 
 /// A vertex after its program.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -7,23 +7,23 @@ pub struct Vertex {
     pub position: [f32; 4],
     /// Width and height of a point, in pixels.
     pub point_size: f32,
-    /// Clip and cull distances: outside where negative.
+    /// Clip and cull distances; negative is outside.
     pub distances: [f32; 8],
-    /// The side of a polygon that begins here is not an edge: it is not drawn in the polygon modes of points and lines. (OpenGL
-    /// 3.0, 2.6.2)
+    /// Whether the side of a polygon that begins here is not an edge: the polygon modes of points and lines do not
+    /// draw it. (OpenGL 3.0, 2.6.2)
     pub inner_side: bool,
-    /// What is interpolated: x, y, z, w as bits.
+    /// Attributes to be interpolated: x, y, z, w as bits.
     pub attributes: Vec<[u32; 4]>,
 }
 
-/// Whether a bit is set; none is beyond the last.
+/// Returns whether a bit is set. Bits after the last one are not.
 pub(crate) fn has(bits: u64, number: usize) -> bool {
     number < u64::BITS as usize && bits >> number & 1 != 0
 }
 
 impl Vertex {
-    /// The vertex a share of `along` of the way from one to another, in clip space. Attributes of `linear` (bit n is attribute n)
-    /// change linearly in the window, the others in space.
+    /// Returns the vertex at a fraction `along` of the way from one vertex to another, in clip space. Attributes in
+    /// `linear` (bit n is attribute n) change linearly in the window, the others in space.
     pub(crate) fn between(from: &Vertex, to: &Vertex, along: f64, linear: u64) -> Vertex {
         let mix = |from: f32, to: f32, along: f64| {
             (f64::from(from) + (f64::from(to) - f64::from(from)) * along) as f32
@@ -49,7 +49,7 @@ impl Vertex {
 mod tests {
     use super::*;
 
-    /// A program of Tesla's may read more attributes than there are bits.
+    /// A program of Tesla may read more attributes than the mask has bits.
     #[test]
     fn attributes_beyond_the_bits_are_in_perspective() {
         let vertex = |w: f32, value: f32| Vertex {

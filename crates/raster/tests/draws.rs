@@ -21,7 +21,7 @@ use reconverge_simt::random::Random;
 use reconverge_simt::texture::elements::{Channel, Elements, Field, Strides};
 use reconverge_simt::vram::Vram;
 
-/// Colour 0 is input 0.
+/// A program that returns input 0 as colour 0.
 struct Passes;
 
 impl FragmentProgram for Passes {
@@ -39,7 +39,7 @@ const WIDTH: usize = 256;
 const HEIGHT: usize = 64;
 const BYTES: usize = 4 * WIDTH * HEIGHT;
 
-/// Window coordinates, one target of four bytes, one flat input.
+/// Returns the state of a draw with window coordinates, one target of four bytes, and one flat input.
 fn plain(topology: Topology) -> Draw {
     let surface = Surface { start: 0, end: BYTES, pitch: WIDTH, rows: HEIGHT, order: SampleOrder::Planes };
     let target = Target {
@@ -88,7 +88,7 @@ fn drawn(state: &Draw, vertices: &[Vertex]) -> Vec<u8> {
     memory
 }
 
-/// The pixels of row 4 from column 2 on that are drawn.
+/// Returns which pixels of row 4 are drawn, from column 2 on.
 fn row(stipple: Stipple, topology: Topology, columns: &[f32]) -> String {
     let state = Draw { stipple: Some(stipple), ..plain(topology) };
     let vertices: Vec<Vertex> = columns.iter().map(|x| vertex(*x, 4.5, 1.)).collect();
@@ -97,7 +97,8 @@ fn row(stipple: Stipple, topology: Topology, columns: &[f32]) -> String {
     (2..26).map(|x| if is_drawn(&x) { '#' } else { '.' }).collect()
 }
 
-/// OpenGL 3.0, 3.5.2: pixel n of a line has bit n / factor of the pattern, modulo 16; bits go on along a strip.
+/// OpenGL 3.0, 3.5.2: pixel n of a line has bit n / factor of the pattern, modulo 16. The pattern continues along a
+/// strip.
 #[test]
 fn a_pattern_runs_along_lines() {
     let stipple = |factor, restarts| Stipple { pattern: 0xf0c5, factor, restarts };
@@ -105,11 +106,12 @@ fn a_pattern_runs_along_lines() {
     assert_eq!(row(stipple(2, true), Topology::Lines, &[2., 26.]), "##..##......####........");
     assert_eq!(row(stipple(1, false), Topology::LineStrip, &[2., 12., 26.]), "#.#...##....#####.#...##");
     assert_eq!(row(stipple(1, true), Topology::Lines, &[2., 12., 12., 26.]), "#.#...##..#.#...##....##");
-    // From the other end.
+    // The line is drawn from the other end.
     assert_eq!(row(stipple(1, true), Topology::Lines, &[26., 2.]), "##...#.#####....##...#.#");
 }
 
-/// OpenGL 3.0, 3.5.1: a line between centres of pixels has its first pixel and not its last one, whichever way it runs.
+/// OpenGL 3.0, 3.5.1: a line between centres of pixels contains its first pixel and not its last one, in either
+/// direction.
 #[test]
 fn a_line_has_its_first_pixel_and_not_its_last_one() {
     let pixels = |from: [f32; 2], to: [f32; 2]| {
@@ -124,14 +126,15 @@ fn a_line_has_its_first_pixel_and_not_its_last_one() {
     assert_eq!(pixels([2.5, 6.5], [2.5, 4.5]), [(2, 5), (2, 6)]);
 }
 
-/// Red of the pixels from (0, 0) to (10, 10).
+/// Returns the red values of the pixels from (0, 0) to (10, 10).
 fn drawn_pixels(state: &Draw, vertices: &[Vertex]) -> String {
     let memory = drawn(state, vertices);
     let is_drawn = |x: usize, y: usize| if memory[4 * (y * WIDTH + x)] != 0 { '#' } else { '.' };
     (0..10).map(|y| (0..10).map(|x| is_drawn(x, y)).chain([' ']).collect::<String>()).collect()
 }
 
-/// OpenGL 3.0, 3.6.4: a quad in the mode of lines has four lines, and none between its halves; in that of points it has four.
+/// OpenGL 3.0, 3.6.4: in line mode, a quad has four lines, and none between its halves. In point mode, it has four
+/// points.
 #[test]
 fn a_quad_has_the_edges_of_a_quad() {
     let corners = [[1.5, 1.5], [8.5, 1.5], [8.5, 8.5], [1.5, 8.5]].map(|[x, y]| vertex(x, y, 1.));
@@ -151,8 +154,8 @@ fn a_quad_has_the_edges_of_a_quad() {
     }
 }
 
-/// OpenGL 3.0, 2.6.2: the side that begins at a vertex whose flag is off is not drawn, nor is the vertex as a point; flags of strips do
-/// not count.
+/// OpenGL 3.0, 2.6.2: if the flag of a vertex is off, the side that begins there is not drawn, and neither is its
+/// point. Flags of strips are ignored.
 #[test]
 fn a_side_whose_flag_is_off_is_not_drawn() {
     let mut corners = [[1.5, 1.5], [8.5, 1.5], [8.5, 8.5], [1.5, 8.5]].map(|[x, y]| vertex(x, y, 1.));
@@ -169,7 +172,8 @@ fn a_side_whose_flag_is_off_is_not_drawn() {
     }
 }
 
-/// EXT_window_rectangles: inside of one of them, or outside of all. OpenGL 3.0, 3.6.2: the pattern is for polygons alone.
+/// EXT_window_rectangles: inside of one of them, or outside of all. OpenGL 3.0, 3.6.2: the pattern only applies to
+/// polygons.
 #[test]
 fn rectangles_and_a_pattern_leave_pixels_out() {
     let square = [[0., 0.], [10., 0.], [10., 10.], [0., 10.]].map(|[x, y]| vertex(x, y, 1.));
@@ -208,12 +212,12 @@ fn depth_bounds_are_those_of_the_stored_depth() {
         ..plain(Topology::Quads)
     };
     let square = [[0., 0.], [10., 0.], [10., 10.], [0., 10.]].map(|[x, y]| vertex(x, y, 1.));
-    // Zeros are stored; fragments are at 0.5.
+    // The stored depths are zeros, and those of fragments are 0.5.
     let count = |bounds: [f32; 2]| drawn_pixels(&with(bounds), &square).matches('#').count();
     assert_eq!([[0., 0.25], [0., 0.], [0.25, 0.75]].map(count), [100, 100, 0]);
 }
 
-/// EXT_provoking_vertex: the points of a polygon have its flat attributes.
+/// EXT_provoking_vertex: the points of a polygon have the flat attributes of the polygon.
 #[test]
 fn points_of_a_polygon_have_the_attributes_of_its_provoking_vertex() {
     let mut state = plain(Topology::Triangles);
@@ -245,7 +249,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let one = with(1);
     assert!(one[..BYTES].iter().any(|byte| *byte != 0));
     (0..20).for_each(|_| assert!(with(3) == one));
-    // Two surfaces in one place are merged by one thread.
+    // One thread merges two surfaces in the same memory.
     state.depth = None;
     state.targets.push(state.targets[0].clone());
     let with = |threads: usize| {
@@ -255,7 +259,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert!(with(1) == with(3));
 }
 
-/// Input 0 as it is, until a run of fragments in row 0 with a certain red.
+/// Returns input 0 unchanged, until a run contains fragments in row 0 with a certain red.
 struct Fails(u32);
 
 impl FragmentProgram for Fails {
@@ -265,7 +269,7 @@ impl FragmentProgram for Fails {
         let mut lanes = 0..fragments.lanes;
         let fails = |lane: &usize| fragments.inputs[0][0][*lane] == self.0 && fragments.pixel(*lane).1 == 0;
         if let Some(lane) = lanes.find(fails) {
-            // Other threads shade what follows meanwhile.
+            // Other threads shade later pieces meanwhile.
             std::thread::sleep(Duration::from_millis(1));
             return Err(lane);
         }
@@ -298,7 +302,7 @@ fn a_program_that_fails_leaves_the_same_memory_on_any_number_of_threads() {
     }
 }
 
-/// Panics on some fragments.
+/// A program that panics on some fragments.
 struct Panics;
 
 impl FragmentProgram for Panics {
@@ -329,10 +333,10 @@ fn a_program_that_panics_ends_the_draw_on_any_number_of_threads() {
     }
 }
 
-/// Colour 0 is the texel into which x and y of input 0 fall, or zeros outside of the level.
+/// A program whose colour 0 is the texel that contains x and y of input 0, or zeros outside of the level.
 struct ReadsTexels {
     texels: CopiedTexels,
-    /// Whether the draw gets to know that.
+    /// Whether the program reports that it copies texels.
     copies: bool,
     runs: AtomicUsize,
 }
@@ -359,7 +363,7 @@ impl FragmentProgram for ReadsTexels {
     }
 }
 
-/// A level of random texels, with bytes of its elements and constants as channels.
+/// Returns a level of random texels. Its channels are bytes of its elements and constants.
 fn random_texels(random: &mut Random, size: [u32; 2]) -> CopiedTexels {
     let channel = |random: &mut Random| match random.below(6) {
         0 => Channel::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() }),
@@ -396,7 +400,7 @@ fn texels_that_are_copied_are_those_that_a_program_reads() {
             [Some(2), Some(1), Some(0), None],
         ]);
         state.targets[0].mask = if random.once_in(8) { 7 } else { 0xf };
-        // Mostly whole pixels that are whole texels; else anything.
+        // Pixels are mostly whole and correspond to whole texels.
         let whole = !random.once_in(3);
         let number = |random: &mut Random, most: u32| match whole {
             true => random.below(most) as f32,
@@ -404,7 +408,7 @@ fn texels_that_are_copied_are_those_that_a_program_reads() {
         };
         let [x, y] = [number(&mut random, 150), number(&mut random, 40)];
         let [s, t] = [number(&mut random, size[0]), number(&mut random, size[1])];
-        // Mostly inside of the level.
+        // Texels are mostly inside of the level.
         let more = if random.once_in(4) { 20 } else { 0 };
         let [width, height] = [(size[0], s, 150), (size[1], t, 60)]
             .map(|(size, start, most)| 1. + number(&mut random, (size - start as u32).min(most) + more));
@@ -451,7 +455,7 @@ fn texels_that_are_copied_are_those_that_a_program_reads() {
             copied += usize::from(copies && program.runs.into_inner() == 0 && counts.passed > 0);
             results.push((counts, memory));
         }
-        // A program whose level is not 0 would not say that it copies, had it more than this level.
+        // A program with several levels would not report that it copies, because the level may differ from 0.
         if round % 50 != 0 || topology == Topology::Points {
             assert!(results[0] == results[1], "{round}: {state:?} {vertices:?}");
         }
@@ -459,7 +463,8 @@ fn texels_that_are_copied_are_those_that_a_program_reads() {
     assert!(copied > 100, "{copied} draws were copies");
 }
 
-/// [`Draw::written`] has all bytes that change, and no row outside of the scissor: a texture is made again from what it names.
+/// [`Draw::written`] contains all bytes that change, and no row outside of the scissor. Textures in it are decoded
+/// again.
 #[test]
 fn a_draw_writes_to_the_rows_of_its_scissor() {
     let corners = [[2., 10.], [200., 10.], [200., 50.], [2., 50.]].map(|[x, y]| vertex(x, y, 1.));

@@ -1,4 +1,4 @@
-//! Random draws, by columns and pixel by pixel: the same fragments, the same bytes, the same counts.
+//! Tests that random draws have the same fragments, bytes and counts by columns and pixel by pixel.
 
 use std::convert::Infallible;
 use std::slice::from_ref;
@@ -23,7 +23,7 @@ use reconverge_simt::vram::{Fills, RowFill, Vram};
 
 const WIDTH: usize = 72;
 const HEIGHT: usize = 50;
-/// Bytes of a surface, with room for four samples of sixteen bytes.
+/// Size of a surface in bytes, with room for four samples of sixteen bytes.
 const SURFACE: usize = WIDTH * HEIGHT * 4 * 16;
 
 struct Random(u64);
@@ -38,7 +38,7 @@ impl Random {
         self.bits() as usize % most
     }
 
-    /// Once in so many times.
+    /// Returns true with a probability of 1 / `times`.
     fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -51,7 +51,7 @@ impl Random {
         low + (high - low) * (self.bits() & 0xffff) as f32 / 65_536.
     }
 
-    /// A component of a colour, rarely an odd one.
+    /// Returns a component of a colour, rarely an unusual one.
     fn component(&mut self) -> f32 {
         match self.below(40) {
             0 => f32::NAN,
@@ -164,7 +164,7 @@ fn blend(random: &mut Random, number: Number) -> Blend {
 }
 
 fn surface(random: &mut Random, number: usize) -> Surface {
-    // Rarely two in one place, an odd place, or fewer rows than are drawn to.
+    // Rarely, two targets have the same memory, start at an odd offset, or have fewer rows than are drawn.
     let start =
         if random.once_in(30) { 0 } else { number * SURFACE } + if random.once_in(30) { 2 } else { 0 };
     let rows = if random.once_in(10) { HEIGHT - 13 } else { HEIGHT };
@@ -172,7 +172,7 @@ fn surface(random: &mut Random, number: usize) -> Surface {
     Surface { start, end: start + SURFACE - 64, pitch, rows, order: SampleOrder::Planes }
 }
 
-/// The places of a number of samples.
+/// Returns the positions of a number of samples.
 fn places(samples: usize) -> Vec<Corner> {
     let sixteenths = match samples {
         1 => Vec::new(),
@@ -352,7 +352,7 @@ fn vertices(random: &mut Random, draw: &Draw) -> Vec<Vertex> {
     (0..count).map(|_| vertex()).collect()
 }
 
-/// The fragments of all batches, one after another: there is more than one way to divide them.
+/// Joins the fragments of all batches, because there are several ways to divide them.
 fn joined(batches: &[Fragments]) -> Fragments {
     let mut all = Fragments::default();
     for Fragments { lanes, inputs, positions, fronts, samples, sample, quads } in batches {
@@ -369,7 +369,7 @@ fn joined(batches: &[Fragments]) -> Fragments {
     all
 }
 
-/// Stores its inputs as colours, and remembers its fragments.
+/// A program that stores its inputs as colours, and records its fragments.
 #[derive(Default)]
 struct Program {
     kills: bool,
@@ -379,7 +379,7 @@ struct Program {
     uniform: bool,
     /// Whether a uniform program reads depth and w.
     level: bool,
-    /// Whether lanes that are hidden may be left out.
+    /// Whether hidden lanes may be omitted.
     skips: bool,
     seen: Mutex<Vec<Fragments>>,
 }
@@ -393,7 +393,7 @@ impl Program {
 impl FragmentProgram for Program {
     type Error = Infallible;
 
-    /// A program whose lanes may be alike does not read where they are.
+    /// A program whose lanes may be alike does not read their positions.
     fn reads(&self) -> ReadColumns {
         let position = match (self.uniform, self.level) {
             (true, true) => 0b1100,
@@ -416,12 +416,12 @@ impl FragmentProgram for Program {
     }
 
     fn run(&self, fragments: &Fragments) -> Result<Shaded, Infallible> {
-        // Which NaN a sum is, the compiler chooses.
+        // The compiler determines which NaN a sum has.
         let own = |number: usize| Some(fragments.inputs[number].clone().map(|column| plain(&column)));
         let red = &fragments.inputs[0][0];
         let column =
             |of: &dyn Fn(u32) -> u32| -> LaneWords { plain(red).iter().map(|word| of(*word)).collect() };
-        // A column of the second colour is missing, which reads as zeros.
+        // A missing column of the second colour reads as zeros.
         let mut second = own(1).unwrap_or_default();
         second[1].clear();
         let shaded = Shaded {
@@ -429,7 +429,7 @@ impl FragmentProgram for Program {
             depth: self.computes_depth.then(|| column(&|word| word & 0x7fff_ffff)),
             stencil: None,
             killed: if self.kills || self.uniform {
-                // A lane that only helps may have ended.
+                // A lane that is only used for differences may have ended.
                 let ends =
                     |(lane, word): (usize, &u32)| self.kills && word & 4 != 0 || !fragments.is_covered(lane);
                 plain(red).iter().enumerate().map(ends).collect()
@@ -443,7 +443,7 @@ impl FragmentProgram for Program {
     }
 }
 
-/// A column with one NaN for all.
+/// Returns a column in which all NaNs are the same.
 fn plain(column: &[u32]) -> LaneWords {
     column
         .iter()
@@ -451,7 +451,7 @@ fn plain(column: &[u32]) -> LaneWords {
         .collect()
 }
 
-/// Where two lists of columns first differ.
+/// Returns the first difference between two lists of columns.
 fn difference(found: &[[LaneColumn; 4]], known: &[[LaneColumn; 4]]) -> Option<(usize, usize, u32, u32)> {
     found.iter().flatten().zip(known.iter().flatten()).enumerate().find_map(|(column, (found, known))| {
         assert_eq!(found.len(), known.len(), "column {column}");
@@ -470,7 +470,7 @@ fn draws_by_columns_are_those_of_the_reference() {
         let mut random = Random(number);
         let mut draw = state(&mut random);
         if number % 4 == 0 {
-            // Alike everywhere, into surfaces that rows cover.
+            // All lanes are alike, and rows cover the surfaces.
             let flat = |index| Input::Attribute { index, how: How::Flat };
             draw.inputs[..2].copy_from_slice(&[flat(0), flat(1)]);
             draw.multisample = Multisample::default();
@@ -516,9 +516,8 @@ fn draws_by_columns_are_those_of_the_reference() {
     assert!(shaded_once > 4 && skipped > 4, "{shaded_once} and {skipped} draws");
 }
 
-/// Draws vertices one after another and in a random order of up to `most` more than two, by columns and as the reference
-/// does. Returns whether fewer lanes were
-/// shaded by columns.
+/// Draws vertices in order, and in a random order with up to `most` more than two of them, by columns and with the
+/// reference. Returns whether fewer lanes were shaded by columns.
 fn compare(
     number: u64,
     random: &mut Random,
@@ -550,7 +549,7 @@ fn compare(
     let Ok(right) = reference::draw_with(draw, coordinates, vertices, expected, &known);
     let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
     assert_eq!(counts, right, "draw {number}");
-    // Programs that are shaded once get other batches.
+    // Programs that are shaded once have other batches.
     if !found.uniform && !found.skips {
         let (found, known) = (&joined(&found.seen()), &joined(&known.seen()));
         assert_eq!(difference(from_ref(&found.positions), from_ref(&known.positions)), None, "draw {number}");
@@ -565,7 +564,7 @@ fn compare(
     lanes(&found.seen()) < lanes(&known.seen())
 }
 
-/// A draw whose primitives are lines, sides of polygons, or points.
+/// Returns a draw whose primitives are lines, sides of polygons, or points.
 fn lined(random: &mut Random) -> (Draw, Vec<Vertex>) {
     let mut draw = state(random);
     draw.topology = random.of(&[
@@ -595,7 +594,7 @@ fn lined(random: &mut Random) -> (Draw, Vec<Vertex>) {
         let before = all[at - 1].position;
         let position = &mut all[at].position;
         match random.below(8) {
-            // Along an axis, or nowhere.
+            // The line is along an axis, or has no length.
             0 => position[0] = before[0],
             1 => position[1] = before[1],
             2 => *position = before,
@@ -639,7 +638,7 @@ fn what_is_alike_in_perspective_is_that_of_the_reference() {
     }
 }
 
-/// The reciprocal of w is 0 at pixel (0, 0), beside the triangle. Weights in space and their sum are NaNs there.
+/// The reciprocal of w is 0 at pixel (0, 0), outside of the triangle. Weights in space and their sum are NaNs there.
 #[test]
 fn beside_a_triangle_in_perspective_what_is_alike_may_be_no_number() {
     let mut random = Random(1);
@@ -663,7 +662,7 @@ fn beside_a_triangle_in_perspective_what_is_alike_may_be_no_number() {
     compare(1, &mut random, &draw, &all, (false, false), 24);
 }
 
-/// Fills all surfaces. In one of the memories that is outstanding.
+/// Fills all surfaces. In one of the memories, the fill is outstanding.
 fn clear(random: &mut Random, memories: [Vram<'_>; 2]) {
     let fill = RowFill {
         start: 0,
@@ -677,7 +676,7 @@ fn clear(random: &mut Random, memories: [Vram<'_>; 2]) {
     assert!(memories.iter().any(|memory| memory.has_fills()));
 }
 
-/// A draw that gives every pixel the same, in most cases without a test that drops one.
+/// Returns a draw that stores the same value in every pixel, mostly without a test that drops a pixel.
 fn alike(random: &mut Random) -> Draw {
     let mut draw = state(random);
     draw.inputs = vec![Input::Attribute { index: 0, how: How::Flat }; 3];
@@ -715,7 +714,7 @@ fn alike(random: &mut Random) -> Draw {
     draw
 }
 
-/// Draws without tests, whose pixels are all alike, fill rows. Memory and counts are those of the reference.
+/// Draws without tests, whose pixels are all alike, fill rows. Memory and counts equal those of the reference.
 #[test]
 fn pixels_that_are_alike_are_filled_as_in_the_reference() {
     let mut few = 0;
@@ -763,7 +762,7 @@ fn pixels_that_are_alike_are_filled_as_in_the_reference() {
     assert!(few > 100, "{few} draws were shaded once");
 }
 
-/// A program that names what it reads gets the same words there, and no others.
+/// A program that names the columns that it reads receives the same words there, and no others.
 #[test]
 fn columns_that_are_not_read_are_not_made() {
     struct Sparse(Mutex<Option<Fragments>>);

@@ -2,7 +2,7 @@
 
 use crate::bytes::push_element;
 
-/// Directives, and the bytes of their numbers.
+/// Directives, and the number of bytes per value.
 const DIRECTIVES: [(&str, usize); 8] = [
     (".quad", 8),
     (".8byte", 8),
@@ -14,7 +14,8 @@ const DIRECTIVES: [(&str, usize); 8] = [
     (".byte", 1),
 ];
 
-/// Returns the bytes of all data directives of a text, if it has one, up to a number that cannot be used, with that number.
+/// Returns the bytes of all data directives in a text, or `None` if it has none. Stops at a number that is invalid,
+/// and also returns this number.
 pub(super) fn data(text: &[u8]) -> Option<(Vec<u8>, Option<String>)> {
     let text = str::from_utf8(text).ok()?;
     let mut bytes = Vec::new();

@@ -1,13 +1,15 @@
 //! C and C++ sources that hold binaries in integer arrays, as `xxd -i`, `bin2c` and nvcc's fat binary stubs
 //! write them, `unsigned char name[] = { 0x7f, 0x45, … };`, or in strings, `"architecture {sm_10}\n" …`.
 //!
-//! Only arrays and strings are read, nothing else of the language; [`preprocess`] chooses among groups of `#if` and replaces
-//! macros. An element is an integer constant, or an expression of them (sums, shifts, casts, functions such as `htonl`); an
-//! array with other elements, such as unknown macros, is passed over with a note. The bytes of each array and string are
-//! recognised again by their content. An array without a mark of its own has raw words; a string without a mark is passed
-//! over. A list of numbers in braces inside the initialiser of a structure is also read as an array: as bytes if they have a
-//! mark, otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit elements are taken as little endian, unless the mark is there in the
-//! other order or [`Hints::endian`] says so. `long` has no one size and is refused.
+//! Only arrays and strings are read. [`preprocess`] evaluates `#if` groups and replaces macros. An element is an
+//! integer constant, or an expression of constants (sums, shifts, casts, functions such as `htonl`). An array with
+//! other elements, such as unknown macros, is skipped with a note.
+//!
+//! The bytes of each array and string are recognised again by their content. An array without a mark contains raw
+//! words; a string without a mark is skipped. A list of numbers in braces inside the initialiser of a structure is
+//! also read as an array: as bytes if they have a mark, otherwise as 32-bit words. Arrays of 8, 16, 32 and 64-bit
+//! elements are little endian, unless the mark has the other order or [`Hints::endian`] states it. `long` is
+//! rejected, because its size differs.
 
 mod assembly;
 mod preprocess;
@@ -31,20 +33,19 @@ use crate::bytes::push_element;
 use crate::error::{Unread, counted, quoted};
 use crate::{Endian, Error, Format, Hints, load_as, magic, merge, recognise_marked};
 
-/// Braces inside an array's braces.
+/// Maximum nesting of braces inside an array's braces.
 const DEEPEST: usize = 8;
 
-/// Tokens of an element, and words of a declaration.
+/// Maximum number of tokens in an element, and of words in a declaration.
 const MOST_TOKENS: usize = 1000;
 
-/// The least number that is a word of code rather than an entry of some table.
+/// Minimum value that shows a word of code rather than an entry of a table.
 const LEAST_WORD: u64 = 1 << 16;
 
-/// A character that C does not have, for lines that a text leaves out.
+/// A character that is not part of C. It marks omitted lines of a text.
 pub(crate) const GAP: &str = "@";
 
-/// Whether a text is such a source for certain: it declares an integer array or a structure with
-/// contents.
+/// Returns whether a text is certainly such a source: it declares an integer array or a structure with contents.
 pub(crate) fn declares_array(text: &str) -> bool {
     let mut types: Vec<&str> = Vec::new();
     let mut brackets = false;
@@ -70,8 +71,8 @@ pub(crate) fn declares_array(text: &str) -> bool {
     false
 }
 
-/// Whether a text that is nothing else could be such a source: it has braces, and brackets, strings, statements or preprocessor
-/// lines.
+/// Returns whether a text of no other format could be such a source: it has braces, and also brackets, strings,
+/// statements or preprocessor lines.
 pub(crate) fn looks_like(text: &str) -> bool {
     text.contains('{') && text.contains(['[', '"', ';'])
         || text.lines().any(|line| line.starts_with("#include"))
@@ -79,8 +80,8 @@ pub(crate) fn looks_like(text: &str) -> bool {
 
 /// Reads all arrays and strings of a source.
 ///
-/// A program of raw words has its array's name; if several arrays have one name, their lines follow it. Arrays that hold neither
-/// a known container nor whole words, and those that cannot be read, are passed over with a note.
+/// A program of raw words has the name of its array; if several arrays have one name, their line numbers follow it.
+/// Arrays that contain neither a known container nor whole words, and unreadable ones, are skipped with a note.
 pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     let mut reader = Reader {
         text,
@@ -114,7 +115,8 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// Renames arrays that share a name. `raw` has the index of each program of raw words and its name's offset.
+/// Renames arrays that share a name. `raw` contains the index of each program of raw words, and the offset of its
+/// name.
 fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut uses: HashMap<String, usize> = HashMap::new();
     for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
@@ -123,7 +125,7 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
     let mut taken: HashSet<String> = uses.keys().cloned().collect();
     uses.retain(|_, uses| *uses > 1);
     let several = uses.len();
-    // From here on, numbers of arrays on one line.
+    // Numbers of the arrays on one line, from here on.
     uses.values_mut().for_each(|number| *number = 2);
     let (mut line, mut counted_to) = (1, 0);
     let mut first: Option<(String, String)> = None;
@@ -151,13 +153,13 @@ fn tell_apart(image: &mut Image, text: &str, raw: &[(usize, usize)]) {
 
 /// An error, and whether the reader can continue after it.
 enum Failure {
-    /// Only this array is wrong, and the reader is at its end.
+    /// Only this array is invalid. The reader is at its end.
     Array(Error),
-    /// The text cannot be read on.
+    /// The rest of the text cannot be read.
     Text(Error),
 }
 
-/// An error of the preprocessor, which decides what the rest of the text is.
+/// Converts an error of the preprocessor. Such an error affects the rest of the text.
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::Text(error)
@@ -168,15 +170,15 @@ struct Array<'a> {
     name: &'a str,
     name_at: usize,
     start: usize,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     width: usize,
     values: Vec<u64>,
-    /// Places of the values in the text.
+    /// Positions of the values in the text.
     numbers: Numbers,
 }
 
 impl Array<'_> {
-    /// The bytes that the array has in the memory of a host of this byte order.
+    /// Returns the bytes of the array in the memory of a host with this byte order.
     fn bytes(&self, big_endian: bool) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.values.len() * self.width);
         for value in &self.values {
@@ -191,11 +193,11 @@ impl Array<'_> {
 struct Fields<'a> {
     values: Vec<u64>,
     places: Vec<Range<usize>>,
-    /// Whether it has strings or braces.
+    /// Whether there are also strings or braces.
     is_mixed: bool,
     /// The first element that is not an integer constant.
     wrong: Option<Error>,
-    /// The first string, if it is one word.
+    /// The first string, if it is a single word.
     string: Option<&'a str>,
 }
 
@@ -207,9 +209,9 @@ struct Reader<'a> {
     unread: Unread,
     arrays: usize,
     strings: usize,
-    /// Elements that may still be read: macros cannot make more of them than the text could spell.
+    /// Number of elements that may still be read. Macros cannot produce more elements than the text could contain.
     room: usize,
-    /// Programs of raw words by number, and the places of their names.
+    /// Indices of programs of raw words, and the offsets of their names.
     raw: Vec<(usize, usize)>,
     /// Arrays of registers.
     registers: Vec<RegisterArray>,
@@ -217,10 +219,10 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self) -> Result<(), Error> {
-        // The words since the last statement's end: the type and name of what is being declared.
+        // Words since the end of the last statement: type and name of the current declaration.
         let mut words: Vec<Token<'a>> = Vec::new();
         let mut name = None;
-        // Since a gap: the gap, if a number that may be an element was seen and no brace.
+        // The last gap, if a number that may be an element and no brace has followed it.
         let mut gap = None;
         let mut assigned = false;
         while let Some(token) = self.tokens.next()? {
@@ -289,14 +291,14 @@ impl<'a> Reader<'a> {
         self.tokens.next()?.ok_or_else(|| self.end().wrong(self.text, expected))
     }
 
-    /// The end of the text as a token, for errors.
+    /// Returns the end of the text as a token, for errors.
     fn end(&self) -> Token<'a> {
         let end = self.text.len();
         Token { kind: Kind::Mark, text: "the end of the text", start: end, end }
     }
 
-    /// Reads a string with the strings that follow it, which C joins. The contents are read if they have a mark. With
-    /// `raw`, the offset of an array's name, contents without a mark are raw words.
+    /// Reads a string and the strings that follow it, which C joins. Reads the contents if they have a mark. `raw` is
+    /// the offset of an array's name: contents without a mark are then raw words.
     fn string(&mut self, first: Token<'a>, name: Option<Token<'a>>, raw: Option<usize>) -> Result<(), Error> {
         let mut bytes = Vec::new();
         let mut result = push_string(self.text, &first, &mut bytes);
@@ -310,7 +312,7 @@ impl<'a> Reader<'a> {
         if raw.is_none()
             && let Some((data, wrong)) = assembly::data(&bytes)
         {
-            // Other statements have operands in their data.
+            // The data of other statements have operands.
             if let Some(number) = wrong.filter(|_| recognise_marked(&data) != Ok(None)) {
                 let expected = "numbers that fit the directives of data";
                 return Err(Error::syntax(self.text, first.start, quoted(&number), expected));
@@ -393,17 +395,17 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The raw words of an array, as a program of its name.
+    /// Returns the raw words of an array as a program with the array's name.
     fn words(&mut self, array: &Array<'_>, bytes: &[u8]) -> Result<Image, Error> {
         magic::refuse(bytes)?;
-        // The order of larger elements has been settled before.
+        // The byte order of larger elements was determined before.
         let endian = self.hints.endian.filter(|_| array.width == 1).unwrap_or(Endian::Little);
         let words = named(crate::bin::load(bytes, endian), array.name)?;
         self.raw.push((self.image.programs.len(), array.name_at));
         Ok(words)
     }
 
-    /// Reads a declaration `words [` from after the `[` to the end of its initialiser, if it has one.
+    /// Reads a declaration `words [`, from after the `[` to the end of its initialiser, if any.
     fn array(&mut self, words: &[Token<'a>], bracket: Token<'a>) -> Result<Option<Array<'a>>, Failure> {
         let [types @ .., name] = words else { return Ok(None) };
         let mut types: Vec<&str> = types.iter().map(|word| word.text).collect();
@@ -412,8 +414,8 @@ impl<'a> Reader<'a> {
         let mut declared = Vec::new();
         let mut dimensions = 1;
         let mut depth = 1;
-        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` next to the brackets or, as in
-        // `(const u32[]){ … }`, to their parenthesis. The last one has the name of its type.
+        // Attributes may follow the brackets. An initialiser starts with `= {`, or with `{` after the brackets or, as
+        // in `(const u32[]){ … }`, after their parenthesis. An initialiser of the last form has the name of its type.
         let mut closed = false;
         let first = loop {
             let Some(token) = self.tokens.next()? else { return Ok(None) };
@@ -500,9 +502,9 @@ impl<'a> Reader<'a> {
         Ok(Some(Array { name: name.text, name_at, start, width: kind.bytes, values, numbers }))
     }
 
-    /// Reads the initialiser of a structure or an array of structures, from after its brace. Each list of numbers in braces of its
-    /// own is added as an array. Its name is the string before it in the structure, if that is one word, or else the name
-    /// of the variable. Returns whether any was added.
+    /// Reads the initialiser of a structure or an array of structures, from after its brace. Adds each list of
+    /// numbers that has its own braces as an array. Its name is the preceding string in the structure, if that is a
+    /// single word, or else the name of the variable. Returns whether any array was added.
     fn structure(&mut self, variable: Token<'a>) -> Result<bool, Error> {
         let mut open = vec![Fields::default()];
         let mut element: Vec<Token<'a>> = Vec::new();
@@ -564,12 +566,12 @@ impl<'a> Reader<'a> {
         Ok(added)
     }
 
-    /// Adds a list of numbers of a structure, if it can hold machine code.
+    /// Adds a list of numbers in a structure, if it can contain machine code.
     fn add_list(&mut self, fields: Fields<'a>, name: &'a str, name_at: usize) -> bool {
         let Fields { values, places, is_mixed, wrong, .. } = fields;
         let most = values.iter().max().copied().unwrap_or(0);
         if let Some(error) = wrong.filter(|_| !is_mixed) {
-            // The other numbers show that the list holds code.
+            // The other numbers show that the list contains code.
             if most >= LEAST_WORD {
                 self.unread.push(error);
             }
@@ -592,14 +594,14 @@ impl<'a> Reader<'a> {
         true
     }
 
-    /// Reads the elements of an initialiser after its brace, and their places.
+    /// Reads the elements of an initialiser after its brace, and their positions.
     fn elements(&mut self, width: usize) -> Result<(Vec<u64>, Vec<Range<usize>>), Failure> {
         let (mut values, mut places) = (Vec::new(), Vec::new());
         let mut depth = 1;
         let mut wrong = None;
         let mut element: Vec<Token<'a>> = Vec::new();
         let mut parentheses = 0_usize;
-        // A number that only code has, and an element with a name without a value.
+        // Whether a number occurs that only code contains, and whether an element has an unknown name.
         let (mut has_word, mut unknown) = (false, false);
         while depth > 0 {
             let token = self.need("`}`")?;
@@ -637,7 +639,7 @@ impl<'a> Reader<'a> {
                         });
                     }
                 }
-                // The rest of the array is passed over token by token.
+                // The rest of the array is skipped token by token.
                 _ if wrong.is_some() => {
                     let value = (token.kind == Kind::Number).then(|| constant(token.text, 8)).flatten();
                     has_word |= width >= 4 && value.is_some_and(|value| value >= LEAST_WORD);
@@ -654,13 +656,13 @@ impl<'a> Reader<'a> {
         }
         match wrong {
             None => Ok((values, places)),
-            // The number is one of code.
+            // The list contains code, so the unknown name is an error.
             Some(error) if has_word && unknown => Err(Failure::Text(error)),
             Some(error) => Err(Failure::Array(error)),
         }
     }
 
-    /// An element's value, cut to its width, and its place.
+    /// Reads the value of an element, truncated to its width, and its position.
     fn element(
         &mut self,
         tokens: &[Token<'a>],
@@ -687,12 +689,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether bytes without a mark can be words of machine code.
+/// Returns whether bytes without a mark can be words of machine code.
 fn is_code(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.len().is_multiple_of(4) && crate::as_text(bytes).is_none()
 }
 
-/// Raw words with the name of what holds them.
+/// Adds the name of an array to raw words.
 fn named(image: Result<Image, Error>, name: &str) -> Result<Image, Error> {
     let mut image = image?;
     for program in &mut image.programs {

@@ -1,7 +1,7 @@
-//! The preprocessor of C as far as sources with binaries need it: conditional groups and macros.
+//! The parts of the C preprocessor that sources with binaries need: conditional groups and macros.
 //!
-//! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Groups that are
-//! left out are named in notes. `#include` and the other directives are passed over, but not inside of an initialiser,
+//! A name that is defined neither in the file nor by [`Hints::defines`](crate::Hints) is undefined, as in C. Notes
+//! name the groups that are left out. `#include` and other directives are skipped, except inside of an initialiser,
 //! where they would add elements. The operators `#` and `##` are not supported.
 
 use std::cell::Cell;
@@ -12,32 +12,33 @@ use super::value::{Names, evaluate};
 use crate::Error;
 use crate::error::quoted;
 
-/// Macros in macros.
+/// Maximum nesting of macros.
 const DEEPEST: usize = 32;
-/// Tokens that one use of a macro can become.
+/// Maximum number of tokens in the expansion of one macro use.
 const MOST_TOKENS: usize = 1000;
-/// Tokens that all macros of a source can become, per byte of the source. A macro that swaps bytes becomes some 12 per byte of its use.
+/// Maximum number of tokens in all macro expansions, per byte of the source. A macro that swaps bytes expands to
+/// about 12 per byte of its use.
 const STEPS_PER_BYTE: usize = 64;
-/// Groups that are left out and named; more are counted.
+/// Maximum number of omitted groups that are named. Further ones are only counted.
 const MOST_NAMED: usize = 20;
 
 /// A macro, from a `#define` or from the caller.
 #[derive(Clone)]
 struct Macro<'a> {
     parameters: Option<Vec<&'a str>>,
-    /// The text that has the body up to its end, and where the body starts.
+    /// The text that ends with the body, and the offset of the body in it.
     body: (&'a str, usize),
-    /// The caller's.
+    /// Whether the caller defined the macro.
     given: bool,
 }
 
 /// An `#if` that is not yet closed.
 struct OpenIf {
-    /// The `#if`.
+    /// Offset of the `#if`.
     start: usize,
-    /// One of its groups has been taken.
+    /// Whether one of its groups has been read.
     taken: bool,
-    /// The `#else` has been read.
+    /// Whether the `#else` has been read.
     last: bool,
 }
 
@@ -47,18 +48,18 @@ pub(super) struct Tokens<'a> {
     lexer: Lexer<'a>,
     macros: HashMap<&'a str, Macro<'a>>,
     conditions: Vec<OpenIf>,
-    /// Tokens before those of the lexer, expanded.
+    /// Expanded tokens that precede those of the lexer.
     pending: VecDeque<Token<'a>>,
-    /// An initialiser is being read, so that nothing can be passed over.
+    /// Whether an initialiser is being read, in which nothing can be skipped.
     pub(super) inside: bool,
-    /// Tokens that macros may still be replaced by.
+    /// Number of tokens to which macros may still expand.
     room: Cell<usize>,
     notes: Vec<String>,
     left_out: usize,
 }
 
 impl<'a> Tokens<'a> {
-    /// Starts at the beginning of a source. `defines` are `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
+    /// Starts at the beginning of a source. `defines` contains `NAME`, `NAME=VALUE` or `NAME(x)=VALUE`.
     pub(super) fn new(text: &'a str, defines: &'a [String]) -> Result<Self, Error> {
         let mut macros = HashMap::new();
         for define in defines {
@@ -82,7 +83,7 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub(super) fn next(&mut self) -> Result<Option<Token<'a>>, Error> {
         loop {
             if let Some(token) = self.pending.pop_front() {
@@ -105,12 +106,12 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Returns a token, which is the next one again.
+    /// Makes a token the next one again.
     pub(super) fn unread(&mut self, token: Token<'a>) {
         self.pending.push_front(token);
     }
 
-    /// The groups that were left out.
+    /// Returns notes about the groups that were left out.
     pub(super) fn into_notes(mut self) -> Vec<String> {
         if let Some(more) = self.left_out.checked_sub(MOST_NAMED).filter(|more| *more > 0) {
             self.notes.push(format!("{more} more groups of #if were left out"));
@@ -139,7 +140,7 @@ impl<'a> Tokens<'a> {
                 }
             }
             "elif" | "elifdef" | "elifndef" | "else" => {
-                // The group before it was taken.
+                // The group before this one was read.
                 self.check_open(token, name)?;
                 self.skip(token, &[])?;
             }
@@ -173,7 +174,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Passes over groups after a directive, up to a group that is taken or to the end of the `#if`.
+    /// Skips groups after a directive, up to a group that is read or to the end of the `#if`.
     fn skip(&mut self, mut from: Token<'a>, undefined: &[&'a str]) -> Result<(), Error> {
         let mut undefined = undefined.to_vec();
         let mut depth = 0;
@@ -213,7 +214,8 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Notes a group that is left out, if it can have said anything: a group without digits has neither words nor definitions.
+    /// Adds a note about a group that is left out, unless it has no digits, and therefore neither words nor
+    /// definitions.
     fn leave_out(&mut self, from: Token<'a>, until: Token<'a>, undefined: &[&'a str]) {
         if !self.text[from.end..until.start.max(from.end)].contains(|c: char| c.is_ascii_digit()) {
             return;
@@ -234,7 +236,7 @@ impl<'a> Tokens<'a> {
         self.notes.push(format!("line {line}: {}: {lines} left out{why}", quoted(from.text)));
     }
 
-    /// Whether a condition holds, and the names in it that are not defined.
+    /// Returns whether a condition holds, and the undefined names in it.
     fn holds(&self, token: Token<'a>, name: &str, rest: usize) -> Result<(bool, Vec<&'a str>), Error> {
         let mut words = self.part(rest, token.end);
         let undefined = |word: &Token<'a>| word.kind == Kind::Word && !self.macros.contains_key(word.text);
@@ -288,11 +290,11 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Puts what a macro's use becomes before the other tokens.
+    /// Inserts the expansion of a macro use before the other tokens.
     fn expand(&mut self, name: Token<'a>) -> Result<(), Error> {
         let mut used = vec![name];
         if self.macros.get(name.text).is_some_and(|found| found.parameters.is_some()) {
-            // Whether it is used is known by the parenthesis.
+            // The parenthesis after the name decides whether the macro is used.
             let before = self.lexer;
             match self.lexer.next() {
                 Some(open) if open.is("(") => {
@@ -322,7 +324,7 @@ impl<'a> Tokens<'a> {
         Ok(())
     }
 
-    /// Uses up room for one more token of a macro that became `len` so far.
+    /// Counts one more token of an expansion that has `len` tokens so far. Fails if there are too many.
     fn check_room(&self, token: &Token<'a>, len: usize) -> Result<(), Error> {
         match self.room.get().checked_sub(1).filter(|_| len < MOST_TOKENS) {
             Some(left) => {
@@ -333,7 +335,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Appends what tokens become when the macros in them are replaced, except for `hidden` ones.
+    /// Appends the expansion of tokens. Macros in `hidden` are not replaced.
     fn expand_all(
         &self,
         tokens: &[Token<'a>],
@@ -401,20 +403,20 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// The name of a directive, and the offset of the text after it.
+/// Returns the name of a directive, and the offset of the text after it.
 fn directive_name<'a>(token: Token<'a>) -> (&'a str, usize) {
     let word = Lexer::part(token.text, 1, token.text.len()).next();
     word.map_or(("", token.end), |word| (word.text, token.start + word.end))
 }
 
-/// A macro's parameters, and where its body starts.
+/// A macro's parameters, and the offset of its body.
 type Head<'a> = (Option<Vec<&'a str>>, usize);
 
-/// A macro's name and what follows it.
+/// Parses the name of a macro, its parameters, and the offset of its body.
 fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> {
     let mut lexer = Lexer::part(text, start, end);
     let name = lexer.next().filter(|name| name.kind == Kind::Word)?;
-    // A parenthesis next to the name begins the parameters.
+    // A parenthesis directly after the name begins the parameters.
     if !text[name.end..end].starts_with('(') {
         return Some((name.text, (None, name.end)));
     }
@@ -426,7 +428,7 @@ fn definition(text: &str, start: usize, end: usize) -> Option<(&str, Head<'_>)> 
         match word.kind {
             Kind::Word if seen.insert(word.text) => parameters.push(word.text),
             Kind::Mark if word.text == ")" && parameters.is_empty() => break,
-            // A use with exactly one argument in this place fits.
+            // A use must have exactly one argument at this position.
             Kind::Mark if word.text == "." => parameters.push("..."),
             _ => return None,
         }

@@ -20,13 +20,13 @@ pub(super) struct RegisterArray {
     pub(super) values: Vec<u32>,
 }
 
-/// Endings of the names of such arrays.
+/// Suffixes of the names of such arrays.
 const ENDINGS: [&str; 4] = ["registers", "register", "regs", "reg"];
 
-/// Endings of the names of programs.
+/// Suffixes of the names of programs.
 const CODE: [&str; 8] = ["program", "shader", "code", "data", "words", "binary", "bytes", "prog"];
 
-/// The part of a name that a program and its registers share, if the name is one of registers.
+/// Returns the part of a name that a program and its registers share, if the name is that of a register array.
 fn stem(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let found = ENDINGS.iter().find_map(|ending| lower.strip_suffix(ending))?;
@@ -37,7 +37,7 @@ fn stem(name: &str) -> Option<String> {
     word.then(|| bare(found))
 }
 
-/// Removes the ending of a program from a lower-case name.
+/// Removes the suffix of a program from a lower-case name.
 fn bare(name: &str) -> String {
     let mut name = name.trim_end_matches('_');
     while let Some(rest) = CODE.iter().find_map(|ending| name.strip_suffix(ending)) {
@@ -56,12 +56,12 @@ pub(super) fn state_of(values: &[u32]) -> Option<SetRegisters> {
         .or_else(|| Some((None, packets(values)?)))
 }
 
-/// Whether an array holds registers, by its name and its values.
+/// Returns whether an array contains registers, according to its name and its values.
 pub(super) fn looks_like(name: &str, values: &[u32]) -> bool {
     stem(name).is_some() && state_of(values).is_some()
 }
 
-/// The registers that packets set: type 3, SET_CONTEXT_REG, first register, values. (Mesa `r600d.h`)
+/// Returns the registers that packets set: type 3, SET_CONTEXT_REG, first register, values. (Mesa `r600d.h`)
 fn packets(values: &[u32]) -> Option<Vec<(String, u32)>> {
     const SET_CONTEXT_REG: u32 = 0x69;
     let mut state = Vec::new();
@@ -94,7 +94,7 @@ pub(super) fn attach(image: &mut Image, arrays: Vec<RegisterArray>) {
         };
         let all = 0..image.programs.len();
         let found = all.clone().filter(alike).find(is_free);
-        // Names that say nothing: the program before, or the one after.
+        // An array name without a common part belongs to the program before it, or to the one after.
         let near = || {
             [after.checked_sub(1), Some(after)]
                 .into_iter()
@@ -182,12 +182,12 @@ mod tests {
 
     #[test]
     fn other_arrays_are_code() {
-        // No structure has 12 registers, and no name here is one of registers.
+        // No structure has 12 registers, and the other names are not those of register arrays.
         for text in [array("vs_regs", 12), array("aggregates", 52), array("segregs", 52)] {
             assert_eq!(read(&text).programs.len(), 1, "{text}");
             assert_eq!(read(&text).programs[0].state, []);
         }
-        // More outputs than there are.
+        // The number of outputs is out of range.
         let wrong = array("vs_regs", 52).replacen(", 0, 0, 0", ", 0, 0, 11", 1);
         assert_eq!(read(&wrong).programs.len(), 1);
         let alone = crate::load(array("vs_regs", 52).as_bytes(), &Hints::default()).unwrap_err().to_string();

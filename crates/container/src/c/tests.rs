@@ -1,4 +1,4 @@
-//! Sources as people have them.
+//! Tests with sources of the kinds that occur in practice.
 
 use super::*;
 
@@ -160,7 +160,7 @@ fn elements_in_big_endian_order_are_found_by_the_mark_or_by_the_hint() {
             [0x8000_0002]
         );
     }
-    // A mark decides whatever the hint says.
+    // The mark has precedence over the hint.
     let image = super::load(&dump("unsigned int", "a", padded.as_bytes(), 4), &big).unwrap();
     assert_eq!(image.programs[0].name.as_deref(), Some("k"));
 }
@@ -175,12 +175,12 @@ fn refused(text: &str) -> String {
     crate::load(text.as_bytes(), &Hints::default()).map(|_| ()).unwrap_err().to_string()
 }
 
-/// The programs' names and words.
+/// Returns the names and words of the programs.
 fn programs(image: &Image) -> Vec<(&str, &[u32])> {
     image.programs.iter().map(|program| (program.name.as_deref().unwrap_or(""), &program.words[..])).collect()
 }
 
-/// The words of the only program, and the notes.
+/// Returns the words of the only program, and the notes.
 #[track_caller]
 fn check(text: &str, defines: &[&str], words: &[u32], notes: &[&str]) {
     let image = loaded(text, defines);
@@ -244,7 +244,7 @@ fn groups_of_the_preprocessor_are_chosen_as_c_does() {
     check(&text("#define X 2\n#if X == 2"), &[], &with, &[]);
     check(&text("#define X 2\n#undef X\n#ifdef X"), &[], &without, &["(X is not defined, -D X=VALUE"]);
     check(&text("#define X 0\n#if X"), &["X=1"], &without, &["line 2 defines X again", "line 3: `#if X`"]);
-    // Only what could have said something is noted.
+    // Only groups that could have defined something are noted.
     check(
         "#ifndef A_H\n#define A_H\n#ifdef __cplusplus\nextern \"C\" {\n#endif\nu32 a[] = { 0x80000000 };\n#endif",
         &[],
@@ -429,7 +429,7 @@ fn bytes_in_a_string_are_words_or_what_their_mark_says() {
     );
     let error = refused("unsigned char a[] = \"\\x01\\x00\\0\\777\";\n");
     assert!(error.contains("escape sequence"), "{error}");
-    // Text is text.
+    // Plain text is not an image.
     assert!(refused("char a[] = \"abcd\"; int b[] = {};").contains("missing"));
 }
 

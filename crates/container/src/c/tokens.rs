@@ -1,4 +1,4 @@
-//! Tokens of a C or C++ source, with their places. Comments and continued lines are white space.
+//! Tokens of a C or C++ source, with their positions. Comments and line continuations are white space.
 
 use crate::Error;
 use crate::error::quoted;
@@ -12,11 +12,11 @@ pub(super) enum Kind {
     Character,
     /// One character of punctuation.
     Mark,
-    /// A preprocessor line with the lines that continue it, from its `#` on.
+    /// A preprocessor line with its continuation lines, from its `#` on.
     Directive,
 }
 
-/// A token and the bytes of the source that it comes from, which for the tokens of a macro are those of its use.
+/// A token and its bytes in the source. The tokens of a macro have the bytes of its use.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token<'a> {
     pub(super) kind: Kind,
@@ -26,7 +26,7 @@ pub(super) struct Token<'a> {
 }
 
 impl Token<'_> {
-    /// Whether this is a given punctuation character.
+    /// Returns whether this is a given punctuation character.
     pub(super) fn is(&self, mark: &str) -> bool {
         self.kind == Kind::Mark && self.text == mark
     }
@@ -42,7 +42,7 @@ impl Token<'_> {
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// The line has only white space before this offset.
+    /// Whether the line has only white space before this offset.
     fresh: bool,
 }
 
@@ -51,12 +51,12 @@ impl<'a> Lexer<'a> {
         Lexer { text, at: 0, fresh: true }
     }
 
-    /// Tokens of a part of a source, which is not at the start of a line.
+    /// Returns the tokens of a part of a source, which is not at the start of a line.
     pub(super) fn part(text: &'a str, start: usize, end: usize) -> Lexer<'a> {
         Lexer { text: &text[..end], at: start, fresh: false }
     }
 
-    /// First byte that is not yet read.
+    /// Returns the offset of the first byte that is not yet read.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -111,13 +111,13 @@ impl<'a> Iterator for Lexer<'a> {
     }
 }
 
-/// Length of a backslash with the end of the line after it.
+/// Returns the length of a backslash and the following end of line.
 fn continuation(text: &str) -> Option<usize> {
     let rest = text.strip_prefix('\\')?;
     ["\n", "\r\n"].into_iter().find(|end| rest.starts_with(end)).map(|end| 1 + end.len())
 }
 
-/// Length of a line, continued lines included, without the end of the last one.
+/// Returns the length of a line with its continuation lines, without the end of the last one.
 fn line_len(text: &str) -> usize {
     let mut len = 0;
     for line in text.split_inclusive('\n') {
@@ -130,17 +130,17 @@ fn line_len(text: &str) -> usize {
     len
 }
 
-/// Length of a comment that begins with `/*`.
+/// Returns the length of a comment that begins with `/*`.
 fn comment_len(text: &str) -> usize {
     text.get(2..).and_then(|rest| rest.find("*/")).map_or(text.len(), |end| end + 4)
 }
 
-/// Length of a preprocessor line: a comment in it may span lines.
+/// Returns the length of a preprocessor line. A comment in it may span lines.
 fn directive_len(text: &str) -> usize {
     let mut lexer = Lexer { text, at: 1, fresh: false };
     loop {
         let before = lexer.at;
-        // White space up to the end of the line, then a token of the line.
+        // White space up to the end of the line is followed by a token of the line.
         let rest = &text[before..];
         if rest.starts_with("/*") {
             lexer.at += comment_len(rest);
@@ -161,7 +161,7 @@ fn directive_len(text: &str) -> usize {
     }
 }
 
-/// Length of a number as the preprocessor sees it: with suffix, separators and exponent.
+/// Returns the length of a preprocessor number: with suffix, separators and exponent.
 fn number_len(text: &str) -> usize {
     let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     let mut before = ' ';
@@ -175,12 +175,12 @@ fn number_len(text: &str) -> usize {
     text.len()
 }
 
-/// Length of a string or character constant, up to the end of its line when it is not closed.
+/// Returns the length of a string or character constant, up to the end of its line if it is not closed.
 fn literal_len(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
         match c {
-            // The two characters of an end of line after a backslash are one.
+            // After a backslash, the two characters of an end of line count as one.
             '\r' if escaped && text[at..].starts_with("\r\n") => {}
             _ if escaped => escaped = false,
             '\n' => return at,
@@ -192,26 +192,26 @@ fn literal_len(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// Length of a raw string from its quote on, up to the end of the text when it is not closed.
+/// Returns the length of a raw string from its quote on, up to the end of the text if it is not closed.
 fn raw_len(text: &str) -> usize {
     let Some(delimiter) = raw_delimiter(text) else { return literal_len(text, '"') };
     raw_contents(text, delimiter).map_or(text.len(), |contents| 2 * delimiter.len() + 4 + contents.len())
 }
 
-/// The delimiter of a raw string from its quote on.
+/// Returns the delimiter of a raw string, from its quote on.
 fn raw_delimiter(text: &str) -> Option<&str> {
     const LONGEST: usize = 16;
     let len = text.bytes().skip(1).take(LONGEST + 1).position(|byte| byte == b'(')?;
     Some(&text[1..1 + len]).filter(|delimiter| !delimiter.contains([' ', ')', '\\', '\n', '"']))
 }
 
-/// The contents of a raw string from its quote on.
+/// Returns the contents of a raw string, from its quote on.
 fn raw_contents<'a>(text: &'a str, delimiter: &str) -> Option<&'a str> {
     let contents = &text[delimiter.len() + 2..];
     contents.find(&format!("){delimiter}\"")).map(|len| &contents[..len])
 }
 
-/// Appends the bytes that a string constant stands for.
+/// Appends the bytes of a string constant.
 pub(super) fn push_string(source: &str, token: &Token<'_>, bytes: &mut Vec<u8>) -> Result<(), Error> {
     let text = token.text.strip_prefix("u8").unwrap_or(token.text);
     if let Some(raw) = text.strip_prefix('R') {

@@ -1,15 +1,15 @@
-//! Constant expressions of C, with the width and sign that their operands have.
+//! Evaluates constant expressions of C, with the width and sign of their operands.
 
 use super::tokens::{Kind, Lexer, Token, escape};
 use crate::Error;
 
-/// Parentheses and operators before a number.
+/// Maximum number of nested parentheses and operators before a number.
 const DEEPEST: usize = 16;
 
 /// The meaning of names in an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Names {
-    /// 0, as in a condition of the preprocessor, where numbers have 64 bits.
+    /// Names are 0, as in a condition of the preprocessor, where numbers have 64 bits.
     AreZero,
     /// Names are errors, except for functions whose value is certain on a host with this byte order.
     AreFunctions {
@@ -18,7 +18,7 @@ pub(super) enum Names {
     },
 }
 
-/// The value of an expression that is all of `tokens`; `end` is the token after it, for errors.
+/// Evaluates an expression that consists of all `tokens`. `end` is the token after it, for errors.
 pub(super) fn evaluate(
     source: &str,
     tokens: &[Token<'_>],
@@ -33,7 +33,7 @@ pub(super) fn evaluate(
     }
 }
 
-/// The value of an element's text, cut to its width.
+/// Returns the value of an element's text, truncated to its width.
 pub(crate) fn constant(text: &str, width: usize) -> Option<u64> {
     let tokens: Vec<Token<'_>> = Lexer::part(text, 0, text.len()).collect();
     let end = *tokens.last()?;
@@ -64,7 +64,7 @@ impl<'a> Expression<'_, 'a> {
         self.next().ok_or_else(|| self.end.wrong(self.source, expected))
     }
 
-    /// A constant expression of operators that bind at least as strongly as `least`.
+    /// Evaluates an expression of operators with at least the precedence `least`.
     fn expression(&mut self, least: u8, depth: usize) -> Result<Value, Error> {
         let mut left = self.operand(depth)?;
         loop {
@@ -96,7 +96,7 @@ impl<'a> Expression<'_, 'a> {
         Ok(if left.value != 0 { first } else { second })
     }
 
-    /// The binary operator that is next, and how strongly it binds.
+    /// Returns the next token as a binary operator, with its precedence.
     fn operator(&mut self) -> Option<(&'static str, u8)> {
         #[rustfmt::skip]
         const OPERATORS: [(&str, u8); 18] = [
@@ -116,7 +116,7 @@ impl<'a> Expression<'_, 'a> {
         Some(found)
     }
 
-    /// A constant, with the operators before it, or an expression in parentheses.
+    /// Evaluates a constant with its prefix operators, or an expression in parentheses.
     fn operand(&mut self, depth: usize) -> Result<Value, Error> {
         const EXPECTED: &str = "an integer constant, `,` or `}`";
         let token = self.need(EXPECTED)?;
@@ -184,7 +184,7 @@ impl<'a> Expression<'_, 'a> {
     }
 }
 
-/// A function or macro of common headers whose value is certain.
+/// A function or macro of common headers whose result is certain.
 struct Function {
     bits: u32,
     /// Hosts on which the function swaps bytes.
@@ -213,7 +213,7 @@ impl Function {
     }
 }
 
-/// The function of a name: constants of stdint.h, byte orders of Linux, Mesa, endian.h and arpa/inet.h.
+/// Returns the function with a name: constants of stdint.h, byte orders of Linux, Mesa, endian.h and arpa/inet.h.
 fn function(name: &str) -> Option<Function> {
     if let Some(bits) = name.strip_prefix("UINT").or(name.strip_prefix("INT")) {
         let bits = ["8_C", "16_C", "32_C", "64_C"].into_iter().find(|known| *known == bits)?;
@@ -238,11 +238,11 @@ fn function(name: &str) -> Option<Function> {
     Some(Function { bits, swaps })
 }
 
-/// A value with its type, which decides how C computes with it.
+/// A value with its type, on which C arithmetic depends.
 #[derive(Clone, Copy)]
 pub(super) struct Value {
     pub(super) value: i128,
-    /// 32 or 64.
+    /// Number of bits, 32 or 64.
     bits: u32,
     unsigned: bool,
 }
@@ -265,12 +265,12 @@ impl Value {
         Some(Value { value: i128::from(value), bits, unsigned })
     }
 
-    /// The value in the widest type, as the preprocessor computes.
+    /// Converts the value to the widest type, as the preprocessor does.
     fn widest(self) -> Value {
         Value { bits: 64, unsigned: self.unsigned && self.bits == 64, ..self }
     }
 
-    /// The value in the range of its type.
+    /// Wraps the value to the range of its type.
     fn wrapped(self) -> Value {
         let low = self.value & ((1 << self.bits) - 1);
         let negative = !self.unsigned && low >> (self.bits - 1) & 1 == 1;
@@ -283,11 +283,11 @@ impl Value {
 
     fn cast(self, bits: u32, unsigned: bool) -> Value {
         let cut = Value { bits, unsigned, ..self }.wrapped();
-        // C computes with smaller types as int.
+        // C converts smaller types to int before it computes.
         if bits < 32 { Value { bits: 32, unsigned: false, ..cut } } else { cut }
     }
 
-    /// The result of a binary operator; none where C leaves it undefined.
+    /// Returns the result of a binary operator, or `None` if it is undefined in C.
     fn with(self, operator: &str, right: Value) -> Option<Value> {
         if let "<<" | ">>" = operator {
             let by = u32::try_from(right.value).ok().filter(|by| *by < self.bits)?;
@@ -319,7 +319,7 @@ impl Value {
     }
 }
 
-/// The value of a character constant of one character.
+/// Returns the value of a character constant with one character.
 fn character(text: &str) -> Option<u64> {
     let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
     match inner.strip_prefix('\\') {
@@ -360,7 +360,7 @@ pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     if longs >= 2 {
         return Some(Integer { bytes: 8, unsigned });
     }
-    // `short int` is short: the smaller one decides.
+    // `short int` is short: the smaller type has precedence.
     let mut found = NAMES.into_iter().rev().filter_map(|(bytes, of_unsigned, of_signed)| {
         let is_unsigned = of_unsigned.iter().any(|name| has(name));
         let is_there = is_unsigned || of_signed.iter().any(|name| has(name));
@@ -369,7 +369,7 @@ pub(super) fn integer_type(words: &[&str]) -> Option<Integer> {
     found.next().or((unsigned || has("signed")).then_some(Integer { bytes: 4, unsigned }))
 }
 
-/// A C integer constant with any suffix of `u` and `l`.
+/// Parses a C integer constant with any suffix of `u` and `l`.
 pub(crate) fn integer(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(['u', 'U', 'l', 'L']).replace('\'', "");
     let of = |prefix: [&str; 2]| prefix.into_iter().find_map(|prefix| digits.strip_prefix(prefix));

@@ -24,7 +24,7 @@ const ALLOC: u64 = 2;
 const EXECUTE: u64 = 4;
 /// The symbol type of texture references.
 const TEXTURE: u8 = 10;
-/// What is set beside the size in every record of KPARAM_INFO.
+/// Flag bits next to the size in every record of KPARAM_INFO.
 const PARAM_FLAGS: u32 = 0x3f000;
 
 /// A section to be written.
@@ -34,15 +34,15 @@ struct Part {
     kind: u32,
     flags: u64,
     info: u32,
-    /// Whether it refers to the symbol table.
+    /// Whether the section refers to the symbol table.
     linked: bool,
     data: Vec<u8>,
-    /// Its size, when that is not the data's.
+    /// Size of the section in bytes, if it differs from that of the data.
     size: Option<u64>,
 }
 
 impl Part {
-    /// A section without contents; `info` is the number of the section that it belongs to, or 0.
+    /// Returns a section without contents. `info` is the number of the section that it belongs to, or 0.
     fn new(name: String, kind: u32, flags: u64, info: u16) -> Part {
         Part { name, kind, flags, info: info.into(), ..Part::default() }
     }
@@ -57,13 +57,13 @@ struct Symbol {
     size: u64,
 }
 
-/// Writes an ELF cubin of 64 bits when `wide`, else of 32.
+/// Writes an ELF cubin of 64 bits if `wide`, otherwise of 32.
 ///
-/// The image has one module. Blocks of one constant bank make one section; the notes say where that, or something without
-/// a place in the format and without effect, comes back differently.
+/// The image must have one module. Blocks of one constant bank become one section. Notes report differences that
+/// `load` will find: merged blocks, and data without an effect that the format cannot represent.
 ///
 /// # Errors
-/// What the format cannot hold, by name.
+/// Names the first item that the format cannot represent.
 pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
     let format = if wide { Format::CubinElf64 } else { Format::CubinElf32 }.name();
     let mut file = File {
@@ -108,7 +108,7 @@ pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
         }
     }
     let mut names = HashSet::new();
-    // Textures of the module are each kernel's: symbols are shared by name.
+    // Textures of the module belong to each kernel: symbols are shared by name.
     let mut textures: BTreeMap<String, u32> = BTreeMap::new();
     for program in &image.programs {
         let name = file.kernel_name(program)?;
@@ -131,15 +131,15 @@ struct File {
     wide: bool,
     parts: Vec<Part>,
     symbols: Vec<Symbol>,
-    /// By the constant section that they write into.
+    /// Relocations, grouped by the constant section that they write to.
     relocations: Vec<(usize, Vec<Rel>, bool)>,
     notes: Vec<String>,
 }
 
-/// The contents of a bank as one section.
+/// The contents of a constant bank as one section.
 struct Bank {
     bytes: Vec<u8>,
-    /// Bytes that variables and slots need, contents or not.
+    /// Bytes that variables and slots need, with or without contents.
     size: u64,
 }
 
@@ -165,7 +165,7 @@ impl File {
         self.checked_name("kernel name", name)
     }
 
-    /// The section number that the next part gets.
+    /// Returns the section number of the next part.
     fn next(&self) -> u16 {
         self.parts.len() as u16 + 1
     }
@@ -309,7 +309,7 @@ impl File {
         Ok(out)
     }
 
-    /// Blocks of constants as sections: one a bank, in the order in which the banks first appear.
+    /// Adds blocks of constants as sections, one per bank, in the order in which the banks first appear.
     fn banks(&mut self, of: &str, blocks: &[ConstantBlock]) -> Result<Vec<(u32, Bank)>, Error> {
         let mut banks: Vec<(u32, Bank)> = Vec::new();
         for block in blocks {
@@ -340,7 +340,7 @@ impl File {
         Ok(banks)
     }
 
-    /// Constants, variables and the words that get their addresses.
+    /// Adds the module's constants, its variables, and the words that hold their addresses.
     fn module(&mut self, module: &Module) -> Result<(), Error> {
         let mut banks = self.banks("the module", &module.constants)?;
         let mut need = |bank: u32, end: u64| {
@@ -378,7 +378,7 @@ impl File {
             sections.insert(bank, (index, there));
         }
         let mut relocations: BTreeMap<u32, Vec<(Slot, u32)>> = BTreeMap::new();
-        // Variables with first contents, and those without.
+        // Variables with initial contents, and those without.
         let (mut filled, mut empty) = (Vec::new(), 0u64);
         let (first, second) = (self.next(), self.next() + 1);
         let contents = |filled: bool| {
@@ -433,7 +433,7 @@ impl File {
                 let bytes = there.get(at as usize..at as usize + 4);
                 bytes.map_or(0, |bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
             };
-            // As nvcc writes them, where the word that is there is what is added.
+            // As in files of nvcc, the existing word is the addend.
             let explicit = slots.iter().any(|(slot, _)| word(slot.offset) != slot.addend);
             let records = slots.iter().map(|(slot, symbol)| Rel {
                 r_offset: slot.offset.into(),
@@ -520,7 +520,7 @@ impl File {
             writer.write_symbol(&Sym {
                 section: None,
                 st_name,
-                // Global; kernels have the mark of entry points.
+                // Global binding. Kernels also have the mark of entry points.
                 st_info: raw::SymbolInfo(1 << 4 | symbol.kind),
                 st_other: raw::SymbolOther(if symbol.kind == elf::FUNC { 0x10 } else { 0 }),
                 st_shndx: raw::SymbolSection(symbol.section),

@@ -8,29 +8,29 @@ use reconverge_isa::program::{Resources, Stage};
 use super::lines::LogLine;
 use crate::Error;
 
-/// One dump.
+/// A shader in a log: one dump.
 pub(super) struct LoggedShader {
     /// Number of the first line.
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) isa: Option<Isa>,
     pub(super) stage: Option<Stage>,
-    /// The class of the chip, as r600 prints it: 6, 7, E, C.
+    /// Class of the chip, as r600 prints it: 6, 7, E, C.
     pub(super) class: Option<char>,
     pub(super) chip: Option<String>,
     pub(super) words: Vec<u32>,
-    /// The places of the words in the log, of those that it has.
+    /// Position of each word in the log, if the log contains it.
     pub(super) places: Vec<Option<Range<usize>>>,
-    /// Words that the header states.
+    /// Number of words that the header states.
     pub(super) expected: Option<usize>,
     pub(super) resources: Resources,
     pub(super) state: Vec<(String, u32)>,
-    /// Lines of the dump that have no words.
+    /// Number of lines in the dump without words.
     pub(super) passed: Passed,
     pub(super) notes: Vec<String>,
     /// Error that names the missing part.
     pub(super) damage: Option<Box<Error>>,
-    /// A chip that is not emulated.
+    /// Name of a chip that is not emulated.
     pub(super) foreign: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl LoggedShader {
     }
 }
 
-/// Lines of dumps that have no words of theirs.
+/// Number of lines in dumps without words.
 #[derive(Default)]
 pub(super) struct Passed {
     pub(super) count: usize,
@@ -72,19 +72,19 @@ impl Passed {
     }
 }
 
-/// The value of a word: eight hexadecimal digits.
+/// Parses a word of eight hexadecimal digits.
 pub(super) fn digits_of(token: &str) -> Option<u32> {
     let fits = token.len() == 8 && token.bytes().all(|byte| byte.is_ascii_hexdigit());
     if fits { u32::from_str_radix(token, 16).ok() } else { None }
 }
 
-/// Whether a part of a line is a number that could be a word, rather than a decimal fraction or text.
+/// Returns whether a part of a line is a number that could be a word, rather than a decimal fraction or text.
 pub(crate) fn is_number(token: &str) -> bool {
     let token = token.strip_prefix("0x").unwrap_or(token);
     let is_hex = token.bytes().all(|byte| byte.is_ascii_hexdigit());
     let has_digit = token.contains(|c: char| c.is_ascii_digit());
     let is_long = token.len() > 4 || token.len().is_multiple_of(2);
-    // A word with a wrong character.
+    // The token may be a word with a wrong character.
     let digits = token.bytes().filter(u8::is_ascii_digit).count();
     let hex = token.bytes().filter(u8::is_ascii_hexdigit).count();
     let is_word = token.len() == 8 && hex >= 6 && digits >= 3;
@@ -93,7 +93,7 @@ pub(crate) fn is_number(token: &str) -> bool {
     is_number && !token.contains('.')
 }
 
-/// An error about a dump that lacks something.
+/// Returns an error about a dump that lacks something.
 pub(super) fn missing(first: LogLine<'_>, what: String) -> Error {
     Error::line(first.number, first.text, format!("a whole dump: it lacks {what}"))
 }

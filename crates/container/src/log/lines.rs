@@ -1,13 +1,13 @@
-//! The lines of a log, and what the drivers' dumps in it begin with.
+//! The lines of a log, and the headers of the drivers' dumps in it.
 
 use std::borrow::Cow;
 
 use reconverge_isa::program::Stage;
 
-/// A line, without what the log's writer put before the text of the driver.
+/// A line, without the text that the log's writer added before the driver's text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogLine<'a> {
-    /// The number, from 1.
+    /// Line number, from 1.
     pub(super) number: usize,
     /// The text.
     pub(super) text: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct LogLine<'a> {
 }
 
 impl<'a> LogLine<'a> {
-    /// The words of the text with their offsets in the log.
+    /// Returns the words of the text, with their offsets in the log.
     pub(super) fn tokens(self) -> impl Iterator<Item = (usize, &'a str)> {
         let start = self.text.as_ptr() as usize;
         self.text
@@ -24,22 +24,22 @@ impl<'a> LogLine<'a> {
             .map(move |token| (self.at + token.as_ptr() as usize - start, token))
     }
 
-    /// The text after a prefix that ends before `rest`.
+    /// Returns the line without a prefix that ends before `rest`.
     fn cut(self, rest: &'a str) -> LogLine<'a> {
         LogLine { text: rest, at: self.at + self.text.len() - rest.len(), ..self }
     }
 }
 
-/// The first line of a dump.
+/// The header of a dump: its first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Header<'a> {
     /// Mesa r600: `bytecode 12 dw -- 2 gprs -- 1 nstack`.
     Bytecode,
     /// Mesa r600, the optimizer: `===== SHADER #1 OPT ===== PS/RV730/R700 =====`.
     Shader {
-        /// The number.
+        /// Number of the shader.
         id: &'a str,
-        /// Whether the optimizer made the program.
+        /// Whether the optimizer generated the program.
         optimized: bool,
         /// Program type, chip and class.
         target: &'a str,
@@ -52,7 +52,7 @@ pub(super) enum Header<'a> {
     Vertex,
     /// Mesa nouveau: `program binary (40 bytes)`.
     Binary {
-        /// The number of bytes.
+        /// The stated number of bytes.
         bytes: &'a str,
     },
     /// Mesa nouveau: `shader binary code (0x40 bytes):`, for Fermi and later.
@@ -67,19 +67,19 @@ const VERTEX: &str = "Final vertex program code:";
 const BINARY: &str = "program binary (";
 const LATER_BINARY: &str = "shader binary code (";
 
-/// The first word of an instruction of r300, with which a dump without a header begins.
+/// First word of an r300 instruction. It starts a dump that has no header.
 pub(super) const FIRST: &str = "0:CMN_INST";
 /// Text before the bytes of an instruction in LLVM's text.
 pub(super) const ENCODING: &str = "; encoding: [";
 
-/// Texts that a log with shaders has at least one of: those of the headers, and those of dumps that need none.
+/// A log with shaders contains at least one of these texts: headers, and first texts of dumps without a header.
 pub(super) const MARKS: [&str; 9] =
     [BYTECODE, SHADER, FRAGMENT, OLD_FRAGMENT, VERTEX, BINARY, LATER_BINARY, FIRST, ENCODING];
 
-/// The header that a line has, with the text before it.
+/// Returns the header in a line, with the text before it.
 pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
     let after = |mark: &str| text.find(mark).map(|at| (&text[..at], &text[at + mark.len()..]));
-    // Prose may contain these words.
+    // Prose may also contain these words.
     let alone = |mark: &str| after(mark).filter(|(_, rest)| rest.trim().is_empty());
     if let Some((before, rest)) = after(BYTECODE)
         && rest.split_ascii_whitespace().nth(1) == Some("dw")
@@ -107,11 +107,12 @@ pub(super) fn header(text: &str) -> Option<(&str, Header<'_>)> {
         .find_map(|(mark, header)| alone(mark).map(|(before, _)| (before, header)))
 }
 
-/// Returns the program type that a line of TGSI, NIR or nouveau states, or that of a fetch program for its list of elements.
+/// Returns the program type that a line of TGSI, NIR or nouveau states. A list of elements states a fetch program.
 pub(super) fn stage_of(text: &str) -> Option<Stage> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let last = words.last()?;
-    // Types by number differ among versions, but not those of the chips that are emulated: tessellation has the others.
+    // The numbers of program types differ among versions, but not those for the emulated chips; tessellation has the
+    // others.
     if let Some(at) = text.find("translating program of type ") {
         let number = text[at..].split_ascii_whitespace().nth(4)?;
         return match number {
@@ -127,7 +128,7 @@ pub(super) fn stage_of(text: &str) -> Option<Stage> {
     }
     let name = match last.strip_prefix("MESA_SHADER_").filter(|_| text.contains("shader: ")) {
         Some(name) => name,
-        // A property has these names, too.
+        // Properties also have these names.
         None if words.len() < 2 || words[words.len() - 2] != "NEXT_SHADER" => last,
         None => return None,
     };
@@ -140,14 +141,15 @@ pub(super) fn stage_of(text: &str) -> Option<Stage> {
     })
 }
 
-/// Whether an offset is in a comment of C, as of a source that quotes a dump.
+/// Returns whether an offset is in a C comment, as in a source that quotes a dump.
 pub(super) fn in_comment(text: &str, at: usize) -> bool {
     let before = &text[..at];
     let line = &before[before.rfind('\n').map_or(0, |end| end + 1)..];
     line.contains("//") || before.rfind("/*").is_some_and(|start| !before[start..].contains("*/"))
 }
 
-/// The text of a log with each escape sequence, control character and byte that is not ASCII as spaces, so that offsets stay.
+/// Returns the text of a log. Spaces replace escape sequences, control characters and bytes that are not ASCII, so
+/// that offsets are unchanged.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| byte == b'\n' || byte == b'\t' || (b' '..0x7f).contains(&byte)) {
         return Cow::Borrowed(text);
@@ -170,14 +172,14 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// The lines of a log; those of a dump have the text that its header has before it, such as a time, taken off.
+/// The lines of a log. In the lines of a dump, the text that precedes the header, such as a time, is removed.
 pub(super) struct LogLines<'a> {
     rest: std::iter::Enumerate<std::str::Split<'a, char>>,
     /// The offset of the next line.
     at: usize,
-    /// A line that was looked at.
+    /// The next line, if it was already read.
     next: Option<LogLine<'a>>,
-    /// Text before the header of the current dump.
+    /// Text that precedes the header of the current dump.
     prefix: &'a str,
 }
 
@@ -186,7 +188,7 @@ impl<'a> LogLines<'a> {
         LogLines { rest: text.split('\n').enumerate(), at: 0, next: None, prefix: "" }
     }
 
-    /// The next line as it is.
+    /// Returns the next line unchanged.
     pub(super) fn next(&mut self) -> Option<LogLine<'a>> {
         self.next.take().or_else(|| {
             let (number, text) = self.rest.next()?;
@@ -196,22 +198,22 @@ impl<'a> LogLines<'a> {
         })
     }
 
-    /// Returns a line to the rest.
+    /// Makes a line the next one again.
     pub(super) fn back(&mut self, line: LogLine<'a>) {
         self.next = Some(line);
     }
 
-    /// Begins a dump whose lines have a text like `prefix` before them.
+    /// Begins a dump whose lines start with a text similar to `prefix`.
     pub(super) fn begin(&mut self, prefix: &'a str) {
         self.prefix = prefix;
     }
 
-    /// A line without the text before the dump's lines. A line without such a text is whole.
+    /// Returns a line without the prefix of the dump. A line without the prefix is unchanged.
     pub(super) fn stripped(&self, line: LogLine<'a>) -> LogLine<'a> {
         after_prefix(self.prefix, line.text).map_or(line, |rest| line.cut(rest))
     }
 
-    /// The next line of the dump, unless another dump begins.
+    /// Returns the next line of the dump, or `None` if another dump begins.
     pub(super) fn of_dump(&mut self) -> Option<LogLine<'a>> {
         let line = self.next()?;
         if header(line.text).is_some() {
@@ -222,7 +224,8 @@ impl<'a> LogLines<'a> {
     }
 }
 
-/// Returns the text after one like `prefix`, which may have other digits in its numbers and another number of spaces.
+/// Returns the text after a prefix similar to `prefix`: numbers may have other digits, and the number of spaces may
+/// differ.
 fn after_prefix<'a>(prefix: &str, line: &'a str) -> Option<&'a str> {
     let (mut prefix, mut line) = (prefix, line);
     let digit = |c: char| c.is_ascii_digit();

@@ -21,7 +21,7 @@ pub(super) const CONFIG: &str = ".AMDGPU.config";
 /// Registers of the program resources of Evergreen and Cayman. (Mesa `evergreend.h`)
 const EVERGREEN: [u32; 3] = [0x28844, 0x28860, 0x288d4];
 
-/// Facts of the lines before a function.
+/// Facts in the lines before a function.
 #[derive(Default)]
 pub(super) struct Preceding<'a> {
     in_config: bool,
@@ -30,7 +30,7 @@ pub(super) struct Preceding<'a> {
 }
 
 impl<'a> Preceding<'a> {
-    /// Looks at a line outside functions.
+    /// Reads a line outside of functions.
     pub(super) fn see(&mut self, line: LogLine<'a>) -> Result<(), Error> {
         let mut words = line.text.split_ascii_whitespace();
         match words.next() {
@@ -59,7 +59,7 @@ impl<'a> Preceding<'a> {
     }
 }
 
-/// Reads a function from its first line with an encoding on.
+/// Reads a function, starting with its first line that has an encoding.
 pub(super) fn read<'a>(
     lines: &mut LogLines<'a>,
     first: LogLine<'a>,
@@ -81,7 +81,7 @@ pub(super) fn read<'a>(
         if let Some((_, address)) = text.split_once("clause starting at ") {
             let address = address.trim().trim_end_matches(':');
             let at = address.parse::<usize>().ok().and_then(|at| at.checked_mul(8));
-            // The clause may be aligned, by less than one fetch instruction.
+            // The clause may be aligned, with a gap of less than one fetch instruction.
             let at = at.filter(|at| (code.len()..code.len() + 16).contains(at));
             let expected = "the address of the clause after the instructions before";
             code.resize(at.ok_or_else(|| Error::at(line.number, line.text, address, expected))?, 0);
@@ -111,9 +111,10 @@ pub(super) fn read<'a>(
     Ok(found)
 }
 
-/// An instruction of Evergreen or Cayman in a text, by a name that LLVM gives only those, with its line.
+/// Returns the first Evergreen or Cayman instruction in a text, with its line. LLVM uses its name only for these
+/// chips.
 pub(crate) fn foreign(text: &str) -> Option<(usize, &str)> {
-    // Memory of theirs has other names, too.
+    // Their memory instructions also have other names.
     const NAMES: [&str; 3] = ["CF_TC_EG", "CF_VC_EG", "MEM_RAT"];
     let of_line = |line: &'_ str| {
         let words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

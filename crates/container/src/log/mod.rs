@@ -1,11 +1,12 @@
 //! Logs of drivers and compilers, with any number of shaders between other lines.
 //!
-//! Each dump begins with a header and ends where its words, its lines or its format do; [`lines`] finds the headers, and a module
-//! for each source reads the dumps. Between dumps, only lines that state the next one's program type count. A log may have
-//! times or names of programs before its lines, and escape sequences and bytes of any kind in them.
+//! Each dump begins with a header, and ends with its words, its lines or its format. [`lines`] finds the headers, and
+//! a module for each source reads the dumps. Lines between dumps are ignored, unless they state the program type of
+//! the next one. Lines of a log may start with times or program names, and contain escape sequences and arbitrary
+//! bytes.
 //!
-//! A number in a dump that cannot be used is an error. A dump of which lines are missing, and one for a chip that is not
-//! emulated, is named in a note while others are read.
+//! An invalid number in a dump is an error. A dump with missing lines, or for a chip that is not emulated, is named
+//! in a note if others can be read.
 
 mod found;
 mod lines;
@@ -29,7 +30,7 @@ use crate::c::declares_array;
 use crate::error::{Unread, counted, quoted};
 use crate::{Error, Format, Hints};
 
-/// Whether a text has the dump of a shader that is not quoted in a comment of C.
+/// Returns whether a text contains the dump of a shader that is not quoted in a C comment.
 pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     if !MARKS.iter().any(|mark| memmem::find(bytes, mark.as_bytes()).is_some()) && !is_llvm_text(bytes) {
         return false;
@@ -52,7 +53,7 @@ pub(crate) fn looks_like(bytes: &[u8]) -> bool {
     is_llvm_text(bytes)
 }
 
-/// Whether a text is the assembly text of LLVM's R600 target, whatever the name of its file.
+/// Returns whether a text is the assembly text of LLVM's R600 target, whatever the name of its file.
 pub fn is_llvm_text(bytes: &[u8]) -> bool {
     let is_section = |at: usize| {
         let line = &bytes[bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1)..at];
@@ -61,7 +62,7 @@ pub fn is_llvm_text(bytes: &[u8]) -> bool {
     memmem::find(bytes, llvm::CONFIG.as_bytes()).is_some_and(is_section) && !bytes.contains(&0)
 }
 
-/// Reads all shaders of a log, each as a program.
+/// Reads all shaders of a log. Each one becomes a program.
 pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     let text = String::from_utf8_lossy(bytes);
     // Offsets are those of the file only if it is UTF-8.
@@ -143,12 +144,12 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     Ok(image)
 }
 
-/// The dumps of a log, in order.
+/// Returns the dumps of a log, in order.
 fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     let mut shaders: Vec<LoggedShader> = Vec::new();
     let mut lines = LogLines::new(text);
     let mut before = llvm::Preceding::default();
-    // The program type that a line since the last dump states.
+    // The program type that a line after the last dump states.
     let mut stage = None;
     while let Some(line) = lines.next() {
         if let Some((prefix, header)) = header(line.text) {
@@ -201,8 +202,8 @@ fn shaders(text: &str) -> Result<Vec<LoggedShader>, Error> {
     Ok(shaders)
 }
 
-/// The program type of an r600 dump. A vertex program for which nothing was compiled is the one that copies the output of the
-/// geometry program before it: Mesa prints it as `VS`, or without a type. (Mesa `r600_shader.c`)
+/// Returns the program type of an r600 dump. A vertex program without a compiled source is the one that copies the
+/// output of the preceding geometry program: Mesa prints it as `VS`, or without a type. (Mesa `r600_shader.c`)
 fn stage_after(stated: Option<Stage>, own: Option<Stage>, last: Option<&LoggedShader>) -> Option<Stage> {
     let last = last.and_then(|last| last.stage);
     match (stated, own, last) {
@@ -232,7 +233,7 @@ fn target_of(found: &mut LoggedShader, target: &str) {
     }
 }
 
-/// Refuses the classes after R700.
+/// Rejects the classes after R700.
 fn settle_class(found: &mut LoggedShader) {
     let class = match found.class {
         Some('E') => "EVERGREEN".to_owned(),
@@ -243,7 +244,7 @@ fn settle_class(found: &mut LoggedShader) {
     found.foreign.get_or_insert(class);
 }
 
-/// The chip of each class, if the log names one.
+/// Returns the chip of each class, if the log names one.
 fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     let mut chips: HashMap<char, Option<String>> = HashMap::new();
     for (class, chip) in shaders.iter().filter_map(|found| Some((found.class?, found.chip.as_ref()?))) {
@@ -255,7 +256,7 @@ fn chips(shaders: &[LoggedShader]) -> HashMap<char, Option<String>> {
     chips
 }
 
-/// The name of a class of chips.
+/// Returns the name of a class of chips.
 fn class_name(class: char) -> Option<String> {
     match class {
         '6' => Some("r600".to_owned()),
@@ -264,8 +265,8 @@ fn class_name(class: char) -> Option<String> {
     }
 }
 
-/// Names each shader without a name by its type and a number. If several have one name, the number of its line follows the
-/// name of each.
+/// Names each shader without a name by its type and a number. If several have one name, the line number of each
+/// follows its name.
 fn name(mut shaders: Vec<LoggedShader>) -> Vec<LoggedShader> {
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut uses: HashMap<String, usize> = HashMap::new();

@@ -8,7 +8,7 @@ use super::found::{LoggedShader, digits_of, is_number, missing};
 use super::lines::{LogLine, LogLines};
 use crate::Error;
 
-/// Words of a line.
+/// Maximum number of words in a line.
 const WORDS: usize = 8;
 
 /// Reads a dump after its first line, which states the number of bytes.
@@ -35,7 +35,7 @@ pub(super) fn read<'a>(
                     found.words.push(word);
                     found.places.push(Some(place..place + 8));
                 }
-                // Other output may be in the same line.
+                // The line may also contain other output.
                 None if !is_number(token) => break,
                 _ => {
                     let expected = "up to eight words of eight hexadecimal digits, and no more in all than the header states";

@@ -1,4 +1,4 @@
-//! Dumps of Mesa's r300: a line for each word, by its name.
+//! Dumps of Mesa's r300, with a line for each word.
 //!
 //! ```text
 //! R500 Fragment Program:                                  Final vertex program code:
@@ -17,7 +17,7 @@ use super::found::{LoggedShader, digits_of, missing};
 use super::lines::{FIRST, LogLine, LogLines, stage_of};
 use crate::Error;
 
-/// The names of the words, and their places in an instruction.
+/// The names of the words, and their indices in an instruction.
 const NAMES: [(&str, usize); 11] = [
     ("CMN_INST", 0),
     ("RGB_ADDR", 1),
@@ -32,12 +32,12 @@ const NAMES: [(&str, usize); 11] = [
     ("FC_ADDR", 3),
 ];
 
-/// Whether a line has the first word of an instruction.
+/// Returns whether a line contains the first word of an instruction.
 pub(super) fn begins(text: &str) -> bool {
     text.contains(FIRST) && text.contains("0x")
 }
 
-/// Reads a fragment program after its header, or from its first instruction on.
+/// Reads a fragment program, from the line after its header or from its first instruction on.
 pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
     let mut found =
         LoggedShader { isa: Some(Isa::R500), stage: Some(Stage::Fragment), ..LoggedShader::new(first) };
@@ -45,7 +45,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
     while let Some(line) = lines.of_dump() {
         let name = NAMES.iter().find_map(|(name, index)| Some((*index, line.text.find(name)? + name.len())));
         let Some((index, after)) = name else {
-            // The next program's text begins.
+            // The text of the next program begins here.
             if line.text.contains("r300: Initial ") || stage_of(line.text).is_some() {
                 lines.back(line);
                 break;
@@ -57,7 +57,7 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
         };
         let (place, word) = number(line, after, ":")?;
         if index == 0 {
-            // A program without a header begins where the numbers do.
+            // Number 0 begins another program, which has no header.
             let count = line.text.split_ascii_whitespace().next().and_then(|count| count.parse().ok());
             if count == Some(0) && !printed.is_empty() {
                 lines.back(line);
@@ -90,7 +90,8 @@ pub(super) fn fragment<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Resu
         found.places[record + index] = Some(place..place + 8);
     }
     for (number, (words, printed)) in found.words.as_chunks::<6>().0.iter().zip(printed).enumerate() {
-        // The type of the instruction; the derivatives are not always printed. (CTM guide, US_CMN_INST)
+        // The instruction's type determines its words. The derivatives are not always printed. (CTM guide,
+        // US_CMN_INST)
         let needed: &[usize] = match words[0] & 3 {
             2 => &[2, 3],
             3 => &[1, 2],

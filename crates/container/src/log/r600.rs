@@ -19,19 +19,19 @@ use super::found::{LoggedShader, digits_of, is_number, missing};
 use super::lines::{LogLine, LogLines};
 use crate::Error;
 
-/// Words that a dump may have: as many as addresses of four digits are likely to count.
+/// Maximum number of words in a dump.
 const MOST_WORDS: usize = 1 << 20;
 
 /// The lines of a program.
 #[derive(Default)]
 struct DumpWords {
-    /// Each word with its place in the log, by its address.
+    /// Each word and its offset in the log, by its address.
     words: HashMap<usize, (u32, usize)>,
-    /// Addresses of the lines with one word (each, in old dumps) or three (fetches).
+    /// Addresses of the lines with one word (all lines of old dumps) or three words (fetches).
     short: HashSet<usize>,
 }
 
-/// Reads a dump after its first line. Both lines of the header state facts.
+/// Reads a dump after its first line. Both lines of the header contain facts.
 pub(super) fn read<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<LoggedShader, Error> {
     let mut found = LoggedShader::new(first);
     state(&mut found, first.text);
@@ -52,7 +52,7 @@ pub(super) fn read<'a>(lines: &mut LogLines<'a>, first: LogLine<'a>) -> Result<L
     Ok(found)
 }
 
-/// Reads a line of a header; returns whether it is one.
+/// Reads a line of a header. Returns whether it is one.
 fn state(found: &mut LoggedShader, text: &str) -> bool {
     let tokens: Vec<&str> = text.split(|c: char| c.is_ascii_whitespace() || c == '=').collect();
     let before = |name: &str| {
@@ -73,14 +73,14 @@ fn state(found: &mut LoggedShader, text: &str) -> bool {
 }
 
 impl DumpWords {
-    /// Adds the words of a line, if it is one of the dump.
+    /// Adds the words of a line, if it belongs to the dump.
     fn add(&mut self, line: LogLine<'_>) -> Result<bool, Error> {
         let mut tokens = line.tokens().peekable();
         let Some((_, address)) = tokens.next() else { return Ok(false) };
         let Some((_, second)) = tokens.peek().copied() else { return Ok(false) };
         let is_address = address.len() >= 4 && address.bytes().all(|byte| byte.is_ascii_digit());
         if !is_address {
-            // Words that have lost their address.
+            // Words without an address.
             let word = digits_of(address).is_some() && digits_of(second).is_some();
             return if word {
                 Err(wrong(line, address, "the address of a line, in decimal"))
@@ -103,7 +103,7 @@ impl DumpWords {
             words.push((word, place));
             tokens.next();
         }
-        // Groups have a number in the text, of few digits.
+        // The text contains the numbers of groups, which have few digits.
         let extra = tokens.next().map(|(_, token)| token).filter(|token| is_number(token));
         if let Some(extra) = extra.filter(|extra| words.is_empty() || extra.len() >= 4) {
             return Err(wrong(line, extra, "a word of eight hexadecimal digits"));
@@ -119,16 +119,16 @@ impl DumpWords {
         Ok(true)
     }
 
-    /// Puts the words in order, with zeros where Mesa prints none.
+    /// Puts the words in order, with zeros for words that Mesa does not print.
     fn settle(self, first: LogLine<'_>, found: &mut LoggedShader) {
         let end = self.words.keys().max().map_or(0, |last| last + 1);
-        // The last fetch, or the last odd number of literals, lacks a word.
+        // After the last fetch, or the last odd number of literals, a word is missing.
         let whole = end.next_multiple_of(2);
         if let Some(expected) = found.expected.filter(|expected| *expected != whole) {
             found.notes.push(format!("its header states {expected} words, its lines have {end}"));
         }
         for at in 0..whole {
-            // Clauses of fetches begin at a multiple of four, all others at an even address.
+            // Fetch clauses begin at a multiple of four, all others at an even address.
             let after_short = at % 2 == 1 && self.words.contains_key(&(at - 1));
             let aligns = at / 2 % 2 == 1 && self.short.contains(&(at / 2 * 2 + 2));
             let word = self.words.get(&at);

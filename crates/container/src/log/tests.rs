@@ -98,7 +98,7 @@ fn all_shaders_of_r600_are_read_with_what_their_headers_state() {
             0x2040_1990
         ]
     );
-    // Clauses of fetches are aligned.
+    // Fetch clauses are aligned.
     assert_eq!(image.programs[2].words[6..], [0, 0, 0x10, 0xf00d_1000, 0x6880_0000, 0]);
     assert_eq!(image.notes, Vec::<String>::new());
 }
@@ -121,7 +121,7 @@ fn the_program_that_copies_the_output_of_a_geometry_program_is_known_by_its_plac
     let stages = |text: &str| read(text).programs.iter().map(|program| program.stage).collect::<Vec<_>>();
     let [g, c, v] = [Some(Stage::Geometry), Some(Stage::GsCopy), Some(Stage::Vertex)];
     assert_eq!(stages(&format!("{geometry}{copy}")), [g, c]);
-    // Mesa 25 prints no type.
+    // Mesa 25 does not print a type.
     let plain = &PIXEL[PIXEL.find("bytecode").unwrap()..];
     assert_eq!(stages(&format!("{geometry}{plain}")), [g, c]);
     assert_eq!(stages(&format!("{geometry}VERT\n  0: END\n{copy}")), [g, v]);
@@ -165,7 +165,7 @@ fn vertex_and_fragment_programs_of_r300_are_read() {
     ];
     assert_eq!(image.programs[3].words, words);
     assert_eq!(image.isa, Some(Isa::R500));
-    // Without a header, the numbers of the instructions begin a program.
+    // In a dump without a header, the first instruction number begins a program.
     let lines = &FRAGMENT[FRAGMENT.find("0\t").unwrap()..];
     let twice = read(&format!("{lines}{lines}"));
     assert_eq!(twice.programs.iter().map(|program| &program.words[..]).collect::<Vec<_>>(), [words, words]);
@@ -178,7 +178,7 @@ fn binaries_of_nouveau_are_read() {
     let stages: Vec<_> = heads(&image).into_iter().map(|(name, stage, ..)| (name, stage)).collect();
     assert_eq!(stages, [("fragment1", Some(Stage::Fragment)), ("vertex1", Some(Stage::Vertex))]);
     assert_eq!(image.programs[1].words[7..], [3, 0xf000_0001, 0xe000_0001]);
-    // The dump ends with its words.
+    // The dump ends after its words.
     assert_eq!(read(&format!("{BINARY}12345678 triangles\n")).programs.len(), 1);
 }
 
@@ -286,7 +286,7 @@ fn a_number_of_a_dump_that_cannot_be_used_is_an_error_with_its_line() {
         let broken = text.replacen(was, is, 1);
         assert_ne!(broken, text, "{was}");
         let line = text[..text.find(was).unwrap()].matches('\n').count() + 1;
-        // Good dumps do not hide it.
+        // Valid dumps do not hide the error.
         let error = read_as(format!("{broken}{FETCH}").as_bytes(), None).unwrap_err().to_string();
         assert!(error.starts_with(&format!("line {line}, ")), "{is}: {error}");
     }
@@ -306,7 +306,7 @@ fn a_dump_without_some_of_its_lines_is_named_and_not_read() {
         let cut = format!("{}{}", &text[..start], &text[end..]);
         let image = read(&format!("{cut}{FETCH}"));
         if text == SB {
-            // The end of a program shows by its header only.
+            // Only the next header shows the end of a program.
             assert!(
                 image.notes.iter().any(|note| note.contains("states 12 words, its lines have 6")),
                 "{:?}",

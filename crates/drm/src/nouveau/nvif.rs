@@ -1,14 +1,15 @@
-//! Calls of objects, the part of `nouveau`'s interface that is called NVIF: one request whose argument says which object is
-//! meant, and what it is to do.
+//! Calls of objects, the part of `nouveau`'s interface that is named NVIF. It has one request, whose argument names
+//! an object and an operation.
 //!
 //! ```text
-//! | version, kind, owner, route | token | object |   what the kind has   |
+//! | version, kind, owner, route | token | object |   data of the kind   |
 //!   8 bytes                       8       8          from 24 on
 //! ```
 //!
-//! The device, and objects of classes on a channel, are made and ended; the device says what it is. Nothing is kept of an
-//! object: the class is part of the handle by which commands name it. A channel has no classes to list: drivers choose those
-//! of Tesla by the chip's number, and ask for the list where they look for video units, which are not there.
+//! Calls create and delete the device and objects on a channel, and describe the device. The node does not store
+//! objects: the class is part of the handle by which commands name an object. The list of a channel's classes is
+//! empty. Drivers choose the Tesla classes by the chip's number, and read the list only to find video units, which
+//! are not emulated.
 //!
 //! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
 
@@ -31,10 +32,10 @@ const INFO_OF_DEVICE: u8 = 0;
 const PCI_EXPRESS: u8 = 3;
 const TESLA: u8 = 6;
 
-/// Answers a call.
+/// Answers an NVIF call.
 ///
 /// # Errors
-/// `ENOSYS` for another version of the interface, and `EINVAL` for what is not answered.
+/// `ENOSYS` for another version of the interface, and `EINVAL` for a call that is not answered.
 pub(super) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     let mut call = NvifCall::default();
     request.exchange(argument, |found: &mut NvifCall| {
@@ -59,7 +60,7 @@ pub(super) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
     }
 }
 
-/// What the device is.
+/// Describes the device.
 fn device(node: &Client<'_>, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
     let board = node.device().board;
     (info.platform, info.family) = (PCI_EXPRESS, TESLA);
@@ -70,7 +71,7 @@ fn device(node: &Client<'_>, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Writes a text, with a zero behind it.
+/// Writes a text and a terminating zero.
 fn write(place: &mut [u8], text: &str) {
     place.fill(0);
     let most = place.len().saturating_sub(1);

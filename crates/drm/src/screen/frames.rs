@@ -1,4 +1,4 @@
-//! The way of a frame to files and to the window.
+//! Sends a frame to files and to the window.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -11,13 +11,13 @@ use crate::whole;
 use super::picture::picture;
 use super::{Framebuffer, Screen, window};
 
-/// Number of frames of a process that are written.
+/// Maximum number of frames of a process that are written.
 const WRITTEN: u64 = 10_000;
-/// Number of processes that can write frames into a folder.
+/// Maximum number of processes that can write frames into a folder.
 const PROCESSES: u32 = 10_000;
 
-/// Writes, records and shows the part of a framebuffer that is on the screen, of this size and from this place on. Without a
-/// framebuffer, it is black.
+/// Writes, records and shows the part of a framebuffer that is on the screen, with this size and starting at `place`.
+/// Without a framebuffer, the picture is black.
 ///
 /// A frame that could not be written or recorded is counted, and the first one is reported.
 pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [u32; 2], size: [u32; 2]) {
@@ -43,7 +43,7 @@ pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [
     }
 }
 
-/// Whether the last frame comes after all that are written, which is reported.
+/// Returns whether the last frame comes after the last one that is written. Reports this once.
 fn is_past_the_last(screen: &Screen) -> bool {
     let is_past = screen.frames - screen.others > WRITTEN;
     if is_past {
@@ -58,7 +58,7 @@ fn write(screen: &mut Screen, picture: &io::Result<Vec<u8>>, [width, height]: [u
     save(screen, &file)
 }
 
-/// A result by reference. The error is a copy.
+/// Returns a result by reference, with a copy of the error.
 fn result(picture: &io::Result<Vec<u8>>) -> io::Result<&[u8]> {
     match picture {
         Ok(picture) => Ok(picture),
@@ -78,7 +78,7 @@ pub(super) fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
                 return written;
             }
         }
-        // A link is replaced, since no frame is one. A file belongs to another process.
+        // A link is replaced, because a frame is never a link. An existing file belongs to another process.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {

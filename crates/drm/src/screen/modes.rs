@@ -1,10 +1,10 @@
-//! The sizes of the screen, and how the monitor describes itself.
+//! The modes of the screen, and the monitor's description of itself.
 //!
 //! Sources: VESA's "Display Monitor Timings" for the modes, and VESA's "E-EDID Standard", release A, for the description.
 
 use crate::ioctls::ModeInfo;
 
-/// Sizes of the screen, the preferred one first.
+/// Modes of the screen, the preferred one first.
 pub(super) const MODES: [ModeInfo; 3] = [
     mode(b"640x480", 25_175, [640, 656, 752, 800], [480, 490, 492, 525], NEGATIVE, PREFERRED),
     mode(b"800x600", 40_000, [800, 840, 968, 1056], [600, 601, 605, 628], POSITIVE, 0),
@@ -16,12 +16,12 @@ pub(super) const MILLIMETRES: [u32; 2] = [320, 240];
 
 /// `DRM_MODE_TYPE_PREFERRED`
 const PREFERRED: u32 = 1 << 3;
-/// Both pulses are positive, or both negative. (`DRM_MODE_FLAG_PHSYNC` and so on)
+/// Both sync pulses are positive, or both negative. (`DRM_MODE_FLAG_PHSYNC` and so on)
 const POSITIVE: u32 = 1 << 0 | 1 << 2;
 const NEGATIVE: u32 = 1 << 1 | 1 << 3;
 
-/// Returns a mode of 60 Hz. The clock is in kHz. Each direction has the visible size, the begin and the end of the pulse, and the
-/// whole size.
+/// Returns a mode of 60 Hz. The clock is in kHz. Each direction has the visible size, the start and the end of the
+/// sync pulse, and the total size.
 const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses: u32, kind: u32) -> ModeInfo {
     let mut text = [0; 32];
     let mut at = 0;
@@ -36,37 +36,39 @@ const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses:
         vertical: [v[0], v[1], v[2], v[3], 0],
         refresh: 60,
         flags: pulses,
-        // The driver has made the mode. (`DRM_MODE_TYPE_DRIVER`)
+        // The driver created the mode. (`DRM_MODE_TYPE_DRIVER`)
         kind: kind | 1 << 6,
         name: text,
     }
 }
 
-/// Whether a screen can have this mode: it has a clock, and each direction has pixels, and the parts of its line in their order.
+/// Returns whether a screen can have this mode: it has a clock, each direction has pixels, and the parts of a line
+/// are in order.
 ///
-/// Source: the kernel's `drm_mode_validate_basic`. Flags are not looked at.
+/// Source: the kernel's `drm_mode_validate_basic`. Flags are not checked.
 pub(super) fn is_valid(mode: &ModeInfo) -> bool {
     let ordered =
         |[seen, start, end, all, _]: [u16; 5]| seen > 0 && seen <= start && start <= end && end <= all;
     mode.clock != 0 && ordered(mode.horizontal) && ordered(mode.vertical)
 }
 
-/// The monitor's description of itself, version 1.3 (E-EDID, section 3): a digital monitor with the modes of [`MODES`].
+/// Returns the monitor's description of itself, version 1.3 (E-EDID, section 3): a digital monitor with the modes
+/// [`MODES`].
 pub(super) fn edid() -> [u8; 128] {
     let mut edid = [0_u8; 128];
     edid[..8].copy_from_slice(&[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0]);
-    // Three letters of five bits, RCV; product 1; made in 2006.
+    // Three letters of five bits each, RCV; product 1; made in 2006.
     let maker =
         [b'R', b'C', b'V'].iter().fold(0_u16, |word, letter| word << 5 | u16::from(letter - b'A' + 1));
     edid[8..10].copy_from_slice(&maker.to_be_bytes());
     edid[10] = 1;
     edid[17] = (2006 - 1990) as u8;
     edid[18..20].copy_from_slice(&[1, 3]);
-    // Digital; centimetres; gamma 2.2; standby, suspend, off, RGB, sRGB, and the first timing is preferred.
+    // Digital input, size in centimetres, gamma 2.2, standby, suspend, off, RGB, sRGB, and a preferred first timing.
     edid[20] = 0x80;
     edid[21..23].copy_from_slice(&MILLIMETRES.map(|size| (size / 10) as u8));
     edid[23..25].copy_from_slice(&[220 - 100, 0xee]);
-    // The colours of sRGB.
+    // Chromaticities of sRGB.
     edid[25..35].copy_from_slice(&[0xee, 0x91, 0xa3, 0x54, 0x4c, 0x99, 0x26, 0x0f, 0x50, 0x54]);
     // Established timings: 640x480, 800x600 and 1024x768 at 60 Hz.
     edid[35..37].copy_from_slice(&[1 << 5 | 1 << 0, 1 << 3]);
@@ -74,14 +76,14 @@ pub(super) fn edid() -> [u8; 128] {
     edid[38..54].fill(1);
     edid[54..72].copy_from_slice(&timing(&MODES[0]));
     edid[72..90].copy_from_slice(&text(0xfc, b"Reconverge"));
-    // Ranges: 59 to 61 Hz, 30 to 50 kHz, 70 MHz.
+    // Range limits: 59 to 61 Hz, 30 to 50 kHz, 70 MHz.
     edid[90..108].copy_from_slice(&[0, 0, 0, 0xfd, 0, 59, 61, 30, 50, 7, 0, 0x0a, 32, 32, 32, 32, 32, 32]);
     edid[108..126].copy_from_slice(&text(0xff, b"1"));
     edid[127] = edid.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
     edid
 }
 
-/// A detailed timing. (E-EDID, section 3.10.2)
+/// Returns a detailed timing. (E-EDID, section 3.10.2)
 fn timing(mode: &ModeInfo) -> [u8; 18] {
     let clock = (mode.clock / 10).to_le_bytes();
     let parts = |direction: [u16; 5]| {
@@ -114,7 +116,7 @@ fn timing(mode: &ModeInfo) -> [u8; 18] {
     ]
 }
 
-/// A text of up to 13 letters under a tag. (E-EDID, section 3.10.3)
+/// Returns a descriptor with a tag and a text of up to 13 letters. (E-EDID, section 3.10.3)
 fn text(tag: u8, letters: &[u8]) -> [u8; 18] {
     let mut block = [b' '; 18];
     block[..5].copy_from_slice(&[0, 0, 0, tag, 0]);
@@ -141,14 +143,14 @@ mod tests {
         assert_eq!(edid[77..88], *b"Reconverge\n");
     }
 
-    /// The pointer of the window has the range of this size, see `reconverge_board::screen`.
+    /// The pointer of the window has this size as its range, see `reconverge_board::screen`.
     #[test]
     fn the_preferred_mode_has_the_preferred_size() {
         assert_eq!([MODES[0].horizontal[0], MODES[0].vertical[0]], PREFERRED_SIZE);
         assert_eq!(MODES[0].kind & PREFERRED, PREFERRED);
     }
 
-    /// VESA's clocks give 60 Hz within half a hertz.
+    /// VESA's clocks result in 60 Hz within half a hertz.
     #[test]
     fn modes_have_sixty_frames_a_second() {
         for mode in MODES {

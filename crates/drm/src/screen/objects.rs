@@ -1,6 +1,7 @@
 //! The objects of the screen with their properties, and the data that some properties name.
 //!
-//! The properties are those of a driver without atomic requests, as the kernel's `radeon` and, by default, `nouveau`.
+//! The properties are those of a driver without atomic requests, like the kernel's `radeon` and, by default,
+//! `nouveau`.
 //!
 //! Source: the kernel's `drm_mode.h`, `drm_mode_object.c` and `drm_property.c`.
 
@@ -21,10 +22,10 @@ const OBJECT_PLANE: u32 = 0xeeee_eeee;
 /// Any kind.
 const OBJECT_ANY: u32 = 0;
 
-/// The data of the monitor's description.
+/// Identifier of the data with the monitor's description.
 const EDID_BLOB: u32 = 31;
-/// Most bytes, and most pieces, of the data that programs hand over. The kernel has no limit but its memory, and that of a
-/// length with a sign.
+/// Maximum size in bytes, and maximum number, of data that programs store. The kernel's only limits are its memory
+/// and the range of a signed length.
 const MOST_DATA: usize = 64 << 20;
 const MOST_BLOBS: usize = 256;
 
@@ -40,13 +41,13 @@ struct Property {
     id: u32,
     name: &'static str,
     flags: u32,
-    /// The smallest and the largest value of a range.
+    /// Minimum and maximum of a range.
     values: &'static [u64],
-    /// The names of the values, from 0 on.
+    /// Names of the values, from 0 on.
     names: &'static [&'static str],
 }
 
-/// The power of the screen.
+/// The power state of the screen.
 const DPMS: u32 = 17;
 /// The state of the connection.
 const LINK_STATUS: u32 = 18;
@@ -85,7 +86,7 @@ fn properties(screen: &Screen, kind: u32, id: u32) -> Result<Vec<(u32, u64)>, Er
         CONNECTOR => {
             (OBJECT_CONNECTOR, vec![(16, EDID_BLOB.into()), (DPMS, screen.power), (LINK_STATUS, 0), (19, 0)])
         }
-        // Primary.
+        // The plane is a primary plane.
         PLANE => (OBJECT_PLANE, vec![(20, 1)]),
         ENCODER if [OBJECT_ANY, OBJECT_ENCODER].contains(&kind) => return Err(Errno(libc::EINVAL)),
         _ if [OBJECT_ANY, OBJECT_FRAMEBUFFER].contains(&kind) && screen.framebuffers.contains_key(&id) => {
@@ -96,13 +97,13 @@ fn properties(screen: &Screen, kind: u32, id: u32) -> Result<Vec<(u32, u64)>, Er
     if [OBJECT_ANY, found].contains(&kind) { Ok(properties) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Answers with the properties of the connector, as a request for the connector has them.
+/// Stores the properties of the connector in a request for the connector.
 pub(super) fn of_connector(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
     let properties = properties(screen, OBJECT_CONNECTOR, CONNECTOR)?;
     give_both(&properties, asked.properties, asked.values, &mut asked.property_count)
 }
 
-/// Stores how many properties there are, and the numbers and values of those for which the program has room.
+/// Stores the number of properties, and the identifiers and values of those for which the program has room.
 fn give_both(properties: &[(u32, u64)], numbers: u64, values: u64, count: &mut u32) -> Result<(), Errno> {
     let (ids, contents): (Vec<u32>, Vec<u64>) = properties.iter().copied().unzip();
     let mut room = *count;
@@ -141,7 +142,8 @@ fn letters(name: &str) -> [u8; 32] {
 /// Sets a property of an object: `OBJ_SETPROPERTY`, and `SETPROPERTY` for the connector.
 ///
 /// # Errors
-/// `ENOENT` for an object or a property that it does not have, `EINVAL` for a property or a value that cannot be set.
+/// `ENOENT` for an unknown object or a property that the object does not have, `EINVAL` for a property or a value
+/// that cannot be set.
 pub(super) fn set(state: &mut State, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
     let known = properties(&state.screen, kind, object)?;
     known.iter().find(|(known, _)| *known == id).ok_or(Errno(libc::ENOENT))?;
@@ -178,10 +180,10 @@ pub(super) fn data(screen: &Screen, asked: &mut ModeBlob) -> Result<(), Errno> {
     Ok(())
 }
 
-/// `CREATEPROPBLOB`: keeps data of a program until it ends it.
+/// `CREATEPROPBLOB`: stores data until the program deletes them.
 ///
 /// # Errors
-/// `EINVAL` for no data and a negative length, `ENOMEM` for too many, `EFAULT` for data that cannot be read.
+/// `EINVAL` for empty data and a negative length, `ENOMEM` for too many data, `EFAULT` for data that cannot be read.
 pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Errno> {
     let length = usize::try_from(asked.length as i32).ok().filter(|length| *length > 0);
     let length = length.ok_or(Errno(libc::EINVAL))?;
@@ -198,7 +200,7 @@ pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Err
 /// `DESTROYPROPBLOB`
 ///
 /// # Errors
-/// `ENOENT` for data that are not kept, `EPERM` for those of another open file.
+/// `ENOENT` for unknown data, `EPERM` for data of another open file.
 pub(super) fn drop_data(screen: &mut Screen, file: FileId, blob: u32) -> Result<(), Errno> {
     match screen.blobs.get(&blob) {
         None if blob == EDID_BLOB => Err(Errno(libc::EPERM)),

@@ -1,12 +1,12 @@
-//! A recording of the screen: the frames that were shown, one after the other, in a file that ffmpeg reads.
+//! Records the screen: the frames that were shown, in order, in a file that ffmpeg reads.
 //!
-//! The format is YUV4MPEG2: a line for the file, and for each frame a line and three planes of the picture's size. The planes
-//! are luma and the two chromas of BT.601 in the limited range, which readers assume by default. 60 frames
-//! are a second, as a frame of the screen counts 1/60 s.
+//! The format is YUV4MPEG2: a line for the file, and for each frame a line and three planes of the picture's size.
+//! The planes are luma and the two chromas of BT.601 in the limited range, which readers assume by default. The rate
+//! is 60 frames per second, because a frame of the screen counts as 1/60 s.
 //!
-//! A frame is appended whole or not at all. A frame of another size starts a new file, and so does another process:
-//! `NAME-2.y4m` and so on, the first name that is not taken. The file is opened for each frame, since a program may close
-//! descriptors of others.
+//! A frame is appended completely or not at all. A frame of another size starts a new file, and so does another
+//! process. The files are `NAME-2.y4m` and so on, with the first unused name. The file is opened for each frame,
+//! because a program may close descriptors of others.
 //!
 //! Source: "YUV4MPEG2" of MJPEG Tools, `yuv4mpeg(5)`; ITU-R BT.601-7, 2.5.
 
@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 
 use crate::whole;
 
-/// Number of files of a recording.
+/// Maximum number of files of a recording.
 const FILES: u32 = 10_000;
 
 /// A recording.
 #[derive(Debug)]
 pub(super) struct ScreenRecording {
-    /// The name of the first file.
+    /// Path of the first file.
     path: PathBuf,
     /// The current file of this process, and the size of its frames.
     current: Option<(PathBuf, [u32; 2])>,
 }
 
 impl ScreenRecording {
-    /// A recording into a file, and into further ones with similar names.
+    /// Creates a recording in a file, and in further ones with similar names.
     pub(super) fn new(path: PathBuf) -> ScreenRecording {
         ScreenRecording { path, current: None }
     }
@@ -40,7 +40,7 @@ impl ScreenRecording {
         self.current = None;
     }
 
-    /// The current file, or the first one.
+    /// Returns the current file, or the first one.
     pub(super) fn file(&self) -> &Path {
         self.current.as_ref().map_or(&self.path, |(path, _)| path)
     }
@@ -48,7 +48,7 @@ impl ScreenRecording {
     /// Appends a picture of three bytes per pixel.
     ///
     /// # Errors
-    /// The system's. Nothing of the frame is in the file then.
+    /// The errors of the system. Nothing of the frame is in the file then.
     pub(super) fn append(&mut self, picture: &[u8], size: [u32; 2]) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
@@ -73,7 +73,7 @@ impl ScreenRecording {
         Err(io::Error::other(format!("{FILES} files exist")))
     }
 
-    /// The name of a file of the recording, counted from 1.
+    /// Returns the path of a file of the recording, counted from 1.
     fn name(&self, number: u32) -> PathBuf {
         if number == 1 {
             return self.path.clone();
@@ -88,12 +88,12 @@ impl ScreenRecording {
     }
 }
 
-/// The first line of a file.
+/// Returns the first line of a file.
 fn header([width, height]: [u32; 2]) -> String {
     format!("YUV4MPEG2 W{width} H{height} F60:1 Ip A1:1 C444 XCOLORRANGE=LIMITED\n")
 }
 
-/// A frame: a line, and the planes.
+/// Returns a frame: a line, and the planes.
 fn frame(picture: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(6 + picture.len());
     frame.extend(b"FRAME\n");
@@ -103,7 +103,8 @@ fn frame(picture: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Factors of red, green and blue, and what is added, in units of 1/65536: luma, and the chromas of blue and red.
+/// Factors of red, green and blue, and the constant term, in units of 1/65536. Rows are luma, blue chroma and red
+/// chroma.
 ///
 /// BT.601-7, 2.5.1 and 2.5.3: luma is 0.299 R + 0.587 G + 0.114 B, of 219 steps above 16. The chromas are (B - luma) / 1.772 and
 /// (R - luma) / 1.402, of 224 steps around 128.
@@ -137,7 +138,7 @@ mod tests {
         }
     }
 
-    /// The definition, in floating point.
+    /// Compares with the definition in floating point.
     #[test]
     fn no_sample_is_more_than_a_step_from_its_definition() {
         for number in 0..1 << 12 {
@@ -158,7 +159,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.b.y4m");
-        // A link to nothing has the second name.
+        // A dangling link has the second name.
         std::os::unix::fs::symlink(folder.join("victim"), folder.join("a.b-2.y4m")).unwrap();
         let (mut first, mut other) = (ScreenRecording::new(path.clone()), ScreenRecording::new(path.clone()));
         first.append(&[255; 6], [2, 1]).unwrap();

@@ -20,7 +20,7 @@ fn node_of(chip: &str, folder: Option<PathBuf>) -> Client<'static> {
     Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
 }
 
-/// Asks with an argument, which is changed.
+/// Sends a request with an argument, which the node changes.
 fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
     let request =
         Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
@@ -31,7 +31,7 @@ fn address<T>(pointer: *const T) -> u64 {
     pointer.expose_provenance() as u64
 }
 
-/// A framebuffer of a dumb buffer: its identifier and the buffer.
+/// Creates a framebuffer with a dumb buffer. Returns its identifier and the buffer.
 fn framebuffer(node: &Client<'_>, width: u32, height: u32) -> (u32, DumbCreate) {
     let mut dumb = DumbCreate { width, height, bits: 32, ..DumbCreate::default() };
     ask(node, MODE_CREATE_DUMB, &mut dumb).unwrap();
@@ -112,7 +112,7 @@ fn a_flip_shows_a_frame_and_notifies_once() {
         let mut map = DumbMap { handle: dumb.handle, ..DumbMap::default() };
         ask(&node, MODE_MAP_DUMB, &mut map).unwrap();
         let start = map.offset as usize;
-        // The last pixel that is on the screen.
+        // The last pixel that is visible on the screen.
         let at = start + 479 * dumb.pitch as usize + 639 * 4;
         node.lock().memory.write(at, &color.to_le_bytes());
         framebuffer
@@ -134,7 +134,7 @@ fn a_flip_shows_a_frame_and_notifies_once() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// A screen that writes into a folder, and the names of the files there.
+/// Writes a picture to the folder of a screen. Returns the names of the files there.
 fn saved(screen: &mut Screen, picture: &[u8]) -> Vec<String> {
     screen.frames += 1;
     frames::save(screen, picture).unwrap();
@@ -160,7 +160,7 @@ fn frames_of_a_second_process_have_names_of_their_own_and_links_are_replaced() {
     saved(&mut second, b"2");
     saved(&mut second, b"2");
     saved(&mut first, b"1");
-    // A copy of the first process.
+    // A forked copy of the first process.
     first.copied();
     let names = saved(&mut first, b"3");
     let expected =
@@ -310,7 +310,7 @@ fn the_monitor_is_described_by_the_data_of_a_property() {
     }
 }
 
-/// Values of a property that does not change, and values that it does not have.
+/// Sets values of a property that is fixed, and values that the property does not have.
 #[test]
 fn only_power_and_link_can_be_set() {
     let node = node(None);
@@ -328,7 +328,8 @@ fn only_power_and_link_can_be_set() {
     assert_eq!(dpms, ("DPMS".to_owned(), 3));
 }
 
-/// A node that shows a framebuffer of one colour, and its first frame without the head of the file.
+/// Creates a node that shows a framebuffer of one colour. Returns the node, the framebuffer and the folder of its
+/// frames.
 fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     let folder = std::env::temp_dir().join(format!("reconverge-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -343,7 +344,7 @@ fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     (node, framebuffer, folder)
 }
 
-/// Notes that a framebuffer has changed, and returns a pixel of a frame.
+/// Reports that a framebuffer has changed, and returns a pixel of a frame.
 fn changed(node: &Client<'_>, framebuffer: u32, frame: &Path, place: [usize; 2]) -> [u8; 3] {
     ask(node, MODE_DIRTYFB, &mut ModeDirty { framebuffer, ..ModeDirty::default() }).unwrap();
     pixel(frame, place)
@@ -356,7 +357,7 @@ fn pixel(frame: &Path, [x, y]: [usize; 2]) -> [u8; 3] {
     [picture[at], picture[at + 1], picture[at + 2]]
 }
 
-/// Colours of the cursor are multiplied by alpha: what is below counts for the rest.
+/// Colours of the cursor are premultiplied by alpha, so the picture below is weighted by the rest.
 #[test]
 fn the_cursor_lies_above_the_framebuffer_and_moves() {
     let (node, framebuffer, folder) = colored("cursor", 0x0040_4040);
@@ -429,7 +430,7 @@ fn the_gamma_table_and_the_power_change_the_picture() {
     assert_eq!(pixel(&frame(3), [0, 0]), [0; 3]);
     assert_eq!(power(0), 4);
     assert_eq!(pixel(&frame(4), [0, 0]), [0xef, 0xdf, 0xcf]);
-    // A screen that is set is on.
+    // Setting a mode switches the screen on.
     assert_eq!(power(3), 5);
     shown(&node, framebuffer).unwrap();
     assert_eq!(pixel(&frame(6), [0, 0]), [0xef, 0xdf, 0xcf]);
@@ -588,7 +589,7 @@ fn lists_are_given_in_part_where_the_kernel_does_so() {
     assert_eq!((ask(&node, MODE_GETPLANE, &mut asked), asked.format_count), (Ok(()), 5));
 }
 
-/// The kernel's `drm_plane_helper.c` for a Radeon. The driver of a GeForce switches the plane off alone.
+/// The kernel's `drm_plane_helper.c` for a Radeon. The driver of a GeForce switches only the plane off.
 #[test]
 fn a_screen_without_a_plane_keeps_its_size() {
     for (chip, answer) in [("rv770", Err(Errno(libc::EINVAL))), ("gt215", Ok(()))] {
@@ -674,7 +675,7 @@ fn large_data_and_wide_buffers_are_accepted() {
     }
 }
 
-/// The kernel's `drm_wait_vblank_ioctl`. Nothing waits for the host's clock.
+/// The kernel's `drm_wait_vblank_ioctl`. No request waits for the host's clock.
 #[test]
 fn a_wait_moves_the_count_of_frames() {
     let node = node(None);
@@ -684,7 +685,7 @@ fn a_wait_moves_the_count_of_frames() {
     shown(&node, framebuffer).unwrap();
     ask(&node, WAIT_VBLANK, &mut wait).unwrap();
     assert_eq!((wait.sequence, wait.user, wait.micros), (3, 0, 50_000));
-    // A count that is over, and one with an event.
+    // A count that has passed, and one with an event.
     for (sequence, count) in [(1, 3), (7, 7), (u32::MAX, 7)] {
         let mut wait = WaitVblank { sequence, ..WaitVblank::default() };
         ask(&node, WAIT_VBLANK, &mut wait).unwrap();

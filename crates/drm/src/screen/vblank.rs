@@ -1,7 +1,7 @@
 //! The count of frames that the screen has shown, requests that wait for a count, and their events.
 //!
-//! The count follows the requests and not the host's clock: a shown frame adds one, and a wait for a later count moves the
-//! count there at once. A count is 1/60 s.
+//! The count depends on requests and not on the host's clock. A shown frame adds one, and a wait for a later count
+//! advances the count at once. A count lasts 1/60 s.
 //!
 //! Source: the kernel's `drm.h` and `drm_vblank.c`.
 
@@ -14,10 +14,10 @@ use crate::real;
 
 use super::{CRTC, Screen, known};
 
-/// Frames of a second, by which the time of a count is made.
+/// Frames per second. The time of a count is derived from it.
 const RATE: u64 = 60;
 
-/// Number of events that wait for the program. The kernel has room for as many, 4096 bytes.
+/// Maximum number of queued events. The kernel has room for the same number, in 4096 bytes.
 pub(super) const WAITING: usize = 128;
 
 /// Kinds of events. (`DRM_EVENT_*`)
@@ -25,7 +25,7 @@ pub(crate) const VBLANK: u32 = 1;
 pub(crate) const FLIP_COMPLETE: u32 = 2;
 pub(crate) const SEQUENCE: u32 = 3;
 
-/// Fields of the type of a wait. (`_DRM_VBLANK_*`)
+/// Fields in the type of a wait. (`_DRM_VBLANK_*`)
 const RELATIVE: u32 = 1;
 const EVENT: u32 = 1 << 26;
 const NEXT_ON_MISS: u32 = 1 << 28;
@@ -37,12 +37,12 @@ const WAIT_FLAGS: u32 = RELATIVE | EVENT | 1 << 27 | NEXT_ON_MISS;
 const QUEUE_RELATIVE: u32 = 1;
 const QUEUE_NEXT_ON_MISS: u32 = 2;
 
-/// An event at a count, with what the program has given for it.
+/// Returns an event at a count, with the program's own value.
 pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        // The product has more than 64 bits for a count of 9 years.
+        // The product exceeds 64 bits for a count of 9 years.
         let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
         (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
@@ -52,20 +52,20 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     event
 }
 
-/// The halves of a word of 64 bits, the lower one first.
+/// Splits a 64-bit word into halves, the lower one first.
 fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-/// The word of 64 bits of these halves.
+/// Joins two halves to a 64-bit word.
 pub(crate) fn whole([low, high]: [u32; 2]) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Returns the number of events that wait in an open file.
+/// Returns the number of events that are queued in an open file.
 pub(super) fn unread(descriptor: c_int) -> usize {
     let mut bytes: c_int = 0;
-    // SAFETY: room for the number. The request is one of pipes, and no open file is something else.
+    // SAFETY: room for the number. The request is one for pipes, and every open file is a pipe.
     let answer = unsafe { real::ioctl(descriptor, libc::FIONREAD, (&raw mut bytes).cast()) };
     if answer == 0 { bytes as usize / size_of::<ScreenEvent>() } else { 0 }
 }
@@ -74,7 +74,7 @@ impl Screen {
     /// Checks that an open file has room for a further event.
     ///
     /// # Errors
-    /// `ENOMEM` if too many wait.
+    /// `ENOMEM` if too many events are queued.
     pub(super) fn room_for_event(&self, file: FileId) -> Result<(), Errno> {
         let queued = self.events.iter().filter(|(asked, _)| *asked == file).count();
         if self.unread + queued < WAITING { Ok(()) } else { Err(Errno(libc::ENOMEM)) }
@@ -83,7 +83,7 @@ impl Screen {
     /// Queues an event for an open file.
     ///
     /// # Errors
-    /// `ENOMEM` if too many wait.
+    /// `ENOMEM` if too many events are queued.
     pub(super) fn queue(&mut self, file: FileId, event: ScreenEvent) -> Result<(), Errno> {
         self.room_for_event(file)?;
         self.events.push((file, event));
@@ -91,13 +91,13 @@ impl Screen {
     }
 }
 
-/// The longest wait: four years. The count moves there at once, where the kernel would wait.
+/// Maximum length of a wait: four years. The count advances at once, whereas the kernel would wait.
 const LONGEST: u64 = 1 << 33;
 
-/// Returns the count at which a wait ends: one that is over ends now, or at the next count.
+/// Returns the count at which a wait ends. A wait for a count that has passed ends now, or at the next count.
 ///
-/// A count wraps. The one of the wait is over if it is before the current one in half of all counts; in the kernel
-/// (`drm_vblank_passed`), in the last 2^23.
+/// A count wraps. A count has passed if it is in the half of all counts before the current one; in the kernel
+/// (`drm_vblank_passed`), if it is in the last 2^23.
 fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
     match until.wrapping_sub(now) as i64 {
         ..=0 => Ok(now.wrapping_add(next_on_miss.into())),
@@ -109,7 +109,7 @@ fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
 /// `WAIT_VBLANK`
 ///
 /// # Errors
-/// `EINVAL` while the screen is off, and for what no screen does; `ENOMEM` if too many events wait.
+/// `EINVAL` while the screen is off, and for unsupported flags; `ENOMEM` if too many events are queued.
 pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errno> {
     let screen = &mut state.screen;
     if asked.kind & WHICH != 0 || asked.kind & !WAIT_FLAGS != 0 || screen.shown.is_none() {
@@ -119,7 +119,7 @@ pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errn
     let until = if asked.kind & RELATIVE != 0 {
         now.wrapping_add(asked.sequence.into())
     } else {
-        // The count has 32 bits in this request: the nearest one with these.
+        // The count has 32 bits in this request. The nearest count with these bits is used.
         now.wrapping_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
     };
     let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;
@@ -147,7 +147,8 @@ pub(super) fn count(screen: &Screen, asked: &mut CrtcSequence) -> Result<(), Err
 /// `CRTC_QUEUE_SEQUENCE`
 ///
 /// # Errors
-/// `EINVAL` for unknown flags, while the screen is off, and for a count too far away; `ENOMEM` if too many events wait.
+/// `EINVAL` for unknown flags, while the screen is off, and for a count too far away; `ENOMEM` if too many events are
+/// queued.
 pub(super) fn queue(state: &mut State, asked: &mut QueueSequence) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     let screen = &mut state.screen;

@@ -1,7 +1,7 @@
-//! The way of a frame to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
+//! Sends frames to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
 //!
-//! The window reads all frames and draws the newest one. A program waits for the window for up to [`LONGEST`]; then, and if
-//! the window is closed, it continues without the window.
+//! The window reads all frames and draws the newest one. A program waits for the window for up to [`LONGEST`]. After
+//! that, or if the window is closed, it continues without the window.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -18,10 +18,10 @@ use crate::node::State;
 use crate::report;
 use crate::sockets;
 
-/// The time for which a program waits for the window.
+/// Maximum time for which a program waits for the window.
 const LONGEST: Duration = Duration::from_secs(3);
 
-/// Shows a picture of three bytes per pixel in the window, if there is one.
+/// Shows a picture with three bytes per pixel in the window, if there is one.
 pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
     let Some(folder) = &state.screen.window else { return };
     let [resets, unknown] = report::troubles(state);
@@ -44,7 +44,7 @@ pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
 /// Sends a frame.
 ///
 /// # Errors
-/// The system's, or `TimedOut`.
+/// The errors of the system, or `TimedOut`.
 fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) -> io::Result<()> {
     let begun = Instant::now();
     let left = || longest.checked_sub(begun.elapsed()).filter(|left| !left.is_zero());
@@ -72,21 +72,21 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
     Ok(())
 }
 
-/// Connects to the window, in the time that `left` returns. The window may be stopped, with as many connections as its queue
-/// holds.
+/// Connects to the window, within the time that `left` returns. The window may be stopped while its queue of
+/// connections is full.
 ///
 /// # Errors
-/// The system's, or `TimedOut`.
+/// The errors of the system, or `TimedOut`.
 fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<UnixStream> {
     // SAFETY: a plain system call.
     let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: a new descriptor, which nothing else has.
+    // SAFETY: a new descriptor, which no other value owns.
     let stream = unsafe { UnixStream::from_raw_fd(socket) };
     loop {
-        // `connect` waits for as long as a write does (`socket(7)`, `SO_SNDTIMEO`).
+        // `connect` has the time limit of writes (`socket(7)`, `SO_SNDTIMEO`).
         stream.set_write_timeout(Some(left()?))?;
         match sockets::connect(socket, path) {
             Ok(()) => return Ok(stream),
@@ -136,7 +136,7 @@ mod tests {
         };
         assert_eq!(kind(&HEADER, &[0; 6]), ErrorKind::NotFound);
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
-        // More than the socket holds.
+        // The picture is larger than the socket's buffer.
         let large = FrameHeader { size: [2000, 2000], ..HEADER };
         assert_eq!(kind(&large, &vec![0; 12_000_000]), ErrorKind::TimedOut);
         drop(listener);
@@ -148,8 +148,7 @@ mod tests {
     fn a_window_that_does_not_accept_is_an_error_and_not_a_wait_for_ever() {
         let folder = folder("stopped");
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
-        // The queue holds one connection more than this.
-        // SAFETY: a plain system call.
+        // The queue holds one more connection than this number. SAFETY: a plain system call.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let sent =
             || send(&folder, &HEADER, &[0; 6], Duration::from_millis(20)).map_err(|error| error.kind());

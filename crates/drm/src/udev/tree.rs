@@ -1,4 +1,4 @@
-//! The emulated devices as udev shows them: the board, its two nodes, and the input devices.
+//! The emulated devices in the form that udev shows: the board, its two nodes, and the input devices.
 //!
 //! ```text
 //! /sys/devices/pci0000:01/0000:01:00.0             the board
@@ -18,7 +18,7 @@ use crate::device::Device;
 use crate::input::{self, InputDevice};
 use crate::paths::{self, CARD, CARD_NUMBER, NUMBER, PATH};
 
-/// An entry of a list, which libudev hands out. The texts last as long as the list.
+/// An entry of a list that libudev returns. The texts last as long as the list.
 #[derive(Debug)]
 pub struct UdevList {
     next: *const UdevList,
@@ -42,7 +42,7 @@ impl UdevList {
     }
 }
 
-/// Creates a list of these texts, which last as long as the list is used.
+/// Creates a list of these texts, which must outlive all uses of the list.
 pub(super) fn chained<'a>(texts: impl Iterator<Item = (&'a CStr, Option<&'a CStr>)>) -> Vec<UdevList> {
     let one = |(name, value): (&CStr, Option<&CStr>)| UdevList {
         next: null(),
@@ -81,7 +81,7 @@ pub(super) struct UdevEntry {
 type Texts = Vec<(&'static str, String)>;
 
 impl UdevEntry {
-    /// An entry that is never freed, as are its texts.
+    /// Creates an entry. The entry and its texts are never freed.
     fn new(
         path: &str,
         subsystem: &'static CStr,
@@ -132,19 +132,19 @@ impl UdevEntry {
         }
     }
 
-    /// The last part of the path.
+    /// Returns the last component of the path.
     pub(super) fn name(&self) -> &CStr {
         let path = self.path.as_bytes_with_nul();
         let start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
         CStr::from_bytes_with_nul(&path[start..]).unwrap_or_default()
     }
 
-    /// The path without `/sys`.
+    /// Returns the path without `/sys`.
     pub(super) fn devpath(&self) -> &CStr {
         CStr::from_bytes_with_nul(&self.path.as_bytes_with_nul()["/sys".len()..]).unwrap_or_default()
     }
 
-    /// The number at the end of the name.
+    /// Returns the number at the end of the name.
     pub(super) fn sysnum(&self) -> Option<&CStr> {
         let name = self.name().to_bytes_with_nul();
         let digits = name.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
@@ -168,7 +168,7 @@ impl UdevEntry {
         self.tags.iter().any(|entry| entry.name() == tag)
     }
 
-    /// Whether this is the device with a path, or one below it.
+    /// Returns whether this is the device with a path, or one below it.
     pub(super) fn is_below(&self, path: &CStr) -> bool {
         let rest = self.path.as_bytes().strip_prefix(path.to_bytes());
         rest.is_some_and(|rest| rest.first().is_none_or(|byte| *byte == b'/'))
@@ -189,7 +189,7 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entries: Vec<UdevEntry>,
-    /// The subsystems of the devices, which are in a subsystem of their own.
+    /// The subsystems of the devices. Their own entries belong to a separate subsystem.
     pub(super) subsystems: Vec<UdevEntry>,
 }
 
@@ -197,7 +197,7 @@ pub(super) struct Tree {
 const BOARD: &str = "/sys/devices/pci0000:01/0000:01:00.0";
 
 impl Tree {
-    /// The devices of a machine with this board.
+    /// Returns the devices of a machine with this board.
     pub(super) fn new(device: &Device) -> Tree {
         let mut entries = vec![board(device)];
         entries.push(graphics("card0", CARD, CARD_NUMBER, &[c"master-of-seat", c"seat", c"uaccess"]));
@@ -222,7 +222,7 @@ impl Tree {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
-    /// The nearest device in whose folder a device is.
+    /// Returns the nearest device whose folder contains a device.
     pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())
@@ -261,7 +261,7 @@ fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'stat
     UdevEntry::new(&format!("{BOARD}/drm/{name}"), c"drm", (Some(node), number), properties, Vec::new(), tags)
 }
 
-/// The words of a set of bits, as the kernel prints it: hexadecimal, the highest first.
+/// Formats a set of bits like the kernel: hexadecimal words, the highest first.
 fn words(bits: &[u8]) -> String {
     let words =
         bits.chunks(8).map(|word| word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
@@ -270,7 +270,7 @@ fn words(bits: &[u8]) -> String {
     words[..used].iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(" ")
 }
 
-/// The kernel's input device, and its node of events.
+/// Returns the kernel's input device, and its event node.
 fn input_entries(device: InputDevice) -> [UdevEntry; 2] {
     let number = device.number();
     let path = format!("/sys/devices/virtual/input/input{number}");

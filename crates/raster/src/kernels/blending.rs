@@ -1,13 +1,13 @@
-//! Blending by rows: [`Blend::apply`] for all lanes, and colours as the bytes of elements.
+//! Blending by rows: computes [`Blend::apply`] for all lanes, and converts colours to the bytes of elements.
 
 use super::{Floats, LANES, Words};
 use crate::blend::{Blend, Equation, Factor, stored_bits};
 use crate::state::Target;
 
-/// The components of colours that are written, as bytes in their places.
+/// Returns the written components of colours as bytes at their positions in an element.
 #[inline(always)]
 pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
-    // One loop for all components: what it computes stays in registers.
+    // One loop processes all components, so its intermediate values stay in registers.
     let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
     let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
     let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
@@ -20,22 +20,22 @@ pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
     words
 }
 
-/// A fraction as a byte: [`Format::write`](crate::format::Format::write).
+/// Converts a fraction to a byte, like [`Format::write`](crate::format::Format::write).
 #[inline(always)]
 fn byte(value: f32) -> u32 {
-    /// A sum with 1.5 * 2^23 has a whole number in its lowest bits. The product is not rounded before.
+    /// In a sum with 1.5 * 2^23, the lowest bits are a whole number. The product is not rounded before.
     const WHOLE: f32 = 12_582_912.;
     unit(value).mul_add(255., WHOLE).to_bits() & 0xff
 }
 
-/// A value from 0 to 1: the nearest one, 0 for a NaN.
+/// Clamps a value to the range from 0 to 1. A NaN becomes 0.
 #[inline(always)]
 fn unit(value: f32) -> f32 {
     let value = if value > 0. { value } else { 0. };
     if value < 1. { value } else { 1. }
 }
 
-/// Whether a factor is of the second colour.
+/// Returns whether a factor reads the second colour.
 pub(super) fn reads_second(blend: &Blend) -> bool {
     let second = |factor: Factor| {
         matches!(
@@ -46,8 +46,9 @@ pub(super) fn reads_second(blend: &Blend) -> bool {
     [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
 }
 
-/// [`Blend::apply`] and [`placed`] for the usual sums of fractions, whose factors depend on alpha at most; `None` for others. A
-/// pixel is blended as a whole: its components stay in registers. Products are of numbers from 0 to 1.
+/// Computes [`Blend::apply`] and [`placed`] for the usual sums of fractions, whose factors depend on alpha at most.
+/// Returns `None` for others. All components of a pixel are blended together, so they stay in registers. Products are
+/// of numbers from 0 to 1.
 #[inline(always)]
 pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
     let pixels = (source, target, stored);
@@ -66,7 +67,7 @@ pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored:
     })
 }
 
-/// The sums of source and destination by factors of the source's alpha, as bytes in their places.
+/// Returns sums of source and destination with factors of the source's alpha, as bytes at their positions.
 #[inline(always)]
 fn weighted(
     (source, target, stored): ([&Words; 4], &Target, &Words),
@@ -89,7 +90,7 @@ fn weighted(
     words
 }
 
-/// [`Blend::apply`] for rows.
+/// Computes [`Blend::apply`] for rows.
 pub(super) struct Blending<'a> {
     blend: &'a Blend,
     source: [Floats; 4],
@@ -99,7 +100,7 @@ pub(super) struct Blending<'a> {
     constant: [f32; 4],
 }
 
-/// The range of a blend, from a value to a value; a NaN becomes the lower end.
+/// Clamps values to the range of a blend. A NaN becomes the lower bound.
 #[inline(always)]
 fn clamp(range: Option<(f32, f32)>, values: &mut Floats) {
     if let Some((low, high)) = range {
@@ -110,7 +111,7 @@ fn clamp(range: Option<(f32, f32)>, values: &mut Floats) {
     }
 }
 
-/// The components of a colour in the range of a blend.
+/// Clamps the components of a colour to the range of a blend.
 #[inline(always)]
 fn clamped(range: Option<(f32, f32)>, rows: [&Words; 4]) -> [Floats; 4] {
     let mut colors = [[0.; LANES]; 4];
@@ -123,7 +124,7 @@ fn clamped(range: Option<(f32, f32)>, rows: [&Words; 4]) -> [Floats; 4] {
     colors
 }
 
-/// A value of each lane.
+/// Returns a row with the same value in each lane.
 #[inline(always)]
 fn each(value: impl Fn(usize) -> f32) -> Floats {
     let mut values = [0.; LANES];
@@ -133,7 +134,7 @@ fn each(value: impl Fn(usize) -> f32) -> Floats {
     values
 }
 
-/// A byte as a fraction: the quotient of singles by 255, by a product and its correction.
+/// Converts a byte to a fraction: the single-precision quotient by 255, computed by a product and its correction.
 #[inline(always)]
 fn fraction(byte: u32) -> f32 {
     const RECIPROCAL: f32 = 1. / 255.;
@@ -142,7 +143,7 @@ fn fraction(byte: u32) -> f32 {
     (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
 }
 
-/// The colours of elements of four bytes; missing components are 0, 0, 0, 1.
+/// Returns the colours of four-byte elements. Missing components are 0, 0, 0, 1.
 #[inline(always)]
 pub(super) fn fractions_of(target: &Target, stored: &Words) -> [Floats; 4] {
     let mut colors = [[0.; LANES], [0.; LANES], [0.; LANES], [1.; LANES]];
@@ -154,7 +155,7 @@ pub(super) fn fractions_of(target: &Target, stored: &Words) -> [Floats; 4] {
     colors
 }
 
-/// Returns a colour times a factor. A factor of 0 gives 0, also for infinities and NaNs.
+/// Returns a colour times a factor. The product with a factor of 0 is 0, also for infinities and NaNs.
 #[inline(always)]
 fn product(color: f32, factor: f32) -> f32 {
     if factor == 0. { 0. } else { color * factor }
@@ -183,7 +184,7 @@ impl<'a> Blending<'a> {
         }
     }
 
-    /// The components of the result.
+    /// Returns the components of the result.
     #[inline(always)]
     pub(super) fn colors(&self) -> [Words; 4] {
         let mut colors = [[0; LANES]; 4];
@@ -218,7 +219,7 @@ impl<'a> Blending<'a> {
         colors
     }
 
-    /// A factor for a component.
+    /// Returns a factor for a component.
     #[inline(always)]
     fn factor(&self, factor: Factor, at: usize) -> Floats {
         let Blending { source, destination, constant, .. } = self;
@@ -248,13 +249,13 @@ impl<'a> Blending<'a> {
     }
 }
 
-/// One minus each value.
+/// Returns one minus each value.
 #[inline(always)]
 fn subtracted(values: &Floats) -> Floats {
     each(|lane| 1. - values[lane])
 }
 
-/// Whether a factor may differ between the components of a colour.
+/// Returns whether a factor may differ between the components of a colour.
 fn has_components(factor: Factor) -> bool {
     matches!(
         factor,

@@ -1,4 +1,4 @@
-//! The elements of a surface by rows of lanes.
+//! Accesses the elements of a surface by rows of lanes.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -8,30 +8,31 @@ use super::{Group, LANES, Live, Words};
 use crate::setup::Quad;
 use crate::state::{SampleOrder, Surface};
 
-/// A surface whose rows begin with a word.
+/// A surface whose rows start at a word boundary.
 #[derive(Debug)]
 pub(super) struct Cells<'a> {
     words: &'a [AtomicU32],
-    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    /// Size of an element in bytes: 1, 2, 4, 8 or 16.
     pub(super) bytes: usize,
-    /// The number of elements from one row to the next, and of all elements.
+    /// Number of elements from one row to the next, and total number of elements.
     pitch: usize,
     count: usize,
     rows: usize,
-    /// The element of pixel (0, 0), and elements from one pixel to the next, along each axis.
+    /// Index of the element of pixel (0, 0), and number of elements from one pixel to the next, along each axis.
     first: [usize; 2],
     scale: [usize; 2],
 }
 
-/// The places of a group's lanes in a surface. It lives on the stack for one step.
+/// Positions of a group's lanes in a surface. The value is on the stack during one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {
-    /// Two rows, from these words on.
+    /// Two rows, starting at these words.
     Rows(usize, usize),
-    /// Quads that are in the surface as a whole: the first element of each, their number, and elements from row to row.
+    /// Quads that are completely in the surface: the first element of each, their number, and the elements from row
+    /// to row.
     Quads([usize; LANES / 4], usize, usize),
-    /// Anywhere.
+    /// An arbitrary element for each lane.
     Each([usize; LANES]),
 }
 
@@ -44,13 +45,13 @@ impl<'a> Cells<'a> {
         let start = surface.start.checked_add(start)?;
         let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
         let length = surface.end.min(memory.len()).checked_sub(start).filter(|_| by_words)?;
-        // Rows are settled before they are read or written: see `Batches::merge`.
+        // Fills of rows are stored before rows are read or written: see `Batches::merge`.
         let words = memory.as_stored().units(start, length / 4 * 4)?;
         let (first, scale) = (order.offset(sample), order.scale());
         Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows, first, scale })
     }
 
-    /// The place of a pixel, if the surface has it.
+    /// Returns the position of a pixel, if it is in the surface.
     #[inline(always)]
     fn place(&self, x: i32, y: i32) -> Option<usize> {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
@@ -59,7 +60,8 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
 
-    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
+    /// Returns the positions of a group's lanes, and the lanes of `live` that are in the surface. Stores the
+    /// positions in `room` if not all lanes are.
     #[inline(always)]
     pub(super) fn places<'l>(
         &self,
@@ -91,19 +93,19 @@ impl<'a> Cells<'a> {
         (Places::Each(places), live)
     }
 
-    /// The words of both rows of a group.
+    /// Returns the words of both rows of a group.
     #[inline(always)]
     fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
         Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
-    /// The words of both rows of a quad.
+    /// Returns the words of both rows of a quad.
     #[inline(always)]
     fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
         Some([self.words.get(first..)?.first_chunk()?, self.words.get(first + self.pitch..)?.first_chunk()?])
     }
 
-    /// The words of lanes that are live; those of others are any.
+    /// Returns the words of live lanes. Words of other lanes are undefined.
     #[inline(always)]
     pub(super) fn load(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
@@ -141,8 +143,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores words of lanes that are live. In a row of adjacent quads the words of other lanes are stored as they were: no other
-    /// thread draws to this row, and a store without a branch a lane is faster.
+    /// Stores words of live lanes. In a row of adjacent quads, the words of other lanes are stored unchanged: no
+    /// other thread draws to this row, and a store is faster without a branch per lane.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
@@ -188,7 +190,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns elements of two or four bytes of lanes that are live.
+    /// Returns elements of two or four bytes for live lanes.
     #[inline(always)]
     pub(super) fn load_word(&self, places: &Places, live: &Live) -> Words {
         match self.bytes {
@@ -197,19 +199,19 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns words of a row of a group, from a word on.
+    /// Returns words of a row of a group, starting at a word.
     #[inline(always)]
     fn half_row(&self, first: usize, count: usize) -> Option<&'a [AtomicU32]> {
         self.words.get(first..)?.get(..count)
     }
 
-    /// Returns `COUNT` words of a row from an element on.
+    /// Returns `COUNT` words of a row, starting at an element.
     #[inline(always)]
     fn part<const COUNT: usize>(&self, element: usize) -> Option<&'a [AtomicU32; COUNT]> {
         self.words.get(element * self.bytes / 4..)?.first_chunk()
     }
 
-    /// Returns elements of `N` words of lanes that are live.
+    /// Returns elements of `N` words for live lanes.
     #[inline(always)]
     pub(super) fn load_many<const N: usize>(&self, places: &Places, live: &Live, words: &mut [Words; N]) {
         match places {
@@ -237,7 +239,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Stores elements of `N` words of lanes that are live.
+    /// Stores elements of `N` words for live lanes.
     #[inline(always)]
     pub(super) fn store_many<const N: usize>(&self, places: &Places, live: &Live, words: &[Words; N]) {
         match places {
@@ -270,7 +272,7 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Returns elements of `BYTES` bytes, one or two, of lanes that are live.
+    /// Returns elements of `BYTES` bytes, one or two, for live lanes.
     #[inline(always)]
     pub(super) fn load_parts<const BYTES: usize>(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
@@ -299,8 +301,8 @@ impl<'a> Cells<'a> {
         words
     }
 
-    /// Stores elements of `BYTES` bytes, one or two, of lanes that are live. Other bytes of a word stay, also if another thread
-    /// writes to them.
+    /// Stores elements of `BYTES` bytes, one or two, for live lanes. Other bytes of a word are unchanged, also if
+    /// another thread writes to them.
     #[inline(always)]
     pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
         let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));
@@ -332,11 +334,11 @@ impl<'a> Cells<'a> {
     }
 }
 
-/// Words of half a group, at most: 32 elements of 16 bytes.
+/// Maximum number of words in half a group: 32 elements of 16 bytes.
 const MOST_IN_A_ROW: usize = LANES / 2 * 4;
 
 impl Places {
-    /// Returns the place of a lane.
+    /// Returns the position of a lane.
     #[inline(always)]
     fn of(&self, lane: usize) -> usize {
         match self {

@@ -1,16 +1,16 @@
-//! Colours of any format by rows: [`Target::store`] and [`Target::color`] for all lanes.
+//! Colours of any format by rows: computes [`Target::store`] and [`Target::color`] for all lanes.
 
 use super::{Cells, Floats, LANES, Live, Places, Words, floats};
 use crate::format::{Number, SrgbBytes, from_value, to_value};
 use crate::state::Target;
 
-/// Words of the largest element.
+/// Number of words in the largest element.
 pub(super) const MOST: usize = 4;
 
 /// A component of an element.
 #[derive(Clone, Copy, Debug)]
 struct ElementPart {
-    /// The word that contains it, and its lowest bit there.
+    /// Index of the word that contains the component, and its lowest bit in that word.
     word: usize,
     first: u32,
     width: u8,
@@ -23,9 +23,9 @@ pub(super) struct Elements<'a> {
     pub(super) cells: Cells<'a>,
     /// The components of red, green, blue and alpha.
     parts: [Option<ElementPart>; 4],
-    /// The bits that are written.
+    /// Mask of the bits that are written.
     written: [u32; MOST],
-    /// Whether these are all bits of an element.
+    /// Whether all bits of an element are written.
     pub(super) writes_all: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Elements<'a> {
         for (chan, place) in target.places.iter().enumerate() {
             let Some(place) = place else { continue };
             let part: ElementPart = components[usize::from(*place)]?;
-            // Two channels of one component.
+            // Two channels are stored in one component.
             (seen >> place & 1 == 0).then_some(())?;
             seen |= 1 << place;
             parts[chan] = Some(part);
@@ -75,7 +75,7 @@ impl<'a> Elements<'a> {
         colors
     }
 
-    /// Returns the words of elements with these colours, as far as components are written.
+    /// Returns the words of elements with these colours, for the components that are written.
     #[inline(always)]
     pub(super) fn words(&self, colors: [&Words; 4]) -> [Words; MOST] {
         let mut words = [[0; LANES]; MOST];
@@ -93,7 +93,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// Replaces bits that are not written by those that are stored.
+    /// Replaces bits that are not written by the stored ones.
     #[inline(always)]
     pub(super) fn keep(&self, words: &mut [Words; MOST], stored: &[Words; MOST]) {
         for ((words, stored), written) in words.iter_mut().zip(stored).zip(self.written) {
@@ -103,7 +103,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Returns the words of lanes that are live.
+    /// Returns the words of live lanes.
     #[inline(always)]
     pub(super) fn load(&self, places: &Places, live: &Live) -> [Words; MOST] {
         let mut words = [[0; LANES]; MOST];
@@ -117,7 +117,7 @@ impl<'a> Elements<'a> {
         words
     }
 
-    /// Stores the words of lanes that are live.
+    /// Stores the words of live lanes.
     #[inline(always)]
     pub(super) fn store(&self, places: &Places, live: &Live, words: &[Words; MOST]) {
         match self.cells.bytes {
@@ -130,7 +130,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// A function of each word.
+/// Returns the result of a function for each word.
 #[inline(always)]
 fn each(words: &Words, function: impl Fn(u32) -> u32) -> Words {
     let mut result = [0; LANES];
@@ -147,9 +147,9 @@ impl ElementPart {
         let ElementPart { first, width, number, .. } = *self;
         let mask = u32::MAX >> (32 - width);
         let raw = each(words, |word| word >> first & mask);
-        // The compiler makes a loop of each arm, in which no choice depends on a lane.
+        // The compiler emits a loop for each arm, without a choice per lane.
         match number {
-            // A quotient of doubles, rounded to a single, is that of singles.
+            // A quotient of doubles, rounded to a single, equals the quotient of singles.
             Number::Unorm if width <= 24 => each(&raw, |raw| (raw as f32 / mask as f32).to_bits()),
             Number::Unorm => each(&raw, |raw| to_value(raw, width, Number::Unorm)),
             Number::Snorm => each(&raw, |raw| to_value(raw, width, Number::Snorm)),
