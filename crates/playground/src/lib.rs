@@ -1,6 +1,6 @@
 //! The engine of the playground. [`answer`] takes a request and returns a reply, both in JSON.
 //!
-//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module ([`abi`] has
+//! The page in `viewer/playground` sends the requests. In a browser, this crate is a WebAssembly module (`abi` has
 //! its functions, on that target only). `reconverge serve` and its tests call [`answer`] natively. Both return the
 //! same bytes.
 //!
