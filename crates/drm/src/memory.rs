@@ -96,8 +96,8 @@ impl Memory {
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // Anonymous memory of this size would be refused under strict overcommit accounting. SAFETY: the name is a C
-        // string.
+        // Anonymous memory of this size would be refused under strict overcommit accounting.
+        // SAFETY: the name is a C string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(io::Error::last_os_error());
