@@ -193,7 +193,7 @@ impl fmt::Display for Names {
 }
 
 impl Default for Errata {
-    /// All errata. A chip ignores the errata of other chips.
+    /// Returns all errata. A chip ignores the errata of other chips.
     fn default() -> Errata {
         Errata::ALL
     }

@@ -1,7 +1,8 @@
 //! The emulated boards: the chip of each, and the PCI id by which a driver recognizes it.
 //!
-//! The crate contains no emulation. The command line, which starts programs on a board, depends only on this crate;
-//! the library that such a program loads contains the emulation. Both use [`mod@patch`], [`errata`] and [`screen`].
+//! The crate contains no emulation. Both the command line, which starts programs on a board, and the library that
+//! such a program loads use it; only the library contains the emulation. Both also use [`mod@patch`], [`errata`] and
+//! [`screen`].
 
 #![forbid(unsafe_code)]
 

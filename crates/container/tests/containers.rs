@@ -228,7 +228,7 @@ fn a_wii_u_program_has_the_registers_of_its_header() {
     assert!(image.notes.is_empty(), "{:?}", image.notes);
 }
 
-/// A geometry program, its copy program and two pixel programs with all registers of their headers.
+/// Returns a geometry program, its copy program and two pixel programs, with all registers of their headers.
 fn wii_u_image() -> Image {
     let state = |names: &[&str]| {
         let value =

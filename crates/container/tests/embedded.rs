@@ -27,7 +27,7 @@ fn object(contents: &[&[u8]]) -> Vec<u8> {
     Elf { wide: true, machine: 62, flags: 0, sections }.build()
 }
 
-/// The first bytes of a Windows executable, followed by contents.
+/// Returns the first bytes of a Windows executable, followed by contents.
 fn windows(contents: &[u8]) -> Vec<u8> {
     let mut file = b"MZ".to_vec();
     file.resize(0x3c, 0);

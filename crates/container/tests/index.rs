@@ -43,7 +43,7 @@ fn every_item_of_the_index_loads_as_the_index_says() {
                 ("local_bytes", resources.local_bytes),
                 ("barriers", resources.barriers),
             ] {
-                // A hex file has no place for the registers that the index gives.
+                // A hex file cannot contain the registers that the index states.
                 if let (Some(expected), true) = (kernel[field].as_u64(), image.format != "hex32") {
                     assert_eq!(value.map(u64::from), Some(expected), "{file} {name} {field}");
                 }

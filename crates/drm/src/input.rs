@@ -366,7 +366,8 @@ pub(crate) fn answer(
         (0x90, false) => Ok(0),
         // EVIOCREVOKE
         (0x91, false) if argument.is_null() => {
-            // No more events arrive, and `is_removed` detects the end. SAFETY: a plain system call.
+            // No more events arrive, and `is_removed` detects the end.
+            // SAFETY: a plain system call.
             unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
             Ok(0)
         }

@@ -177,7 +177,8 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
 /// The conditions are those of libdrm's function.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice(descriptor: c_int, device: *mut *mut Device) -> c_int {
-    // libdrm's function also requests the revision. SAFETY: the caller's promises are those of the called function.
+    // libdrm's function also requests the revision.
+    // SAFETY: the caller's promises are those of the called function.
     unsafe { drmGetDevice2(descriptor, GET_PCI_REVISION, device) }
 }
 

@@ -96,8 +96,8 @@ impl Memory {
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // Anonymous memory of this size would be refused under strict overcommit accounting. SAFETY: the name is a C
-        // string.
+        // Anonymous memory of this size would be refused under strict overcommit accounting.
+        // SAFETY: the name is a C string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(io::Error::last_os_error());
@@ -191,7 +191,7 @@ impl Memory {
     /// Maps a file of other processes for the chip. The file is as long as the range.
     ///
     /// # Errors
-    /// Those of `mmap`.
+    /// The errors of `mmap`.
     pub(crate) fn place_file(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
         self.files += 1;
         let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), is_shared: true };
@@ -322,7 +322,7 @@ impl Memory {
     /// Maps a part of a buffer for the program, like `mmap` with these arguments.
     ///
     /// # Errors
-    /// Those of `mmap`.
+    /// The errors of `mmap`.
     pub(crate) fn map(
         &self,
         part: &Range<u64>,

@@ -7,7 +7,7 @@
 //! Every line has all fields. Among the lines with the same `pid` and `opened`, the last one is valid. A forked
 //! process reports its own use, from its first request on.
 //!
-//! | field | what |
+//! | field | meaning |
 //! |---|---|
 //! | `pid`, `opened` | the process, and the time at which it opened the node, in nanoseconds since 1970 |
 //! | `complete` | `false` if the process ended in the middle of a request; the fields with counts by name are then left out |

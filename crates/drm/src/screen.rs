@@ -423,7 +423,7 @@ pub(crate) fn answer(
     })
 }
 
-/// The bus of the board, as `drmGetBusid` gives it.
+/// The bus id of the board, as `drmGetBusid` returns it.
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
 /// Returns a capability of the node by its number: for instance plain buffers, or a colour depth of 24 bits.

@@ -261,7 +261,8 @@ mod tests {
             (buffer.tiling, buffer.pitch) = (3, 512);
         }
         let descriptor = file_of(&one, handle).unwrap();
-        // Mesa determines the size by `lseek`. SAFETY: a plain system call.
+        // Mesa determines the size by `lseek`.
+        // SAFETY: a plain system call.
         assert_eq!(unsafe { libc::lseek(descriptor, 0, libc::SEEK_END) }, 4 << 16);
         let imported = handle_of(&other, descriptor).unwrap();
         let to = start(&other, imported);
@@ -314,8 +315,8 @@ mod tests {
             let id = state.buffers.id(handle).unwrap();
             state.shared.files.values().find(|shared| shared.buffer == id).unwrap().descriptor
         };
-        // As after `closefrom`, the number of the first buffer's file belongs to another file. SAFETY: a plain system
-        // call.
+        // As after `closefrom`, the number of the first buffer's file belongs to another file.
+        // SAFETY: a plain system call.
         assert_eq!(unsafe { libc::dup2(second, own(one)) }, own(one));
         assert_eq!(file_of(&node, one), Err(Errno(libc::EIO)));
         let kept = own(one);
@@ -349,8 +350,8 @@ mod tests {
         for (descriptor, error) in [(-1, libc::EBADF), (other, libc::EINVAL), (named, libc::EINVAL)] {
             assert_eq!(handle_of(&node, descriptor), Err(Errno(error)));
         }
-        // The file is sealed, but its length is not that of a buffer. SAFETY: plain system calls on a descriptor of
-        // the test.
+        // The file is sealed, but its length is not that of a buffer.
+        // SAFETY: plain system calls on a descriptor of the test.
         unsafe {
             libc::ftruncate(named, 4096);
             libc::fcntl(named, libc::F_ADD_SEALS, SEALS);

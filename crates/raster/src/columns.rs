@@ -359,7 +359,7 @@ pub(crate) struct Append<'a> {
     pub(crate) quads_too: bool,
 }
 
-/// A depth in the range of the viewport.
+/// Clamps a depth to the range of the viewport.
 #[inline(always)]
 fn clamped(draw: &Draw, depth: f64) -> f32 {
     match draw.viewport.depth {
@@ -536,7 +536,7 @@ impl Slopes {
         }
     }
 
-    /// Whether some input depends on the weights of vertices.
+    /// Returns whether an input depends on the weights of vertices.
     fn is_weighted(&self) -> bool {
         self.filled.iter().any(|filled| matches!(filled.change, Slope::Linear(_) | Slope::Perspective(_)))
     }

@@ -1,8 +1,9 @@
 //! Arrays of register values next to programs, as tools for the Wii U write them: `u32 ps_regs[] = { … };` next to
 //! `u32 ps_program[] = { … };`.
 //!
-//! An array whose name ends in `Regs` or `Registers` holds the registers of a GX2 structure, in its order, or packets that set
-//! registers. They are the state of the program whose name begins alike; as code they would be nonsense.
+//! An array whose name ends in `Regs` or `Registers` contains the registers of a GX2 structure, in order, or packets
+//! that set registers. They are the state of the program whose name starts with the same text. They are not valid as
+//! code.
 
 use reconverge_isa::Image;
 use reconverge_isa::program::Stage;
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
     use crate::{Endian, Hints};
 
-    /// An array of `count` registers: the program's resources, then zeros.
+    /// Returns an array of `count` registers: the program's resources, then zeros.
     fn array(name: &str, count: usize) -> String {
         format!("static const u32 {name}[] = {{ 0x00000103{} }};\n", ", 0".repeat(count - 1))
     }

@@ -148,7 +148,8 @@ mod tests {
     fn a_window_that_does_not_accept_is_an_error_and_not_a_wait_for_ever() {
         let folder = folder("stopped");
         let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
-        // The queue holds one more connection than this number. SAFETY: a plain system call.
+        // The queue holds one more connection than this number.
+        // SAFETY: a plain system call.
         assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
         let sent =
             || send(&folder, &HEADER, &[0; 6], Duration::from_millis(20)).map_err(|error| error.kind());
