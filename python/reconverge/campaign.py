@@ -1,8 +1,8 @@
 """Fault-injection campaigns, on one process, several, or a cluster.
 
-A campaign is a file; its shards are Parquet files in a folder, each written whole or not at all and named by what is in
-it. Whoever runs a shard, the bytes are the same, so that running goes on where the folder ends: nothing is lost with a
-worker, and nothing counts twice. See docs/cluster.md.
+A campaign is a file. Its shards are Parquet files in a folder. Each of them is written atomically, and its name depends on
+its contents. A shard has the same bytes on every process. A run therefore continues with the shards that the folder does
+not have: a killed worker loses no finished shard, and no experiment counts twice. See docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -375,13 +375,13 @@ class Campaign:
         map: Map | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> list[str]:
-        """Runs the shards that are missing in a folder, and gives the paths of their files.
+        """Runs the shards that are missing in a folder, and returns the paths of their files.
 
-        ``engine`` is a number of processes, a Dask client or the module ``ray``; or ``map`` is a function that runs tasks.
+        ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function that runs tasks.
         ``progress`` is called at the start and after each shard. An exception that it raises ends the run; finished shards
-        stay. The shards of a killed worker are run again, as long as each attempt finishes one. So is a shard with a
-        damaged file, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs may run one campaign in one folder at
-        the same time, on several hosts too: they divide the shards.
+        remain. The shards of a killed worker run again, as long as each attempt finishes one. A shard with a damaged file also
+        runs again, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run one campaign in one folder
+        at the same time, even on several hosts: they divide the shards.
         """
         mapped = over(engine) if map is None else map
         self._portable(engine if map is None else 1)

@@ -63,19 +63,19 @@ _UNNAMED = Naming({}, (None,))
 class Events:
     """Events as columns, in the order in which they happen.
 
-    * ``step``: the number of the instruction that causes the event, from 0 on. Everything that an instruction causes has its
+    * ``step``: the number of the instruction that causes the event, from 0 on. All events of an instruction have the same
       number.
     * ``group``: the group.
-    * ``kind``: its number in ``KINDS``.
+    * ``kind``: the index of the kind in ``KINDS``.
     * ``pc``: the address of that instruction.
     * ``mask``: lanes; bit n is lane n of the group. An issue, a reconvergence, a resume and a trap have the lanes concerned,
       a divergence the lanes that run first, a write and an access one lane.
     * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register, whose
       name is in ``registers``.
-    * ``lane`` and ``value``: of a write, a load or a store.
+    * ``lane`` and ``value``: the lane and the value, for a write, a load or a store.
     * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
 
-    A column cannot be written; ``column.copy()`` can.
+    A column is read-only; ``column.copy()`` is writable.
     """
 
     def __init__(self, columns: Mapping[str, Column], naming: Naming = _UNNAMED) -> None:
