@@ -1,6 +1,6 @@
-"""What a shard costs beside its own work, on processes, Dask and Ray with two workers each: docs/cluster.md has the figures.
+"""The overhead of a shard on processes, Dask and Ray with two workers each; docs/cluster.md has the figures.
 
-Wall time, and CPU time of the busiest process that is no worker: other work on the machine changes the first, not the second.
+Prints the wall time, and the CPU time of the busiest process that is not a worker. Other work on the machine changes only the wall time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def nothing(task: Task) -> str:
 
 
 def used() -> dict[int, float]:
-    """CPU seconds so far of this process and those below it that are no workers, by number."""
+    """CPU seconds so far of this process and its descendants that are not workers, by process number."""
     parents, seconds, workers = {}, {}, set()
     for path in Path("/proc").glob("[0-9]*"):
         try:
@@ -36,7 +36,7 @@ def used() -> dict[int, float]:
         pid, fields = int(path.name), stat.rpartition(")")[2].split()
         parents[pid] = int(fields[1])
         seconds[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        # A worker of a pool or of Dask is spawned by Python, one of Ray has its task as a name.
+        # Python spawns the workers of a pool and of Dask. A worker of Ray has its task as a name.
         if b"spawn_main" in command or command.startswith(b"ray::"):
             workers.add(pid)
 
@@ -49,7 +49,7 @@ def used() -> dict[int, float]:
 
 
 def measured(engine: Any, tasks: list[Task]) -> tuple[float, float]:
-    """Wall and CPU seconds a shard that does nothing, with the workers started before: medians of five rounds."""
+    """Wall and CPU seconds per shard without any work: medians of five runs, with workers that are already running."""
     mapped = over(engine)
     list(mapped(nothing, tasks[:8]))
     rounds = []
@@ -81,7 +81,7 @@ def main() -> None:
     for engine in (processes, dask, ray):
         with engine() as (workers, _), tempfile.TemporaryDirectory() as folder:
             wall, busy = measured(workers, tasks)
-            # Each worker opens the campaign once; what it costs is not the shard's.
+            # Each worker opens the campaign once. This cost does not belong to a shard.
             campaign.run(folder, workers)
             with tempfile.TemporaryDirectory() as again:
                 start = time.perf_counter()

@@ -22,13 +22,13 @@ FILE = Path(__file__).parent / "campaign.toml"
 
 
 def contents(folder: Path) -> dict[str, str]:
-    """The shards of a folder, with hashes of their bytes. What a killed worker had begun to write is no shard."""
+    """The shards of a folder, with hashes of their bytes. The partial file of a killed worker is not a shard."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("*.parquet"))}
 
 
 @pytest.fixture(scope="session")
 def wanted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What one process gives."""
+    """The shards that one process writes."""
     folder = tmp_path_factory.mktemp("one")
     campaign = Campaign(FILE)
     campaign.run(folder)
@@ -93,7 +93,7 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_doubles_nothing(
     with engine() as (workers, pids):
 
         def kill() -> None:
-            """Kills a worker once some shards are there, and not all."""
+            """Kills a worker when some shards exist, but not all of them."""
             while len(list(tmp_path.glob("*.parquet"))) < 3:
                 time.sleep(0.002)
             victims = pids()

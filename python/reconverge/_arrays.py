@@ -1,4 +1,4 @@
-"""numpy arrays on their way in."""
+"""numpy arrays as inputs of the native half."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _kind(dtype: np.dtype[np.generic]) -> str | None:
 
 
 class Arrays:
-    """The arrays that a launch names, each by a name of its own."""
+    """The arrays that a launch names. Each array has a different name."""
 
     def __init__(self) -> None:
         self.native: list[Native] = []
@@ -38,7 +38,7 @@ class Arrays:
         self._wide: list[tuple[str, np.dtype[np.generic]]] = []
 
     def check(self, program: Program) -> None:
-        """Refuses memory of 64-bit numbers for a program without such numbers: it would take their halves for numbers."""
+        """Raises an error for 64-bit numbers in the memory of a program that has none: it would read their halves as numbers."""
         for place, dtype in self._wide:
             if any(_WIDE.search(each.text) for each in program):
                 return
@@ -49,7 +49,7 @@ class Arrays:
             )
 
     def name(self, place: str, value: object, *, memory: bool = False) -> str:
-        """Takes an array or nested lists, and gives the name by which the launch has it.
+        """Adds an array or nested lists, and returns its name in the launch.
 
         ``memory`` says that its bytes become memory; elsewhere, the launch converts the numbers.
         """

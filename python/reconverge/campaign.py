@@ -1,8 +1,8 @@
 """Fault-injection campaigns, on one process, several, or a cluster.
 
-A campaign is a file; its shards are Parquet files in a folder, each written whole or not at all and named by what is in
-it. Whoever runs a shard, the bytes are the same, so that running goes on where the folder ends: nothing is lost with a
-worker, and nothing counts twice. See docs/cluster.md.
+A campaign is a file. Its shards are Parquet files in a folder. Each of them is written atomically, and its name depends on
+its contents. A shard has the same bytes on every process. A run therefore continues with the shards that the folder does
+not have: a killed worker loses no finished shard, and no experiment counts twice. See docs/cluster.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from .launch import Output
 
-#: Runs a function on each item, in any order and place, and gives what comes back; items may be missing.
+#: Runs a function on each item, in any order and any process, and returns the results. Items may be missing.
 Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str | None"]]
 
 #: Seconds between two looks at shards that other processes run.
@@ -115,7 +115,7 @@ class Summary(TypedDict):
     shards: int
     #: Shards that the folder does not have.
     missing: int
-    #: How sure it is that a share is inside its interval.
+    #: The confidence level of the intervals.
     confidence: float
     sites: list[SiteCounts]
     #: By model, if there are several.
@@ -123,7 +123,7 @@ class Summary(TypedDict):
 
 
 class Disagreement(TypedDict):
-    """An experiment that gave something else on the reference engine."""
+    """An experiment with a different result on the reference engine."""
 
     index: int
     stored: str
@@ -200,9 +200,9 @@ class Ended:
 
     #: The fault and the outcome, as the results have them.
     experiment: Experiment
-    #: What the run left, by name; ``None`` after a trap and a hang.
+    #: The outputs of the run, by name; ``None`` after a trap or a hang.
     outputs: dict[str, Output] | None
-    #: What the run without the fault leaves.
+    #: The outputs of the run without the fault.
     golden: dict[str, Output]
 
     @property
@@ -232,7 +232,7 @@ EngineOfTasks = int | ClientLike | ModuleType
 
 @dataclass(frozen=True)
 class Task:
-    """A shard to run: all that a worker needs, given a file system that it shares."""
+    """A shard to run: all data that a worker needs, apart from a shared file system."""
 
     campaign: str
     hash: str
@@ -253,7 +253,7 @@ def _opened(path: str, changed: int, classify: Classify | None, named: str | Non
 
 @dataclass(frozen=True)
 class _Called:
-    """An outcome function as the native half calls it."""
+    """An outcome function in the form that the native half calls."""
 
     classify: Classify
 
@@ -274,7 +274,7 @@ def _name(classify: Classify) -> str:
 
 
 def run_task(task: Task) -> str | None:
-    """Runs a shard in this process, and gives the path of its file; ``None`` if another process runs the shard."""
+    """Runs a shard in this process, and returns the path of its file; ``None`` if another process runs the shard."""
     campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns, task.classify, task.named)
     version, found = campaign.names()
     if version != task.version:
@@ -287,14 +287,14 @@ def run_task(task: Task) -> str | None:
     return campaign.take_shard(task.shard, task.folder)
 
 
-# ---- map: the same tasks on what is there. Nothing of ours schedules.
+# ---- map: the same tasks on processes, Dask or Ray, which schedule them.
 
 
 def over(engine: EngineOfTasks = 1) -> Map:
-    """A map over so many processes of this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
+    """A map over a number of processes of this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
 
     def processes(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
-        # Spawned: a fork would have this process's threads by name only.
+        # Spawned, because a fork would not have the threads of this process.
         count = whole("engine", engine, 1)
         with ProcessPoolExecutor(count, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(function, task) for task in tasks]
@@ -302,7 +302,7 @@ def over(engine: EngineOfTasks = 1) -> Map:
                 for future in as_completed(futures):
                     yield future.result()
             except BrokenProcessPool:
-                # A worker was killed, and the pool with it: the rest is missing.
+                # A worker was killed, which ended the pool. The other items are missing.
                 return
 
     def dask(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
@@ -354,13 +354,13 @@ class Campaign:
 
     @property
     def description(self) -> Description:
-        """Its hash, the version, how many experiments and shards, the golden run, the profile."""
+        """The hash, the version, the numbers of experiments and shards, the golden run, and the profile."""
         described: Description = json.loads(self._native.describe())
         return described
 
     @property
     def shards(self) -> list[str]:
-        """The names of its shards, in order."""
+        """The names of the shards, in order."""
         return self._native.shards()
 
     def missing(self, folder: str | os.PathLike[str]) -> list[int]:
@@ -375,13 +375,13 @@ class Campaign:
         map: Map | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> list[str]:
-        """Runs the shards that are missing in a folder, and gives the paths of their files.
+        """Runs the shards that are missing in a folder, and returns the paths of their files.
 
-        ``engine`` is a number of processes, a Dask client or the module ``ray``; or ``map`` is a function that runs tasks.
+        ``engine`` is a number of processes, a Dask client or the module ``ray``. Alternatively, ``map`` is a function that runs tasks.
         ``progress`` is called at the start and after each shard. An exception that it raises ends the run; finished shards
-        stay. The shards of a killed worker are run again, as long as each attempt finishes one. So is a shard with a
-        damaged file, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs may run one campaign in one folder at
-        the same time, on several hosts too: they divide the shards.
+        remain. The shards of a killed worker run again, as long as each attempt finishes one. A shard with a damaged file also
+        runs again, with the warning :class:`~reconverge.errors.ShardDamaged`. Several programs can run one campaign in one folder
+        at the same time, even on several hosts: they divide the shards.
         """
         mapped = over(engine) if map is None else map
         self._portable(engine if map is None else 1)
@@ -412,7 +412,7 @@ class Campaign:
         return paths
 
     def _portable(self, engine: EngineOfTasks) -> None:
-        """Refuses an outcome function that other processes cannot import."""
+        """Raises an error if other processes cannot import the outcome function."""
         if self.classify is None or not isinstance(engine, int) or engine <= 1:
             return
         try:
@@ -432,7 +432,7 @@ class Campaign:
         return summary
 
     def recheck(self, folder: str | os.PathLike[str], count: int = 1000, seed: int = 1) -> Recheck:
-        """Runs so many experiments of a folder again on the reference engine, and gives those that differ."""
+        """Runs a number of experiments of a folder again on the reference engine, and returns those that differ."""
         checked: Recheck = json.loads(self._native.recheck(str(folder), whole("count", count), whole("seed", seed)))
         return checked
 
@@ -501,7 +501,7 @@ class _Tally:
             self._progress(Progress(sum(counts.values()), self._described["injections"], counts))
 
     def add(self, path: str) -> None:
-        """Counts a shard that has been finished."""
+        """Counts a finished shard."""
         if self._progress is not None:
             self._count(self._numbers[Path(path).name])
             self._tell()

@@ -103,7 +103,7 @@ class EnginesDiffer(RuntimeError):
 
 
 class EngineFault(RuntimeError):
-    """The compiled engine has a defect: its code accessed memory that it must not. Other engines do not use such code."""
+    """The compiled engine has a defect: its code accessed memory outside its bounds. Other engines do not use such code."""
 
 
 class ArrayCopied(UserWarning):
@@ -111,7 +111,7 @@ class ArrayCopied(UserWarning):
 
 
 class ShardDamaged(UserWarning):
-    """A file of results is not as it was written; its shard is run again."""
+    """A file of results is damaged; its shard runs again."""
 
 
 class TypeChosen(UserWarning):

@@ -1,4 +1,4 @@
-"""Columns as frames of pandas or polars, whichever is there."""
+"""Columns as frames of pandas or polars, whichever is installed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Library = Literal["pandas", "polars"]
 
 
 def _library(name: str | None) -> ModuleType:
-    """The module of a name; without one pandas if it is there, else polars."""
+    """The module with a name. Without a name, pandas if it is installed, otherwise polars."""
     names = (name,) if name else ("pandas", "polars")
     for each in names:
         if each not in ("pandas", "polars"):
@@ -38,7 +38,7 @@ def frame(columns: Mapping[str, object], library: Literal["polars"]) -> polars.D
 @overload
 def frame(columns: Mapping[str, object], library: Library | None) -> pandas.DataFrame | polars.DataFrame: ...
 def frame(columns: Mapping[str, object], library: Library | None = None) -> pandas.DataFrame | polars.DataFrame:
-    """A ``DataFrame`` of these columns, of pandas (if it is there and nothing else is asked for) or polars."""
+    """A ``DataFrame`` of these columns, of the requested library. The default is pandas if it is installed, otherwise polars."""
     made: pandas.DataFrame | polars.DataFrame = _library(library).DataFrame(dict(columns))
     return made
 

@@ -1,4 +1,4 @@
-"""What notebooks show."""
+"""HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def coloured(code: str) -> str:
 
 
 def lane_bar(letters: str) -> str:
-    """A cell a lane, coloured by why it runs or does not."""
+    """One cell per lane, coloured by the reason that the lane runs or does not run."""
     cells = []
     for lane, letter in enumerate(letters):
         colour, words = STATES[letter]
@@ -157,7 +157,7 @@ def explanation(explained: Explanation) -> str:
 
 
 def result(left: Result) -> str:
-    """The outputs of a run, and how exact it was."""
+    """The outputs of a run, and its exactness."""
     rows = []
     for name, array in left.items():
         first = escape(" ".join(str(each) for each in array.reshape(-1)[:8].tolist()))
@@ -194,7 +194,7 @@ _STEPS = 64
 
 
 def trace(events: Trace) -> str:
-    """The first instructions of the first group, a row each, a cell a lane."""
+    """The first instructions of the first group: one row per instruction, one cell per lane."""
     issues = events.of("issue")
     first = issues.where(issues.group == (issues.group[0] if len(issues) else 0))
     texts = {each.address: each.text for each in events.program}
@@ -210,7 +210,7 @@ def trace(events: Trace) -> str:
 
 
 def session(stepped: Session) -> str:
-    """Where a launch is: its lanes, its stack, its next instruction."""
+    """The place of a session: its lanes, its stack, its next instruction."""
     if stepped.ended or stepped.pc is None:
         return f"<div>{escape(repr(stepped))}</div>"
     program = stepped.program

@@ -1,4 +1,4 @@
-"""Instructions: their parts, what they read and write, their explanation."""
+"""Instructions: their parts, their operands and results, their explanation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Operation(NamedTuple):
     loads: str | None
     #: The memory that it writes.
     stores: str | None
-    #: Whether lanes that take part may keep what they had: a predicate, a condition.
+    #: Whether active lanes can keep their old value: a predicate, a condition.
     conditional: bool
 
 
@@ -114,7 +114,7 @@ class Instruction:
     text: str
     #: The label before it.
     label: str | None
-    #: How many flow constructs it lies in.
+    #: The number of flow constructs around it.
     depth: int
     #: The comments of the listing.
     notes: list[str]
@@ -122,7 +122,7 @@ class Instruction:
 
     @property
     def mnemonic(self) -> str:
-        """The mnemonic: ``add``, ``MULADD``, ``MAD``. An R500 instruction with two operations has that of the first."""
+        """The mnemonic: ``add``, ``MULADD``, ``MAD``. An R500 instruction with two operations has the mnemonic of the first."""
         return self._parts.mnemonic
 
     @property
@@ -254,7 +254,7 @@ def _r700(text: str) -> Parts:
     return Parts(mnemonic, tuple(operands), tuple(modifiers))
 
 
-#: What the text of an R500 instruction begins with: the unit of fragment programs that computes.
+#: The first word of an R500 instruction's text: the unit of fragment programs that computes.
 _UNITS = ("ALU", "OUT", "TEX")
 
 

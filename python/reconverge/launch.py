@@ -1,4 +1,4 @@
-"""A program with what it starts from: runs, counts, reports."""
+"""Launches, which are programs with their inputs: runs, counts, reports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Rest(TypedDict):
 
 
 class Result(Mapping[str, Output]):
-    """What a run leaves: outputs by name, counts, and how exact each operation was.
+    """The result of a run: outputs by name, counts, and the exactness of each operation.
 
     An output is a view on the buffer that the run made; it cannot be written.
     """
@@ -53,15 +53,15 @@ class Result(Mapping[str, Output]):
         self.title = launch.title
         #: Instructions issued to a group.
         self.instructions: int = rest["instructions"]
-        #: Instructions summed over the lanes that took part.
+        #: Instructions, summed over the active lanes.
         self.lane_instructions: int = rest["lane_instructions"]
         #: Decisions that split the lanes.
         self.divergent_branches: int = rest["divergent_branches"]
-        #: By operation: the grade, and how often it was issued.
+        #: The grade of each operation, and the number of times that it was issued.
         self.fidelity: dict[str, tuple[str, int]] = {
             name: (grade, times) for name, (grade, times) in rest["fidelity"].items()
         }
-        #: What strict mode objects to in how the program ended.
+        #: Findings of strict mode about the end of the program.
         self.findings: list[str] = rest["findings"]
         #: Conditions of a launch file on counts that hold, with the counts.
         self.held: list[str] = rest["held"]
@@ -104,7 +104,7 @@ class Result(Mapping[str, Output]):
     def at(
         self, address: SupportsIndex, count: int = 1, dtype: npt.DTypeLike = np.uint32
     ) -> npt.NDArray[np.generic]:
-        """The numbers at an address of global memory: a view on the output that has them.
+        """The numbers at an address of global memory: a view of the output that contains them.
 
         A captured launch has whole allocations as outputs, and pointers into them as parameters.
         """
@@ -141,7 +141,7 @@ class Result(Mapping[str, Output]):
 
 
 class Launch:
-    """A program with what it starts from, ready to run any number of times."""
+    """A program with its inputs, which can run any number of times."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class Launch:
         self.program = program
         self._native = native
         self._places: dict[str, tuple[int, int]] | None = None
-        # A number that is passed to a kernel has the type that its value has.
+        # A number that is passed to a kernel has the type of its value.
         typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
         # The native half does not count lists of floats: for files, a fraction states enough.
         known = {each.rsplit(" ", 1)[0] for each in native.typed}
@@ -169,7 +169,7 @@ class Launch:
         return _relaunched, (self.program, state)
 
     def __copy__(self) -> Launch:
-        # A launch never changes.
+        # A launch is immutable.
         return self
 
     def __deepcopy__(self, _: object) -> Launch:
@@ -177,12 +177,12 @@ class Launch:
 
     @property
     def title(self) -> str:
-        """What it is called in messages."""
+        """The name of the launch in messages."""
         return self._native.title
 
     @property
     def fields(self) -> LaunchFields | None:
-        """The fields of its launch file, as they are written there; ``None`` for a launch without a file.
+        """The fields of the launch file, as the file has them; ``None`` for a launch without a file.
 
         They are a copy: changed fields are keywords of :func:`launch`.
         """
@@ -196,7 +196,7 @@ class Launch:
         return dict(self._places)
 
     def run(self, *, engine: Engine | None = None, jobs: int | None = None) -> Result:
-        """Runs it to its end, without the interpreter's lock.
+        """Runs the launch to its end, without the interpreter's lock.
 
         ``engine`` is ``reference``, ``fast``, ``compiled`` (the default) or ``lockstep``; ``jobs`` is the number of threads.
         Results depend on neither.
@@ -206,31 +206,31 @@ class Launch:
         return Result(outputs, json.loads(rest), self)
 
     def session(self, *, engine: Engine | None = None) -> Session:
-        """The launch before its first instruction, to be looked at and stepped."""
+        """A session before the first instruction of the launch, to examine and step it."""
         return Session(self, self._native.start(_engine(engine)))
 
     def stats(self, *, memory: bool = True) -> Stats:
-        """Counts by instruction; ``memory=False`` leaves out how accesses come together, which is faster."""
+        """Counts by instruction. ``memory=False`` omits the transactions of memory accesses, which is faster."""
         data: StatsData = json.loads(self._native.stats(memory))
         return Stats(data, self.title)
 
     def trace(self, *, data: bool = False, limit: int = 10_000_000) -> Trace:
-        """What happens in a run; with ``data`` also writes to registers and accesses to memory.
+        """The events of a run. With ``data``, they include writes to registers and accesses to memory.
 
         The trace ends after ``limit`` events, and ``complete`` is then false.
         """
         return Trace.record(self, data=data, limit=whole("limit", limit))
 
     def observe(self, hooks: Hooks, *, batch: int = 65_536) -> Observed:
-        """Runs it and calls hooks: with :class:`Events`, ``batch`` at a time, or with ``batch=1`` with each :class:`Event`.
+        """Runs the launch and calls hooks with :class:`Events`, ``batch`` at a time; with ``batch=1``, with each :class:`Event`.
 
-        A hook that can never be called, or never was, is an error. A hook that returns ``"stop"`` ends the run. Hooks of
+        A hook that can never be called, or that the run never called, is an error. A hook that returns ``"stop"`` ends the run. Hooks of
         :meth:`Session.observe` can read and change registers and memory.
         """
         return observe(self, hooks, whole("batch", batch, 1))
 
     def report(self) -> html.Page:
-        """The page that shows the run: program, counts, a timeline of all lanes, registers, why each lane waits."""
+        """The page that shows the run: program, counts, a timeline of all lanes, registers, and the reason that each lane waits."""
         return html.Page(self._native.report())
 
     def __repr__(self) -> str:
@@ -271,7 +271,7 @@ def _value(place: str, value: object, arrays: Arrays, *, memory: bool = False) -
     if isinstance(value, str):
         return value
     if isinstance(value, tuple) and len(value) >= 2 and not isinstance(value[0], numbers.Number):
-        # A buffer with what is behind it: (array, "FLOAT32_1:8x8"), (array, 16).
+        # A buffer with its format or stride: (array, "FLOAT32_1:8x8"), (array, 16).
         return ":".join([_value(place, value[0], arrays, memory=memory), *(str(each) for each in value[1:])])
     if isinstance(value, (bool, int, float)):
         return str(int(value) if isinstance(value, bool) else value)
@@ -319,7 +319,7 @@ _WHOLE = {"lanes": 1, "shared": 0, "watchdog": 0}
 
 
 def _known(fields: Mapping[str, object], known: Mapping[str, object]) -> None:
-    """Refuses keywords that no launch has, and numbers of another type."""
+    """Raises an error for keywords that no launch has, and for numbers of another type."""
     for name, value in fields.items():
         if name not in known:
             raise UnknownKeyword(f"unknown keyword `{name}`{meant(name, known)}; docs/launch-files.md lists the fields")
@@ -333,7 +333,7 @@ def _param(place: str, value: object, arrays: Arrays) -> tuple[str, str]:
     if isinstance(value, np.generic) and not isinstance(value, (np.float64, np.int64, np.bool_)):
         return "arg", f"{value.item()}:{value.dtype.kind}{value.dtype.itemsize * 8}"
     if isinstance(value, np.generic):
-        # numpy's default types state nothing: they are what any arithmetic gives.
+        # numpy's default types are the results of any arithmetic, so they do not count as a choice.
         value = value.item()
     if isinstance(value, int) and not -(1 << 31) <= value < 1 << 32:
         raise OutOfRange(f"{place}: {value}: -2147483648 to 4294967295 fits here; np.uint64({value}) is a number of 64 bits")
@@ -351,7 +351,7 @@ def _is_floats(value: object) -> bool:
 
 
 def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
-    """The places of memory that lists of floats are for. Memory is untyped, unlike inputs and the buffers of R500."""
+    """The places of memory to which lists of floats belong. Memory is untyped, unlike inputs and the buffers of R500."""
     if program.isa == "r500":
         return []
     found = []
@@ -369,7 +369,7 @@ def _floats(program: Program, fields: Mapping[str, object]) -> list[str]:
 
 
 def _same_program(program: Program, given: Mapping[str, object]) -> None:
-    """Refuses keywords that name another program: the launch is of this one."""
+    """Raises an error for keywords that name another program, because the launch belongs to this one."""
     file, kernel = given.get("program"), given.get("kernel")
     own = {Path(program.title).name, Path(program._native.state()[0]).name}
     if file is not None and Path(text("program", file, "")).name not in own:
@@ -431,7 +431,7 @@ def launch(path: Source, *, outside: bool = False, **fields: Unpack[LaunchFields
     """The launch that a launch file (TOML or JSON) describes.
 
     Files that it names must be in its folder, unless ``outside`` is true. Any other keyword replaces a field of the file;
-    arrays may stand for its values.
+    its value can be an array.
     """
     arrays = Arrays()
     file = existing(path)

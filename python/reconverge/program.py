@@ -37,7 +37,7 @@ class Parameter(TypedDict):
     """A parameter of a kernel."""
 
     name: str | None
-    #: The first byte, from the start of the parameters on.
+    #: The first byte, counted from the start of the parameters.
     offset: int
     bytes: int
 
@@ -124,7 +124,7 @@ class Program(Sequence[Instruction]):
 
     @property
     def name(self) -> str | None:
-        """Its name, where the file has one."""
+        """The name of the program, if the file has one."""
         return self._native.name
 
     @property
@@ -134,39 +134,39 @@ class Program(Sequence[Instruction]):
 
     @property
     def chip(self) -> str | None:
-        """The chip, where it is known."""
+        """The chip, if it is known."""
         return self._native.chip
 
     @property
     def stage(self) -> str | None:
-        """The step of the pipeline, where it is known."""
+        """The stage of the pipeline, if it is known."""
         return self._native.stage
 
     @property
     def unit(self) -> str:
-        """The unit of its addresses."""
+        """The unit of the addresses."""
         return self._native.unit
 
     @property
     def source(self) -> str | None:
-        """The text of its file, where that is a source."""
+        """The text of the file, if the file is a source."""
         return self._native.source
 
     @property
     def words(self) -> npt.NDArray[np.uint32]:
-        """Its words in memory order."""
+        """The words of the program in memory order."""
         return self._native.words()
 
     @property
     def contents(self) -> Contents:
-        """What its file states: registers, memory, parameters, constants."""
+        """The statements of the file: registers, memory, parameters, constants."""
         contents: Contents = json.loads(self._native.contents())
         return contents
 
     def disassemble(
         self, *, hex: bool = False, structure: bool = False, idioms: bool = False, notes: bool = False
     ) -> str:
-        """The text, which :func:`assemble` takes back."""
+        """The text, which :func:`assemble` accepts."""
         return self._native.text(hex, structure, idioms, notes)
 
     def _instructions(self) -> list[Instruction]:
@@ -215,16 +215,16 @@ class Program(Sequence[Instruction]):
         raise Error(f"no instruction starts at {self._native.spelled(address)}")
 
     def explain(self, address: int) -> Explanation:
-        """The instruction at an address explained."""
+        """The explanation of the instruction at an address."""
         return Explanation._of(self._native.explain(whole("explain", address, 0, (1 << 32) - 1)))
 
     def lint(self) -> list[Finding]:
-        """Where it breaks a rule of its machine."""
+        """The places at which the program breaks a rule of its machine."""
         found: list[Finding] = json.loads(self._native.lint())
         return found
 
     def cfg(self) -> html.Picture:
-        """Its control flow, drawn."""
+        """A drawing of the control flow."""
         return html.Picture(self._native.svg(self.name or self.title))
 
     def launch(self, **launch: Unpack[LaunchKeywords]) -> Launch:
@@ -252,7 +252,7 @@ class Program(Sequence[Instruction]):
         return self.launch(**launch).session()
 
     def trace(self, **launch: Unpack[LaunchKeywords]) -> Trace:
-        """What happens in a run; keywords are those of :meth:`launch`."""
+        """The events of a run; keywords are those of :meth:`launch`."""
         return self.launch(**launch).trace()
 
     def report(self, **launch: Unpack[LaunchKeywords]) -> html.Page:
@@ -264,7 +264,7 @@ class Program(Sequence[Instruction]):
         return self.launch(**launch).stats()
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same program of files with the same bytes."""
+        """Whether both are the same program in files with the same bytes."""
         if not isinstance(other, Program):
             return NotImplemented
         return self is other or self._native.state() == other._native.state()
@@ -286,7 +286,7 @@ class Program(Sequence[Instruction]):
 def _by_slot(
     instructions: list[Instruction], uses: dict[int, tuple[Operation, ...]]
 ) -> dict[int, tuple[Operation, ...]]:
-    """The operations of an ALU group, which are known by its address, to the lines of its slots."""
+    """Maps the operations of an ALU group to the lines of its slots. The address of the group identifies them."""
     groups: list[list[Instruction]] = []
     for each in instructions:
         if _SLOT.match(each.text) and groups and each.address not in uses:
@@ -362,7 +362,7 @@ def load(
     stage: str | None = None,
     endian: str | None = None,
 ) -> Program:
-    """The program of a file, or the one of a name where it has several."""
+    """The program of a file, or the one with this name if the file has several."""
     found = programs(path, isa=isa, chip=chip, stage=stage, endian=endian)
     return _one(found, str(path), kernel)
 
@@ -414,7 +414,7 @@ def disassemble(
 def explain(
     instruction: str | Sequence[int], *, isa: Isa | None = None, chip: str | None = None, stage: str | None = None
 ) -> Explanation:
-    """One instruction explained, by its text or its words.
+    """The explanation of one instruction, given as its text or its words.
 
     >>> import reconverge
     >>> reconverge.explain("add b32 $r0 $r1 $r2", isa="tesla").fields[0].name

@@ -1,4 +1,4 @@
-"""A launch that is stepped: flow, registers, memory, snapshots."""
+"""Sessions, which step through a launch: flow, registers, memory, snapshots."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ MemoryValues = int | bytes | npt.NDArray[np.generic] | list[int]
 
 
 class Why(NamedTuple):
-    """Why a lane takes part in the next instruction, or does not."""
+    """The reason that a lane is active or inactive for the next instruction."""
 
     #: The lane of its group.
     lane: int
-    #: As traces have it: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
+    #: The letter that traces use: A active, b branch, k break, c continue, p parked, x exited, u uncovered.
     letter: str
     word: str
-    #: How many constructs ago a branch switched it off, or the address at which it resumes.
+    #: The number of constructs since a branch switched it off, or the address at which it resumes.
     number: int | None
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Why(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of the machine's own bookkeeping: what it is, its address, its lanes, its counter."""
+    """A row of the machine's own flow state: its kind, address, lanes and counter."""
 
     kind: str
     pc: int | None
@@ -58,7 +58,7 @@ class Row(NamedTuple):
 
 
 class Depth(NamedTuple):
-    """How full a stack or counter is."""
+    """The depth of a stack or counter, and its limit."""
 
     of: str
     used: int
@@ -114,9 +114,10 @@ def all_names(classes: Classes, *, channels: bool = False) -> list[str]:
 class Registers(Generic[_WordT]):
     """The registers of a group, by name.
 
-    ``regs["R1.x"]`` has a value a lane; ``regs["R1"]`` a row a lane, a column a channel; ``regs["R0":"R4"]`` the registers
-    from R0 up to, not including, R4. Values are bits (``uint32``); ``regs.f32`` and ``regs.i32`` read and write numbers.
-    An array that is read cannot be written: assign to ``regs[name]``.
+    ``regs["R1.x"]`` has one value per lane. ``regs["R1"]`` has one row per lane and one column per channel.
+    ``regs["R0":"R4"]`` has the registers from R0 up to, but not including, R4. Values are bits (``uint32``);
+    ``regs.f32`` and ``regs.i32`` read and write numbers.
+    An array that is read is read-only: assign to ``regs[name]``.
 
     A value must fit: an integer outside the range of the type is an ``OverflowError``, a float is a ``TypeError`` except in
     ``regs.f32``.
@@ -250,9 +251,9 @@ def named_end(text: object, classes: Classes) -> Chosen:
 
 
 class Memory:
-    """A memory: ``memory[0x100:0x120]`` are bytes, as many as there are; assigning to it writes them.
+    """A memory: ``memory[0x100:0x120]`` has the bytes of this range that exist. An assignment to it writes them.
 
-    A part has a name: ``memory["out"]``. An array that is read cannot be written, and a step does not change it: assign
+    A part has a name: ``memory["out"]``. An array that is read is read-only, and a step does not change it: assign
     to ``memory[…]``.
     """
 
@@ -264,12 +265,12 @@ class Memory:
 
     @property
     def buffers(self) -> dict[str, tuple[int, int]]:
-        """The parts that may be accessed: first byte, and one past the last, by name."""
+        """The accessible parts, by name: first byte, and one past the last."""
         found = self._session._native.buffers(self.space, self._which(), self.lane)
         return {name: (first, end) for name, first, end in found}
 
     def keys(self) -> list[str]:
-        """The names of the parts that may be accessed."""
+        """The names of the accessible parts."""
         return list(self.buffers)
 
     def __iter__(self) -> Iterator[str]:
@@ -306,7 +307,7 @@ class Memory:
     @overload
     def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]: ...
     def array(self, key: slice | str, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
-        """The bytes of a range, or of a part by its name, as numbers of a type: a view on what was read."""
+        """The bytes of a range, or of a part with a name, as numbers of a type. The array is a view of these bytes."""
         try:
             kind = np.dtype(dtype)
         except TypeError:
@@ -355,11 +356,11 @@ def _bytes(place: str, value: object, count: int) -> npt.NDArray[np.uint8]:
 
 
 class Snapshot:
-    """A place of a session. It stays as it is, so that a copy is the same object."""
+    """A place of a session. It is immutable, so a copy is the same object."""
 
     def __init__(self, native: _native.Snapshot, instructions: int, title: str) -> None:
         self._native = native
-        #: Instructions executed before it.
+        #: Number of instructions executed before this place.
         self.instructions = instructions
         self._title = title
 
@@ -383,7 +384,7 @@ def _again(launch: Launch, instructions: int) -> Session:
 
 
 class Session:
-    """A launch while it is stepped, in the fixed order of its groups.
+    """A launch that runs step by step, in the fixed order of its groups.
 
     >>> import reconverge
     >>> s = reconverge.kernel("collatz", "r700", lanes=64).session()
@@ -423,12 +424,12 @@ class Session:
 
     @property
     def ended(self) -> bool:
-        """Whether the launch has ended: all of its groups."""
+        """Whether all groups of the launch have ended."""
         return self._native.current() is None
 
     @property
     def groups(self) -> int:
-        """How many groups the launch has."""
+        """The number of groups of the launch."""
         return self._native.groups()
 
     @property
@@ -477,7 +478,7 @@ class Session:
 
     @property
     def mask(self) -> int:
-        """The lanes that take part in it: bit n is lane n of the group."""
+        """The lanes that are active for the next instruction: bit n is lane n of the group."""
         issue = self._native.issue(self._any(None))
         return 0 if issue is None else issue[1]
 
@@ -491,7 +492,7 @@ class Session:
     @overload
     def why(self, lane: int, *, group: int | None = None) -> Why: ...
     def why(self, lane: int | None = None, *, group: int | None = None) -> list[Why] | Why:
-        """Why each lane of a group takes part in the next instruction, or does not; with ``lane`` of one lane."""
+        """The reason that each lane of a group, or only ``lane``, is active or inactive for the next instruction."""
         lanes = [Why(number, *each) for number, each in enumerate(self._native.why(self._any(group)))]
         if lane is None:
             return lanes
@@ -500,11 +501,11 @@ class Session:
         return lanes[lane]
 
     def stack(self, group: int | None = None) -> list[Row]:
-        """The machine's own bookkeeping, innermost first."""
+        """The machine's own flow state, innermost first."""
         return [Row(*row) for row in self._native.stack(self._any(group))]
 
     def depths(self, group: int | None = None) -> list[Depth]:
-        """How full the stacks and counters are."""
+        """The depths of the stacks and counters."""
         return [Depth(*each) for each in self._native.depths(self._any(group))]
 
     @property
@@ -518,11 +519,11 @@ class Session:
 
     @property
     def spaces(self) -> dict[str, str]:
-        """The memories, and what has one of its own: ``launch``, ``group`` or ``lane``."""
+        """The memories. Each belongs to the ``launch``, a ``group`` or a ``lane``."""
         return dict(self._native.spaces())
 
     def memory(self, space: str, *, group: int | None = None, lane: int = 0) -> Memory:
-        """A memory; one of a group or lane is that of the one given."""
+        """A memory. ``group`` and ``lane`` choose among the memories of groups and lanes."""
         if space not in self.spaces:
             close = meant(str(space), self.spaces)
             raise Error(f"no memory is called {space}{close}; there is {', '.join(self.spaces) or 'none'}")
@@ -530,15 +531,15 @@ class Session:
 
     @property
     def instructions(self) -> int:
-        """Instructions executed so far. An instruction that trapped does not count: it is still the next."""
+        """Instructions executed so far. An instruction that trapped does not count: it is still the next one."""
         return self._native.instructions()
 
     def step(self, times: int = 1, *, group: int | None = None, lane: int | None = None) -> bool:
-        """Executes instructions, and returns whether the launch goes on: ``while s.step(): ...`` runs it to its end.
+        """Executes instructions, and returns whether the launch continues: ``while s.step(): ...`` runs it to its end.
 
-        ``times`` instructions are executed, in the order of the launch. With ``group``, they are of this group, the groups
-        before it run as far as that takes, and the answer is whether this group goes on. With ``lane``, each of them
-        continues until this lane of its group takes part in the next instruction.
+        Executes ``times`` instructions, in the order of the launch. With ``group``, it counts instructions of this group, runs
+        earlier groups as far as necessary, and returns whether this group continues. With ``lane``, each step
+        continues until this lane of its group is active for the next instruction.
         """
         followed = None if lane is None else whole("lane", lane, 0, 63)
         chosen = None if group is None else self._any(group)
@@ -547,9 +548,9 @@ class Session:
     def observe(self, hooks: Hooks) -> Observed:
         """Runs to the end and calls hooks with each :class:`~reconverge.Event`. A hook may read and change the session.
 
-        A hook for issues is called before the instruction: ``session.pc`` and ``session.mask`` are those of the event, and
-        what it changes, the instruction reads. Other hooks are called after the instruction that causes their event.
-        A hook that returns ``"stop"`` or raises :class:`~reconverge.StopRun` stops the session there; it can go on.
+        A hook for issues is called before the instruction: ``session.pc`` and ``session.mask`` are those of the event. The
+        instruction reads the values that the hook changes. Other hooks are called after the instruction that causes their event.
+        A hook that returns ``"stop"`` or raises :class:`~reconverge.StopRun` stops the session there; it can continue.
         """
         from .trace import observe_session
 
@@ -564,9 +565,9 @@ class Session:
         parted: bool = False,
         budget: int = 1 << 40,
     ) -> Literal["there", "budget", "end"]:
-        """Goes on until the next instruction fits: ``there``, ``budget`` or ``end``.
+        """Continues until the next instruction matches. Returns ``there``, ``budget`` or ``end``.
 
-        ``pc`` has addresses, ``parted`` asks for a part of a group's lanes only. A ``predicate`` is called before each
+        ``pc`` has addresses. ``parted`` matches if only a part of a group's lanes is active. A ``predicate`` is called before each
         instruction, which is slow.
         """
         whole("budget", budget)
@@ -587,17 +588,17 @@ class Session:
         return "budget"
 
     def run(self) -> None:
-        """Goes on to the end."""
+        """Continues to the end."""
         self._native.run_until([], (1 << 64) - 1, None, False)
 
     def outputs(self) -> dict[str, Output]:
-        """What is left so far, by name; complete at the end."""
+        """The outputs so far, by name; complete at the end."""
         return self._native.outputs()
 
     def report(self) -> html.Page:
         """The page of the session's launch, at the step where the session is.
 
-        The page runs the launch anew: it does not have changes of registers and memory.
+        The page runs the launch again, without changes of registers and memory by the session.
         """
         page = self.launch.report()
         page.place = f"step={self.instructions}"

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class MemoryCounts(TypedDict):
     """Accesses to memory, and the transactions that serve them."""
 
-    #: Requests of half a group, or what the machine's rule calls one.
+    #: Requests: accesses of half a group, or as the machine's rule defines them.
     requests: int
-    #: Transactions that they become.
+    #: Transactions that serve the requests.
     transactions: int
     #: Bytes that transactions move.
     bytes_moved: int
@@ -33,7 +33,7 @@ class BankCounts(TypedDict):
 
     #: Accesses of half-warps.
     requests: int
-    #: Passes that serve them: one each without conflicts.
+    #: Passes that serve the accesses: one per access if it has no conflict.
     passes: int
     #: The most passes of one request.
     most: int
@@ -70,11 +70,11 @@ class Totals(TypedDict):
 
     #: Instructions issued to a group.
     instructions: int
-    #: Instructions summed over the lanes that took part.
+    #: Instructions, summed over the active lanes.
     lane_instructions: int
     #: Decisions that split the lanes.
     divergent_branches: int
-    #: The share of active lanes among those that groups have room for: 0 to 1.
+    #: The share of active lanes among the lanes of the groups: 0 to 1.
     simd_efficiency: float
     #: The most entries that a group's stack had at a time.
     stack_high_water: int
@@ -155,9 +155,9 @@ class Stats:
         self.totals: Totals = data["totals"]
         #: The instructions that ran, by class.
         self.mix: list[ClassCounts] = data["mix"]
-        #: How full each stack and counter became.
+        #: The largest depth of each stack and counter.
         self.stacks: list[StackCounts] = data["stacks"]
-        #: Sums of accesses that come together, and the rule.
+        #: Sums of memory accesses and their transactions, and the rule.
         self.memory: MemoryTotals = data["memory"]
         #: Sums of accesses to shared memory, and the rule.
         self.banks: BankTotals = data["banks"]
@@ -167,7 +167,7 @@ class Stats:
         self.blocks: list[GroupCounts] = data["blocks"] or []
 
     def columns(self) -> dict[str, Sequence[object]]:
-        """The counts by instruction, a list a column."""
+        """The counts by instruction, one list per column."""
         rows: list[dict[str, object]] = [{**each, **each.get("memory", {})} for each in self.instructions]
         names = ["pc", "text", "class", "executed", "lanes", "diverged", "taken_cost", "not_cost", "reconverged"]
         names += ["distance", "farthest"]

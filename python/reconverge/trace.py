@@ -39,7 +39,7 @@ _ScalarT = TypeVar("_ScalarT", bound=np.generic)
 
 
 def _frozen(array: npt.NDArray[_ScalarT]) -> npt.NDArray[_ScalarT]:
-    """A view of an array that cannot be written, and cannot become so."""
+    """A read-only view of an array, which cannot become writable."""
     array.setflags(write=False)
     return array.view()
 
@@ -63,19 +63,19 @@ _UNNAMED = Naming({}, (None,))
 class Events:
     """Events as columns, in the order in which they happen.
 
-    * ``step``: the number of the instruction that causes the event, from 0 on. Everything that an instruction causes has its
+    * ``step``: the number of the instruction that causes the event, from 0 on. All events of an instruction have the same
       number.
     * ``group``: the group.
-    * ``kind``: its number in ``KINDS``.
+    * ``kind``: the index of the kind in ``KINDS``.
     * ``pc``: the address of that instruction.
     * ``mask``: lanes; bit n is lane n of the group. An issue, a reconvergence, a resume and a trap have the lanes concerned,
       a divergence the lanes that run first, a write and an access one lane.
     * ``other``: the other lanes of a divergence; the address of a jump, a load or a store; the number of a register, whose
       name is in ``registers``.
-    * ``lane`` and ``value``: of a write, a load or a store.
+    * ``lane`` and ``value``: the lane and the value, for a write, a load or a store.
     * ``space``: the number of the memory of a load or a store, whose name is in ``spaces``.
 
-    A column cannot be written; ``column.copy()`` can.
+    A column is read-only; ``column.copy()`` is writable.
     """
 
     def __init__(self, columns: Mapping[str, Column], naming: Naming = _UNNAMED) -> None:
@@ -157,7 +157,7 @@ class Events:
         return self.where(np.isin(self.kind, [_number(kind) for kind in kinds]))
 
     def lanes(self, width: int = 64) -> npt.NDArray[np.bool_]:
-        """Of each event the lanes of its mask: a row an event, a column a lane."""
+        """The lanes in the mask of each event: one row per event, one column per lane."""
         bits: npt.NDArray[np.uint64] = (self.mask[:, None] >> np.arange(width, dtype=np.uint64)) & np.uint64(1)
         return _frozen(bits.astype(np.bool_))
 
@@ -219,12 +219,12 @@ class Trace(Events):
         self.program = program
         #: Whether it has every event of the run.
         self.complete = complete
-        #: Lanes that a group has room for.
+        #: Number of lanes that a group can have.
         self.width = width
 
     @classmethod
     def record(cls, launch: Launch, *, data: bool, limit: int) -> Trace:
-        """Runs a launch and keeps its events, ``limit`` at most."""
+        """Runs a launch and keeps up to ``limit`` of its events."""
         batches: list[dict[str, Column]] = []
         kinds = sum(1 << number for name, number in _NUMBERS.items() if data or name not in DATA)
         keep = (batches.append, kinds, None, None, None, None)
@@ -261,7 +261,7 @@ Addresses = int | range | Iterable[int | range]
 
 @dataclass
 class Hook:
-    """A function that is called with the events it asks for."""
+    """A function that is called with the events that it selects."""
 
     function: EventFunction | BatchFunction
     kind: str
@@ -269,9 +269,9 @@ class Hook:
     group: tuple[int, ...] | None
     register: tuple[str, ...] | None
     space: tuple[str, ...] | None
-    #: Whether it may be that it is never called.
+    #: Whether a run may end without a call of it.
     maybe: bool
-    #: How many events it had in the last run.
+    #: The number of events that it received in the last run.
     events: int = 0
     name: str = field(init=False)
 
@@ -291,7 +291,7 @@ def _range(addresses: range) -> str:
 
 
 class Decorator:
-    """What :class:`Hooks` has for a kind of event: a decorator, with or without arguments."""
+    """The decorator of :class:`Hooks` for a kind of event, with or without arguments."""
 
     def __init__(self, hooks: Hooks, kind: str) -> None:
         self._hooks, self._kind = hooks, kind
@@ -366,17 +366,17 @@ class Hooks:
 
     #: An instruction is issued.
     issue = _Kind()
-    #: Lanes of a group part.
+    #: Lanes of a group diverge.
     diverge = _Kind()
-    #: Lanes that waited run instead of those that ran.
+    #: Lanes that waited resume, instead of the lanes that ran.
     resume = _Kind()
-    #: Lanes that waited run together with those that ran.
+    #: Lanes that waited reconverge with the lanes that ran.
     reconverge = _Kind()
     #: A stack or frame grows.
     push = _Kind()
     #: A stack or frame shrinks.
     pop = _Kind()
-    #: The program counter does not go to the next instruction.
+    #: The program counter does not continue to the following instruction.
     jump = _Kind()
     #: A lane writes a register.
     write = _Kind()
@@ -432,7 +432,7 @@ class Observed(NamedTuple):
 
     #: Whether a hook stopped it.
     stopped: bool
-    #: How many events each hook had, in the order of the hooks.
+    #: The number of events that each hook received, in the order of the hooks.
     events: tuple[int, ...]
 
 
@@ -473,7 +473,7 @@ def _texts(place: str, texts: str | Iterable[str] | None) -> tuple[str, ...] | N
 def _native_hook(
     hook: Hook, launch: Launch, start: _native.Session, naming: Naming, function: _native.HookFunction
 ) -> _native.Hook:
-    """A hook as the native half has it; refuses one that can never be called."""
+    """A hook in the form of the native half. Raises an error if the hook can never be called."""
     program, never = launch.program, f"hook {hook.name} can never be called"
     if hook.pc is not None:
         addresses = sorted(each.address for each in program)
@@ -493,7 +493,7 @@ def _native_hook(
 
 
 def _memories(never: str, space: str, naming: Naming) -> list[int]:
-    """The numbers of the memories of a name: ``g14[]``, or ``g`` for all of ``g0[]`` to ``g15[]``."""
+    """The numbers of the memories with a name: ``g14[]``, or ``g`` for all of ``g0[]`` to ``g15[]``."""
     known = [each for each in naming.spaces if each]
     found = [
         number
@@ -507,7 +507,7 @@ def _memories(never: str, space: str, naming: Naming) -> list[int]:
 
 
 def _written(never: str, register: str, start: _native.Session, naming: Naming) -> int:
-    """The number of a register that events of writes have."""
+    """The number of a register in the events of writes."""
     from .session import named
 
     classes = start.registers()
@@ -538,7 +538,7 @@ def _some(hooks: Hooks) -> None:
 
 
 def _judged(hooks: Hooks, ended: str, counts: list[int], *, whole: bool = True) -> Observed:
-    """Counts the events of each hook, and refuses those that never were called in a whole run."""
+    """Counts the events of each hook. Raises an error for a hook that a complete run never called."""
     for hook, events in zip(hooks.all, counts, strict=True):
         hook.events = events
     silent = [f"{hook.name} ({hook.kind})" for hook in hooks.all if not hook.maybe and hook.events == 0]

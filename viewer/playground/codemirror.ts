@@ -22,7 +22,7 @@ import { make } from "../src/dom";
 import { markdown } from "./markdown";
 import type { EditorOptions, Fix, TextEditor } from "./text-editor";
 
-/** The colours of the lines that are seen. */
+/** The colours of the visible lines. */
 function colours(tokens: EditorOptions["tokens"]) {
   const build = (view: EditorView): DecorationSet => {
     const builder = new RangeSetBuilder<Decoration>();
@@ -68,7 +68,7 @@ const current = StateField.define<DecorationSet>({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** The pictures of proposals. */
+/** The icons of completions. */
 const KINDS = { mnemonic: "function", form: "text", directive: "keyword", word: "constant", register: "variable", name: "namespace" };
 
 function editor({ label, tokens, changed, moved, complete, hover }: EditorOptions): TextEditor {

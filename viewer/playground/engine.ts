@@ -2,7 +2,7 @@
 
 import WorkerScript from "./worker?worker&inline";
 
-/** The value that `engine.js` sets: a WebAssembly module, gzip in base64, or that the server of the page answers. */
+/** The value that `engine.js` sets: a WebAssembly module (gzip, in base64), or the server of the page as the engine. */
 interface EngineGiven {
   wasm?: string;
   served?: boolean;
@@ -12,7 +12,7 @@ declare global {
   var RECONVERGE_ENGINE: EngineGiven | undefined;
 }
 
-/** A message about a place of the source; `crates/playground/src/source.rs` writes it. */
+/** A message about a position in the source; `crates/playground/src/source.rs` writes it. */
 export interface SourcePlace {
   severity: "error" | "warning" | "info";
   from: number;
@@ -42,7 +42,7 @@ export class Stopped extends Error {}
 export interface Engine {
   /** Answers a request of `crates/playground`. */
   ask<T>(request: object): Promise<T>;
-  /** Ends what runs; its request fails with [`Stopped`]. */
+  /** Stops the current run; its request fails with [`Stopped`]. */
   stop(): void;
 }
 
@@ -88,7 +88,7 @@ class InWorker implements Engine {
   private start(): Worker {
     const worker = new WorkerScript();
     worker.onmessage = ({ data }: MessageEvent<{ id: number; text?: string; fault?: string }>) => {
-      // After a panic the module's memory has any values: the next request gets a new worker.
+      // After a panic, the memory of the module is unreliable: the next request gets a new worker.
       if (data.fault !== undefined) return this.end(new EngineError(data.fault, "engine"));
       this.waiting.get(data.id)?.done(data.text!);
       this.waiting.delete(data.id);

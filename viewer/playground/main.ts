@@ -47,7 +47,7 @@ interface Moved {
 
 /** Characters of a link beyond which some programs shorten it. */
 const LONG_LINK = 8_000;
-/** Pause after a change of the text before it is looked at, in milliseconds. */
+/** Pause between a change of the text and its check, in milliseconds. */
 const PAUSE = 250;
 const DRAFT = "reconverge-playground";
 const FIRST = "nested-if.tesla";
@@ -102,7 +102,7 @@ function save(name: string, text: string, type: string): void {
 
 class Playground {
   private title = "program";
-  /** The texts as they were opened: what differs from them is a draft. */
+  /** The texts as they were opened. A different text is a draft. */
   private opened = { source: "", launch: "" };
   private place = "";
   private pageText = "";
@@ -309,7 +309,7 @@ class Playground {
     return this.source.text !== this.opened.source || this.launch.text !== this.opened.launch;
   }
 
-  /** Removes the program from the address: another one is shown. */
+  /** Removes the program from the address, because the page shows another one. */
   private leaveLink(): void {
     if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   }
@@ -329,13 +329,13 @@ class Playground {
     }
   }
 
-  /** Opens what was there when the page was left, or the first sample. */
+  /** Opens the draft of the last visit, or the first sample. */
   private fromDraft(): void {
     try {
       const draft = JSON.parse(localStorage.getItem(DRAFT) ?? "null") as LinkedLaunch | null;
       if (draft) return this.open(draft.title, draft.source, draft.launch);
     } catch {
-      // A browser may keep nothing for the page; then there is no draft.
+      // A browser can refuse to store data for the page. Then a draft does not exist.
     }
     this.openSample(SAMPLES.find(({ name }) => name === FIRST) ?? SAMPLES[0]!);
   }
@@ -349,7 +349,7 @@ class Playground {
     }
   }
 
-  /** States a field of the launch; an empty value takes it away. */
+  /** Sets a field of the launch. An empty value removes the field. */
   private state(field: string, value: string): void {
     const line = new RegExp(`^${field} *=.*\\n?`, "m");
     const text = this.launch.text;
@@ -388,7 +388,7 @@ class Playground {
     }
   }
 
-  /** Returns the reply to a question about the texts, or null if there is none. */
+  /** Returns the reply to a request about the texts, or null without a reply. */
   private async asked<T>(request: object): Promise<T | null> {
     try {
       return await this.language.ask<T>({ source: this.source.text, launch: this.launch.text, ...request });
@@ -425,7 +425,7 @@ class Playground {
       const entry = make("li", place.severity);
       const text = `line ${place.line}: ${place.severity}: ${inLine(place.message)}`;
       const go = button(text, `go to line ${place.line}`, () => this.source.goTo(place.from));
-      // The text says more than the title.
+      // The text is more specific than the title.
       go.removeAttribute("aria-label");
       entry.append(go);
       for (const fix of place.fixes ?? []) {
@@ -462,7 +462,7 @@ class Playground {
     document.documentElement.dataset["busy"] = isBusy ? "1" : "0";
   }
 
-  /** Does something with the engine, and shows what it fails with. */
+  /** Runs an action with the engine, and shows its error. */
   private async working(act: () => Promise<void>): Promise<void> {
     if (this.isBusy) return;
     this.busy(true);
@@ -482,7 +482,7 @@ class Playground {
     this.say("Not run.");
     if (!(error instanceof EngineError)) throw error;
     if (error.of === "source") {
-      // The messages about the source are there already, with their fixes.
+      // The page already shows the messages about the source, with their fixes.
       this.say(`Not run: ${error.message}`);
     } else if (error.of === "launch") {
       this.showLaunch(error);
@@ -531,7 +531,7 @@ class Playground {
 
   private async record(texts: { source: string; launch: string }): Promise<void> {
     const run = await this.engine.ask<PackedRun>({ request: "record", title: this.title, ...texts });
-    // `<` could end the script; JSON may spell it so.
+    // `<` could end the script. JSON allows this spelling.
     const data = JSON.stringify([run]).replaceAll("<", "\\u003c");
     const empty = '<script id="runs" type="application/json">[]</script>';
     const parts = report.split(empty);

@@ -3,7 +3,7 @@
 
 import type { Token } from "./tokens";
 
-/** A message about a place of a text, in UTF-16 code units. */
+/** A message about a range of a text, in UTF-16 code units. */
 export interface Mark {
   severity: "error" | "warning" | "info";
   from: number;
@@ -20,7 +20,7 @@ export interface Fix {
   text: string;
 }
 
-/** A text that fits at a place. */
+/** A completion at a position. */
 export interface Proposal {
   kind: "mnemonic" | "form" | "directive" | "word" | "register" | "name";
   label: string;
@@ -38,7 +38,7 @@ export interface Hovered {
 }
 
 export interface EditorOptions {
-  /** The name of the text for people who do not see it. */
+  /** The name of the text, for screen readers. */
   label: string;
   tokens: (line: string) => Token[];
   /** Called after the text has changed. */
@@ -56,7 +56,7 @@ export interface TextEditor {
   mark(marks: Mark[]): void;
   /** Shows a line, from 1, as the one that runs next; none for 0. */
   current(line: number): void;
-  /** Puts the cursor at a place. */
+  /** Moves the cursor to a position. */
   goTo(at: number): void;
   focus(): void;
   /** Replaces a part of the text. */

@@ -1,4 +1,4 @@
-// The colours of a line: what its parts are, by their spelling alone. The engine's diagnostics decide what is right.
+// The colours of the parts of a line, by their spelling alone. The engine's diagnostics decide whether they are right.
 
 export interface Token {
   from: number;
@@ -6,7 +6,7 @@ export interface Token {
   kind: "comment" | "directive" | "label" | "mnemonic" | "register" | "number" | "string";
 }
 
-/** Parts of a line by pattern, in the order in which they are tried at each place. */
+/** Parts of a line by pattern, in the order in which they are tried at each position. */
 type Patterns = [RegExp, Token["kind"] | null][];
 
 const PROGRAM: Patterns = [

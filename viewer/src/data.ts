@@ -1,8 +1,8 @@
-// What the page is given, and how its columns are unpacked.
+// The data of the page, and the functions that unpack its columns.
 //
 // A column is a list of integers: zlib (RFC 1950) of zigzag varints of the differences, in base64.
 
-/** A run as it stands in the page; `crates/workbench/src/report.rs` writes it. */
+/** A run in the form that the page contains; `crates/workbench/src/report.rs` writes it. */
 export interface PackedRun {
   title: string;
   isa: string;
@@ -13,12 +13,12 @@ export interface PackedRun {
   groups: number;
   lanes: number;
   listing: Line[];
-  /** By line: executed, lanes, diverged, taken_cost, not_cost, reconverged, distance, farthest. */
+  /** Counts of each line: executed, lanes, diverged, taken_cost, not_cost, reconverged, distance, farthest. */
   counts: number[][];
   totals: Totals;
-  /** What a lane can be doing, in few words and in a sentence, and the state that colours it. */
+  /** The activities of a lane, each in a few words and in a sentence, with the state that colours it. */
   whys: { text: string; more: string; state: number }[];
-  /** For all lanes of a group, the number of its `why`: pairs of a number and how many lanes have it. */
+  /** For all lanes of a group, the number of its `why`: pairs of a number and a count of lanes. */
   vectors: number[][];
   /** Heading of the machine's own flow state. */
   mechanism: string;
@@ -34,7 +34,7 @@ export interface PackedRun {
   registers_until: number;
   /** Events of the flow: the step, and a number of `EVENTS`. */
   events: { count: number; step: string; kind: string };
-  /** What is not in the page, in words. */
+  /** Sentences about data that the page does not contain. */
   notes: string[];
   outcome: Outcome;
 }
@@ -52,18 +52,18 @@ export interface PackedWrites {
 /** A mask of lanes: low and high word. */
 export type Lanes = [number, number];
 
-/** A row of the machine's own bookkeeping, in the manual's words. */
+/** A row of the machine's own flow state, in the manual's words. */
 export interface Row {
   kind: string;
   to?: number;
   count?: number;
-  /** The lanes that it remembers, by the word for what they have in common. */
+  /** The lanes that it stores, by the word for their common property. */
   masks?: [string, Lanes][];
   /** The lanes that wait for it. */
   holds?: Lanes;
 }
 
-/** How a run ended. */
+/** The end of a run: its trap, findings and outputs. */
 export interface Outcome {
   trap: { message: string; address: number; lanes: [number, number] } | null;
   mismatches: string[];
@@ -145,15 +145,15 @@ export interface Run extends Omit<PackedRun, "steps" | "initial" | "writes" | "e
   line: Int32Array;
   vector: Int32Array;
   stack: Int32Array;
-  /** By vector: the `why` of each lane. */
+  /** The `why` of each lane, indexed by vector. */
   vectors: Uint16Array[];
-  /** By vector: the state of each lane. */
+  /** The state of each lane, indexed by vector. */
   states: Uint8Array[];
   initial: Writes;
   writes: Writes;
   eventStep: Int32Array;
   eventKind: Int32Array;
-  /** By group: its steps. */
+  /** The steps of each group, indexed by group. */
   stepsOf: Int32Array[];
 }
 

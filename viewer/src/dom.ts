@@ -1,4 +1,4 @@
-// Making elements.
+// Functions that create elements.
 
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -11,7 +11,7 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** A button whose title says what it does and which key does it too. */
+/** A button whose title names its effect and its key. */
 export function button(text: string, title: string, act: () => void): HTMLButtonElement {
   const element = make("button", "", text);
   element.type = "button";

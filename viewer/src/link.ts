@@ -1,6 +1,6 @@
 // The place that an address names: `#step=12&lane=3`; with several reports `#step=12,15,20&lane=3,3,3&pane=2`.
 //
-// A run of several groups has `group` as well. The step decides the group; a group alone opens at its first step.
+// A run of several groups also has `group`. The step decides the group; a group without a step opens at its first step.
 
 /** A place that an address can name. */
 interface Place {
@@ -11,7 +11,7 @@ interface Place {
 }
 
 interface Linked {
-  /** A number for each report; `lanes` and `groups` have one as well. */
+  /** A number for each report, as in `lanes` and `groups`. */
   steps: number[];
   lanes: number[];
   groups: number[];

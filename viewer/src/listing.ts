@@ -1,4 +1,4 @@
-// The program, with the three counters of each instruction as bars and the hot places in the scroll bar.
+// The program, with the three counters of each instruction as bars and the hot lines in the scroll bar.
 
 import { address, type Line, type Run } from "./data";
 import { make } from "./dom";
@@ -96,7 +96,7 @@ export class Listing {
     this.showText();
   }
 
-  /** Whether the program comes from a source. */
+  /** Whether the program has a source. */
   get isWritten(): boolean {
     return this.run.listing.some((line) => line.written);
   }
@@ -139,7 +139,7 @@ export class Listing {
     return { text: lines.join("\n"), remark, before: line.written.before ?? [] };
   }
 
-  /** The hot places, where their lines are. */
+  /** The hot lines, at their positions in the program. */
   private showHot(): void {
     const { scroller, hot, thumb, run, most } = this;
     const height = Math.max(1, scroller.scrollHeight);
@@ -183,7 +183,7 @@ export class Listing {
     else if (bottom > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = bottom - scroller.clientHeight;
   }
 
-  /** Marks the lines whose text has a word; gives their numbers. */
+  /** Marks the lines whose text has a word, and returns their numbers. */
   search(word: string): number[] {
     const wanted = word.trim().toLowerCase();
     const found: number[] = [];

@@ -55,7 +55,7 @@ function isDark(): boolean {
   return getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
 }
 
-/** Whether another page shows this one, as the playground does. That page has the address, and receives the places. */
+/** Whether another page shows this one, as the playground does. That page has the address, and receives the positions. */
 const isEmbedded = window.parent !== window;
 
 /** A message from the page that shows this one. */
@@ -97,7 +97,7 @@ async function start(): Promise<void> {
     for (const other of panes) other.element.classList.toggle("chosen", other === pane && panes.length > 1);
     remember();
   };
-  /** What the keys of steps, events and lanes act on. */
+  /** Applies the action of a key to all panes, or to the chosen one. */
   const moved = (act: (pane: Pane) => void) => (together ? panes : [active]).forEach(act);
   const link = button("in step", "steps, events and lanes move all reports, or only the chosen one (l)", () => {
     together = !together;
@@ -175,10 +175,10 @@ async function start(): Promise<void> {
     const chosen = place.steps.length > 1 || place.lanes.length > 1 ? panes : [active];
     chosen.forEach((pane, number) => pane.open(place.steps[number], place.lanes[number], place.groups[number]));
   };
-  // The address of the event: the one of the page may have changed since.
+  // This is the address of the event, because that of the page may have changed since.
   window.addEventListener("hashchange", (event) => fromAddress(event.newURL));
   choose(active);
-  // A page that shows this one writes the place into it.
+  // A page that shows this one writes the position into `data-place` of this page.
   fromAddress(`about:blank${document.documentElement.dataset["place"] ?? location.hash}`);
   if (isEmbedded) {
     window.addEventListener("message", ({ source, data }: MessageEvent<Sent>) => {

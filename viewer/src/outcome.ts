@@ -1,9 +1,9 @@
-// How a run ended: the trap, what it left, what did not come out as expected.
+// The end of a run: the trap, the outputs, and the expectations that failed.
 
 import type { Run } from "./data";
 import { button, make } from "./dom";
 
-/** What heads a report, below its title. `goToTrap` shows the step that trapped. */
+/** The part of a report below its title. `goToTrap` shows the step that trapped. */
 export function outcome(run: Pick<Run, "outcome" | "notes">, goToTrap: () => void): HTMLElement {
   const { trap, mismatches, findings, outputs, more_outputs, fidelity } = run.outcome;
   const element = make("div", "outcome");

@@ -1,4 +1,4 @@
-// One run: its program, its timeline, and what every lane does before a step.
+// One run: its program, its timeline, and the state of every lane before a step.
 
 import { address, EVENTS, has, laneSet, lowerBound, registerName, STATES, type Lanes, type Row, type Run } from "./data";
 import { button, make } from "./dom";
@@ -13,7 +13,7 @@ export class Pane {
   readonly listing: Listing;
   step = 0;
   group = 0;
-  /** The lane that is followed, and whose why is shown in full. */
+  /** The chosen lane, whose why is shown in full. */
   lane = 0;
   /** Called after the pane has gone to a step or a lane. */
   onMove: () => void = () => {};
@@ -109,7 +109,7 @@ export class Pane {
     return section;
   }
 
-  /** The lanes, and what the machine remembers of them. */
+  /** The lanes, and the machine's own flow state. */
   private state(): HTMLElement {
     const state = make("div", "state");
     const lanes = this.panel("of-lanes", "Lanes", this.why, this.lanes);
@@ -163,7 +163,7 @@ export class Pane {
     this.onMove();
   }
 
-  /** Moves by steps of the group; returns whether there was room. */
+  /** Moves by steps of the group, and returns whether such a step exists. */
   move(by: number): boolean {
     const steps = this.run.stepsOf[this.group];
     if (!steps?.length) return false;
@@ -180,7 +180,7 @@ export class Pane {
     }
   }
 
-  /** Goes to what an address names; what it does not name stays. */
+  /** Goes to the position that an address names. Parts that the address does not name stay. */
   open(step: number | undefined, lane: number | undefined, group: number | undefined): void {
     if (lane !== undefined) this.lane = Math.min(lane, this.run.lanes_per_group - 1);
     if (step !== undefined) this.go(Math.min(step, this.run.stepCount - 1));
@@ -225,7 +225,7 @@ export class Pane {
     this.showInstruction(line);
   }
 
-  /** Searches the program; gives how many lines were found. */
+  /** Searches the program, and returns the number of lines that match. */
   search(word: string): number {
     this.found = this.listing.search(word);
     const first = this.found[0];
@@ -233,7 +233,7 @@ export class Pane {
     return this.found.length;
   }
 
-  /** Goes to the next line that was found. */
+  /** Goes to the next line that matches. */
   nextFound(): void {
     const line = this.run.line[this.step]!;
     const next = this.found.find((found) => found > line) ?? this.found[0];

@@ -2,7 +2,7 @@
 
 import { button, make } from "./dom";
 
-/** Steps a second. */
+/** Steps per second. */
 const SPEEDS = [1, 2, 5, 10, 25];
 
 export class Player {
@@ -40,7 +40,7 @@ export class Player {
     this.show();
   }
 
-  /** Takes the next faster speed, or the next slower one. */
+  /** Chooses the next faster or slower speed. */
   faster(by: 1 | -1): void {
     const at = SPEEDS.indexOf(Number(this.speed.value)) + by;
     this.speed.value = String(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, at))]);

@@ -1,9 +1,8 @@
-// The registers of a group before any step: its state at the start, and the writes replayed from the nearest place that is
-// kept.
+// The registers of a group before any step: the state at the start, and the writes replayed from the nearest snapshot.
 
 import { has, lowerBound, registerName, type Run, type Writes } from "./data";
 
-/** Writes between two places that are kept. */
+/** Number of writes between two snapshots. */
 const INTERVAL = 20_000;
 
 export class Registers {
@@ -93,7 +92,7 @@ export class Registers {
 
 const buffer = new DataView(new ArrayBuffer(4));
 
-/** A value in a way of showing numbers; `auto` takes what is small as an integer and the rest as a float, if it is one. */
+/** Formats a value. `auto` shows a small value as an integer, and any other as a float if it is one. */
 export function shown(value: number, as: string): string {
   if (as === "hex") return (value >>> 0).toString(16).padStart(8, "0");
   if (as === "int") return String(value);

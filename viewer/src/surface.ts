@@ -20,7 +20,7 @@ export function marked([r, g, b]: Colour): Colour {
   return [r * 0.6, g * 0.6, b * 0.6];
 }
 
-/** Black or white, whichever is read better on a colour. */
+/** Black or white, whichever has more contrast to a colour. */
 export function readable([r, g, b]: Colour): string {
   return 0.3 * r + 0.6 * g + 0.1 * b > 120 ? "#000000" : "#ffffff";
 }
@@ -45,7 +45,7 @@ export function swatch(state: number, dark: boolean): HTMLCanvasElement {
 export interface Cells {
   columns: number;
   lanes: number;
-  /** The state by column and lane, `MIXED` where several steps of a column differ, `NONE` after the end. */
+  /** The state by column and lane, `MIXED` if several steps of a column differ, `NONE` after the end. */
   state: Int8Array;
   /** The colour of each mixture, as 0xrrggbb. */
   mixture: Uint32Array;
@@ -59,11 +59,11 @@ export interface Surface {
   frame(x: number, y: number, width: number, height: number, colour: string): void;
   polygon(points: [number, number][], colour: string): void;
   text(text: string, x: number, y: number, colour: string, size: number, align: "left" | "center" | "right"): void;
-  /** Draws cells into a rectangle, with the patterns of the states if wanted. */
+  /** Draws cells into a rectangle, optionally with the patterns of the states. */
   cells(cells: Cells, x: number, y: number, height: number, dark: boolean, patterns: boolean): void;
 }
 
-/** As a pixel of an image. */
+/** A colour as a pixel of an image. */
 function pixel([r, g, b]: Colour): number {
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
@@ -151,7 +151,7 @@ export class SvgSurface implements Surface {
     this.parts.push(`<text x="${n(x)}" y="${n(y)}" font-size="${n(size)}" text-anchor="${anchor}" fill="${colour}">${escaped}</text>`);
   }
 
-  /** Cells of one state that follow each other become one rectangle. */
+  /** Consecutive cells of one state become one rectangle. */
   cells({ columns, lanes, state, mixture }: Cells, left: number, top: number, height: number, dark: boolean, patterns: boolean): void {
     const colours = stateColours(dark).map(hex);
     for (let lane = 0; lane < lanes; lane++) {
@@ -191,7 +191,7 @@ function hex(colour: Colour): string {
   return `#${colour.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Pixels after which every pattern repeats. */
+/** Period of every pattern, in pixels. */
 const PERIOD = 12;
 
 function hasPattern(state: number): boolean {

@@ -7,9 +7,9 @@ import { CanvasSurface, MIXED, NONE, readable, stateColours, SvgSurface, type Ce
 const AXIS = 26;
 /** Room for the numbers of the lanes, and for the letter of each lane's state at the step. */
 const GUTTER = 44;
-/** Pixels of a step, at most. */
+/** Maximum width of a step, in pixels. */
 const WIDEST = 40;
-/** Pixels of a step and of a lane that have room for a letter. */
+/** Minimum size of a step and of a lane with a letter, in pixels. */
 const LETTER = { wide: 7, high: 9 };
 /** Pixels between two numbers of the axis. */
 const APART = 80;
@@ -27,11 +27,11 @@ export class Timeline {
   readonly element = make("div", "time");
   readonly canvas = make("canvas", "timeline");
   private readonly tip = make("div", "tip");
-  /** The first step shown, and steps a pixel. */
+  /** The first step shown, and steps per pixel. */
   private left = 0;
   private scale = 1;
   private steps: Int32Array = new Int32Array();
-  /** The events of the group: places among its steps, and kinds. */
+  /** The events of the group: indices among its steps, and kinds. */
   private eventAt: number[] = [];
   private eventKind: number[] = [];
   private cursor = 0;
@@ -81,7 +81,7 @@ export class Timeline {
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
 
-  /** The step and the lane at a place of the canvas; the step is `undefined` outside the steps. */
+  /** The step and the lane at a position of the canvas; the step is `undefined` outside the steps. */
   private under(event: PointerEvent): { step: number | undefined; lane: number } {
     const at = Math.floor(this.left + (event.offsetX - GUTTER) * this.scale);
     const row = (this.canvas.clientHeight - AXIS) / this.run.lanes_per_group;
@@ -89,7 +89,7 @@ export class Timeline {
     return { step: this.steps[Math.max(0, Math.min(this.steps.length - 1, at))], lane };
   }
 
-  /** Shows what is under the pointer: lane, step, state, instruction. */
+  /** Shows the lane, step, state and instruction under the pointer. */
   private hover(event: PointerEvent): void {
     const { step, lane } = this.under(event);
     const { run, tip } = this;
@@ -150,12 +150,12 @@ export class Timeline {
     this.draw();
   }
 
-  /** Steps a pixel when all are shown. */
+  /** Steps per pixel if all steps are shown. */
   private most(): number {
     return Math.max(this.steps.length / this.width(), 1 / WIDEST);
   }
 
-  /** What is visible, in steps of the group. */
+  /** The visible range, in steps of the group. */
   get view(): { left: number; scale: number; steps: number; group: number } {
     return { left: this.left, scale: this.scale, steps: this.steps.length, group: this.group };
   }
@@ -205,7 +205,7 @@ export class Timeline {
     });
   }
 
-  /** Draws at once, as a page that is being printed must. */
+  /** Draws at once, as a page must before it is printed. */
   paint(): void {
     const { canvas } = this;
     this.resize();
@@ -321,7 +321,7 @@ export class Timeline {
     const lanes = run.lanes_per_group;
     const colours = stateColours(dark);
     const cells = { columns, lanes, state: new Int8Array(columns * lanes).fill(NONE), mixture: new Uint32Array(columns * lanes) };
-    // The samples stand at multiples of a power of two, so that they stay the same while the picture moves.
+    // The samples are at multiples of a power of two, so they stay the same while the picture moves.
     const stride = 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, this.scale / 8))));
     for (let x = 0; x < columns; x++) {
       const first = Math.floor(this.left + x * this.scale);
@@ -351,7 +351,7 @@ export class Timeline {
     return cells;
   }
 
-  /** The letters of the states, where a step has room for one. */
+  /** The letters of the states, if a step has room for one. */
   private letters(surface: Surface, columns: number, row: number, dark: boolean): void {
     const { run, steps } = this;
     const inks = stateColours(dark).map(readable);
@@ -384,7 +384,7 @@ export class Timeline {
     return ticks;
   }
 
-  /** The axis, and what happened to the flow. */
+  /** The axis, and the events of the flow. */
   private axis(surface: Surface, columns: number, { width, height, ink, dark }: Look): void {
     let free = -Infinity;
     for (const { at, text, gap } of this.ticks(columns)) {
@@ -408,7 +408,7 @@ export class Timeline {
     });
   }
 
-  /** The mark of an event around a place: a triangle downward, upward, to the right, or a square. */
+  /** The mark of an event around a point: a triangle downward, upward, to the right, or a square. */
   private mark(kind: number, x: number, y: number, size: number): [number, number][] {
     const tall = Math.min(3, size);
     switch (EVENTS[kind]!.name) {
@@ -441,7 +441,7 @@ export class Timeline {
 /** Pixels below a saved picture. */
 const CAPTION = 38;
 
-/** Hands a file to the reader. */
+/** Downloads a file. */
 function save(blob: Blob, name: string): void {
   const link = make("a");
   link.href = URL.createObjectURL(blob);
