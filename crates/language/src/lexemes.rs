@@ -102,8 +102,10 @@ impl LexedLine {
 
 /// The lines of a text. Labels are recognised as the machine writes them: `@name:` for R700, `name:` for the others.
 pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
-    let mut start = 0;
-    text.split('\n')
+    let text_without = reconverge_isa::source::without_mark(text);
+    let mut start = text.len() - text_without.len();
+    text_without
+        .split('\n')
         .map(|line| {
             let at = start;
             start += line.len() + 1;
