@@ -32,7 +32,8 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
         }
         lines += usize::from(!line.is_empty());
         // After a message that was longer than its header said, the next header is not at the start of its line.
-        if let Some(at) = line.find(HEADER) {
+        // Names of headers have no case.
+        if let Some(at) = line.to_ascii_lowercase().find(&HEADER.to_ascii_lowercase()) {
             length = Some(line[at + HEADER.len()..].trim().to_owned());
         }
     }

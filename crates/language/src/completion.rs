@@ -156,7 +156,7 @@ impl Analysis {
                 .retain(|proposal| proposal.sort == ProposalSort::Register && proposal.text.starts_with('$'));
         }
         found.extend(self.names_of(spot, offset, &[NameSort::Constant, NameSort::Alias], ""));
-        // What a line names comes before the words of its mnemonic.
+        // Names and registers come before the words of the mnemonic.
         found.sort_by_key(|proposal| match proposal.sort {
             ProposalSort::Name(_) => 0,
             ProposalSort::Register => 1,
@@ -305,8 +305,8 @@ impl Analysis {
         found
     }
 
-    /// For each form the parts of it that may follow what is written, nothing for one that does not fit; `None` where no form fits,
-    /// or the forms are not read part by part.
+    /// Returns for each form the parts that may follow the written ones. A form that does not fit has none. `None`: no form fits, or the
+    /// machine's forms are not read part by part.
     fn next_parts(&self, spot: &Spot<'_>, forms: &[Form]) -> Vec<Option<Vec<String>>> {
         let none = || vec![None; forms.len()];
         if self.isa() != Isa::Tesla || self.in_brackets(spot) {

@@ -394,6 +394,16 @@ fn a_long_line_has_colours_and_positions_in_linear_time() {
 }
 
 #[test]
+fn a_text_for_another_processor_is_judged_within_a_second() {
+    let text =
+        format!(".isa tesla\n{}", "push rbp\nlea rax, [rip+4]\ncall foo@PLT\nxorps xmm0, xmm0\n".repeat(500));
+    let before = std::time::Instant::now();
+    assert!(analysis(&text).markers().len() > 900);
+    assert!(before.elapsed().as_millis() < 1000, "{:?}", before.elapsed());
+    eprintln!("{:?}", before.elapsed());
+}
+
+#[test]
 fn many_remedies_are_tried_together() {
     let text = format!(".isa tesla\n.kernel a\n{}", "    movv b32 $r0 $r1\n".repeat(300));
     let analysis = analysis(&text);
@@ -436,7 +446,7 @@ fn a_text_for_no_machine_has_one_hint() {
     assert_eq!(markers.len(), 1, "{markers:?}");
     assert!(markers[0].level == MarkerLevel::Hint && markers[0].message.contains(".isa tesla"));
     // With the machine stated, every line is judged.
-    assert!(errors(&format!(".isa tesla\n{text}")).len() > 200);
+    assert!(errors(&format!(".isa tesla\n{text}")).len() >= 200);
 }
 
 #[test]
@@ -460,7 +470,7 @@ fn completion_proposes_words_of_the_language_only_where_they_may_stand() {
     );
     let found = words(".isa tesla\n    mov b32 $r0 g14[|");
     assert!(found.iter().all(|word| word.starts_with('$')), "{found:?}");
-    // The examples of a mnemonic, also behind its space.
+    // A mnemonic has its examples after the space too.
     assert!(proposals(".isa tesla\n    mov |").iter().any(|(sort, _)| *sort == ProposalSort::Form));
 }
 
