@@ -31,8 +31,9 @@ pub(crate) fn read_message(input: &mut impl BufRead) -> Option<Incoming> {
             break;
         }
         lines += usize::from(!line.is_empty());
-        // If a message is longer than its header states, the next header does not start a line.
-        if let Some(at) = line.find(HEADER) {
+        // After a message that was longer than its header said, the next header is not at the start of its line.
+        // Names of headers have no case.
+        if let Some(at) = line.to_ascii_lowercase().find(&HEADER.to_ascii_lowercase()) {
             length = Some(line[at + HEADER.len()..].trim().to_owned());
         }
     }

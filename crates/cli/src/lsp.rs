@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 use std::io::BufReader;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use reconverge_isa::limits::EXPANSION;
 use reconverge_language::TargetHint;
 
 use crate::args::{Answer, TargetArgs};
@@ -35,7 +36,14 @@ pub(crate) struct Lsp {
     target: TargetArgs,
 }
 
+/// Bytes and lines of an expanded source, unless `--limits` states others.
+const MOST_EXPANDED: u64 = 1 << 20;
+
 pub(crate) fn run(args: &Lsp) -> Result<Answer> {
+    if EXPANSION.get() == EXPANSION.default {
+        // A text is expanded at each change, and may be wrong.
+        EXPANSION.set(MOST_EXPANDED).map_err(|most| anyhow!("at most {most}"))?;
+    }
     let mut output = messages::output().context("standard output")?;
     let (sender, incoming) = mpsc::channel();
     std::thread::spawn(move || {

@@ -573,8 +573,92 @@ fn a_connection_that_ends_without_shutdown_has_status_1() {
     assert_eq!(server.wait().unwrap().code(), Some(1));
 }
 
-/// For every source of the repository and every listing of the corpora, no request returns an error, and the server
-/// continues.
+#[test]
+fn a_macro_that_doubles_its_argument_is_an_error_and_the_server_goes_on() {
+    let mut client = Client::ready(&[], json!({}));
+    let text = ".isa tesla\n.kernel a\n.macro m a\n m \\a\\a\n.endm\nm xxxxxxxxxx\n";
+    let found = client.open("file:///grow.s", "reconverge", text);
+    assert!(found[0]["message"].as_str().unwrap().contains("limit `expansion`"), "{found:?}");
+    client.finish();
+}
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_included() {
+    let folder = folder("lsp-pipe");
+    let made = Command::new("mkfifo").arg(folder.join("f.s")).status().expect("mkfifo");
+    assert!(made.success());
+    std::fs::write(folder.join("big.s"), vec![b'\n'; 5 << 20]).unwrap();
+    let mut client = Client::ready(&[], json!({}));
+    let uri = format!("file://{}", folder.join("a.s").display());
+    for (name, why) in
+        [("f.s", "not a regular file"), ("/dev/zero", "not a regular file"), ("big.s", "5242880 bytes")]
+    {
+        let found = client.open(&uri, "reconverge", &format!(".isa tesla\n.include \"{name}\"\n"));
+        assert!(found[0]["message"].as_str().unwrap().contains(why), "{found:?}");
+    }
+    client.finish();
+}
+
+#[test]
+fn a_line_of_200_000_words_has_tokens() {
+    let mut client = Client::ready(&[], json!({}));
+    let uri = "file:///long.s";
+    client.open(uri, "reconverge", &format!(".isa tesla\nmov b32 $r0 {}\n", "0x1 ".repeat(200_000)));
+    let document = json!({ "uri": uri });
+    let tokens = client.ask("textDocument/semanticTokens/full", json!({ "textDocument": document }));
+    assert!(tokens["data"].as_array().unwrap().len() > 1_000_000);
+    client.finish();
+}
+
+#[test]
+fn a_launch_file_of_json_has_messages() {
+    let mut client = Client::ready(&[], json!({}));
+    let text = "{\"isa\":\"tesla\",\"blok\":[1],\"program\":\"g.s\"}";
+    let found = client.open("file:///a.json", "json", text);
+    assert!(found[0]["message"].as_str().unwrap().contains("did you mean `block`?"), "{found:?}");
+    assert!(client.open("file:///b.json", "json", "{\"name\": \"x\"}").is_empty());
+    client.finish();
+}
+
+#[test]
+fn header_names_have_no_case_and_a_client_without_markdown_gets_plain_text() {
+    let mut client = Client::start(&[]);
+    let hover = json!({ "contentFormat": ["plaintext"] });
+    let params = json!({ "capabilities": { "textDocument": { "hover": hover } } });
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params }).to_string();
+    client.number = 1;
+    client.send_bytes(format!("content-length: {}\r\n\r\n{message}", message.len()).as_bytes());
+    assert!(client.response(1)["result"]["capabilities"].is_object());
+    let uri = "file:///one.s";
+    // A carriage return alone ends a line.
+    client.open(uri, "reconverge", ".isa tesla\radd b32 $r2 $r2 $r0\rexit nop\r");
+    let place = json!({ "textDocument": { "uri": uri }, "position": { "line": 1, "character": 1 } });
+    let shown = client.ask("textDocument/hover", place);
+    let text = shown["contents"]["value"].as_str().unwrap();
+    assert_eq!(
+        (shown["contents"]["kind"].as_str(), &shown["range"]["start"]["line"]),
+        (Some("plaintext"), &json!(1))
+    );
+    assert!(text.contains("$r2 becomes $r2 + $r0") && !text.contains(['`', '\\', '*']), "{text}");
+    client.finish();
+}
+
+#[test]
+fn words_are_no_hints_without_a_setting() {
+    let mut client = Client::ready(&[], json!({}));
+    let uri = "file:///one.s";
+    client.open(uri, "reconverge", ".isa tesla\nexit nop\n");
+    let whole = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 99, "character": 0 } });
+    let hints =
+        client.ask("textDocument/inlayHint", json!({ "textDocument": { "uri": uri }, "range": whole }));
+    let labels: Vec<&str> =
+        hints.as_array().unwrap().iter().filter_map(|hint| hint["label"].as_str()).collect();
+    assert_eq!(labels, ["0x0"]);
+    client.finish();
+}
+
+/// Every source of the repository and every listing of the corpora: no request has an error, none ends the server.
 #[test]
 fn every_source_of_the_corpora_has_answers() {
     let mut client = Client::ready(&[], json!({}));

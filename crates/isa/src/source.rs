@@ -171,17 +171,32 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
     // Up to one mistake in a short word, two in a longer one. Numbers are similar to each other by chance.
     let most = if length <= 4 { 1 } else { 2 };
     let is_number = word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    let letters = letters(&word);
     candidates
-        .filter(|_| !is_number)
-        // The distance is at least the difference of the lengths, which is cheap to compute.
+        .filter(|_| !is_number && length <= LONGEST_WORD)
+        // The distance is at least the difference of the lengths, which costs nothing to know.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
+        // One mistake adds or removes one letter at most.
+        .filter(|candidate| {
+            let other = self::letters(candidate);
+            (letters & !other).count_ones().max((other & !letters).count_ones()) as usize <= most
+        })
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
-        .min_by_key(|(distance, _)| *distance)
+        // Of two at the same distance, the one that is the start of the word.
+        .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(&candidate.to_ascii_lowercase())))
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns a help text for an unknown `word`: the word that was probably intended, and the words that fit.
+/// Characters of a word that is compared with others, at most.
+const LONGEST_WORD: usize = 64;
+
+/// The letters of a word as bits. Several may share one.
+fn letters(word: &str) -> u64 {
+    word.bytes().fold(0, |bits, byte| bits | 1 << (byte.to_ascii_lowercase() % 64))
+}
+
+/// Help text for an unknown `word`: what was probably meant, and what fits.
 pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     suggest_of(word, &mut candidates.into_iter())
 }
@@ -425,13 +440,19 @@ pub fn number_len(text: &str) -> usize {
     (0..bytes.len()).find(|at| !belongs(*at)).unwrap_or(bytes.len())
 }
 
+/// The text without the byte order mark that may be its first character.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 /// Splits a source into lines without their comment: `(byte offset, text)`, in order.
 ///
-/// A comment starts at `;` or `//` and runs to the end of the line. The texts of the three machines do not use these
-/// characters otherwise.
+/// A comment starts at `;` or `//` and runs to the end of the line. None of the three machines' texts uses
+/// these characters otherwise. A byte order mark belongs to no line.
 pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut offset = 0;
-    source.split('\n').map(move |line| {
+    let text = without_mark(source);
+    let mut offset = source.len() - text.len();
+    text.split('\n').map(move |line| {
         let start = offset;
         offset += line.len() + 1;
         let line = line.strip_suffix('\r').unwrap_or(line);

@@ -1,6 +1,7 @@
 //! The analysis of one version of a source text.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
 
 use reconverge_isa::expand::{Expanded, Given, expand, expand_partly};
 use reconverge_isa::lint::Finding;
@@ -14,6 +15,7 @@ use reconverge_workbench::{Style, Target, assemble};
 use crate::choice::{ChosenBy, TargetHint, fewest, stated, with_hints};
 use crate::lexemes::{LexedLine, LexemeKind, lex};
 use crate::lines::LineStarts;
+use crate::markers::{Marker, Remedy};
 use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;
@@ -63,6 +65,10 @@ pub struct Analysis {
     instructions: OnceLock<Vec<InstructionAt>>,
     listings: OnceLock<Vec<Lines>>,
     findings: OnceLock<Vec<(usize, Finding)>>,
+    /// The messages of the assembler.
+    pub(crate) made_markers: OnceLock<Vec<Marker>>,
+    /// The remedies that have been looked for, by the numbers of their messages.
+    pub(crate) kept_remedies: Mutex<HashMap<usize, Option<Remedy>>>,
 }
 
 impl Analysis {
@@ -119,6 +125,8 @@ impl Analysis {
             instructions: OnceLock::new(),
             listings: OnceLock::new(),
             findings: OnceLock::new(),
+            made_markers: OnceLock::new(),
+            kept_remedies: Mutex::default(),
         }
     }
 

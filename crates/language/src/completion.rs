@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use reconverge_isa::forms::Form;
 use reconverge_isa::source::DirectiveRow;
 use reconverge_isa::{Isa, Span};
 use reconverge_workbench::Target;
@@ -9,10 +10,11 @@ use reconverge_workbench::machine;
 use reconverge_workbench::target::{ChipName, chips};
 
 use crate::analysis::Analysis;
+use crate::choice::ChosenBy;
 use crate::hover::of_forms;
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind, lex};
 use crate::names::NameSort;
-use crate::vocabulary::{FormPiece, pieces, vocabulary};
+use crate::vocabulary::{FormPiece, pieces, pieces_in, vocabulary};
 
 /// Kind of a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +138,9 @@ impl Analysis {
         let inside = self.isa() == Isa::R500 && last == Some("=")
             || self.isa() == Isa::R700 && last == Some(":") && mnemonics.is_empty();
         if mnemonics.is_empty() || inside {
+            if self.is_blank() {
+                return self.machines(spot);
+            }
             found.extend(self.mnemonics(spot, !inside));
             if !inside {
                 found.extend(self.names_of(spot, offset, &[NameSort::Macro], ""));
@@ -145,11 +150,62 @@ impl Analysis {
         for mnemonic in mnemonics.iter().rev() {
             found.extend(self.operands(spot, mnemonic, offset));
         }
+        if self.in_brackets(spot) {
+            // An address has registers, not the words of the instruction.
+            found
+                .retain(|proposal| proposal.sort == ProposalSort::Register && proposal.text.starts_with('$'));
+        }
         found.extend(self.names_of(spot, offset, &[NameSort::Constant, NameSort::Alias], ""));
-        if spot.text.matches('[').count() > spot.text.matches(']').count() {
+        // Names and registers come before the words of the mnemonic.
+        found.sort_by_key(|proposal| match proposal.sort {
+            ProposalSort::Name(_) => 0,
+            ProposalSort::Register => 1,
+            _ => 2,
+        });
+        if let ([mnemonic], [only]) = (mnemonics.as_slice(), statement) {
+            let start = spot.span.start - (spot.text.len() - spot.typed.len() - only.span.start);
+            let span = Span::new(start, spot.span.end);
+            found.extend(self.examples(mnemonic, span).filter(|_| spot.typed.is_empty()));
+        }
+        if self.in_brackets(spot) {
             found.extend(self.names_of(spot, offset, &[NameSort::Parameter, NameSort::Variable], ""));
         }
         found
+    }
+
+    /// Whether the text has no instruction from which its machine could be known, and nothing states one.
+    fn is_blank(&self) -> bool {
+        let own = &self.files[0];
+        let words = |line: &LexedLine| line.statement(&own.text).len();
+        self.chosen_by() == ChosenBy::Fewest && own.lines.iter().map(words).sum::<usize>() <= 1
+    }
+
+    /// A line for each machine.
+    fn machines(&self, spot: &Spot<'_>) -> Vec<Proposal> {
+        let line = |isa: Isa| Proposal {
+            sort: ProposalSort::Directive,
+            label: format!(".isa {isa}"),
+            detail: "the machine of the text".to_owned(),
+            span: spot.span,
+            text: format!(".isa {isa}\n"),
+        };
+        Isa::ALL.into_iter().map(line).collect()
+    }
+
+    fn in_brackets(&self, spot: &Spot<'_>) -> bool {
+        spot.text.matches('[').count() > spot.text.matches(']').count()
+    }
+
+    /// An example of each form of a mnemonic.
+    fn examples(&self, mnemonic: &str, span: Span) -> impl Iterator<Item = Proposal> {
+        let example = move |form: Form| Proposal {
+            sort: ProposalSort::Form,
+            label: form.text,
+            detail: form.about,
+            span,
+            text: form.example,
+        };
+        self.forms(mnemonic).into_iter().map(example)
     }
 
     fn directives(&self, spot: &Spot<'_>) -> Vec<Proposal> {
@@ -205,15 +261,7 @@ impl Analysis {
             });
         }
         if leading && spot.statement().is_empty() && !spot.typed.is_empty() {
-            for form in self.forms(spot.typed) {
-                found.push(Proposal {
-                    sort: ProposalSort::Form,
-                    label: form.text,
-                    detail: form.about,
-                    span: spot.span,
-                    text: form.example,
-                });
-            }
+            found.extend(self.examples(spot.typed, spot.span));
         }
         found
     }
@@ -222,8 +270,14 @@ impl Analysis {
     fn operands(&self, spot: &Spot<'_>, mnemonic: &str, offset: usize) -> Vec<Proposal> {
         let mut found = Vec::new();
         let mnemonics = &vocabulary(self.isa()).mnemonics;
-        for form in self.forms(mnemonic) {
-            for piece in pieces(&form) {
+        let forms = self.forms(mnemonic);
+        let nexts = self.next_parts(spot, &forms);
+        for (form, next) in forms.iter().zip(nexts) {
+            let all = match next {
+                Some(parts) => parts.iter().flat_map(|part| pieces_in(part)).collect(),
+                None => pieces(form),
+            };
+            for piece in all {
                 match piece {
                     FormPiece::Fixed(word) if word == mnemonic => {}
                     FormPiece::Fixed(word) if is_placeholder(&word, self.isa(), mnemonics) => {}
@@ -251,7 +305,24 @@ impl Analysis {
         found
     }
 
-    /// Returns `ADDR(@label)` for each label. (R700)
+    /// Returns for each form the parts that may follow the written ones. A form that does not fit has none. `None`: no form fits, or the
+    /// machine's forms are not read part by part.
+    fn next_parts(&self, spot: &Spot<'_>, forms: &[Form]) -> Vec<Option<Vec<String>>> {
+        let none = || vec![None; forms.len()];
+        if self.isa() != Isa::Tesla || self.in_brackets(spot) {
+            return none();
+        }
+        let start = spot.before.statement(spot.text).first().map_or(0, |first| first.span.start);
+        let end = spot.text.len() - spot.typed.len();
+        let written = parts_of(&spot.text[start.min(end)..end]);
+        let nexts: Vec<Vec<String>> = forms.iter().map(|form| following(form, &written)).collect();
+        match nexts.iter().all(Vec::is_empty) {
+            true => none(),
+            false => nexts.into_iter().map(Some).collect(),
+        }
+    }
+
+    /// `ADDR(@label)` for each label. (R700)
     fn labelled(&self, spot: &Spot<'_>, name: &str, offset: usize) -> Vec<Proposal> {
         let labels = self.names_of(spot, offset, &[NameSort::Label], "");
         let attribute = |label: Proposal| {
@@ -308,7 +379,110 @@ impl Analysis {
     }
 }
 
-/// Whether a quoted text does not have its closing quotation mark yet.
+/// The parts of a text between the spaces outside brackets.
+fn parts_of(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0_i32, 0);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' | b'[' | b'<' => depth += 1,
+            b')' | b']' | b'>' => depth -= 1,
+            b' ' | b'\t' if depth <= 0 => {
+                parts.push(&text[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[start..]);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// The parts of a form that may follow the parts that are written, with their placeholders filled in. (Tesla)
+fn following(form: &Form, written: &[&str]) -> Vec<String> {
+    let mut parts: Vec<(String, bool)> = Vec::new();
+    for part in parts_of(&form.text) {
+        let inside = part.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let named = inside.unwrap_or(part);
+        let place = form.places.iter().find(|(name, _)| name.as_str() == named);
+        let text = place.map_or(named, |(_, text)| text.as_str());
+        parts.push((text.to_owned(), inside.is_some()));
+    }
+    // The places in the form at which the written parts may end.
+    let mut ends: BTreeSet<usize> = BTreeSet::from([0]);
+    let mut at = 0;
+    while at < written.len() {
+        let mut next = BTreeSet::new();
+        let mut taken = 1;
+        for from in &ends {
+            for (index, (part, is_optional)) in parts.iter().enumerate().skip(*from) {
+                if let Some(count) = fits(part, &written[at..]) {
+                    next.insert(index + 1);
+                    taken = taken.max(count);
+                }
+                if !is_optional {
+                    break;
+                }
+            }
+        }
+        (ends, at) = (next, at + taken);
+    }
+    let mut found = Vec::new();
+    for from in ends {
+        for (part, is_optional) in &parts[from..] {
+            found.push(part.clone());
+            if !is_optional {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// The number of written parts that fit a part of a form: two for a memory with its type.
+fn fits(part: &str, written: &[&str]) -> Option<usize> {
+    let first = *written.first()?;
+    let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let alternatives = || alternatives(part);
+    if is_word(first) && !first.starts_with(|c: char| c.is_ascii_digit()) {
+        if alternatives().any(|choice| choice == first) {
+            return Some(1);
+        }
+        // `u8 s[…]`: the type of a memory and the memory, or `LABEL`.
+        let typed = alternatives().any(|choice| choice.split(' ').next() == Some(first));
+        let is_name = alternatives().any(|choice| matches!(choice, "LABEL" | "IMMEDIATE"));
+        return if typed { Some(written.len().min(2)) } else { is_name.then_some(1) };
+    }
+    let head = |text: &str| text.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let is_register = first.starts_with('$');
+    let letters = first.trim_start_matches('$');
+    let letters = &letters[..head(letters)];
+    let same = |choice: &str| {
+        let choice = choice.rsplit(' ').next().unwrap_or(choice);
+        let bare = choice.trim_start_matches('$');
+        let start = bare.split(['N', '[']).next().unwrap_or(bare);
+        choice.starts_with('$') == is_register && start == letters && !start.is_empty()
+    };
+    let is_number = first.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+    let number = || alternatives().any(|choice| choice.bytes().all(|byte| byte.is_ascii_uppercase()));
+    let bracketed = first.starts_with('(') && part.starts_with('(') || first == "#" && part.contains('#');
+    (alternatives().any(same) || is_number && number() || bracketed).then_some(1)
+}
+
+/// The choices of a part of a form: between the bars outside brackets.
+fn alternatives(part: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    part.split(move |c: char| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && c == '|'
+    })
+}
+
+/// Whether a text in quotation marks has no end yet.
 fn is_open_text(lexeme: Lexeme, text: &str) -> bool {
     let inside = lexeme.text(text);
     lexeme.kind == LexemeKind::Text && (inside.len() < 2 || !inside.ends_with('"'))

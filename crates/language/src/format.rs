@@ -1,9 +1,8 @@
 //! The layout of a source: indentation, one space between words, and columns for operands and comments.
 //!
-//! Labels and directives start in the first column. Tesla instructions are indented by four spaces. R700 control-flow
-//! instructions start in the first column, and the lines of their clauses are indented by four spaces. R500
-//! instructions are indented by the nesting of constructs. The text of comments does not change. Comments at the end
-//! of consecutive lines share a column.
+//! Labels and directives begin a line. Instructions follow four spaces (Tesla), or begin the line with the lines of their clause
+//! as far in as the first of them (R700), or are indented by the constructs that they are in (R500). Comments stay as they are, those at the end
+//! of consecutive lines in one column.
 
 use reconverge_isa::{Isa, Span};
 
@@ -19,7 +18,10 @@ const STEP: usize = 4;
 /// Maximum length of an operation that is aligned in the column of operands. (R700)
 const WIDEST: usize = 16;
 
-/// A line in its new layout, without its comment.
+/// Directives with rows of numbers.
+const TABLES: [&str; 4] = [".const", ".data", ".word", ".literal"];
+
+/// A line with its new layout, without its comment.
 struct LaidOut {
     code: String,
     comment: Option<Lexeme>,
@@ -53,11 +55,12 @@ impl Analysis {
     fn layout(&self) -> Vec<String> {
         let depths = self.depths();
         let columns = self.operand_columns();
+        let step = self.clause_step();
         let text = self.text();
         let mut number_width = 0;
         let mut lines: Vec<LaidOut> = Vec::new();
         for (index, line) in self.files[0].lines.iter().enumerate() {
-            let code = self.code_of(line, depths[index], columns[index], &mut number_width);
+            let code = self.code_of(line, (depths[index], step), columns[index], &mut number_width);
             let comment = line.comment();
             let column =
                 comment.map_or(0, |comment| text[line.span.start..comment.span.start].chars().count());
@@ -79,7 +82,24 @@ impl Analysis {
         depths
     }
 
-    /// Returns the length of the longest operation in its clause for each line of an ALU clause. (R700)
+    /// Spaces before the lines of a clause: those of the first line, or [`STEP`] if it has none. (R700)
+    fn clause_step(&self) -> usize {
+        let indents = self.files[0].lines.iter().filter_map(|line| {
+            let first = line.statement(self.text()).first()?;
+            slot_parts(line.statement(self.text()), self.text())?;
+            Some(first.span.start - line.span.start)
+        });
+        indents.take(1).find(|indent| (1..=2 * STEP).contains(indent)).unwrap_or(STEP)
+    }
+
+    /// Whether several spaces stand between the operation of a slot and its operands.
+    fn has_column(&self, line: &LexedLine) -> bool {
+        let parts = slot_parts(line.statement(self.text()), self.text());
+        let before = parts.and_then(|parts| parts.operands).map(|first| &self.text()[..first.span.start]);
+        before.is_some_and(|before| before.ends_with("  "))
+    }
+
+    /// For each line of an ALU clause the width of the longest operation in it, if its operands are in a column already. (R700)
     fn operand_columns(&self) -> Vec<usize> {
         let lines = &self.files[0].lines;
         let mut columns = vec![0; lines.len()];
@@ -92,7 +112,8 @@ impl Analysis {
             let run = widths[from..].iter().take_while(|width| width.is_some()).count();
             let widest =
                 widths[from..from + run].iter().flatten().copied().filter(|width| *width <= WIDEST).max();
-            columns[from..from + run].fill(widest.unwrap_or(0));
+            let has_column = lines[from..from + run].iter().any(|line| self.has_column(line));
+            columns[from..from + run].fill(widest.filter(|_| has_column).unwrap_or(0));
             from += run.max(1);
         }
         columns
@@ -105,8 +126,14 @@ impl Analysis {
         Some(self.text()[parts.operation.span.start..end].trim_end().chars().count())
     }
 
-    /// Returns a line without its comment.
-    fn code_of(&self, line: &LexedLine, depth: usize, column: usize, number_width: &mut usize) -> String {
+    /// A line without its comment.
+    fn code_of(
+        &self,
+        line: &LexedLine,
+        (depth, step): (usize, usize),
+        column: usize,
+        number_width: &mut usize,
+    ) -> String {
         let text = self.text();
         let statement = line.statement(text);
         let Some(first) = statement.first() else {
@@ -121,7 +148,7 @@ impl Analysis {
             Isa::R700 if is_control(statement.iter().map(|lexeme| lexeme.text(text))) => 0,
             // In AMD's syntax, the names of control-flow instructions do not have a colon.
             Isa::R700 if self.is_amd_control(statement) => 0,
-            Isa::R700 => STEP,
+            Isa::R700 => step,
         };
         let width = out.chars().count();
         let least = if width > 0 { width + 1 } else { 0 };
@@ -146,7 +173,11 @@ impl Analysis {
             }
             None => {
                 *number_width = if indent == 0 { 0 } else { *number_width };
-                out.push_str(&self.spaced(statement));
+                // Numbers of a table stay in their columns.
+                match TABLES.contains(&first.text(text)) {
+                    true => out.push_str(text[first.span.start..line.code_end].trim_end()),
+                    false => out.push_str(&self.spaced(statement)),
+                }
             }
         }
         out
@@ -184,7 +215,8 @@ impl Analysis {
                 space = true;
                 continue;
             }
-            if std::mem::take(&mut space) && !out.is_empty() {
+            // No space stands before a comma.
+            if std::mem::take(&mut space) && !out.is_empty() && (quoted || character != ',') {
                 out.push(' ');
             }
             out.push(character);

@@ -1,8 +1,8 @@
 //! Explanations of positions in a source, in Markdown.
 
-use reconverge_isa::Span;
 use reconverge_isa::expand::ConstantAt;
 use reconverge_isa::forms::Form;
+use reconverge_isa::{Isa, Span};
 use reconverge_workbench::machine::{ExplainedField, Explanation};
 
 use crate::analysis::{Analysis, InstructionAt};
@@ -52,7 +52,8 @@ impl Analysis {
         }
         let code = line.statement(self.text()).iter().rfind(|lexeme| lexeme.kind != LexemeKind::Comment);
         let span = Span::new(statement.start, code.map_or(statement.end, |last| last.span.end));
-        let markdown = match instructions {
+        let mut markdown = lexeme.and_then(|lexeme| self.about_operand(lexeme)).unwrap_or_default();
+        markdown += &match instructions {
             [only] if only.own => self.about_instruction(*only)?,
             several => self.about_several(several),
         };
@@ -67,7 +68,35 @@ impl Analysis {
         Some(of_explanation(&explained, &self.isa().spelled(instruction.address)))
     }
 
-    /// Returns the list of instructions that a line produces.
+    /// A line about a register, a memory or a type. (Tesla)
+    fn about_operand(&self, lexeme: Lexeme) -> Option<String> {
+        let word = lexeme.text(self.text());
+        let is_memory = self.text()[lexeme.span.end..].starts_with('[');
+        if self.isa() != Isa::Tesla || lexeme.kind != LexemeKind::Word {
+            return None;
+        }
+        let name = word.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = word[name.len()..].parse::<u32>().ok();
+        let about = match (name, number) {
+            ("$r", Some(_)) => "a general register of the lane, 32 bits",
+            ("$c", Some(_)) => "a register of flags of the lane",
+            ("$a", Some(_)) => "an address register of the lane",
+            ("g", Some(_)) if is_memory => "global memory",
+            ("c", Some(_)) if is_memory => "constant memory",
+            ("s", None) if is_memory => "shared memory of the block",
+            ("l", None) if is_memory => "local memory of the lane",
+            ("b", Some(8 | 16 | 32 | 64 | 128)) => "bits, whatever they mean",
+            ("u", Some(8 | 16 | 24 | 32 | 64)) => "unsigned integers",
+            ("s", Some(8 | 16 | 24 | 32 | 64)) => "signed integers",
+            ("f", Some(16 | 32 | 64)) => "floats",
+            _ => return None,
+        };
+        let bits = number.filter(|_| matches!(name, "b" | "u" | "s" | "f") && !is_memory);
+        let bits = bits.map(|bits| format!("{bits}-bit ")).unwrap_or_default();
+        Some(format!("`{word}`: {bits}{about}\n\n"))
+    }
+
+    /// A list of the instructions that a line stands for.
     fn about_several(&self, instructions: &[InstructionAt]) -> String {
         let count = instructions.len();
         let mut text = match count {
@@ -161,19 +190,27 @@ fn sentence(text: &str) -> String {
 /// Formats the explanation of an instruction: text, address and words, meaning, fields, source.
 fn of_explanation(explained: &Explanation, address: &str) -> String {
     let words: Vec<String> = explained.words.iter().map(|word| format!("{word:08x}")).collect();
-    let mut text =
-        format!("```\n{}\n```\naddress {address}, words `{}`\n\n", explained.text, words.join(" "));
+    let mut text = format!("```\n{}\n```\n", explained.text);
     for line in explained.meaning.iter().chain(&explained.flow) {
         text += &format!("{}\n\n", escaped(line));
     }
     for finding in &explained.findings {
         text += &format!("**{}**\n\n", escaped(finding));
     }
-    if !explained.fields.is_empty() {
+    text += &format!("address {address}, words `{}`\n\n", words.join(" "));
+    let fields: Vec<String> = explained.fields.iter().filter(|field| matters(field)).map(of_field).collect();
+    if !fields.is_empty() {
         text += "| word | bits | field | value | meaning |\n|---|---|---|---|---|\n";
-        explained.fields.iter().for_each(|field| text += &of_field(field));
+        text += &fields.concat();
     }
     text + &format!("\n{}\n", escaped(&explained.source))
+}
+
+/// Whether a field states something that the instruction's name and the zeros of unused fields do not.
+fn matters(field: &ExplainedField) -> bool {
+    let is_unused = matches!(field.name.as_str(), "opcode" | "spare") || field.name.starts_with("not used");
+    let is_default = field.value == 0 && !field.text.starts_with(['$', 'R', '@']);
+    !(is_unused || is_default || field.text.is_empty())
 }
 
 fn of_field(field: &ExplainedField) -> String {

@@ -7,12 +7,20 @@ use reconverge_workbench::launch::{LaunchFile, LaunchFileError};
 use crate::lines::LineStarts;
 use crate::markers::{Marker, MarkerLevel};
 
-/// Whether a TOML text is a launch file, which names a machine or a program.
+/// Whether a TOML or JSON text is a launch file: it names a machine or a program.
 pub fn is_launch(text: &str) -> bool {
+    let names = ["isa", "program"];
+    if let Some(inside) = text.trim_start().strip_prefix('{') {
+        return match LaunchFile::fields(text) {
+            Ok(fields) => names.iter().any(|name| fields.contains_key(*name)),
+            // A text that is being written begins with one of them.
+            Err(_) => names.iter().any(|name| inside.trim_start().starts_with(&format!("\"{name}\""))),
+        };
+    }
     let begins =
         |line: &str, key: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with('='));
     let mut top = text.lines().map(str::trim).take_while(|line| !line.starts_with('['));
-    top.any(|line| ["isa", "program"].iter().any(|key| begins(line, key)))
+    top.any(|line| names.iter().any(|key| begins(line, key)))
 }
 
 /// Returns the messages about a launch file. Checks its text but not the program that it names.
@@ -26,6 +34,7 @@ pub fn launch_markers(text: &str) -> Vec<Marker> {
     let span = match &error {
         LaunchFileError::Toml { error, .. } => error.span().map(|span| Span::new(span.start, span.end)),
         LaunchFileError::Field { line, .. } => line.map(|line| of_line(line - 1)),
+        LaunchFileError::Json(error) => Some(of_line(error.line().saturating_sub(1))),
         _ => None,
     };
     let message = match &error {
@@ -59,5 +68,21 @@ mod tests {
         assert!(launch_markers("isa = \"tesla\"\n").is_empty());
         assert_eq!(launch_markers("isa = \n")[0].span.start / 7, 0);
         assert!(is_launch(text) && !is_launch("[package]\nname = \"x\"\n"));
+    }
+
+    #[test]
+    fn json_is_a_launch_file_too() {
+        let text = "{\n  \"isa\": \"tesla\",\n  \"blok\": [1],\n  \"program\": \"g.s\"\n}\n";
+        let markers = launch_markers(text);
+        assert_eq!(text[markers[0].span.start..markers[0].span.end].trim(), "\"blok\": [1],");
+        let cut = "{\n  \"isa\": \"tesla\",\n";
+        assert!(is_launch(text) && is_launch(cut) && !is_launch("{ \"name\": \"x\" }"));
+        assert!(launch_markers(cut)[0].message.contains("not JSON"));
+    }
+
+    #[test]
+    fn a_number_in_place_of_a_list_has_advice() {
+        let markers = launch_markers("isa = \"tesla\"\nblock = 4\n");
+        assert!(markers[0].message.contains("write `[4]`"), "{markers:?}");
     }
 }

@@ -103,8 +103,10 @@ impl LexedLine {
 /// Returns the lines of a text. The machine determines the syntax of labels: `@name:` for R700, `name:` for the
 /// others.
 pub fn lex(text: &str, isa: Option<Isa>) -> Vec<LexedLine> {
-    let mut start = 0;
-    text.split('\n')
+    let text_without = reconverge_isa::source::without_mark(text);
+    let mut start = text.len() - text_without.len();
+    text_without
+        .split('\n')
         .map(|line| {
             let at = start;
             start += line.len() + 1;

@@ -11,6 +11,14 @@ pub enum ColumnUnit {
 }
 
 impl ColumnUnit {
+    /// The columns that a text takes.
+    pub fn width(self, text: &str) -> usize {
+        match self {
+            ColumnUnit::Utf8 => text.len(),
+            ColumnUnit::Utf16 => text.encode_utf16().count(),
+        }
+    }
+
     fn len(self, character: char) -> usize {
         match self {
             ColumnUnit::Utf8 => character.len_utf8(),
@@ -57,10 +65,11 @@ impl LineStarts {
     pub fn position(&self, text: &str, offset: usize, unit: ColumnUnit) -> (usize, usize) {
         let offset = offset.min(text.len());
         let line = self.line(offset);
-        let before = text[self.0[line]..]
-            .char_indices()
-            .take_while(|(at, c)| self.0[line] + at + c.len_utf8() <= offset);
-        (line, before.map(|(_, character)| unit.len(character)).sum())
+        let mut end = offset;
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        (line, unit.width(&text[self.0[line]..end]))
     }
 
     /// Returns the byte at a line and column, both counted from 0. A column after the end of its line means the end

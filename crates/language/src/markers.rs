@@ -1,5 +1,8 @@
 //! Messages about a source: assembler errors and warnings, findings of the rules, and how the machine was chosen.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::PoisonError;
+
 use reconverge_isa::lint::Severity;
 use reconverge_isa::source::{Level, closest, proposed};
 use reconverge_isa::{Diagnostic, Span};
@@ -7,6 +10,21 @@ use reconverge_isa::{Diagnostic, Span};
 use crate::analysis::Analysis;
 use crate::choice::ChosenBy;
 use crate::lexemes::LexedLine;
+use crate::names::NameSort;
+use crate::passes::MANY;
+use crate::references::{TextChange, changed};
+
+/// Errors of a source that become messages, at most. One more message says how many are left out.
+const MOST_SHOWN: usize = 1000;
+
+/// Messages of one question that get remedies, at most.
+const MOST_REMEDIES: usize = 64;
+
+/// Times that a source is assembled for the remedies of one question, at most.
+const MOST_TRIES: usize = 6;
+
+/// Errors of a text of which nothing states the machine that may be more than half of its lines.
+const FEW: usize = 4;
 
 /// Changes that are tried for one question, at most. Each assembles the text.
 const MOST_TRIES: usize = 16;
@@ -66,19 +84,28 @@ pub struct Remedy {
 impl Analysis {
     /// Returns the messages about the source, in text order.
     pub fn markers(&self) -> Vec<Marker> {
-        let mut found = self.assembler_markers();
+        let mut found = self.assembler_markers().to_vec();
         found.extend(self.found_by_rules());
         found.sort_by_key(|marker| marker.span.start);
         found.dedup();
         found
     }
 
-    /// Returns the messages except for the findings of the rules.
-    fn assembler_markers(&self) -> Vec<Marker> {
+    /// The messages except for the findings of the rules. They are made once.
+    fn assembler_markers(&self) -> &[Marker] {
+        self.made_markers.get_or_init(|| self.make_markers())
+    }
+
+    fn make_markers(&self) -> Vec<Marker> {
+        if self.is_foreign() {
+            return self.chosen_machine().into_iter().collect();
+        }
         let mut found: Vec<Marker> = Vec::new();
         found.extend(self.expansion_errors.iter().map(|error| self.marker(error, None)));
         let warnings = self.assembled().map_or(&[][..], |assembled| &assembled.warnings);
-        for diagnostic in self.plain_errors().iter().chain(warnings) {
+        let shown = |all: &[Diagnostic]| all.len().min(MOST_SHOWN);
+        let errors = self.plain_errors();
+        for diagnostic in errors[..shown(errors)].iter().chain(&warnings[..shown(warnings)]) {
             let plain = diagnostic.span.start;
             let placed = match &self.expanded {
                 Some(expanded) => expanded.in_source(diagnostic.clone()),
@@ -87,42 +114,119 @@ impl Analysis {
             found.push(self.marker(&placed, Some(plain)));
         }
         found.extend(self.chosen_machine());
+        found.extend(self.left_out());
         found.sort_by_key(|marker| marker.span.start);
         found.dedup();
         found
     }
 
-    /// Returns the changes that remove the messages within a part of the text. Each change was tried: the changed
-    /// source does not have the message.
+    /// The message about errors without a message: at the first of them.
+    fn left_out(&self) -> Option<Marker> {
+        let first = self.plain_errors().get(MOST_SHOWN)?;
+        let count = self.plain_errors().len() - MOST_SHOWN;
+        let at = self.in_source(first.span.start);
+        Some(Marker {
+            span: self.shown(Span::new(at, at)),
+            level: MarkerLevel::Note,
+            rule: None,
+            message: format!("{count} more errors are not shown: a source has at most {MOST_SHOWN} messages"),
+            related: Vec::new(),
+            proposal: None,
+        })
+    }
+
+    /// Whether the text is probably for none of the machines: nothing states one, and most lines are wrong.
+    fn is_foreign(&self) -> bool {
+        let own = &self.files[0];
+        let lines = own.lines.iter().filter(|line| !line.statement(&own.text).is_empty()).count();
+        let errors = self.plain_errors().len();
+        let many = errors * 2 > lines || self.assembled().is_none() && errors > 5 * MANY;
+        self.chosen_by() == ChosenBy::Fewest && errors >= FEW && many && !self.names_machine()
+    }
+
+    /// Whether a line states a machine, perhaps one that is unknown.
+    fn names_machine(&self) -> bool {
+        let own = &self.files[0];
+        own.lines.iter().any(|line| matches!(line.directive(&own.text), Some(".isa" | ".chip")))
+    }
+
+    /// The changes that remove the messages within a part of the text, for the first 64 of them. Each change has been tried: the
+    /// changed source does not have the message, and no line has more errors.
     pub fn remedies(&self, part: Span) -> Vec<Remedy> {
+        let all = self.assembler_markers();
         let touches = |marker: &Marker| marker.span.start <= part.end && part.start <= marker.span.end;
-        let before = self.assembler_markers();
-        let (mut found, mut tries) = (Vec::new(), 0);
-        for marker in before.iter().filter(|marker| touches(marker)) {
-            for (span, text) in self.replacements(marker) {
-                tries += 1;
-                if tries > MOST_TRIES {
-                    return found;
+        let fits = |number: &usize| all[*number].proposal.is_some() && touches(&all[*number]);
+        let asked: Vec<usize> = (0..all.len()).filter(fits).take(MOST_REMEDIES).collect();
+        let mut kept = self.kept_remedies.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<usize> = asked.iter().copied().filter(|number| !kept.contains_key(number)).collect();
+        let mut found = self.try_remedies(all, &new);
+        kept.extend(new.iter().map(|number| (*number, found.remove(number))));
+        asked.iter().filter_map(|number| kept.get(number).cloned().flatten()).collect()
+    }
+
+    /// The changes for messages, by the numbers of these. Changes of different lines are tried together, so that the source is
+    /// assembled a few times only.
+    fn try_remedies(&self, all: &[Marker], numbers: &[usize]) -> HashMap<usize, Remedy> {
+        let mut found = HashMap::new();
+        let mut open: BTreeMap<usize, Vec<TextChange>> = BTreeMap::new();
+        for number in numbers {
+            let mut replacements = self.replacements(&all[*number]);
+            replacements.reverse();
+            open.insert(*number, replacements);
+        }
+        for _ in 0..MOST_TRIES {
+            let batch = self.next_batch(all, &mut open);
+            if batch.is_empty() {
+                break;
+            }
+            let changes: Vec<TextChange> = batch.iter().map(|(_, change)| change.clone()).collect();
+            let after = self.again(&changed(self.text(), &changes));
+            for (number, change) in batch {
+                if !self.mends(&all[number], &after) {
+                    continue;
                 }
-                if self.mends(marker, &before, span, &text) {
-                    let old = &self.text()[span.start..span.end];
-                    let title = match old.is_empty() {
-                        true => format!("Insert `{}`", text.trim()),
-                        false => format!("Replace `{old}` by `{text}`"),
-                    };
-                    found.push(Remedy { title, marker: marker.clone(), span, text });
-                    break;
-                }
+                open.remove(&number);
+                found.insert(number, self.remedy(&all[number], change));
             }
         }
         found
     }
 
-    /// Returns the replacements for a message's proposal: for its whole span, and for each similar word in the span.
-    fn replacements(&self, marker: &Marker) -> Vec<(Span, String)> {
+    /// The next change of each message, not two in one line. A change that inserts a line is alone.
+    fn next_batch(
+        &self,
+        all: &[Marker],
+        open: &mut BTreeMap<usize, Vec<TextChange>>,
+    ) -> Vec<(usize, TextChange)> {
+        let (mut batch, mut lines) = (Vec::new(), HashSet::new());
+        for (number, changes) in open.iter_mut() {
+            let is_alone = all[*number].level == MarkerLevel::Hint;
+            if is_alone && !batch.is_empty() || !lines.insert(self.lines().line(all[*number].span.start)) {
+                continue;
+            }
+            batch.extend(changes.pop().map(|change| (*number, change)));
+            if is_alone && !batch.is_empty() {
+                break;
+            }
+        }
+        batch
+    }
+
+    fn remedy(&self, marker: &Marker, change: TextChange) -> Remedy {
+        let TextChange { span, text } = change;
+        let old = &self.text()[span.start..span.end];
+        let title = match old.is_empty() {
+            true => format!("Insert `{}`", text.trim()),
+            false => format!("Replace `{old}` by `{text}`"),
+        };
+        Remedy { title, marker: marker.clone(), span, text }
+    }
+
+    /// The replacements that a message proposes: for its place, or for the word in it that is most like the proposal.
+    fn replacements(&self, marker: &Marker) -> Vec<TextChange> {
         let Some(proposal) = &marker.proposal else { return Vec::new() };
         if marker.level == MarkerLevel::Hint {
-            return vec![(Span::default(), proposal.clone())];
+            return vec![TextChange { span: Span::default(), text: proposal.clone() }];
         }
         let span = marker.span;
         let Some(old) = self.text().get(span.start..span.end) else { return Vec::new() };
@@ -131,32 +235,44 @@ impl Analysis {
         let words = old.split(|c| !is_word(c)).filter(|word| !word.is_empty());
         for word in words.filter(|word| closest(word, [proposal.as_str()]).is_some()) {
             let start = span.start + (word.as_ptr() as usize - old.as_ptr() as usize);
-            found.push((Span::new(start, start + word.len()), proposal.clone()));
+            let span = Span::new(start, start + word.len());
+            found.push(TextChange { span, text: proposal.clone() });
         }
-        found.push((span, proposal.clone()));
+        found.push(TextChange { span, text: proposal.clone() });
         found
     }
 
-    /// Whether a change removes a message without adding one of the same severity.
-    fn mends(&self, marker: &Marker, before: &[Marker], span: Span, text: &str) -> bool {
-        let changed = format!("{}{text}{}", &self.text()[..span.start], &self.text()[span.end..]);
-        let after = self.again(&changed).assembler_markers();
-        let count = |all: &[Marker], level| all.iter().filter(|other| other.level == level).count();
-        let gone = !after
-            .iter()
-            .any(|other| other.message == marker.message && other.span.start == marker.span.start);
-        gone && count(&after, marker.level) < count(before, marker.level)
-            && (marker.level == MarkerLevel::Error
-                || count(&after, MarkerLevel::Error) <= count(before, MarkerLevel::Error))
+    /// Whether a message is not in a changed source, and its line has no more errors than before.
+    fn mends(&self, marker: &Marker, after: &Analysis) -> bool {
+        if marker.level == MarkerLevel::Hint {
+            let has_hint = after.assembler_markers().iter().any(|other| other.level == MarkerLevel::Hint);
+            return !has_hint && after.error_count() <= self.error_count();
+        }
+        let line = self.lines().line(marker.span.start);
+        let of_line = |analysis: &Analysis| -> Vec<Marker> {
+            let in_line = |other: &&Marker| analysis.lines().line(other.span.start) == line;
+            analysis.assembler_markers().iter().filter(in_line).cloned().collect()
+        };
+        let (before, after) = (of_line(self), of_line(after));
+        let errors = |all: &[Marker]| all.iter().filter(|other| other.level == MarkerLevel::Error).count();
+        let same = |all: &[Marker]| {
+            all.iter().filter(|other| other.level == marker.level && other.message == marker.message).count()
+        };
+        same(&after) < same(&before) && errors(&after) <= errors(&before)
     }
 
     /// Returns the marker of an assembler message. A message about an included file is placed on the line that
     /// includes the file. `plain` is the position in the text that the assembler reads.
     fn marker(&self, diagnostic: &Diagnostic, plain: Option<usize>) -> Marker {
         let mut message = diagnostic.message.clone();
+        if let Some(file) = &diagnostic.file {
+            message = format!("{}:{}: {message}", file.name, diagnostic.line_column("").0);
+        }
         if let Some(help) = &diagnostic.help {
             message += &format!("\n{help}");
         }
+        let missing = missing_label(&diagnostic.message);
+        message += &missing.map(|name| self.other_program(name)).unwrap_or_default();
         let level = match diagnostic.level {
             Level::Error => MarkerLevel::Error,
             Level::Warning => MarkerLevel::Warning,
@@ -173,7 +289,10 @@ impl Analysis {
                 None => self.include_of(&file.name),
             };
         }
-        let proposal = diagnostic.help.as_deref().and_then(proposed).filter(|_| diagnostic.file.is_none());
+        // The only label of a program is not what another name means.
+        let is_meant =
+            |help: &&str| diagnostic.file.is_none() && !(missing.is_some() && help.starts_with('`'));
+        let proposal = diagnostic.help.as_deref().filter(is_meant).and_then(proposed);
         Marker {
             span: self.shown(span),
             level,
@@ -184,7 +303,18 @@ impl Analysis {
         }
     }
 
-    /// Returns a span inside the text. It has at least one character if its line has one.
+    /// A remark about a label that another program of the source has; may be empty.
+    fn other_program(&self, name: &str) -> String {
+        let is_label = |found: &&crate::names::Definition| {
+            found.sort == NameSort::Label && found.name == name && found.file == 0
+        };
+        let found = self.names.definitions.iter().find(is_label);
+        let line = found.map(|found| self.lines().line(found.span.start) + 1);
+        line.map(|line| format!("\n`{name}` in line {line} is a label of another program"))
+            .unwrap_or_default()
+    }
+
+    /// A span inside the text, at least one character long if its line has one.
     fn shown(&self, span: Span) -> Span {
         let text = self.text();
         let mut start = span.start.min(text.len());
@@ -252,16 +382,29 @@ impl Analysis {
         let own = &self.files[0];
         let is_code =
             |line: &LexedLine| !line.statement(&own.text).is_empty() && line.directive(&own.text).is_none();
-        let has_code = own.lines.iter().any(is_code);
-        (self.chosen_by() == ChosenBy::Fewest && has_code).then(|| Marker {
+        let has_code = own.lines.iter().any(|line| is_code(line));
+        let message = match self.is_foreign() {
+            true => "nothing states the machine, and most lines are wrong for each\nwrite `.isa r500`, `.isa r700` or `.isa tesla` in the first line".to_owned(),
+            false => format!(
+                "nothing states the machine: the assembler of {isa} finds the fewest errors\nwrite `.isa {isa}` in the first line"
+            ),
+        };
+        let proposal = (!self.is_foreign()).then(|| format!(".isa {isa}\n"));
+        let shows = self.chosen_by() == ChosenBy::Fewest && has_code && !self.names_machine();
+        shows.then(|| Marker {
             span: self.shown(Span::default()),
             level: MarkerLevel::Hint,
             rule: None,
-            message: format!(
-                "nothing states the machine: the assembler of {isa} finds the fewest errors\nwrite `.isa {isa}` in the first line"
-            ),
+            message,
             related: Vec::new(),
-            proposal: Some(format!(".isa {isa}\n")),
+            proposal,
         })
     }
+}
+
+/// The label that a message misses.
+fn missing_label(message: &str) -> Option<&str> {
+    let begins = ["there is no label `", "no label `", "undefined label `"];
+    let rest = begins.iter().find_map(|begin| message.strip_prefix(begin))?;
+    rest.split('`').next().map(|name| name.trim_start_matches('@'))
 }

@@ -116,11 +116,25 @@ pub(crate) fn pieces(form: &Form) -> Vec<FormPiece> {
     found
 }
 
+/// The words that a part of the text of a form names.
+pub(crate) fn pieces_in(part: &str) -> Vec<FormPiece> {
+    let mut found = Vec::new();
+    pieces_of(part, &mut found);
+    found
+}
+
 fn pieces_of(text: &str, found: &mut Vec<FormPiece>) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let mut rest = text;
     let mut before = ' ';
     while let Some(at) = rest.find(is_word) {
+        // `<kind of source 1>` stands for something else.
+        if let Some(open) = rest[..at].rfind('<')
+            && let Some(close) = rest[open..].find('>')
+        {
+            (rest, before) = (&rest[open + close + 1..], '>');
+            continue;
+        }
         before = rest[..at].chars().next_back().unwrap_or(before);
         let len = rest[at..].find(|c| !is_word(c)).unwrap_or(rest.len() - at);
         let (word, after) = (&rest[at..at + len], &rest[at + len..]);
@@ -202,6 +216,7 @@ mod tests {
             [fixed("MUL"), register(), register(), omod, fixed("CLAMP")]
         );
         assert_eq!(of("temp[N].MASK"), [numbered("temp[", "]")]);
+        assert_eq!(of("mov b16 <kind of source 1> $rN"), [fixed("mov"), fixed("b16"), numbered("$r", "")]);
     }
 
     #[test]

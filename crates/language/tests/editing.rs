@@ -362,7 +362,7 @@ fn a_layout_has_indented_instructions_and_comments_in_columns() {
         ".isa tesla\nodd: nop             ;a\n    mov b32 $r0 0x1  ; b\n    ; alone\n    exit nop\n"
     );
     assert_eq!(
-        laid_out(".isa r700\n  ALU:\n0 x: MUL R0.x, R1.x, R2.x\ny: MULADD R0.y, R1.x, R2.x, R3.x\nNOP:\n"),
+        laid_out(".isa r700\n  ALU:\n0 x: MUL   R0.x, R1.x, R2.x\ny: MULADD R0.y, R1.x, R2.x, R3.x\nNOP:\n"),
         ".isa r700\nALU:\n    0 x: MUL    R0.x, R1.x, R2.x\n      y: MULADD R0.y, R1.x, R2.x, R3.x\nNOP:\n"
     );
     assert_eq!(
@@ -371,4 +371,164 @@ fn a_layout_has_indented_instructions_and_comments_in_columns() {
         ),
         ".isa r500\nif alu\n    ALU nop\n      + temp[0].a = MAD src0.0, src0.0, src0.0\nelse\n    OUT nop\nendif\n"
     );
+}
+
+#[test]
+fn a_text_with_many_errors_has_a_bounded_number_of_messages() {
+    let text = format!(".isa tesla\n{}", "foo bar\n".repeat(3000));
+    let analysis = analysis(&text);
+    let markers = analysis.markers();
+    assert_eq!(markers.len(), 1001);
+    let last = markers.last().expect("the last");
+    assert!(last.message.starts_with("2000 more errors are not shown"), "{last:?}");
+    assert_eq!(last.level, MarkerLevel::Note);
+}
+
+#[test]
+fn a_long_line_has_colours_and_positions_in_linear_time() {
+    for line in [format!("mov b32 $r0 {}", "0x1 ".repeat(50_000)), "\"".repeat(99_999)] {
+        let analysis = analysis(&format!(".isa tesla\n{line}\n"));
+        assert!(analysis.colours(Span::new(0, analysis.text().len())).len() > 10_000);
+        assert!(!analysis.markers().is_empty());
+    }
+}
+
+#[test]
+fn a_text_for_another_processor_is_judged_within_a_second() {
+    let text =
+        format!(".isa tesla\n{}", "push rbp\nlea rax, [rip+4]\ncall foo@PLT\nxorps xmm0, xmm0\n".repeat(500));
+    let before = std::time::Instant::now();
+    assert!(analysis(&text).markers().len() > 900);
+    assert!(before.elapsed().as_millis() < 1000, "{:?}", before.elapsed());
+    eprintln!("{:?}", before.elapsed());
+}
+
+#[test]
+fn many_remedies_are_tried_together() {
+    let text = format!(".isa tesla\n.kernel a\n{}", "    movv b32 $r0 $r1\n".repeat(300));
+    let analysis = analysis(&text);
+    let before = std::time::Instant::now();
+    let remedies = analysis.remedies(Span::new(0, text.len()));
+    assert_eq!(remedies.len(), 64);
+    // One by one, they took a minute.
+    assert!(before.elapsed().as_secs() < 10, "{:?}", before.elapsed());
+    assert_eq!(analysis.remedies(Span::new(0, text.len())), remedies);
+}
+
+#[test]
+fn the_only_label_is_no_remedy_for_another_name() {
+    let text = ".isa tesla\nx: bra y\nexit nop\n";
+    assert_eq!(analysis(text).remedies(Span::new(0, text.len())), []);
+    let text = ".isa tesla\nodd: bra od\nexit nop\n";
+    assert_eq!(analysis(text).remedies(Span::new(0, text.len()))[0].text, "odd");
+}
+
+#[test]
+fn a_word_has_a_remedy_although_its_line_has_another_error() {
+    for (text, old, new) in [
+        (".isa tesla\n movv b32 $r0 foo\nexit nop\n", "movv", "mov"),
+        (".isa r700\nALU:\n 0 y: MOVE R0.y, R1.x\n", "MOVE", "MOV"),
+        (".isa r500\nOUT temp[0].rgb = MADD src0.rgb, src0.rgb, src0.rgb : src0=temp[0]\n", "MADD", "MAD"),
+    ] {
+        let found = analysis(text).remedies(Span::new(0, text.len()));
+        let found: Vec<(&str, &str)> = found
+            .iter()
+            .map(|remedy| (&text[remedy.span.start..remedy.span.end], remedy.text.as_str()))
+            .collect();
+        assert!(found.contains(&(old, new)), "{text}: {found:?} {:?}", errors(text));
+    }
+}
+
+#[test]
+fn a_text_for_no_machine_has_one_hint() {
+    let text = "push rbp\nlea rax, [rip+4]\ncall foo@PLT\nxorps xmm0, xmm0\nret\n".repeat(50);
+    let markers = analysis(&text).markers();
+    assert_eq!(markers.len(), 1, "{markers:?}");
+    assert!(markers[0].level == MarkerLevel::Hint && markers[0].message.contains(".isa tesla"));
+    // With the machine stated, every line is judged.
+    assert!(errors(&format!(".isa tesla\n{text}")).len() >= 200);
+}
+
+#[test]
+fn an_empty_text_proposes_the_machines() {
+    let texts: Vec<String> = proposals("|").into_iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, [".isa r500\n", ".isa r700\n", ".isa tesla\n"]);
+}
+
+#[test]
+fn completion_proposes_words_of_the_language_only_where_they_may_stand() {
+    let words = |text: &str| proposals(text).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+    for text in [".isa tesla\n    mov |", ".isa tesla\n    add b32 $r0 $r1 $r2 |"] {
+        let found = words(text);
+        assert!(!found.iter().any(|word| matches!(word.as_str(), "of" | "source" | "kind")), "{found:?}");
+    }
+    let found = words(".isa tesla\n    add b32 $r0 |");
+    assert_eq!(found[0], "$r0", "{found:?}");
+    assert!(
+        !found.iter().any(|word| matches!(word.as_str(), "short" | "sat" | "never" | "cc20")),
+        "{found:?}"
+    );
+    let found = words(".isa tesla\n    mov b32 $r0 g14[|");
+    assert!(found.iter().all(|word| word.starts_with('$')), "{found:?}");
+    // A mnemonic has its examples after the space too.
+    assert!(proposals(".isa tesla\n    mov |").iter().any(|(sort, _)| *sort == ProposalSort::Form));
+}
+
+#[test]
+fn a_message_names_the_place_in_an_included_file() {
+    let markers = analysis(".isa tesla\nexit nop\n.include \"bad.inc\"\n").markers();
+    let message = &markers[0].message;
+    assert!(message.starts_with("bad.inc:2: ") && message.ends_with("included in line 3"), "{message}");
+}
+
+#[test]
+fn messages_about_machines_chips_and_labels_of_others_say_so() {
+    let message = |text: &str| errors(text).into_iter().map(|(_, message)| message).collect::<Vec<_>>();
+    let found = message(".isa tesla\n.chip RV770\nnop\n");
+    assert!(found[0].contains("it is a chip of r700"), "{found:?}");
+    let found = message(".isa tesla\n.kernel a\nx: exit nop\n.kernel b\nbra x\nexit nop\n");
+    assert!(found[0].ends_with("`x` in line 3 is a label of another program"), "{found:?}");
+    let all = analysis(".isa tesl\nmov b32 $r0 0x1\nexit nop\n").markers();
+    assert_eq!(all.len(), 1, "{all:?}");
+    assert!(all[0].message.contains("did you mean `tesla`?"), "{all:?}");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_text() {
+    for text in
+        ["\u{feff}.isa tesla\nexit nop\n", "\u{feff}.isa r500\nOUT nop\n", "\u{feff}.isa r700\nNOP:\n"]
+    {
+        let analysis = analysis(text);
+        assert!(analysis.is_complete(), "{text}: {:?}", analysis.markers());
+        assert_eq!(analysis.chosen_by(), ChosenBy::Source);
+    }
+}
+
+#[test]
+fn a_hover_has_the_meaning_before_the_fields_and_no_spare_ones() {
+    let text = ".isa tesla\n    add b32 $r2 $r2 $r0\n    exit nop\n";
+    let shown = analysis(text).hover(text.find("$r0").unwrap()).unwrap().markdown;
+    assert!(shown.starts_with("`$r0`: a general register"), "{shown}");
+    assert!(
+        !shown.contains("spare") && !shown.contains("not used by") && !shown.contains("opcode"),
+        "{shown}"
+    );
+    assert!(shown.find("modulo").unwrap() < shown.find("address").unwrap(), "{shown}");
+}
+
+#[test]
+fn the_layout_of_a_source_stays_where_it_is_consistent() {
+    for text in [
+        ".isa r700\nALU:\n    0 x: MUL R0.x, R1.x, R2.x\n    1 y: MULADD R0.y, R1.x, R2.x, R3.x\nNOP:\n",
+        ".isa r700\nALU:\n  x: MUL R0.x, R0.x, R0.x\nNOP:\n",
+        ".isa r500\n.const 0   1.0 2.0   3.0 4.0\nOUT nop\n",
+    ] {
+        assert_eq!(analysis(text).format(), [], "{text}");
+    }
+}
+
+#[test]
+fn no_space_stands_before_a_comma() {
+    let text = ".isa tesla\n.macro m a, b\n    mov b32 \\a \\b\n.endm\n    m $r0 , $r1\n    exit nop\n";
+    assert_eq!(changed(text, &analysis(text).format()), text.replace(" ,", ","));
 }

@@ -91,7 +91,12 @@ impl LaunchFileError {
         }
         let is_nested = message.contains("\nin `");
         let more: Vec<&str> = COMMON.into_iter().chain(["isa"]).filter(|_| !is_nested).collect();
-        complaint(&message, &more)
+        let one = message.strip_prefix("invalid type: ").and_then(|rest| {
+            let (value, expected) = rest.split_once(", expected ")?;
+            let number = value.strip_prefix("integer `")?.strip_suffix('`')?;
+            expected.starts_with("a sequence").then(|| format!("a list is expected: write `[{number}]`"))
+        });
+        one.unwrap_or_else(|| complaint(&message, &more))
     }
 
     /// Returns the message with the name of the file: `FILE:LINE: MESSAGE`.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use reconverge_isa::expand::{Expanded, Given, Included, expand, included_by};
 use reconverge_isa::limits::FILE;
 use reconverge_isa::program::Image;
-use reconverge_isa::source::Diagnostic;
+use reconverge_isa::source::{Diagnostic, suggest};
 use reconverge_isa::{Isa, Program, Span};
 
 use crate::listing::Style;
@@ -107,7 +107,20 @@ fn assemble_plain(target: &Target, source: &str) -> Result<Assembled, Vec<Diagno
     if let Some(error) = directives(source).find_map(other) {
         return Err(vec![error]);
     }
-    target.machine().assemble(target, source)
+    let advised = |errors: Vec<Diagnostic>| errors.into_iter().map(|error| of_other(error, isa)).collect();
+    target.machine().assemble(target, source).map_err(advised)
+}
+
+/// The message with better advice, if it is about a chip of another machine or about the name of a machine.
+fn of_other(error: Diagnostic, isa: Isa) -> Diagnostic {
+    let named = |before: &str| error.message.strip_prefix(before)?.strip_suffix('`');
+    if let Some(other) = named("there is no chip `").and_then(isa_of_chip).filter(|other| *other != isa) {
+        return error.help(format!("it is a chip of {other}, and this source is for {isa}"));
+    }
+    match named("there is no machine `").map(|name| suggest(name, Isa::ALL.map(Isa::name))) {
+        Some(advice) => error.help(advice),
+        None => error,
+    }
 }
 
 /// Assembles a text of `what` again. Error messages name `what`.

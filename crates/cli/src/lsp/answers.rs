@@ -133,13 +133,16 @@ impl Asked {
 /// Answers a request.
 pub(super) fn answer(texts: &mut OpenTexts, method: &str, params: Value) -> Result<Value, Refusal> {
     match method {
-        HoverRequest::METHOD => about(texts, params, |asked: &Asked, at: &lsp_types::HoverParams| {
-            hover(asked, at.text_document_position_params.position)
-        }),
+        HoverRequest::METHOD => {
+            let is_plain = texts.plain_hover;
+            about(texts, params, |asked: &Asked, at: &lsp_types::HoverParams| {
+                hover(asked, at.text_document_position_params.position, is_plain)
+            })
+        }
         Completion::METHOD => about(texts, params, |asked: &Asked, at: &lsp_types::CompletionParams| {
             completions(asked, at.text_document_position.position)
         }),
-        ResolveCompletionItem::METHOD => resolved(read_params(params)?),
+        ResolveCompletionItem::METHOD => resolved(read_params(params)?, texts.plain_help),
         GotoDefinition::METHOD => definition(texts, params),
         References::METHOD => references(texts, params),
         DocumentHighlightRequest::METHOD => {
@@ -239,21 +242,24 @@ where
     }
 }
 
-fn markdown(value: String) -> MarkupContent {
-    MarkupContent { kind: MarkupKind::Markdown, value }
+fn markup(value: &str, is_plain: bool) -> MarkupContent {
+    match is_plain {
+        true => MarkupContent { kind: MarkupKind::PlainText, value: convert::plain_text(value) },
+        false => MarkupContent { kind: MarkupKind::Markdown, value: value.to_owned() },
+    }
 }
 
-fn hover(asked: &Asked, position: Position) -> Option<Hover> {
+fn hover(asked: &Asked, position: Position, is_plain: bool) -> Option<Hover> {
     let found = asked.analysis.hover(asked.offset(position))?;
     Some(Hover {
-        contents: HoverContents::Markup(markdown(found.markdown)),
+        contents: HoverContents::Markup(markup(&found.markdown, is_plain)),
         range: Some(asked.placed().range(found.span)),
     })
 }
 
 fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
     let machine = asked.analysis.isa().name();
-    let item = |proposal: Proposal| {
+    let item = |(number, proposal): (usize, Proposal)| {
         let Proposal { sort, label, detail, span, text } = proposal;
         let mnemonic = (sort == ProposalSort::Mnemonic).then(|| label.clone());
         let data = mnemonic.map(|mnemonic| json!(ItemData { machine: machine.to_owned(), mnemonic }));
@@ -264,22 +270,23 @@ fn completions(asked: &Asked, position: Position) -> Vec<CompletionItem> {
             kind: Some(convert::item_kind(sort)),
             detail: (!detail.is_empty()).then_some(detail),
             text_edit: Some(CompletionTextEdit::Edit(TextEdit::new(asked.placed().range(span), text))),
+            sort_text: Some(format!("{number:05}")),
             label,
             data,
             ..CompletionItem::default()
         }
     };
-    asked.analysis.complete(asked.offset(position)).into_iter().map(item).collect()
+    asked.analysis.complete(asked.offset(position)).into_iter().enumerate().map(item).collect()
 }
 
-/// Returns the item with its documentation: the forms of a mnemonic.
-fn resolved(mut item: CompletionItem) -> Result<Value, Refusal> {
+/// The item with its documentation: the forms of a mnemonic.
+fn resolved(mut item: CompletionItem, is_plain: bool) -> Result<Value, Refusal> {
     let data = item.data.clone().and_then(|data| serde_json::from_value::<ItemData>(data).ok());
     if let Some(ItemData { machine, mnemonic }) = data
         && let Ok(isa) = Isa::from_str(&machine)
     {
         item.documentation =
-            mnemonic_help(isa, &mnemonic).map(|help| Documentation::MarkupContent(markdown(help)));
+            mnemonic_help(isa, &mnemonic).map(|help| Documentation::MarkupContent(markup(&help, is_plain)));
     }
     Ok(json!(item))
 }
@@ -378,21 +385,22 @@ fn hints(asked: &Asked, range: Range, shown: &[HintSort]) -> Vec<InlayHint> {
 }
 
 fn tokens(asked: &Asked, part: Span) -> SemanticTokens {
-    let (mut data, mut line, mut column) = (Vec::new(), 0, 0);
+    let TextPlaces { text, lines, unit } = asked.placed();
+    let (mut data, mut line, mut before) = (Vec::new(), 0, 0);
     for coloured in asked.analysis.colours(part) {
-        let Range { start, end } = asked.placed().range(coloured.span);
-        if start.line != line {
-            column = 0;
-        }
+        let Span { start, end } = coloured.span;
+        let own = lines.line(start);
+        // Columns are counted from the token before: a long line is read once.
+        let from = if own == line { before } else { lines.start(text, own) };
         let token_type = Colour::ALL.iter().position(|colour| *colour == coloured.colour).unwrap_or(0);
         data.push(SemanticToken {
-            delta_line: start.line - line,
-            delta_start: start.character - column,
-            length: end.character.saturating_sub(start.character),
+            delta_line: (own - line) as u32,
+            delta_start: unit.width(&text[from..start]) as u32,
+            length: unit.width(&text[start..end]) as u32,
             token_type: token_type as u32,
             token_modifiers_bitset: u32::from(coloured.defines),
         });
-        (line, column) = (start.line, start.character);
+        (line, before) = (own, start);
     }
     SemanticTokens { result_id: None, data }
 }

@@ -54,6 +54,21 @@ impl TextPlaces<'_> {
     }
 }
 
+/// Markdown of this server as plain text: without its marks.
+pub(super) fn plain_text(markdown: &str) -> String {
+    let (mut out, mut escaped) = (String::new(), false);
+    let is_mark = |line: &&str| !line.starts_with("```") && !line.starts_with("|---");
+    for line in markdown.lines().filter(is_mark) {
+        for character in line.trim_end().chars() {
+            let is_plain = std::mem::take(&mut escaped) || !matches!(character, '\\' | '`' | '*');
+            escaped = !is_plain && character == '\\';
+            out.extend(is_plain.then_some(character));
+        }
+        out.push('\n');
+    }
+    out
+}
+
 pub(super) fn severity(level: MarkerLevel) -> DiagnosticSeverity {
     match level {
         MarkerLevel::Error => DiagnosticSeverity::ERROR,

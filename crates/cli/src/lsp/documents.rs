@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use lsp_types::TextDocumentContentChangeEvent;
-use reconverge_isa::limits::FILE;
 use reconverge_language::{
     Analysis, ColumnUnit, HintSort, LineStarts, Marker, Settings, TargetHint, is_launch, launch_markers,
 };
 
 use super::convert::{TextPlaces, path_of};
-use crate::files::read_bounded;
 
 /// A text that a client has opened.
 #[derive(Debug)]
 pub(super) struct OpenText {
     pub(super) version: i32,
+    /// The text as the client has it.
+    raw: String,
+    /// The text with a line feed for each lone carriage return, which ends a line too.
     pub(super) text: String,
     pub(super) lines: LineStarts,
     /// Path of the text, if it is a file.
@@ -40,6 +41,10 @@ pub(super) struct OpenTexts {
     pub(super) defines: Vec<String>,
     /// The hints to show.
     pub(super) hints: Vec<HintSort>,
+    /// Whether the client shows hovers as plain text.
+    pub(super) plain_hover: bool,
+    /// Whether the client shows the documentation of completions as plain text.
+    pub(super) plain_help: bool,
     /// The unit of the client's columns.
     pub(super) unit: ColumnUnit,
 }
@@ -49,17 +54,18 @@ impl OpenTexts {
         let path = path_of(uri);
         let ending = uri.rsplit('.').next().unwrap_or_default();
         let is_fields = matches!(language, "toml" | "json" | "jsonc") || matches!(ending, "toml" | "json");
-        let lines = LineStarts::new(&text);
-        let opened = OpenText {
+        let mut opened = OpenText {
             version,
-            text,
-            lines,
+            lines: LineStarts::new(""),
+            raw: text,
+            text: String::new(),
             path,
             is_fields,
             analysis: None,
             read: Vec::new(),
             is_dirty: true,
         };
+        opened.take_raw();
         self.texts.insert(uri.to_owned(), opened);
         self.changed(uri);
     }
@@ -88,11 +94,11 @@ impl OpenTexts {
             match change.range {
                 Some(range) => {
                     let span = TextPlaces { text: &open.text, lines: &open.lines, unit }.span(range);
-                    open.text.replace_range(span.start..span.end, &change.text);
+                    open.raw.replace_range(span.start..span.end, &change.text);
                 }
-                None => open.text = change.text,
+                None => open.raw = change.text,
             }
-            open.lines = LineStarts::new(&open.text);
+            open.take_raw();
         }
         open.version = version;
         self.changed(uri);
@@ -170,12 +176,39 @@ impl OpenTexts {
         let open = self.texts.values().find(|open| open.path.as_deref() == Some(path));
         match open {
             Some(open) => Ok(open.text.clone().into_bytes()),
-            None => read_bounded(path, &FILE).map_err(|error| format!("{error:#}")),
+            None => read_regular(path),
         }
     }
 }
 
+/// Bytes of an included file or a launch file, at most.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// The bytes of a regular file. Others, such as pipes, may have no end, or wait for one who writes.
+fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if !about.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    if about.len() > MOST_BYTES {
+        return Err(format!("{} bytes: the language server reads files to {MOST_BYTES} bytes", about.len()));
+    }
+    std::fs::read(path).map_err(|error| error.to_string())
+}
+
 impl OpenText {
+    /// Takes over the text of the client.
+    fn take_raw(&mut self) {
+        let mut bytes = self.raw.clone().into_bytes();
+        for at in 0..bytes.len() {
+            if bytes[at] == b'\r' && bytes.get(at + 1) != Some(&b'\n') {
+                bytes[at] = b'\n';
+            }
+        }
+        self.text = String::from_utf8(bytes).unwrap_or_else(|_| self.raw.clone());
+        self.lines = LineStarts::new(&self.text);
+    }
+
     fn forget(&mut self) {
         (self.analysis, self.is_dirty) = (None, true);
     }

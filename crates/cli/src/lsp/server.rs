@@ -17,8 +17,8 @@ use lsp_types::request::{Initialize, Request as _, Shutdown};
 use lsp_types::{
     DidChangeConfigurationParams, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
     DidCloseTextDocumentParams, DidOpenTextDocumentParams, DidSaveTextDocumentParams, InitializeParams,
-    InitializeResult, LogMessageParams, MessageType, NumberOrString, PublishDiagnosticsParams, ServerInfo,
-    ShowMessageParams,
+    InitializeResult, LogMessageParams, MarkupKind, MessageType, NumberOrString, PublishDiagnosticsParams,
+    ServerInfo, ShowMessageParams,
 };
 use reconverge_isa::program::{UnknownIsa, UnknownStage};
 use reconverge_language::{HintSort, TargetHint};
@@ -66,7 +66,7 @@ struct ClientSettings {
 
 impl Server {
     pub(super) fn new(given: TargetHint) -> Server {
-        let hints = HINTS.map(|(_, sort)| sort).to_vec();
+        let hints = SHOWN.to_vec();
         let mut texts = OpenTexts::default();
         (texts.fallback, texts.hints) = (given.clone(), hints);
         Server { phase: Phase::New, ended_well: false, given, texts }
@@ -160,6 +160,13 @@ impl Server {
         let general = params.capabilities.general.unwrap_or_default();
         self.texts.unit = convert::unit_of(general.position_encodings.as_deref());
         self.phase = Phase::Ready;
+        let client = params.capabilities.text_document.unwrap_or_default();
+        let is_plain = |formats: Option<Vec<MarkupKind>>| {
+            formats.is_some_and(|all| !all.is_empty() && !all.contains(&MarkupKind::Markdown))
+        };
+        self.texts.plain_hover = is_plain(client.hover.and_then(|hover| hover.content_format));
+        let item = client.completion.and_then(|completion| completion.completion_item);
+        self.texts.plain_help = is_plain(item.and_then(|item| item.documentation_format));
         if let Some(options) = params.initialization_options {
             // A message about wrong options would precede the answer, which the protocol forbids.
             let _ = self.settings(options);
@@ -254,7 +261,7 @@ impl Server {
         self.texts.defines = own.defines;
         let shown =
             own.hints.map(|names| names.iter().map(|name| hint_named(name)).collect::<Result<Vec<_>, _>>());
-        self.texts.hints = shown.transpose()?.unwrap_or_else(|| HINTS.map(|(_, sort)| sort).to_vec());
+        self.texts.hints = shown.transpose()?.unwrap_or_else(|| SHOWN.to_vec());
         self.texts.forget_all();
         Ok(())
     }
@@ -271,7 +278,10 @@ impl Server {
     }
 }
 
-/// The hints by their names in the settings.
+/// The hints that are shown without a setting.
+const SHOWN: [HintSort; 2] = [HintSort::Address, HintSort::Value];
+
+/// The hints by their names in settings.
 const HINTS: [(&str, HintSort); 3] =
     [("addresses", HintSort::Address), ("words", HintSort::Words), ("values", HintSort::Value)];
 

@@ -141,8 +141,8 @@ pub(super) fn argument_places(text: &str, from: usize) -> Vec<(usize, usize)> {
     places
 }
 
-/// Returns the line with `\NAME` replaced for each name that has a value.
-pub(super) fn filled(line: &Shown, values: &[(String, Shown)]) -> Shown {
+/// The line with `\NAME` replaced for each name that has a value. It ends early once it is longer than `most` bytes.
+pub(super) fn filled(line: &Shown, values: &[(String, Shown)], most: usize) -> Shown {
     let text = &line.text;
     let mut out = Shown::empty();
     let mut copied = 0;
@@ -153,6 +153,9 @@ pub(super) fn filled(line: &Shown, values: &[(String, Shown)]) -> Shown {
         out.push(line, copied, at);
         out.push(value, 0, value.text.len());
         copied = at + 1 + len;
+        if out.text.len() > most {
+            return out;
+        }
     }
     out.push(line, copied, text.len());
     out
@@ -167,11 +170,12 @@ pub(super) fn unknown_parameter(line: &Shown) -> Option<(String, Part)> {
     })
 }
 
-/// Returns the line with its constants, expressions and aliases replaced.
+/// The line with its constants, expressions and aliases replaced. It ends early once it is longer than `most` bytes.
 pub(super) fn resolved(
     line: &Shown,
     constant: &dyn Fn(&str) -> Option<Value>,
     aliases: &HashMap<String, String>,
+    most: usize,
 ) -> Result<Shown, Wrong> {
     let text = line.text.as_str();
     let bytes = text.as_bytes();
@@ -218,6 +222,9 @@ pub(super) fn resolved(
             out.put(alias, line.part(at, at + word));
             at += word;
             copied = at;
+            if out.text.len() > most {
+                return Ok(out);
+            }
             continue;
         }
         let signed = matches!(byte, b'-' | b'~') && !is_binary(text, at);

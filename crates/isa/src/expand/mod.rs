@@ -26,7 +26,7 @@ use expression::{Reach, Wrong};
 use line::{Part, Shown};
 
 use crate::limits::EXPANSION;
-use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, word_len};
+use crate::source::{Diagnostic, DirectiveRow, SourceFile, Span, lines, suggest, without_mark, word_len};
 
 /// A file that a source includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ fn directive(line: &str) -> Option<(Directive, &str, &str)> {
 
 /// Returns whether a text has anything to expand. For a listing, this search is the only cost.
 fn has_any(source: &str) -> bool {
-    source.contains("\\(") || source.split('\n').any(|line| directive(line).is_some())
+    source.contains("\\(") || without_mark(source).split('\n').any(|line| directive(line).is_some())
 }
 
 /// Returns the paths of the files that a text includes, relative to the folder of the source. `of` is the text's own
@@ -160,7 +160,7 @@ struct Piece {
 /// The source, a file, or one use of a macro or repetition.
 #[derive(Clone, Debug)]
 struct Context {
-    /// Name in messages; empty for the source itself.
+    /// The words before its line in messages; empty for the source itself.
     what: String,
     /// The file of its lines; 0 is the source.
     file: usize,
@@ -291,7 +291,7 @@ impl Expanded {
                     0 => String::new(),
                     file => format!(" of {}", self.files[file].name),
                 };
-                diagnostic = diagnostic.and_help(&format!("in {}, line {line}{file}", context.what));
+                diagnostic = diagnostic.and_help(&format!("{} line {line}{file}", context.what));
                 shown += 1;
             }
             context = from;
@@ -376,7 +376,13 @@ impl Expander<'_> {
         self.errors.push(self.out.placed(diagnostic, context));
     }
 
-    /// Counts the output. Above the limit there is one error, and nothing more is read.
+    /// The bytes that may still come out.
+    fn left(&self) -> usize {
+        usize::try_from(EXPANSION.get().saturating_sub(self.used)).unwrap_or(usize::MAX)
+    }
+
+    /// Counts what comes out, and the lines and arguments on the way to it. Beyond the limit there is one error, and nothing more is
+    /// read.
     fn count(&mut self, bytes: usize, context: usize, part: Part) -> bool {
         self.used += bytes as u64 + 1;
         if self.used > EXPANSION.get() && !self.full {
@@ -610,8 +616,11 @@ impl Expander<'_> {
             return;
         }
         let known = |name: &str| self.constants.get(name).copied();
-        let resolved = line::resolved(&Shown::verbatim(text, 0), &known, &self.aliases);
+        let resolved = line::resolved(&Shown::verbatim(text, 0), &known, &self.aliases, self.left());
         let text = resolved.map_or_else(|_| text.to_owned(), |shown| shown.text);
+        if !self.count(text.len(), context, line.shown.all()) {
+            return;
+        }
         let before = self.aliases.insert(name.to_owned(), text.clone());
         if before.is_some_and(|before| before != text) || self.constants.contains_key(name) {
             self.error(context, line.shown.all(), format!("`{name}` already stands for something else"), "");
@@ -639,7 +648,7 @@ impl Expander<'_> {
                 self.out.files.len() - 1
             }
         };
-        if let Some(context) = self.enter("an included file".to_owned(), file, context, part) {
+        if let Some(context) = self.enter("included in".to_owned(), file, context, part) {
             self.block(&whole(text), context);
         }
     }
@@ -715,7 +724,7 @@ impl Expander<'_> {
         };
         let part = line.shown.all();
         let file = self.out.contexts[context].file;
-        let Some(inner) = self.enter("lines that are repeated".to_owned(), file, context, part) else {
+        let Some(inner) = self.enter("in lines that are repeated,".to_owned(), file, context, part) else {
             return;
         };
         for number in 0..count {
@@ -725,10 +734,7 @@ impl Expander<'_> {
             match name {
                 Some(name) => {
                     let value = [(name.to_owned(), Shown::replaced(number.to_string(), part))];
-                    let lines: Vec<Line> = body
-                        .iter()
-                        .map(|line| Line { shown: line::filled(&line.shown, &value), comment: None })
-                        .collect();
+                    let Some(lines) = self.filled(body, &value, context, part) else { return };
                     self.block(&lines, inner);
                 }
                 None => self.block(body, inner),
@@ -736,7 +742,26 @@ impl Expander<'_> {
         }
     }
 
-    /// Reads a line that does not start with such a directive: a use of a macro, or text for the machine.
+    /// Lines with their parameters filled in; `None` beyond the limit.
+    fn filled(
+        &mut self,
+        lines: &[Line],
+        values: &[(String, Shown)],
+        context: usize,
+        part: Part,
+    ) -> Option<Vec<Line>> {
+        let mut all = Vec::with_capacity(lines.len());
+        for line in lines {
+            let shown = line::filled(&line.shown, values, self.left());
+            if !self.count(shown.text.len(), context, part) {
+                return None;
+            }
+            all.push(Line { shown, comment: None });
+        }
+        Some(all)
+    }
+
+    /// A line that is no directive of these: a macro is used, or it is text for the machine.
     fn plain(&mut self, Line { shown: line, comment }: &Line, context: usize, part: Part) {
         let label = line::label(&line.text);
         let rest = &line.text[label..];
@@ -784,20 +809,13 @@ impl Expander<'_> {
         }
         values.push(("@".to_owned(), Shown::replaced(self.calls.to_string(), part)));
         self.calls += 1;
-        let Some(context) = self.enter(format!("the macro `{name}`"), found.file, context, part) else {
+        let parent = context;
+        let Some(context) = self.enter(format!("in the macro `{name}`,"), found.file, parent, part) else {
             return;
         };
-        let mut unknown = None;
-        let lines: Vec<Line> = found
-            .lines
-            .iter()
-            .map(|line| {
-                let shown = line::filled(&line.shown, &values);
-                unknown = unknown.take().or_else(|| line::unknown_parameter(&shown));
-                Line { shown, comment: None }
-            })
-            .collect();
-        // Parameters of macros and repetitions defined inside are filled in when those run.
+        let Some(lines) = self.filled(&found.lines, &values, parent, part) else { return };
+        let unknown = lines.iter().find_map(|line| line::unknown_parameter(&line.shown));
+        // The parameters of what is defined or repeated inside are filled in there.
         let inner = lines.iter().any(|line| {
             matches!(directive(&line.shown.text), Some((Directive::Macro | Directive::Repeat, ..)))
         });
@@ -817,7 +835,7 @@ impl Expander<'_> {
     /// Writes a line with its constants and expressions resolved, and its comment.
     fn write(&mut self, line: &Shown, comment: Option<&Shown>, context: usize, part: Part) {
         let known = |name: &str| self.constants.get(name).copied();
-        let resolved = match line::resolved(line, &known, &self.aliases) {
+        let resolved = match line::resolved(line, &known, &self.aliases, self.left()) {
             // A machine may read comments: those of latte-assembler's sources hold what a program needs.
             Ok(resolved) => match comment {
                 Some(comment) => resolved.followed_by(comment),

@@ -186,7 +186,7 @@ fn messages_about_the_plain_text_become_messages_about_the_source() {
     assert_eq!(about("8"), ("s:3:3".to_owned(), "N*2".to_owned(), String::new(), line(3) + 2));
     assert_eq!(
         about("worse"),
-        ("a.inc:5:1".to_owned(), "worse".to_owned(), "in an included file, line 2".to_owned(), line(2))
+        ("a.inc:5:1".to_owned(), "worse".to_owned(), "included in line 2".to_owned(), line(2))
     );
     assert_eq!(
         about("bad"),
@@ -265,4 +265,26 @@ fn any_text_expands_or_is_refused_with_places_inside_it() {
             }
         }
     }
+}
+
+#[test]
+fn a_text_that_doubles_ends_at_the_limit() {
+    let limit = crate::limits::EXPANSION.get();
+    let arguments = ".macro m a\nm \\a\\a\n.endm\nm xxxxxxxxxx\n".to_owned();
+    let mut aliases = ".alias a0, xxxxxxxxxx\n".to_owned();
+    for number in 1..64 {
+        aliases += &format!(".alias a{number}, a{before} a{before}\n", before = number - 1);
+    }
+    let wide = format!(".alias a, {}\n{}\n", "x".repeat(1 << 16), "a ".repeat(1 << 16));
+    for text in [arguments, aliases, wide] {
+        let (expanded, errors) = expand_partly(&text, &Given::default());
+        assert!(expanded.text.len() as u64 <= limit);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].message.contains("limit `expansion`"), "{errors:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_belongs_to_no_line() {
+    assert_eq!(plain("\u{feff}.equ N, 4\nADD N\n"), "ADD 4\n");
 }

@@ -217,7 +217,8 @@ impl Assembler {
                 Target::Label(label, span) => match self.labels.get(label) {
                     Some((to, _)) => (*to, *span),
                     None => {
-                        let names: Vec<&str> = self.labels.keys().map(String::as_str).collect();
+                        let mut names: Vec<&str> = self.labels.keys().map(String::as_str).collect();
+                        names.sort_unstable();
                         let help = match names.is_empty() {
                             true => format!(
                                 "the program has no labels: put `{label}:` in front of an instruction"

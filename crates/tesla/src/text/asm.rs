@@ -84,6 +84,9 @@ pub const DIRECTIVES: &[DirectiveRow] = &[
     DirectiveRow::new(".word", "WORD…", "words as they are"),
 ];
 
+/// Errors that come with chips and program types for which their line would be right, at most.
+const MOST_ADVICE: usize = 64;
+
 /// Directives of a module. `.sampler`, `.const` and `.data` are valid in modules and in programs.
 const OF_MODULES: [&str; 3] = [".abi", ".pointers", ".variable"];
 /// Directives of a program.
@@ -318,6 +321,7 @@ impl<'a> Assembler<'a> {
     #[cold]
     fn refer_elsewhere(&mut self, line: &str, error: &mut Diagnostic) {
         if error.help.is_some()
+            && self.errors.len() < MOST_ADVICE
             && let Some(help) = self.elsewhere(line)
         {
             error.help = Some(help);
@@ -361,7 +365,11 @@ impl<'a> Assembler<'a> {
                     true => {
                         format!("the program has no labels: put `{}:` in front of an instruction", label.name)
                     }
-                    false => suggest(label.name, self.labels.keys().copied()),
+                    false => {
+                        let mut names: Vec<&str> = self.labels.keys().copied().collect();
+                        names.sort_unstable();
+                        suggest(label.name, names)
+                    }
                 };
                 self.errors.push(Diagnostic::error(span, message).help(help));
                 continue;
