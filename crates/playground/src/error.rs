@@ -1,5 +1,6 @@
 //! Requests that cannot be answered.
 
+use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_isa::source::Diagnostic;
 use reconverge_workbench::Error;
 use reconverge_workbench::launch::LaunchFileError;
@@ -105,11 +106,28 @@ impl From<TargetError> for PlayError {
     }
 }
 
-/// A message without the options of the command line, which the playground does not have. A message about a limit names it.
-fn in_place(message: String) -> String {
-    if !cfg!(target_family = "wasm") || !message.contains("--limits") {
-        return message;
+/// A message with the remedies of the playground: the page has a launch, not the options of the command line.
+pub(crate) fn in_place(message: String) -> String {
+    let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
+    let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");
+    let Some((known, option)) = message.split_once("; --limits ") else { return message };
+    if cfg!(target_family = "wasm") {
+        format!("{known}; the command line, or `reconverge serve`, has larger limits")
+    } else {
+        format!("{known}; `reconverge serve` with --limits {option}")
     }
-    let known = message.split("; --limits").next().unwrap_or_default();
-    format!("{known}; the command line, or `reconverge serve`, has larger limits")
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn remedies_are_those_of_the_page() {
+        let lanes = in_place(reconverge_isa::limits::LANES.check(1 << 40).unwrap_err().to_string());
+        assert!(lanes.ends_with("; `reconverge serve` with --limits lanes=N allows more"), "{lanes}");
+        let watchdog = in_place(INSTRUCTIONS.check(1 << 40).unwrap_err().to_string());
+        assert!(watchdog.ends_with("`watchdog = N` in the launch allows more"), "{watchdog}");
+        assert!(!watchdog.contains("--"), "{watchdog}");
+    }
 }
