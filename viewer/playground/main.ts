@@ -123,7 +123,9 @@ class Playground {
   private readonly chip = make("select");
   private readonly run = button("Run", "run the program (Ctrl Enter)", () => {
     // On a narrow page the results are below the program.
-    void this.execute().then(() => this.status.scrollIntoView({ block: "nearest" }));
+    void this.execute().then(() => {
+      if (window.matchMedia("(max-width: 60em)").matches) this.status.scrollIntoView({ block: "nearest" });
+    });
   });
   private readonly stop = button("Stop", "end the run (Escape)", () => this.engine.stop());
   private readonly status = make("p", "status");
@@ -296,8 +298,9 @@ class Playground {
     this.place = "";
     this.source.text = source;
     this.launch.text = launch;
-    this.own.textContent = title === "program" ? "own program" : title;
-    this.samples.value = SAMPLES.some(({ name }) => name === title) ? title : "";
+    const isSample = SAMPLES.some(({ name }) => name === title);
+    this.own.textContent = isSample || title === "program" ? "own program" : title;
+    this.samples.value = isSample ? title : "";
     document.title = `${title} – Reconverge playground`;
     this.task.replaceChildren();
     this.results.replaceChildren();

@@ -165,7 +165,7 @@ fn a_run_ends_when_the_page_asks_for_that() {
     assert_eq!(served.answer("next", r#"{"request": "describe"}"#)["reply"]["engine"], "native");
 }
 
-/// More pages than the server has places for runs: each is left, and frees its place.
+/// Sixteen pages occupy all places for runs until they are closed.
 #[test]
 fn a_page_that_is_left_ends_its_run() {
     let served = Served::start(&["--timeout", "600"]);
