@@ -307,8 +307,7 @@ class Playground {
     this.launchMessage.textContent = "";
     this.say("");
     this.hint.hidden = false;
-    this.shared.textContent = "";
-    this.link.hidden = true;
+    this.hideLink();
     this.hidePage();
     const sample = SAMPLES.find(({ name }) => name === title);
     if (!sample) return;
@@ -335,6 +334,7 @@ class Playground {
 
   /** Removes the program from the address: another one is shown. */
   private leaveLink(): void {
+    this.hideLink();
     if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   }
 
@@ -525,6 +525,11 @@ class Playground {
     }
   }
 
+  private hideLink(): void {
+    this.shared.textContent = "";
+    this.link.hidden = true;
+  }
+
   private hidePage(): void {
     this.page.hidden = true;
     // Without a page of a run, the editors have its place.
@@ -553,7 +558,7 @@ class Playground {
     return this.working(async () => {
       this.say("Running…");
       this.hint.hidden = true;
-      this.shared.textContent = "";
+      this.hideLink();
       this.results.replaceChildren();
       this.page.hidden = true;
       this.source.current(0);

@@ -106,10 +106,19 @@ impl From<TargetError> for PlayError {
     }
 }
 
+/// An example of a parameter.
+const PARAMETER: &str = ", for example param = [{ name = \"out\", buffer = \"u32[64]\" }]";
+
 /// A message with the remedies of the playground: the page has a launch, not the options of the command line.
 pub(crate) fn in_place(message: String) -> String {
     let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
     let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");
+    let message =
+        message.replace("by --buf and --arg in their order", "by `param` in the launch, in their order");
+    let message = match message.split_once(": add --buf ") {
+        Some((known, _)) => format!("{known}: `param` in the launch states it{PARAMETER}"),
+        None => message,
+    };
     let Some((known, option)) = message.split_once("; --limits ") else { return message };
     if cfg!(target_family = "wasm") {
         format!("{known}; the command line, or `reconverge serve`, has larger limits")
@@ -129,5 +138,11 @@ mod unit {
         let watchdog = in_place(INSTRUCTIONS.check(1 << 40).unwrap_err().to_string());
         assert!(watchdog.ends_with("`watchdog = N` in the launch allows more"), "{watchdog}");
         assert!(!watchdog.contains("--"), "{watchdog}");
+        let source = ".isa tesla\n.kernel k\n.param s[0x10] 4 out\nexit nop\n";
+        for launch in ["block = [1]", "block = [1]\nparam = [{ value = \"1:u32\" }, { value = \"2:u32\" }]"] {
+            let error = crate::launch::run(source, launch).unwrap_err();
+            assert!(error.message.contains("`param` in the launch"), "{error:?}");
+            assert!(!error.message.contains("--"), "{error:?}");
+        }
     }
 }
