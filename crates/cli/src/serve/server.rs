@@ -161,7 +161,10 @@ fn is_closed(stream: &TcpStream) -> bool {
     let _ = stream.set_nonblocking(true);
     let read = stream.peek(&mut [0]);
     let _ = stream.set_nonblocking(false);
-    !matches!(&read, Ok(1)) && !read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    match read {
+        Ok(bytes) => bytes == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
 }
 
 /// Returns the reason to refuse a request; `None` if it can come from the page of this server.
