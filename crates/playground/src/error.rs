@@ -48,7 +48,7 @@ struct ErrorReply<'a> {
 impl PlayError {
     /// An error in a part of the request.
     pub fn of(of: FaultyPart, message: impl ToString) -> PlayError {
-        PlayError { of, message: in_place(message.to_string()), line: None, diagnostics: Vec::new() }
+        PlayError { of, message: in_place(&message.to_string()), line: None, diagnostics: Vec::new() }
     }
 
     /// An error in the request itself.
@@ -110,7 +110,7 @@ impl From<TargetError> for PlayError {
 const PARAMETER: &str = ", for example param = [{ name = \"out\", buffer = \"u32[64]\" }]";
 
 /// A message with the remedies of the playground: the page has a launch, not the options of the command line.
-pub(crate) fn in_place(message: String) -> String {
+pub(crate) fn in_place(message: &str) -> String {
     let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
     let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");
     let message =
@@ -129,13 +129,15 @@ pub(crate) fn in_place(message: String) -> String {
 
 #[cfg(test)]
 mod unit {
+    use reconverge_isa::limits::LANES;
+
     use super::*;
 
     #[test]
     fn remedies_are_those_of_the_page() {
-        let lanes = in_place(reconverge_isa::limits::LANES.check(1 << 40).unwrap_err().to_string());
+        let lanes = in_place(&LANES.check(1 << 40).unwrap_err().to_string());
         assert!(lanes.ends_with("; `reconverge serve` with --limits lanes=N allows more"), "{lanes}");
-        let watchdog = in_place(INSTRUCTIONS.check(1 << 40).unwrap_err().to_string());
+        let watchdog = in_place(&INSTRUCTIONS.check(1 << 40).unwrap_err().to_string());
         assert!(watchdog.ends_with("`watchdog = N` in the launch allows more"), "{watchdog}");
         assert!(!watchdog.contains("--"), "{watchdog}");
         let source = ".isa tesla\n.kernel k\n.param s[0x10] 4 out\nexit nop\n";

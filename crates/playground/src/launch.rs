@@ -136,7 +136,7 @@ pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
         let mut trapped = trapped.clone();
         launch.look(&mut trapped, &opened, &program, &options, &InPlace);
         reply.trap = Some(TrapShown {
-            message: in_place(trapped.message.clone()),
+            message: in_place(&trapped.message),
             line: trapped.line,
             details: trapped.details("program"),
             endless: trapped.is_endless(),
