@@ -124,7 +124,7 @@ class Playground {
   private readonly run = button("Run", "run the program (Ctrl Enter)", () => {
     // On a narrow page the results are below the program.
     void this.execute().then(() => {
-      if (window.matchMedia("(max-width: 60em)").matches) this.status.scrollIntoView({ block: "nearest" });
+      if (window.matchMedia("(max-width: 60em)").matches) this.resultsHead.scrollIntoView();
     });
   });
   private readonly stop = button("Stop", "end the run (Escape)", () => this.engine.stop());
