@@ -14,9 +14,25 @@ export interface LinkedLaunch {
 
 const VERSION = "1";
 
+/** Bytes of a program with its launch, at most. */
+const MOST = 1 << 22;
+
+class TooLarge extends Error {}
+
+/** Returns transformed bytes, up to a number: a short link can contain any number of them. */
 async function through(bytes: Uint8Array<ArrayBuffer>, transform: GenericTransformStream): Promise<Uint8Array<ArrayBuffer>> {
-  const stream = new Blob([bytes]).stream().pipeThrough(transform);
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+  const reader = new Blob([bytes]).stream().pipeThrough(transform).getReader();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return new Uint8Array(await new Blob(parts).arrayBuffer());
+    parts.push(value);
+    size += value.length;
+    if (size <= MOST) continue;
+    void reader.cancel();
+    throw new TooLarge(`The link contains more than ${MOST >> 20} MiB: a program in a link is shorter.`);
+  }
 }
 
 interface GenericTransformStream extends ReadableWritablePair<Uint8Array<ArrayBuffer>, BufferSource> {}
@@ -35,7 +51,8 @@ export async function linked(hash: string): Promise<LinkedLaunch | null> {
   const [, version, data] = /^#(\d+)\.(.*)$/.exec(hash) ?? [];
   if (version === undefined || data === undefined) return null;
   if (version !== VERSION) {
-    throw new Error(`The link has version ${version} of the format, and this page reads version ${VERSION}: a newer page opens it.`);
+    const remedy = Number(version) > Number(VERSION) ? ": a newer page opens it" : "";
+    throw new Error(`The link has version ${version} of the format, and this page reads version ${VERSION}${remedy}.`);
   }
   try {
     const letters = atob(data.replaceAll("-", "+").replaceAll("_", "/"));
@@ -44,7 +61,8 @@ export async function linked(hash: string): Promise<LinkedLaunch | null> {
     const { title, source, launch, place } = JSON.parse(text) as Partial<LinkedLaunch>;
     if (typeof source !== "string" || typeof launch !== "string") throw new Error("no program");
     return { title: String(title ?? "program"), source, launch, ...(typeof place === "string" ? { place } : {}) };
-  } catch {
+  } catch (error) {
+    if (error instanceof TooLarge) throw error;
     throw new Error("The link is damaged: a part of it is missing or changed. Copy the whole link again.");
   }
 }

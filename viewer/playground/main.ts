@@ -49,6 +49,9 @@ interface Moved {
 const LONG_LINK = 8_000;
 /** Pause between a change of the text and its check, in milliseconds. */
 const PAUSE = 250;
+/** Longest run of a program that a link opens, in milliseconds. */
+const OPENING = 3_000;
+const HINT = "Choose a sample or write a program. Run shows its results here, and the page of the run below; F10 steps through it.";
 const DRAFT = "reconverge-playground";
 const FIRST = "nested-if.tesla";
 
@@ -107,15 +110,23 @@ class Playground {
   private place = "";
   private pageText = "";
   private isBusy = false;
+  /** Resolves when the engine of runs is free. */
+  private free: Promise<void> = Promise.resolve();
   private described: Described | null = null;
   private known: { isa: string | null; chip: string | null } = { isa: null, chip: null };
 
   private readonly source: TextEditor;
   private readonly launch: TextEditor;
   private readonly samples = make("select");
+  private readonly own = option("", "own program");
   private readonly machine = make("select");
   private readonly chip = make("select");
-  private readonly run = button("Run", "run the program (Ctrl Enter)", () => void this.execute());
+  private readonly run = button("Run", "run the program (Ctrl Enter)", () => {
+    // On a narrow page the results are below the program.
+    void this.execute().then(() => {
+      if (window.matchMedia("(max-width: 60em)").matches) this.resultsHead.scrollIntoView();
+    });
+  });
   private readonly stop = button("Stop", "end the run (Escape)", () => this.engine.stop());
   private readonly status = make("p", "status");
   private readonly alert = make("p", "trap alert");
@@ -124,8 +135,11 @@ class Playground {
   private readonly launchMessage = make("p", "trap launch-message");
   private readonly about = make("div", "about");
   private readonly results = make("div", "results");
+  private readonly hint = make("p", "hint", HINT);
   private readonly link = make("input", "link");
+  private readonly shared = make("p", "note shared");
   private readonly frame = make("iframe", "run-page");
+  private readonly resultsHead = make("h2", "", "Results");
   private readonly page = region("page", "Page of the run");
 
   constructor(
@@ -164,6 +178,8 @@ class Playground {
   }
 
   private line = 1;
+  /** Whether the alert says that the texts were not checked. */
+  private isUnchecked = false;
 
   async start(): Promise<void> {
     this.described = await this.language.ask<Described>({ request: "describe" });
@@ -181,7 +197,7 @@ class Playground {
       group.append(...SAMPLES.filter((sample) => sample.kind === kind).map(({ name }) => option(name)));
       this.samples.append(group);
     }
-    this.samples.prepend(option("", "own program"));
+    this.samples.prepend(this.own);
     this.samples.addEventListener("change", () => this.choose());
     this.machine.addEventListener("change", () => this.state("isa", this.machine.value));
     this.chip.addEventListener("change", () => this.state("chip", this.chip.value));
@@ -220,6 +236,7 @@ class Playground {
     this.link.setAttribute("aria-label", "Link to program and launch");
     this.launchMessage.setAttribute("role", "alert");
     this.about.setAttribute("aria-live", "polite");
+    this.shared.setAttribute("aria-live", "polite");
     columns.append(
       region(
         "program",
@@ -236,9 +253,11 @@ class Playground {
         head("Launch", save_("the launch", () => this.launchFile(), ".toml")),
         this.launch.element,
         this.launchMessage,
-        head("Results"),
-        this.status,
+        this.resultsHead,
+        this.hint,
+        this.shared,
         this.link,
+        this.status,
         this.results,
       ),
     );
@@ -279,13 +298,17 @@ class Playground {
     this.place = "";
     this.source.text = source;
     this.launch.text = launch;
-    this.samples.value = SAMPLES.some(({ name }) => name === title) ? title : "";
+    const isSample = SAMPLES.some(({ name }) => name === title);
+    this.own.textContent = isSample || title === "program" ? "own program" : title;
+    this.samples.value = isSample ? title : "";
+    document.title = `${title} – Reconverge playground`;
     this.task.replaceChildren();
     this.results.replaceChildren();
     this.launchMessage.textContent = "";
     this.say("");
-    this.link.hidden = true;
-    this.page.hidden = true;
+    this.hint.hidden = false;
+    this.hideLink();
+    this.hidePage();
     const sample = SAMPLES.find(({ name }) => name === title);
     if (!sample) return;
     this.task.append(make("p", "", sample.about), ...sample.task.map((text) => make("p", "", text)));
@@ -311,6 +334,7 @@ class Playground {
 
   /** Removes the program from the address, because the page shows another one. */
   private leaveLink(): void {
+    this.hideLink();
     if (location.hash) history.replaceState(null, "", location.pathname + location.search);
   }
 
@@ -322,6 +346,7 @@ class Playground {
       if (!found) return false;
       this.open(found.title, found.source, found.launch);
       this.place = found.place ?? "";
+      void this.executeLinked();
       return true;
     } catch (error) {
       this.alert.textContent = (error as Error).message;
@@ -393,7 +418,10 @@ class Playground {
     try {
       return await this.language.ask<T>({ source: this.source.text, launch: this.launch.text, ...request });
     } catch (error) {
-      if (error instanceof EngineError && error.of === "engine") this.alert.textContent = error.message;
+      if (error instanceof EngineError && error.of === "engine") {
+        this.alert.textContent = error.message;
+        this.isUnchecked = true;
+      }
       return null;
     }
   }
@@ -403,6 +431,8 @@ class Playground {
     if (this.isChanged()) this.leaveLink();
     const found = await this.asked<Diagnosed>({ request: "diagnose" });
     if (!found || text !== this.source.text) return;
+    if (this.isUnchecked) this.alert.textContent = "";
+    this.isUnchecked = false;
     this.show(found.source);
     this.launch.mark(found.launch.map(mark));
     this.showLaunch(found.launch[0]);
@@ -462,9 +492,13 @@ class Playground {
     document.documentElement.dataset["busy"] = isBusy ? "1" : "0";
   }
 
-  /** Runs an action with the engine, and shows its error. */
-  private async working(act: () => Promise<void>): Promise<void> {
-    if (this.isBusy) return;
+  /** Does something with the engine, and shows what it fails with. */
+  private working(act: () => Promise<void>): Promise<void> {
+    if (!this.isBusy) this.free = this.worked(act);
+    return this.free;
+  }
+
+  private async worked(act: () => Promise<void>): Promise<void> {
     this.busy(true);
     this.alert.textContent = "";
     this.launchMessage.textContent = "";
@@ -487,19 +521,51 @@ class Playground {
     } else if (error.of === "launch") {
       this.showLaunch(error);
     } else {
-      this.alert.textContent = error.message;
+      this.say(`Not run: ${error.message.trim()}`);
     }
   }
 
-  private execute(): Promise<void> {
+  private hideLink(): void {
+    this.shared.textContent = "";
+    this.link.hidden = true;
+  }
+
+  private hidePage(): void {
+    this.page.hidden = true;
+    // Without a page of a run, the editors have its place.
+    delete document.documentElement.dataset["recorded"];
+  }
+
+  /** Runs the program of a link, which shows its step. A long run is left to the reader. */
+  private async executeLinked(): Promise<void> {
+    // The run of another program ends first.
+    if (this.isBusy) this.engine.stop();
+    await this.free;
+    let isLong = false;
+    const bound = window.setTimeout(() => {
+      isLong = true;
+      this.engine.stop();
+    }, OPENING);
+    await this.execute(() => window.clearTimeout(bound));
+    window.clearTimeout(bound);
+    const step = /step=(\d+)/.exec(this.place)?.[1];
+    const at = step ? ` The link shows step ${step}.` : "";
+    if (isLong) this.say(`The program of the link runs for more than ${OPENING / 1_000} seconds: Run starts it again.${at}`);
+  }
+
+  /** Runs the program. `hasRun` is called before the run is recorded. */
+  private execute(hasRun: () => void = () => {}): Promise<void> {
     return this.working(async () => {
       this.say("Running…");
+      this.hint.hidden = true;
+      this.hideLink();
       this.results.replaceChildren();
       this.page.hidden = true;
       this.source.current(0);
       const texts = { source: this.source.text, launch: this.launch.text };
       const start = performance.now();
       const ran = await this.engine.ask<Ran>({ request: "run", ...texts });
+      hasRun();
       this.showResults(ran, (performance.now() - start) / 1_000);
       const record = () => this.record(texts);
       if (ran.short) return record();
@@ -516,7 +582,7 @@ class Playground {
       `${ran.divergent_branches.toLocaleString("en")} divergent branch${ran.divergent_branches === 1 ? "" : "es"}`,
     ];
     const verdict = ran.passed === null ? "" : ran.passed ? "Passed: all is as the launch expects. " : "Failed. ";
-    this.say(`${verdict}${ran.trap ? "Trapped." : counts.join(", ")}; ${seconds.toFixed(2)} s.`);
+    this.say(`${verdict}${ran.trap ? "Trapped" : counts.join(", ")}; ${seconds.toFixed(2)} s.`);
     this.status.className = ran.passed === null ? "status" : `status ${ran.passed ? "passed" : "failed"}`;
     const { trap } = ran;
     if (trap) {
@@ -547,6 +613,7 @@ class Playground {
     );
     this.page.replaceChildren(heading, this.frame);
     this.page.hidden = false;
+    document.documentElement.dataset["recorded"] = "1";
   }
 
   private async share(): Promise<void> {
@@ -559,7 +626,9 @@ class Playground {
     this.link.select();
     const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
     const long = location.href.length > LONG_LINK ? ` It has ${count(location.href.length, "character")}: some programs shorten such links.` : "";
-    this.say(`The link has program and launch; it is in the field below${copied ? " and on the clipboard" : ""}.${long}`);
+    const step = place ? ", launch and step" : " and launch";
+    this.shared.textContent = `The link has program${step}; it is in the field below${copied ? " and on the clipboard" : ""}.${long}`;
+    this.link.scrollIntoView({ block: "nearest" });
   }
 }
 

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { gunzipSync } from "node:zlib";
+import { deflateSync, gunzipSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -238,13 +238,14 @@ describe("the playground", () => {
         await page.locator(".current", { hasText: "shl b32 $r0 $r0 0x2" }).waitFor();
         await page.getByRole("button", { name: /^make a link/ }).click();
         link = await page.getByRole("textbox", { name: "Link to program and launch" }).inputValue();
+        assert.match(await status(page), /^5 group instructions/, "the link does not replace the results");
       });
       assert.match(link, /#1\.[\w-]+$/);
       assert.ok(link.length < 1000, link);
       await open(link, async (page) => {
         assert.equal((await text(page, "Program")).trim(), PROGRAM);
         assert.equal((await text(page, "Launch file")).trim(), LAUNCH.trim());
-        await run(page);
+        // The link is opened at its step, without Run.
         const where = inPage(page).locator(".where", { hasText: "step 2" });
         await where.waitFor();
       });
@@ -302,12 +303,39 @@ describe("the playground", () => {
   const skip = !first && "neither a folder nor a binary with serve";
 
   it("says that a link is damaged or of another version", { skip }, async () => {
-    for (const [hash, message] of [["#1.eJxLTEoG", /damaged/], ["#1.%%", /damaged/], ["#1.", /damaged/], ["#7.eJxL", /version 7/]]) {
+    for (const [hash, message] of [["#1.eJxLTEoG", /damaged/], ["#1.%%", /damaged/], ["#1.", /damaged/], ["#7.eJxL", /version 7.*: a newer page/], ["#0.eJxL", /version 0[^:]*\.$/]]) {
       await open(anywhere() + hash, async (page) => {
         assert.match(await page.locator(".alert").textContent(), message);
         await page.getByRole("textbox", { name: "Program", exact: true }).waitFor();
       });
     }
+  });
+
+  const linkOf = (program) => `#1.${deflateSync(Buffer.from(JSON.stringify(program))).toString("base64url")}`;
+
+  it("refuses a short link that contains very much", { skip }, async () => {
+    const link = linkOf({ title: "much", source: " ".repeat(1 << 26), launch: "" });
+    await open(anywhere() + link, async (page) => {
+      assert.match(await page.locator(".alert").textContent(), /more than 4 MiB/);
+    });
+  });
+
+  it("leaves a long run of a link to the reader", { skip }, async () => {
+    const launch = "block = [32]\nwatchdog = 1000000000000\n";
+    await open(anywhere() + linkOf({ title: "without end", source: ENDLESS, launch, place: "#step=7&lane=0" }), async (page) => {
+      await page.getByRole("status").filter({ hasText: "Run starts it again. The link shows step 7." }).waitFor();
+      assert.equal(await page.getByLabel("Sample").evaluate((list) => list.selectedOptions[0].text), "without end");
+    });
+  });
+
+  it("shows a hint until a program has run, and then its results", { skip }, async () => {
+    await open(anywhere(), async (page) => {
+      await page.locator(".hint", { hasText: "F10 steps" }).waitFor();
+      await run(page);
+      await page.locator(".hint").waitFor({ state: "hidden" });
+      const place = await page.getByRole("status").boundingBox();
+      assert.ok(place.y >= 0 && place.y < 844, `${place.y}`);
+    }, { viewport: { width: 390, height: 844 } });
   });
 
   it("names the line of a launch that is wrong", { skip }, async () => {
@@ -339,7 +367,7 @@ describe("the playground", () => {
       await type(page, "Program", PROGRAM);
       await type(page, "Launch file", LAUNCH.replace("[4]", "[8]"));
       await run(page);
-      assert.match(await status(page), /^Trapped\./);
+      assert.match(await status(page), /^Trapped; \d+\.\d\d s\.$/);
       await page.locator(".results .trap", { hasText: "trap at 0x20" }).waitFor();
       await page.locator(".current", { hasText: "exit st" }).first().waitFor();
     });

@@ -146,7 +146,7 @@ fn a_run_ends_when_its_time_is_used_up() {
     let served = Served::start(&["--timeout", "0.5"]);
     let start = Instant::now();
     let reply = served.answer("a", &endless());
-    assert_eq!(reply["error"]["message"], "no end after 0.5 s: --timeout SECONDS allows more");
+    assert_eq!(reply["error"]["message"], "stopped after 0.5 s, the longest time of a run on this server");
     assert!(start.elapsed() < Duration::from_secs(20));
 }
 
@@ -163,6 +163,49 @@ fn a_run_ends_when_the_page_asks_for_that() {
         assert!(reply["error"]["message"].as_str().unwrap().contains("stopped"), "{reply}");
     });
     assert_eq!(served.answer("next", r#"{"request": "describe"}"#)["reply"]["engine"], "native");
+}
+
+/// Sixteen pages occupy all places for runs until they are closed.
+#[test]
+fn a_page_that_is_left_ends_its_run() {
+    let served = Served::start(&["--timeout", "600"]);
+    let body = endless();
+    let pages: Vec<TcpStream> = (0..16)
+        .map(|number| {
+            let mut stream = TcpStream::connect(&served.host).unwrap();
+            let (host, length) = (&served.host, body.len());
+            let head = format!("POST /answer?page{number} HTTP/1.1\r\nHost: {host}\r\n");
+            let lines = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+            stream.write_all([&*head, &*lines, &*body].concat().as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let run = r#"{"request": "run", "source": ".isa tesla\nexit nop\n", "launch": "block = [1]"}"#;
+    let asked = || served.post("/answer?more", "Content-Type: application/json\r\n", run);
+    let waited = |wanted: &str| {
+        let start = Instant::now();
+        while status(&asked()) != wanted {
+            assert!(start.elapsed() < Duration::from_secs(60), "no status {wanted}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    waited("503");
+    assert!(asked().contains("too many runs"));
+    // Questions about texts have other places.
+    assert_eq!(served.answer("text", r#"{"request": "describe"}"#)["reply"]["engine"], "native");
+    drop(pages);
+    waited("200");
+}
+
+#[test]
+fn a_buffer_that_needs_all_memory_is_refused() {
+    let served = Served::start(&[]);
+    let source = r".isa tesla\n.kernel a\n.param s[0x10] 4 out\nexit nop\n";
+    let launch = r#"block = [1]\nparam = [{ name = \"out\", buffer = \"u32[1000000000]\" }]"#;
+    let reply =
+        served.answer("a", &format!(r#"{{"request": "run", "source": "{source}", "launch": "{launch}"}}"#));
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert!(message.contains("`memory` of 1073741824"), "{message}");
 }
 
 #[test]

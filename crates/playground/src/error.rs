@@ -1,5 +1,6 @@
 //! Errors of requests.
 
+use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_isa::source::Diagnostic;
 use reconverge_workbench::Error;
 use reconverge_workbench::launch::LaunchFileError;
@@ -47,7 +48,7 @@ struct ErrorReply<'a> {
 impl PlayError {
     /// Returns an error in a part of the request.
     pub fn of(of: FaultyPart, message: impl ToString) -> PlayError {
-        PlayError { of, message: in_place(message.to_string()), line: None, diagnostics: Vec::new() }
+        PlayError { of, message: in_place(&message.to_string()), line: None, diagnostics: Vec::new() }
     }
 
     /// Returns an error in the request itself.
@@ -106,12 +107,43 @@ impl From<TargetError> for PlayError {
     }
 }
 
-/// Returns a message for the playground. A WebAssembly module does not have the option `--limits`, so the message
-/// names the programs with larger limits instead.
-fn in_place(message: String) -> String {
-    if !cfg!(target_family = "wasm") || !message.contains("--limits") {
-        return message;
+/// An example of a parameter.
+const PARAMETER: &str = ", for example param = [{ name = \"out\", buffer = \"u32[64]\" }]";
+
+/// A message with the remedies of the playground: the page has a launch, not the options of the command line.
+pub(crate) fn in_place(message: &str) -> String {
+    let watchdog = format!("{} allows more", INSTRUCTIONS.raise);
+    let message = message.replace(&watchdog, "`watchdog = N` in the launch allows more");
+    let message =
+        message.replace("by --buf and --arg in their order", "by `param` in the launch, in their order");
+    let message = match message.split_once(": add --buf ") {
+        Some((known, _)) => format!("{known}: `param` in the launch states it{PARAMETER}"),
+        None => message,
+    };
+    let Some((known, option)) = message.split_once("; --limits ") else { return message };
+    if cfg!(target_family = "wasm") {
+        format!("{known}; the command line, or `reconverge serve`, has larger limits")
+    } else {
+        format!("{known}; `reconverge serve` with --limits {option}")
     }
-    let known = message.split("; --limits").next().unwrap_or_default();
-    format!("{known}; the command line, or `reconverge serve`, has larger limits")
+}
+
+#[cfg(test)]
+mod unit {
+    use reconverge_isa::limits::LANES;
+
+    use super::*;
+
+    #[test]
+    fn remedies_are_those_of_the_page() {
+        let lanes = in_place(&LANES.check(1 << 40).unwrap_err().to_string());
+        assert!(lanes.ends_with("; `reconverge serve` with --limits lanes=N allows more"), "{lanes}");
+        let watchdog = in_place(&INSTRUCTIONS.check(1 << 40).unwrap_err().to_string());
+        assert!(watchdog.ends_with("`watchdog = N` in the launch allows more"), "{watchdog}");
+        assert!(!watchdog.contains("--"), "{watchdog}");
+        let source = ".isa tesla\n.kernel k\n.param s[0x10] 4 out\nexit nop\n";
+        let error = crate::launch::run(source, "block = [1]").unwrap_err();
+        assert!(error.message.contains("`param` in the launch"), "{error:?}");
+        assert!(!error.message.contains("--"), "{error:?}");
+    }
 }

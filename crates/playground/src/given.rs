@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use reconverge_isa::Isa;
 use reconverge_isa::expand::Given;
+use reconverge_isa::source::Diagnostic;
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::open::OpenError;
 use reconverge_workbench::text::Source;
@@ -33,7 +34,15 @@ pub(crate) fn with_machine<'a>(launch: &'a str, source: &str) -> Option<(Cow<'a,
 
 /// Returns the machine that a source states.
 fn isa_of(source: &str) -> Option<Isa> {
-    Source::new(source, &Given::default()).ok()?.isa()
+    read(source).ok()?.isa()
+}
+
+/// Reads a source, with its macros expanded.
+///
+/// # Errors
+/// A macro or a directive of the source is wrong, or it includes a file.
+pub(crate) fn read(source: &str) -> Result<Source<'_>, Vec<Diagnostic>> {
+    Source::new(source, &Given::default())
 }
 
 /// Opens a source for a launch. The launch may state machine, chip and program type.

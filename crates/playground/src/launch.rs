@@ -1,6 +1,7 @@
 //! Runs the launch of a source, compares its results with the expected ones, and records it for the page of a run.
 
 use reconverge_isa::Program;
+use reconverge_isa::limits::LANES;
 use reconverge_simt::Options;
 use reconverge_workbench::error::Error;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
@@ -10,8 +11,8 @@ use reconverge_workbench::values::Files;
 use reconverge_workbench::{Opened, Session};
 use serde::Serialize;
 
-use crate::error::{FaultyPart, PlayError};
-use crate::given::{opened, with_machine};
+use crate::error::{FaultyPart, PlayError, in_place};
+use crate::given::{opened, read, with_machine};
 
 /// Maximum number of steps, values and bytes in a recorded run. A page with this size opens in less than a second.
 const RECORDED: Bounds = Bounds { steps: 50_000, values: 750_000, bytes: 5_000_000 };
@@ -34,11 +35,23 @@ impl Files for InPlace {
 /// The text cannot be parsed, or no machine is stated.
 fn launch_of(launch: &str, source: &str) -> Result<LaunchFile, PlayError> {
     let Some((text, added)) = with_machine(launch, source) else {
+        // A source that cannot be expanded has its own error, and may state the machine.
+        read(source).map_err(|errors| PlayError::source(source, &errors))?;
         let message = "no machine is stated: choose one, or begin the program with .isa or .chip";
         return Err(PlayError::of(FaultyPart::Launch, message));
     };
     let lines = text[..added].matches('\n').count();
-    LaunchFile::parse(&text).map_err(|error| PlayError::launch_file(&error, lines))
+    let parsed = LaunchFile::parse(&text).map_err(|error| PlayError::launch_file(&error, lines))?;
+    LANES.check(threads(&text)).map_err(|exceeded| PlayError::of(FaultyPart::Launch, exceeded))?;
+    Ok(parsed)
+}
+
+/// Threads of all blocks of a Tesla kernel. On the command line they may be any number; here a person waits for them.
+fn threads(launch: &str) -> u64 {
+    let Ok(fields) = LaunchFile::fields(launch) else { return 0 };
+    let sizes = ["grid", "block"].into_iter().filter_map(|name| fields.get(name)?.as_array());
+    let sizes = sizes.flatten().filter_map(|size| u64::try_from(size.as_integer()?).ok());
+    sizes.fold(1, u64::saturating_mul)
 }
 
 /// A launch with its program, ready to run.
@@ -123,7 +136,7 @@ pub fn run(source: &str, launch: &str) -> Result<LaunchReply, PlayError> {
         let mut trapped = trapped.clone();
         launch.look(&mut trapped, &opened, &program, &options, &InPlace);
         reply.trap = Some(TrapShown {
-            message: trapped.message.clone(),
+            message: in_place(&trapped.message),
             line: trapped.line,
             details: trapped.details("program"),
             endless: trapped.is_endless(),
@@ -172,6 +185,13 @@ mod unit {
     const SOURCE: &str = ".isa tesla\n.kernel k\nexit nop\n";
 
     #[test]
+    fn a_launch_of_too_many_threads_is_refused_at_once() {
+        let error = launch_of("block = [512]\ngrid = [65535, 65535]\n", SOURCE).unwrap_err();
+        assert!(error.message.contains("2198956147200 lanes are more than the limit `lanes`"), "{error:?}");
+        assert!(launch_of("{\"block\": [512], \"grid\": [1024, 2]}", SOURCE).is_ok());
+    }
+
+    #[test]
     fn the_machine_of_the_source_fills_in_and_lines_stay() {
         assert!(launch_of("block = [4]\n", SOURCE).is_ok());
         assert!(launch_of("{}", SOURCE).is_ok() && launch_of("{\"block\": [4]}", SOURCE).is_ok());
@@ -180,6 +200,8 @@ mod unit {
             assert_eq!(error.line, Some(2), "{error:?}");
             assert!(error.message.starts_with("unknown key `blcok`: did you mean `block`?"), "{error:?}");
         }
+        let file = launch_of("", ".isa tesla\n.include \"a.s\"\nexit nop\n").unwrap_err();
+        assert_eq!((file.of, file.message.contains("machine")), (FaultyPart::Source, false), "{file:?}");
         let none = launch_of("", "nop\n").unwrap_err();
         assert!(none.message.starts_with("no machine is stated"), "{none:?}");
     }

@@ -69,6 +69,13 @@ pub enum PlayRequest {
     RoundTrip(WordsGiven),
 }
 
+impl PlayRequest {
+    /// Whether the request runs a program, which can take any time.
+    pub fn runs(&self) -> bool {
+        matches!(self, PlayRequest::Kernel { .. } | PlayRequest::Run { .. } | PlayRequest::Record { .. })
+    }
+}
+
 /// Words of a program: a file in hexadecimal digits, or in base64.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

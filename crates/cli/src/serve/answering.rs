@@ -6,16 +6,30 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use reconverge_isa::limits::ALL;
+use reconverge_isa::limits::{ALL, Limit, MEMORY};
+use reconverge_playground::request::PlayRequest;
 use serde_json::json;
 
 use crate::args::Answer;
 
-/// Maximum number of concurrent requests: two per page, for several pages.
-const MOST: usize = 16;
+/// Runs at the same time, at most.
+const RUNS: usize = 16;
+
+/// Questions about texts that are answered at the same time, at most. They have places of their own: an editor has its messages
+/// while programs run.
+const QUESTIONS: usize = 16;
+
+/// The longest time of the answer to a question about texts.
+const QUESTION_TIME: Duration = Duration::from_secs(10);
+
+/// Pause between two looks at the connection of a page.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Bytes of a buffer on the server, at most, unless `--limits` sets another value: several pages share the memory.
+const MEMORY_OF_RUN: u64 = 1 << 30;
 
 /// Answers the requests on standard input, one per line.
 ///
@@ -30,33 +44,47 @@ pub(super) fn answer_lines() -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The running processes, by the names that the page gives its requests.
+/// A process that answers.
+struct Responder {
+    process: Child,
+    /// Whether it runs a program.
+    runs: bool,
+}
+
+/// The processes that answer now, by the names that the page gives its requests.
 #[derive(Clone, Default)]
-pub(super) struct Answering(Arc<Mutex<HashMap<String, Child>>>);
+pub(super) struct Answering(Arc<Mutex<HashMap<String, Responder>>>);
 
 impl Answering {
-    fn running(&self) -> MutexGuard<'_, HashMap<String, Child>> {
+    fn running(&self) -> MutexGuard<'_, HashMap<String, Responder>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers a request within a time limit. Returns `None` if too many requests run, or if one with this name runs.
+    /// Answers a request within a time, unless its page is gone. `None` if too many requests run, or one of this name.
     ///
     /// # Errors
-    /// The process cannot be started.
-    pub(super) fn answer(&self, name: &str, request: &[u8], limit: Duration) -> Result<Option<Vec<u8>>> {
+    /// No process can be started.
+    pub(super) fn answer(
+        &self,
+        name: &str,
+        request: &[u8],
+        limit: Duration,
+        is_gone: impl Fn() -> bool,
+    ) -> Result<Option<Vec<u8>>> {
+        let runs = serde_json::from_slice::<PlayRequest>(request).is_ok_and(|request| request.runs());
+        let (most, limit) = if runs { (RUNS, limit) } else { (QUESTIONS, limit.min(QUESTION_TIME)) };
         let mut command = Command::new(std::env::current_exe().context("the program of this command")?);
-        let limits = ALL.iter().filter(|limit| limit.raise.starts_with("--limits"));
-        let limits: Vec<String> = limits.map(|limit| format!("{}={}", limit.name, limit.get())).collect();
-        command.args(["serve", "--answer", "--limits", &limits.join(",")]);
+        command.args(["serve", "--answer", "--limits", &limits()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let (input, mut output) = {
             let mut running = self.running();
-            if running.len() >= MOST || running.contains_key(name) {
+            let like = running.values().filter(|other| other.runs == runs).count();
+            if like >= most || running.contains_key(name) {
                 return Ok(None);
             }
-            let mut child = command.spawn().context("a process for the request")?;
-            let pipes = child.stdin.take().zip(child.stdout.take()).context("the pipes of a process")?;
-            running.insert(name.to_owned(), child);
+            let mut process = command.spawn().context("a process for the request")?;
+            let pipes = process.stdin.take().zip(process.stdout.take()).context("the pipes of a process")?;
+            running.insert(name.to_owned(), Responder { process, runs });
             pipes
         };
         let (sender, receiver) = channel();
@@ -68,31 +96,53 @@ impl Answering {
         });
         // Writing fails if the process was stopped.
         let _ = write(input, request);
-        let reply = receiver.recv_timeout(limit);
+        let end = Instant::now() + limit;
+        let reply = loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match receiver.recv_timeout(left.min(LOOK)) {
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() && !is_gone() => {}
+                reply => break reply,
+            }
+        };
         self.stop(name);
+        let seconds = limit.as_secs_f64();
         Ok(Some(match reply {
             Ok(reply) if !reply.is_empty() => reply,
             Ok(_) | Err(RecvTimeoutError::Disconnected) => {
                 failed("the run was stopped, or its process ended")
             }
+            Err(RecvTimeoutError::Timeout) if runs => {
+                failed(&format!("stopped after {seconds} s, the longest time of a run on this server"))
+            }
             Err(RecvTimeoutError::Timeout) => {
-                failed(&format!("no end after {} s: --timeout SECONDS allows more", limit.as_secs_f64()))
+                failed(&format!("the texts were not checked within {seconds} s: they are too long"))
             }
         }))
     }
 
     /// Ends the process of a request, if it runs.
     pub(super) fn stop(&self, name: &str) {
-        let child = self.running().remove(name);
-        if let Some(mut child) = child {
-            // The process may have ended.
-            let _ = child.kill();
-            let _ = child.wait();
+        let stopped = self.running().remove(name);
+        if let Some(Responder { mut process, .. }) = stopped {
+            // It may have ended.
+            let _ = process.kill();
+            let _ = process.wait();
         }
     }
 }
 
-/// Writes a request as one line. JSON may have newlines between its parts, but not inside a string.
+/// The value of `--limits` of a process that answers: the limits of the server.
+fn limits() -> String {
+    let value = |limit: &Limit| {
+        let is_unset = limit.name == MEMORY.name && limit.get() == MEMORY.default;
+        if is_unset { MEMORY_OF_RUN } else { limit.get() }
+    };
+    let of_command = ALL.iter().filter(|limit| limit.raise.starts_with("--limits"));
+    let all: Vec<String> = of_command.map(|limit| format!("{}={}", limit.name, value(limit))).collect();
+    all.join(",")
+}
+
+/// Writes a request as a line: JSON may have ends of lines between its parts, and has none in a text.
 fn write(mut input: impl Write, request: &[u8]) -> std::io::Result<()> {
     let line: Vec<u8> =
         request.iter().map(|byte| if b"\r\n".contains(byte) { b' ' } else { *byte }).collect();

@@ -1,6 +1,7 @@
 //! The server of the page.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -111,13 +112,15 @@ impl Serving {
     /// Answers the request of a connection. The browser may have closed it.
     fn serve(&self, stream: &TcpStream) {
         match PageRequest::read(stream, BODY) {
-            Ok(Some(request)) => drop(self.reply(&request).write(stream, request.method == "HEAD")),
+            Ok(Some(request)) => {
+                drop(self.reply(&request, stream).write(stream, request.method == "HEAD"));
+            }
             Ok(None) => {}
             Err(error) => drop(Reply::refused(400, &format!("{error}\n")).write(stream, false)),
         }
     }
 
-    fn reply(&self, request: &PageRequest) -> Reply {
+    fn reply(&self, request: &PageRequest, stream: &TcpStream) -> Reply {
         if let Some(why) = foreign(request) {
             return Reply::refused(403, &format!("{why}\n"));
         }
@@ -127,7 +130,7 @@ impl Serving {
             ("GET" | "HEAD", "/" | "/index.html") => file("text/html; charset=utf-8", &self.pages.page),
             ("GET" | "HEAD", "/engine.js") => file("text/javascript", ENGINE.as_bytes()),
             ("GET" | "HEAD", "/editor.js") => file("text/javascript", &self.pages.editor),
-            ("POST", "/answer") => self.answer(name, request),
+            ("POST", "/answer") => self.answer(name, request, stream),
             ("POST", "/stop") => {
                 self.answering.stop(name);
                 Reply::status(204)
@@ -137,20 +140,34 @@ impl Serving {
         }
     }
 
-    fn answer(&self, name: &str, request: &PageRequest) -> Reply {
-        // A page of another origin can send this type only after a preflight request, which the server rejects.
+    fn answer(&self, name: &str, request: &PageRequest, stream: &TcpStream) -> Reply {
+        // A page of another origin cannot send this type without asking first, and the server has no answer to that.
         if request.media.as_deref() != Some("application/json") {
             return Reply::refused(415, "a request is application/json\n");
         }
-        match self.answering.answer(name, &request.body, self.timeout) {
+        match self.answering.answer(name, &request.body, self.timeout, || is_closed(stream)) {
             Ok(Some(reply)) => Reply::new("application/json", reply),
-            Ok(None) => Reply::refused(503, "too many runs at the same time: stop one of them\n"),
+            Ok(None) => Reply::refused(
+                503,
+                "the server has too many runs at the same time: stop one of them, or wait\n",
+            ),
             Err(error) => Reply::refused(500, &format!("{error:#}\n")),
         }
     }
 }
 
-/// Returns the reason to reject a request, or `None` if the request can come from this server's page.
+/// Whether the other side has closed a connection. A page that is left closes those of its requests.
+fn is_closed(stream: &TcpStream) -> bool {
+    let _ = stream.set_nonblocking(true);
+    let read = stream.peek(&mut [0]);
+    let _ = stream.set_nonblocking(false);
+    match read {
+        Ok(bytes) => bytes == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    }
+}
+
+/// Returns the reason to refuse a request; `None` if it can come from the page of this server.
 ///
 /// The page of another site can let its host name point to this machine (DNS rebinding). Its requests then have that
 /// name in `Host`. A host is therefore only accepted as `localhost` or as an address.
