@@ -1,5 +1,4 @@
-//! Steps a program until its lanes diverge: shows why each lane runs or waits, reads a register, and continues from a
-//! snapshot.
+//! Steps a program until its lanes diverge, shows why each lane runs or waits, and continues from a snapshot.
 //!
 //! `cargo run -p reconverge --example step`
 

@@ -150,7 +150,7 @@ pub struct Hints {
 reconverge_isa::choices! {
     /// The byte order of a word, or of an array's element.
     ///
-    /// Exhaustive, so that callers may match both orders: the crate does not use a third one.
+    /// Exhaustive: callers may match both orders. The crate does not use a third one.
     #[derive(Hash)]
     pub enum Endian {
         /// Least significant byte first.
