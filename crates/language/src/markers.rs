@@ -26,9 +26,6 @@ const MOST_TRIES: usize = 6;
 /// Errors of a text of which nothing states the machine that may be more than half of its lines.
 const FEW: usize = 4;
 
-/// Changes that are tried for one question, at most. Each assembles the text.
-const MOST_TRIES: usize = 16;
-
 /// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkerLevel {
