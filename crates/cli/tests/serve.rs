@@ -170,31 +170,65 @@ fn a_run_ends_when_the_page_asks_for_that() {
 fn a_page_that_is_left_ends_its_run() {
     let served = Served::start(&["--timeout", "600"]);
     let body = endless();
-    let pages: Vec<TcpStream> = (0..16)
-        .map(|number| {
-            let mut stream = TcpStream::connect(&served.host).unwrap();
-            let (host, length) = (&served.host, body.len());
-            let head = format!("POST /answer?page{number} HTTP/1.1\r\nHost: {host}\r\n");
-            let lines = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
-            stream.write_all([&*head, &*lines, &*body].concat().as_bytes()).unwrap();
-            stream
-        })
-        .collect();
+    let page = |number: usize| {
+        let mut stream = TcpStream::connect(&served.host).unwrap();
+        let (host, length) = (&served.host, body.len());
+        let head = format!("POST /answer?page{number} HTTP/1.1\r\nHost: {host}\r\n");
+        let lines = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all([&*head, &*lines, &*body].concat().as_bytes()).unwrap();
+        stream
+    };
     let run = r#"{"request": "run", "source": ".isa tesla\nexit nop\n", "launch": "block = [1]"}"#;
     let asked = || served.post("/answer?more", "Content-Type: application/json\r\n", run);
-    let waited = |wanted: &str| {
-        let start = Instant::now();
-        while status(&asked()) != wanted {
-            assert!(start.elapsed() < Duration::from_secs(60), "no status {wanted}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    };
-    waited("503");
+    // A question can take the place of a page, which is then refused: pages come until all places are taken.
+    let mut pages = Vec::new();
+    while status(&asked()) != "503" {
+        assert!(pages.len() < 100, "100 pages run at the same time");
+        pages.push(page(pages.len()));
+        std::thread::sleep(Duration::from_millis(100));
+    }
     assert!(asked().contains("too many runs"));
     // Questions about texts have other places.
     assert_eq!(served.answer("text", r#"{"request": "describe"}"#)["reply"]["engine"], "native");
     drop(pages);
-    waited("200");
+    let start = Instant::now();
+    while status(&asked()) != "200" {
+        assert!(start.elapsed() < Duration::from_secs(60), "the runs of pages that were left go on");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A server that is killed cannot end its processes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_ends_with_a_server_that_is_killed() {
+    let served = Served::start(&["--timeout", "600"]);
+    let (server, body) = (served.process.id(), endless());
+    let mut stream = TcpStream::connect(&served.host).unwrap();
+    let (host, length) = (&served.host, body.len());
+    let head = format!("POST /answer?page HTTP/1.1\r\nHost: {host}\r\n");
+    let lines = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+    stream.write_all([&*head, &*lines, &*body].concat().as_bytes()).unwrap();
+    let children = || {
+        let tasks = std::fs::read_dir(format!("/proc/{server}/task")).into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let start = Instant::now();
+    let run = loop {
+        assert!(start.elapsed() < Duration::from_secs(60), "no run began");
+        match children().pop() {
+            Some(run) => break run,
+            None => std::thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    // The process asks for the signal in its first instructions.
+    std::thread::sleep(Duration::from_secs(1));
+    drop(served);
+    while std::path::Path::new("/proc").join(&run).exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "process {run} goes on");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
