@@ -212,7 +212,9 @@ fn a_run_ends_with_a_server_that_is_killed() {
     let children = || {
         let tasks = std::fs::read_dir(format!("/proc/{server}/task")).into_iter().flatten().flatten();
         let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
-        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+        lists
+            .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
     };
     let start = Instant::now();
     let run = loop {

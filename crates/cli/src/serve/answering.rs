@@ -38,7 +38,8 @@ const MEMORY_OF_RUN: u64 = 1 << 30;
 pub(super) fn answer_lines() -> Result<Answer> {
     // The process ends with the server, also if that is killed.
     #[cfg(target_os = "linux")]
-    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).context("the signal of the server's end")?;
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)
+        .context("the signal of the server's end")?;
     for line in std::io::stdin().lock().split(b'\n') {
         let reply = reconverge_playground::answer(&line.context("standard input")?);
         say!("{}", String::from_utf8_lossy(&reply));
