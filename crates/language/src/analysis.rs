@@ -15,7 +15,7 @@ use reconverge_workbench::{Style, Target, assemble};
 use crate::choice::{ChosenBy, TargetHint, fewest, stated, with_hints};
 use crate::lexemes::{LexedLine, LexemeKind, lex};
 use crate::lines::LineStarts;
-use crate::markers::{Marker, Remedy};
+use crate::message::{Marker, Remedy};
 use crate::names::{NameTable, SheetFile};
 use crate::passes::{MANY, Passes, assemble_partly};
 use crate::vocabulary::vocabulary;

@@ -8,8 +8,8 @@ use reconverge_isa::{Isa, Span};
 
 use crate::analysis::Analysis;
 use crate::lexemes::{LexedLine, Lexeme, LexemeKind};
+use crate::message::{TextChange, changed};
 use crate::outline::is_control;
-use crate::references::{TextChange, changed};
 use crate::vocabulary::vocabulary;
 
 /// Number of spaces per level of indentation.

@@ -5,7 +5,7 @@ use reconverge_isa::source::proposed;
 use reconverge_workbench::launch::{LaunchFile, LaunchFileError};
 
 use crate::lines::LineStarts;
-use crate::markers::{Marker, MarkerLevel};
+use crate::message::{Marker, MarkerLevel};
 
 /// Whether a TOML or JSON text is a launch file: it names a machine or a program.
 pub fn is_launch(text: &str) -> bool {

@@ -10,9 +10,9 @@ use reconverge_isa::{Diagnostic, Span};
 use crate::analysis::Analysis;
 use crate::choice::ChosenBy;
 use crate::lexemes::LexedLine;
+use crate::message::{FilePlace, Marker, MarkerLevel, Remedy, TextChange, changed};
 use crate::names::NameSort;
 use crate::passes::MANY;
-use crate::references::{TextChange, changed};
 
 /// Errors of a source that become messages, at most. One more message says how many are left out.
 const MOST_SHOWN: usize = 1000;
@@ -25,58 +25,6 @@ const MOST_TRIES: usize = 6;
 
 /// Errors of a text of which nothing states the machine that may be more than half of its lines.
 const FEW: usize = 4;
-
-/// Severity of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkerLevel {
-    /// The text is invalid, or a program breaks a rule and traps.
-    Error,
-    /// The text probably does not have the intended meaning, or its behaviour is undefined.
-    Warning,
-    /// The text is valid but probably not intended.
-    Note,
-    /// A remark about the analysis itself.
-    Hint,
-}
-
-/// A position in the source or in a file that it includes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FilePlace {
-    /// Path of the file relative to the folder of the source; `None` for the source itself.
-    pub file: Option<String>,
-    /// The span in the file.
-    pub span: Span,
-}
-
-/// A message about a part of the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Marker {
-    /// The part.
-    pub span: Span,
-    /// Severity of the message.
-    pub level: MarkerLevel,
-    /// Name of the violated rule, for findings.
-    pub rule: Option<&'static str>,
-    /// The message with its advice.
-    pub message: String,
-    /// Other positions, each with a message.
-    pub related: Vec<(FilePlace, String)>,
-    /// The text that the advice suggests.
-    pub(crate) proposal: Option<String>,
-}
-
-/// A change that removes a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
-    /// Description of the change.
-    pub title: String,
-    /// The message that the change removes.
-    pub marker: Marker,
-    /// The part of the text to replace.
-    pub span: Span,
-    /// The new text.
-    pub text: String,
-}
 
 impl Analysis {
     /// Returns the messages about the source, in text order.

@@ -4,7 +4,7 @@ use reconverge_isa::{Program, Span};
 
 use crate::analysis::Analysis;
 use crate::lexemes::{Lexeme, LexemeKind, lex};
-use crate::markers::FilePlace;
+use crate::message::{FilePlace, TextChange, changed};
 use crate::names::{Definition, NameSort, Occurrence};
 use crate::vocabulary::vocabulary;
 
@@ -66,31 +66,6 @@ impl std::fmt::Display for RenameError {
 }
 
 impl std::error::Error for RenameError {}
-
-/// A part of the text, and its replacement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextChange {
-    /// The part.
-    pub span: Span,
-    /// The new text.
-    pub text: String,
-}
-
-/// Returns the text after changes that do not overlap.
-pub fn changed(text: &str, changes: &[TextChange]) -> String {
-    let mut sorted: Vec<&TextChange> = changes.iter().collect();
-    sorted.sort_by_key(|change| (change.span.start, change.span.end));
-    let (mut out, mut copied) = (String::new(), 0);
-    for change in sorted {
-        if change.span.start >= copied && change.span.end <= text.len() {
-            out.push_str(&text[copied..change.span.start]);
-            out.push_str(&change.text);
-            copied = change.span.end;
-        }
-    }
-    out.push_str(&text[copied..]);
-    out
-}
 
 impl Analysis {
     /// Returns the position where the name at a byte is defined. On a line that includes a file, returns the file.

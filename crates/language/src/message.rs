@@ -1,0 +1,80 @@
+//! Messages about a source, and the changes of its text that editors apply.
+
+use reconverge_isa::Span;
+
+/// Severity of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkerLevel {
+    /// The text is invalid, or a program breaks a rule and traps.
+    Error,
+    /// The text probably does not have the intended meaning, or its behaviour is undefined.
+    Warning,
+    /// The text is valid but probably not intended.
+    Note,
+    /// A remark about the analysis itself.
+    Hint,
+}
+
+/// A position in the source or in a file that it includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePlace {
+    /// Path of the file relative to the folder of the source; `None` for the source itself.
+    pub file: Option<String>,
+    /// The span in the file.
+    pub span: Span,
+}
+
+/// A message about a part of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// The part.
+    pub span: Span,
+    /// Severity of the message.
+    pub level: MarkerLevel,
+    /// Name of the violated rule, for findings.
+    pub rule: Option<&'static str>,
+    /// The message with its advice.
+    pub message: String,
+    /// Other positions, each with a message.
+    pub related: Vec<(FilePlace, String)>,
+    /// The text that the advice suggests.
+    pub(crate) proposal: Option<String>,
+}
+
+/// A change that removes a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// Description of the change.
+    pub title: String,
+    /// The message that the change removes.
+    pub marker: Marker,
+    /// The part of the text to replace.
+    pub span: Span,
+    /// The new text.
+    pub text: String,
+}
+
+/// A part of the text, and its replacement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextChange {
+    /// The part.
+    pub span: Span,
+    /// The new text.
+    pub text: String,
+}
+
+/// Returns the text after changes that do not overlap.
+pub fn changed(text: &str, changes: &[TextChange]) -> String {
+    let mut sorted: Vec<&TextChange> = changes.iter().collect();
+    sorted.sort_by_key(|change| (change.span.start, change.span.end));
+    let (mut out, mut copied) = (String::new(), 0);
+    for change in sorted {
+        if change.span.start >= copied && change.span.end <= text.len() {
+            out.push_str(&text[copied..change.span.start]);
+            out.push_str(&change.text);
+            copied = change.span.end;
+        }
+    }
+    out.push_str(&text[copied..]);
+    out
+}
