@@ -327,7 +327,7 @@ impl Analysis {
         let own = &self.files[0];
         let is_code =
             |line: &LexedLine| !line.statement(&own.text).is_empty() && line.directive(&own.text).is_none();
-        let has_code = own.lines.iter().any(|line| is_code(line));
+        let has_code = own.lines.iter().any(is_code);
         let message = match self.is_foreign() {
             true => "nothing states the machine, and most lines are wrong for each\nwrite `.isa r500`, `.isa r700` or `.isa tesla` in the first line".to_owned(),
             false => format!(
