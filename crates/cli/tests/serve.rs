@@ -224,7 +224,7 @@ fn a_run_ends_with_a_server_that_is_killed() {
             None => std::thread::sleep(Duration::from_millis(50)),
         }
     };
-    // The process asks for the signal in its first instructions.
+    // The process requests the signal when it starts.
     std::thread::sleep(Duration::from_secs(1));
     drop(served);
     while std::path::Path::new("/proc").join(&run).exists() {

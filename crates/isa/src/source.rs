@@ -183,7 +183,7 @@ fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> 
         })
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= most && *distance < candidate.len())
-        // Of two at the same distance, the one that is the start of the word.
+        // If two have the same distance, the one that starts the word wins.
         .min_by_key(|(distance, candidate)| (*distance, !word.starts_with(&candidate.to_ascii_lowercase())))
         .map(|(_, candidate)| candidate)
 }
